@@ -1,0 +1,83 @@
+"""Walking local folders: every file once, in a fixed order, whatever symlinks do."""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import os
+from collections import deque
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+
+def walk(root: str) -> list[str]:
+    """Every file below a folder, sorted; a folder that cannot be listed stands for its files.
+
+    Such a folder ends in a slash. Symlinks are followed, but each real folder is entered once,
+    under its own name where it lies below the root, and never the root's own parents.
+    """
+    files: list[str] = []
+    entered = {str(folder) for folder in Path(os.path.realpath(root)).parents}
+    folders, links = [root], deque[str]()
+    while folders or links:
+        folder = folders.pop() if folders else links.popleft()
+        real = os.path.realpath(folder)
+        if real in entered:
+            continue
+        entered.add(real)
+        try:
+            with os.scandir(folder) as entries:
+                listed = sorted(entries, key=lambda entry: entry.name)
+        except OSError:
+            files.append(os.path.join(folder, ""))
+            continue
+        for entry in listed:
+            if not os.path.isdir(entry.path):
+                files.append(entry.path)
+            elif entry.is_symlink():
+                links.append(entry.path)
+            else:
+                folders.append(entry.path)
+    return sorted(files)
+
+
+def expand_glob(pattern: str) -> list[str]:
+    """Paths that match a pattern, sorted; ``**`` stands for any number of folders.
+
+    With ``**`` only files are given: glob's own ``**`` would go round symlink circles.
+    """
+    parts = pattern.split("/")
+    if "**" not in parts:
+        return sorted(glob.glob(pattern))
+    at = parts.index("**")
+    base = "/".join(parts[:at]) or ("/" if at else ".")
+    return [
+        file.removeprefix("./")
+        for folder in sorted(glob.glob(base))
+        for file in walk(folder)
+        if _matches(file.removeprefix(folder).strip("/").split("/"), parts[at:])
+    ]
+
+
+def describe_absence(path: str) -> str:
+    """Why a path leads nowhere, with similar names where it stops."""
+    if os.path.islink(path):
+        return f"links to {os.readlink(path)!r}, which does not exist"
+    folder, name = os.path.split(path.rstrip("/"))
+    while folder and not os.path.isdir(folder):
+        folder, name = os.path.split(folder)
+    try:
+        near = difflib.get_close_matches(name, os.listdir(folder or "."))
+    except OSError:
+        near = []
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return f"does not exist: no {name!r} in {folder or '.'!r}{hint}"
+
+
+def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+    if not pattern:
+        return not parts
+    if pattern[0] == "**":
+        return any(_matches(parts[i:], pattern[1:]) for i in range(len(parts) + 1))
+    return bool(parts) and fnmatchcase(parts[0], pattern[0]) and _matches(parts[1:], pattern[1:])

@@ -1,0 +1,152 @@
+"""Event and run signatures as the ExecuTorch Inspector defines them, with ids that never change.
+
+An id is the first 8 bytes (big-endian, top bit cleared) of the BLAKE2b-64 digest of a canonical
+encoding: a version tag, then each part as one byte of type and its content: 0 for null; 1 and 8
+bytes of little-endian signed integer; 2, 8 bytes of length and the raw bytes of a text. The same
+signature has the same id on every machine, for ever; changing the encoding means a new version tag.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Sequence
+from typing import NamedTuple
+
+_EVENT_TAG = b"tracehouse event signature 1"
+_RUN_TAG = b"tracehouse run signature 1"
+
+Part = int | bytes | None
+
+
+class LoggedEvent(NamedTuple):
+    """What identifies one profile or debug event in a run, as it stands in the file.
+
+    Attributes:
+        is_profile: A profile event; else a debug event.
+        name: Raw bytes of the name; None if absent.
+        chain: Chain index (unsigned in debug events).
+        instruction: Instruction id, -1 outside the program.
+        delegate_int: Integer delegate debug id, -1 if absent.
+        delegate_str: String delegate debug id; None if absent.
+        is_output: A debug event that logs a program output.
+    """
+
+    is_profile: bool
+    name: bytes | None
+    chain: int
+    instruction: int
+    delegate_int: int
+    delegate_str: bytes | None
+    is_output: bool
+
+
+class EventSignature(NamedTuple):
+    """What the Inspector tells events apart by; -1 and empty ids have become None.
+
+    Attributes:
+        name: Name of the profile event, b"" if absent; None where there is no profile event.
+        debug_name: Name of the first debug event, b"" if absent; None where no value was logged.
+    """
+
+    name: bytes | None
+    instruction_id: int | None
+    delegate_id_int: int | None
+    delegate_id_str: bytes | None
+    debug_name: bytes | None
+
+    @property
+    def is_delegated(self) -> bool:
+        """Whether it carries a delegate id."""
+        return self.delegate_id_int is not None or self.delegate_id_str is not None
+
+
+class RunLayout(NamedTuple):
+    """How a run's sequence of events groups into signatures.
+
+    Attributes:
+        signatures: Distinct event signatures, in the Inspector's order.
+        rank: For each profile event, in file order, its index in `signatures`.
+        occurrence: For each profile event, in file order, how often that signature came before.
+    """
+
+    signatures: tuple[EventSignature, ...]
+    rank: tuple[int, ...]
+    occurrence: tuple[int, ...]
+
+
+def group_events(events: Sequence[LoggedEvent]) -> RunLayout:
+    """Group the events of one run as the Inspector does.
+
+    Events are gathered by (instruction, chain, delegate ids) in order of first appearance; within
+    a group each profile event makes a signature together with the group's first logged value, and
+    a group without profile events makes one of its own. Program outputs make none.
+
+    Args:
+        events: Profile and debug events of the run, in file order.
+
+    Returns:
+        The layout; the sum of all repeats equals the number of profile events.
+    """
+    groups: dict[tuple[Part, ...], tuple[list[tuple[int, LoggedEvent]], list[LoggedEvent]]] = {}
+    profile_count = 0
+    for event in events:
+        profiles, values = groups.setdefault(event[2:6], ([], []))
+        if event.is_profile:
+            profiles.append((profile_count, event))
+            profile_count += 1
+        elif not event.is_output:
+            values.append(event)
+    ranks: dict[EventSignature, int] = {}
+    rank, occurrence = [0] * profile_count, [0] * profile_count
+    for profiles, values in groups.values():
+        logged = values[0] if values else None
+        if logged and not profiles:
+            ranks.setdefault(_signature(None, logged), len(ranks))
+        for index, event in profiles:
+            rank[index] = ranks.setdefault(_signature(event, logged), len(ranks))
+    seen: dict[int, int] = {}
+    for index, here in enumerate(rank):
+        occurrence[index] = seen.get(here, 0)
+        seen[here] = occurrence[index] + 1
+    return RunLayout(tuple(ranks), tuple(rank), tuple(occurrence))
+
+
+def _signature(profile: LoggedEvent | None, logged: LoggedEvent | None) -> EventSignature:
+    event = profile or logged
+    assert event is not None  # noqa: S101 - callers pass one of them
+    return EventSignature(
+        name=(profile.name or b"") if profile else None,
+        instruction_id=event.instruction if event.instruction != -1 else None,
+        delegate_id_int=event.delegate_int if event.delegate_int != -1 else None,
+        delegate_id_str=event.delegate_str or None,
+        debug_name=(logged.name or b"") if logged else None,
+    )
+
+
+def event_signature_id(signature: EventSignature) -> int:
+    """Stable 63-bit id of an event signature: its five fields in order."""
+    return _hash(_EVENT_TAG, signature)
+
+
+def run_signature_id(
+    name: bytes | None, event_signature_ids: Sequence[int], bundled_input_index: int
+) -> int:
+    """Stable 63-bit id of a run signature: name, index, number of events, then their ids."""
+    return _hash(
+        _RUN_TAG, (name, bundled_input_index, len(event_signature_ids), *event_signature_ids)
+    )
+
+
+def _hash(tag: bytes, parts: Sequence[Part]) -> int:
+    encoded = b"".join(map(_encode, parts))
+    digest = hashlib.blake2b(tag + encoded, digest_size=8).digest()
+    return int.from_bytes(digest, "big") & (2**63 - 1)
+
+
+def _encode(part: Part) -> bytes:
+    if part is None:
+        return b"\x00"
+    if isinstance(part, int):
+        return b"\x01" + struct.pack("<q", part)
+    return b"\x02" + struct.pack("<Q", len(part)) + part
