@@ -312,3 +312,21 @@ COMMENT ON COLUMN mann_whitney_exact.n_small IS 'Size of the smaller sample, at 
 COMMENT ON COLUMN mann_whitney_exact.n_large IS 'Size of the larger sample, at most 30.';
 COMMENT ON COLUMN mann_whitney_exact.u IS 'The smaller of U and n_small * n_large - U.';
 COMMENT ON COLUMN mann_whitney_exact.p IS 'Probability of a U at least as extreme, both sides.';
+
+CREATE TABLE schema_migrations (
+    number INTEGER NOT NULL,
+    name VARCHAR NOT NULL,
+    applied_at TIMESTAMP WITH TIME ZONE NOT NULL,
+    applied_by VARCHAR NOT NULL
+);
+COMMENT ON TABLE schema_migrations IS 'One row per migration applied to this store.';
+COMMENT ON COLUMN schema_migrations.number IS 'Number of the migration, from 1.';
+COMMENT ON COLUMN schema_migrations.name IS 'Name of its .sql file, without number and suffix.';
+COMMENT ON COLUMN schema_migrations.applied_at IS 'Time it was applied.';
+COMMENT ON COLUMN schema_migrations.applied_by IS 'Version of tracehouse that applied it.';
+
+CREATE TABLE schema_views (
+    sha256 VARCHAR NOT NULL
+);
+COMMENT ON TABLE schema_views IS 'One row: which version of the views this store has.';
+COMMENT ON COLUMN schema_views.sha256 IS 'SHA-256 of the text of all views, hex.';

@@ -1,11 +1,14 @@
 -- named_event_signatures: Event signatures under the names people use.
 --
 -- columns:
---   event_signature_id BIGINT   Signature of the event.
---   event_name         STRING   Name of the event; where it has none, its logged name, else its delegate id; '' without any.
---   instruction_id     INT      Instruction id; null outside the program.
---   delegate_id        STRING   Delegate debug id, an integer one as text; null outside delegates.
---   kind               STRING   method, load, operator_call, kernel, delegate_call, delegate_op, control or other.
+--   event_signature_id  BIGINT  Signature of the event.
+--   event_name          STRING  Name of the event; where it has none, its logged name,
+--                               else its delegate id; '' without any.
+--   instruction_id      INT     Instruction id; null outside the program.
+--   delegate_id         STRING  Delegate debug id, an integer one as text; null outside
+--                               delegates.
+--   kind                STRING  method, load, operator_call, kernel, delegate_call,
+--                               delegate_op, control or other.
 SELECT
     event_signature_id,
     coalesce(

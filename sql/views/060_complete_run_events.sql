@@ -1,14 +1,15 @@
--- complete_run_events: Events of the runs that have a Method::execute and no flagged event.
+-- complete_run_events: Events of runs with a Method::execute and no flagged event.
 --
--- Only these runs can be split into parts: one that failed has kernels but no Method::execute.
+-- Only these runs can be split into parts: one that failed has kernels but no
+-- Method::execute.
 --
 -- columns:
---   dump_id            INT      Dump the event was recorded in.
---   run_signature_id   BIGINT   Signature of the run.
---   event_signature_id BIGINT   Signature of the event.
---   run_index          INT      Position of the run in its dump, from 0.
---   chain_index        INT      Chain of the instruction; -1 outside instructions.
---   duration_ticks     BIGINT   Duration in ticks of the dump's clock.
+--   dump_id             INT     Dump the event was recorded in.
+--   run_signature_id    BIGINT  Signature of the run.
+--   event_signature_id  BIGINT  Signature of the event.
+--   run_index           INT     Position of the run in its dump, from 0.
+--   chain_index         INT     Chain of the instruction; -1 outside instructions.
+--   duration_ticks      BIGINT  Duration in ticks of the dump's clock.
 SELECT
     e.dump_id, e.run_signature_id, e.event_signature_id,
     e.run_index, e.chain_index, e.duration_ticks

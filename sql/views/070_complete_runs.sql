@@ -1,11 +1,12 @@
 -- complete_runs: Complete runs and the time of their parts.
 --
 -- columns:
---   dump_id     INT      Dump the run was recorded in.
---   run_index   INT      Position of the run in its dump, from 0.
---   execute_ns  DOUBLE   Duration of Method::execute; null in cycles of unknown rate, like what follows.
---   kernel_ns   DOUBLE   Sum over its kernels (native_call_*), 0 without any.
---   delegate_ns DOUBLE   Sum over its delegate calls, 0 without any.
+--   dump_id      INT     Dump the run was recorded in.
+--   run_index    INT     Position of the run in its dump, from 0.
+--   execute_ns   DOUBLE  Duration of Method::execute; null in cycles of unknown rate,
+--                        like what follows.
+--   kernel_ns    DOUBLE  Sum over its kernels (native_call_*), 0 without any.
+--   delegate_ns  DOUBLE  Sum over its delegate calls, 0 without any.
 SELECT
     t.dump_id, t.run_index,
     t.execute_ticks * d.ns_per_tick AS execute_ns,

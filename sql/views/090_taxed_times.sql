@@ -1,19 +1,24 @@
--- taxed_times: Time of calls and of what they were for; the difference is the runtime's tax.
+-- taxed_times: Time of calls and of what they were for; the rest is tax.
 --
--- Complete runs only. An operator call is paired with its kernel, and a delegate call with the
--- delegate's own operators, by instruction.
+-- Complete runs only. An operator call is paired with its kernel, and a delegate call
+-- with the delegate's own operators, by instruction.
 --
 -- columns:
---   scope          STRING   run, operator or delegate.
---   dump_id        INT      Dump the calls were recorded in.
---   run_index      INT      Position of the run in its dump, from 0; null unless scope is run.
---   event_name     STRING   Method::execute, or name of the kernel or delegate call.
---   instruction_id INT      Instruction of the operator or delegate call; null if scope is run.
---   call_count     BIGINT   Calls summed: 1 if scope is run.
---   execute_ns     DOUBLE   Time of the calls; null in cycles of unknown rate, like all times.
---   kernel_ns      DOUBLE   Time in kernels; null if scope is delegate.
---   delegate_ns    DOUBLE   Time in delegate calls, in the delegate's own operators if scope is delegate (null if it logs none); null if scope is operator.
---   tax_ns         DOUBLE   execute_ns less kernel_ns and delegate_ns, whichever apply.
+--   scope           STRING  run, operator or delegate.
+--   dump_id         INT     Dump the calls were recorded in.
+--   run_index       INT     Position of the run in its dump, from 0; null unless scope
+--                           is run.
+--   event_name      STRING  Method::execute, or name of the kernel or delegate call.
+--   instruction_id  INT     Instruction of the operator or delegate call; null if scope
+--                           is run.
+--   call_count      BIGINT  Calls summed: 1 if scope is run.
+--   execute_ns      DOUBLE  Time of the calls; null in cycles of unknown rate, like all
+--                           times.
+--   kernel_ns       DOUBLE  Time in kernels; null if scope is delegate.
+--   delegate_ns     DOUBLE  Time in delegate calls, in the delegate's own operators if
+--                           scope is delegate (null if it logs none); null if scope is
+--                           operator.
+--   tax_ns          DOUBLE  execute_ns less kernel_ns and delegate_ns, whichever apply.
 SELECT
     'run' AS scope, dump_id, run_index,
     'Method::execute' AS event_name, CAST(NULL AS INT) AS instruction_id,
@@ -22,15 +27,17 @@ SELECT
 FROM complete_runs
 UNION ALL
 SELECT
-    'operator' AS scope, dump_id, CAST(NULL AS INT) AS run_index, event_name, instruction_id,
-    call_count, call_ns AS execute_ns, kernel_ns, CAST(NULL AS DOUBLE) AS delegate_ns,
+    'operator' AS scope, dump_id, CAST(NULL AS INT) AS run_index,
+    event_name, instruction_id, call_count, call_ns AS execute_ns, kernel_ns, CAST(NULL AS DOUBLE) AS delegate_ns,
     call_ns - kernel_ns AS tax_ns
 FROM (
     SELECT
         dump_id, instruction_id,
         max(CASE WHEN kind = 'kernel' THEN event_name END) AS event_name,
-        CAST(sum(CASE WHEN kind = 'operator_call' THEN event_count END) AS BIGINT) AS call_count,
-        CAST(sum(CASE WHEN kind = 'kernel' THEN event_count END) AS BIGINT) AS kernel_count,
+        CAST(sum(CASE WHEN kind = 'operator_call' THEN event_count END) AS BIGINT)
+            AS call_count,
+        CAST(sum(CASE WHEN kind = 'kernel' THEN event_count END) AS BIGINT)
+            AS kernel_count,
         sum(CASE WHEN kind = 'operator_call' THEN total_ns END) AS call_ns,
         sum(CASE WHEN kind = 'kernel' THEN total_ns END) AS kernel_ns
     FROM complete_run_totals
@@ -40,14 +47,15 @@ FROM (
 WHERE call_count = kernel_count
 UNION ALL
 SELECT
-    'delegate' AS scope, dump_id, CAST(NULL AS INT) AS run_index, event_name, instruction_id,
-    call_count, call_ns AS execute_ns, CAST(NULL AS DOUBLE) AS kernel_ns,
+    'delegate' AS scope, dump_id, CAST(NULL AS INT) AS run_index,
+    event_name, instruction_id, call_count, call_ns AS execute_ns, CAST(NULL AS DOUBLE) AS kernel_ns,
     op_ns AS delegate_ns, call_ns - op_ns AS tax_ns
 FROM (
     SELECT
         dump_id, instruction_id,
         max(CASE WHEN kind = 'delegate_call' THEN event_name END) AS event_name,
-        CAST(sum(CASE WHEN kind = 'delegate_call' THEN event_count END) AS BIGINT) AS call_count,
+        CAST(sum(CASE WHEN kind = 'delegate_call' THEN event_count END) AS BIGINT)
+            AS call_count,
         sum(CASE WHEN kind = 'delegate_call' THEN total_ns END) AS call_ns,
         sum(CASE WHEN kind = 'delegate_op' THEN total_ns END) AS op_ns
     FROM complete_run_totals

@@ -1,0 +1,295 @@
+"""What a dump does not say itself: device, build, model, time of capture and clock.
+
+A manifest is merged, field by field, from several places: the nearest one that states a field
+wins.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PlainValidator,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import from_json
+
+from ingest.benchmark_results import parse_benchmark_results
+from ingest.errors import ManifestError
+from ingest.manifest_fields import LAYOUT_FIELDS, REQUIRED, Fields, FullShape, flatten, nest
+from ingest.path_template import parse_layout
+from ingest.sources import Folder, Source, read_if_present
+
+MAX_MANIFEST_BYTES = 1 << 20
+
+_NS_PER_UNIT = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_CANONICAL = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=datetime.isoformat
+)
+
+
+def _parse_time(value: object) -> datetime:
+    try:
+        time = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError("wanted an ISO 8601 time, e.g. 2026-11-21T08:12:51Z") from None
+
+
+Name = Annotated[str, Field(min_length=1)]
+Time = Annotated[datetime, PlainValidator(_parse_time)]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", str_strip_whitespace=True, allow_inf_nan=False
+    )
+
+
+class Device(_Frozen):
+    """A device as it was when the dump was recorded."""
+
+    name: Name
+    pool: Name | None = None
+    os: Name | None = None
+    os_version: Name | None = None
+    arch: Name | None = None
+    soc: Name | None = None
+
+
+class Build(_Frozen):
+    """A build of the runtime and the program."""
+
+    id: Name
+    commit: Name | None = None
+    branch: Name | None = None
+    committed_at: Time | None = None
+    ordinal: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
+
+
+class Model(_Frozen):
+    """A model, lowered to a backend and quantized in some way."""
+
+    name: Name
+    backend: Name | None = None
+    quantization: Name | None = None
+
+
+class Rate(_Frozen):
+    """How long a tick is: a unit of time, or cycles, whose rate may be known."""
+
+    unit: Literal["ns", "us", "ms", "s", "cycles"] = "ns"
+    ticks_per_second: Annotated[float, Field(gt=0)] | None = None
+
+    @model_validator(mode="after")
+    def _check_rate(self) -> Rate:
+        if self.ticks_per_second is not None and self.unit != "cycles":
+            raise ValueError(f"ticks_per_second goes with unit cycles, not {self.unit}")
+        return self
+
+    @property
+    def ns_per_tick(self) -> float | None:
+        """Nanoseconds per tick; None for cycles of unknown rate."""
+        if self.ticks_per_second is not None:
+            return 1e9 / self.ticks_per_second
+        return _NS_PER_UNIT.get(self.unit)
+
+
+class Clock(Rate):
+    """The dump's clock, and the clocks of delegates that use another one."""
+
+    delegates: dict[str, Rate] = {}
+
+    def delegate_ns_per_tick(self, backend: str | None) -> float | None:
+        """Nanoseconds per tick of a backend's events, whatever its case; None if unknown."""
+        wanted = (backend or "").casefold()
+        named = (rate for name, rate in self.delegates.items() if name.casefold() == wanted)
+        return next(named, self).ns_per_tick
+
+
+class Manifest(_Frozen):
+    """Everything known about a dump besides its bytes.
+
+    Validates from any shape that a manifest file may have: `device`, `build`, `model` and
+    `clock` may be plain text, and unknown fields become tags (``device.color`` for a device's).
+
+    >>> Manifest.model_validate({"device": "pixel8", "build": "b7", "model": "mv2", "lab": 3}).tags
+    {'lab': 3}
+    """
+
+    device: Device
+    build: Build
+    model: Model
+    captured_at: Time | None = None
+    clock: Clock = Clock()
+    tags: dict[str, JsonValue] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _normalise(cls, data: object) -> object:
+        if isinstance(data, FullShape) or not isinstance(data, Mapping):
+            return data
+        return nest(flatten(data))
+
+    def canonical_json(self) -> str:
+        """The manifest as JSON with sorted keys, without whitespace and nulls.
+
+        Equal manifests give equal text, and the text validates as the same manifest.
+        """
+        return _CANONICAL.encode(self.model_dump(exclude_none=True) | {"tags": self.tags})
+
+
+class _Layer(NamedTuple):
+    """What one place states, and the name of the place for messages."""
+
+    place: str
+    fields: Fields
+
+
+class ManifestResolver:
+    """Finds the manifests of the dumps of one run, reading each shared file once."""
+
+    def __init__(
+        self, *, overrides: Mapping[str, object] | None = None, layout: str | None = None
+    ) -> None:
+        """Take what holds for every dump; anything malformed in it raises ManifestError.
+
+        Args:
+            overrides: fields that win over all others, in any shape a manifest file may have, the
+                short names included: ``{"device": "pixel8", "backend": "xnnpack", "os": None}``.
+            layout: path template, e.g. ``{device}/{build}/{model}-{backend}/*.etdp``.
+        """
+        self._overrides = _flatten_layer("options", overrides or {})
+        self._layout = layout
+        self._pattern = None if layout is None else parse_layout(layout, LAYOUT_FIELDS)
+        self._inherited: dict[Folder, tuple[_Layer, ...]] = {}
+        self._benchmarks: dict[Folder, tuple[_Layer, ...]] = {}
+
+    def resolve(self, source: Source) -> Manifest:
+        """The manifest of a dump; the first place that states a field wins.
+
+        The places in order: the overrides, ``NAME.json`` and ``NAME.etdp.json`` beside the dump,
+        each ``manifest.json`` from its folder up to the root (a zip lies in the zip's folder), the
+        layout, ExecuTorch's ``benchmark_results.json`` in the dump's folder. One of these that is
+        there but cannot be read raises SourceError.
+
+        Raises:
+            ManifestError: if device, build or model is unknown, or a field is malformed.
+        """
+        folder = source.folder
+        layers = (
+            self._overrides,
+            *_read_sidecars(source),
+            *self._read_inherited(folder),
+            *self._match_layout(source),
+            *self._read_benchmark(folder),
+        )
+        fields: Fields = {}
+        for layer in reversed(layers):
+            fields.update(layer.fields)
+        missing = [name for name, key in REQUIRED.items() if key not in fields]
+        if missing:
+            raise ManifestError(source.name, self._describe_missing(missing, source))
+        try:
+            return Manifest.model_validate(nest(fields))
+        except ValidationError as error:
+            place, problem = _locate(error, layers)
+            raise ManifestError(place, problem) from error
+
+    def _read_inherited(self, folder: Folder) -> tuple[_Layer, ...]:
+        unread: list[Folder] = []
+        above: Folder | None = folder
+        while above is not None and above not in self._inherited:
+            unread.append(above)
+            above = above.parent
+        layers = () if above is None else self._inherited[above]
+        for below in reversed(unread):
+            layers = (*_read_layer(below.file("manifest.json")), *layers)
+            self._inherited[below] = layers
+        return layers
+
+    def _read_benchmark(self, folder: Folder) -> tuple[_Layer, ...]:
+        if folder not in self._benchmarks:
+            file = folder.file("benchmark_results.json")
+            data = read_if_present(file)  # empty where the benchmark failed
+            fields = parse_benchmark_results(_parse_json(file.name, data)) if data else {}
+            self._benchmarks[folder] = (_flatten_layer(file.name, fields),)
+        return self._benchmarks[folder]
+
+    def _match_layout(self, source: Source) -> tuple[_Layer, ...]:
+        match = self._pattern.search(source.place) if self._pattern else None
+        if match is None:
+            return ()
+        return (_flatten_layer(f"{source.name}: layout {self._layout!r}", match.groupdict()),)
+
+    def _describe_missing(self, missing: list[str], source: Source) -> str:
+        options = " ".join(f"--{name}" for name in missing)
+        template = self._layout or "/".join([*(f"{{{name}}}" for name in missing), "*.etdp"])
+        matched = " (now given, but it does not state them here)" if self._layout else ""
+        benchmark = "" if missing == ["build"] else ", or ExecuTorch's benchmark_results.json"
+        return (
+            f"no {', '.join(missing)}; give {options}, or state them in a sidecar "
+            f"{_sidecar_names(source)[0]}, in a manifest.json in its folder or above, by "
+            f"--layout '{template}'{matched}{benchmark}"
+        )
+
+
+def _sidecar_names(source: Source) -> tuple[str, str]:
+    return f"{os.path.splitext(source.file_name)[0]}.json", f"{source.file_name}.json"
+
+
+def _read_sidecars(source: Source) -> Iterable[_Layer]:
+    folder = source.folder
+    for name in _sidecar_names(source):
+        if name != source.file_name:
+            yield from _read_layer(folder.file(name))
+
+
+def _read_layer(file: Source) -> tuple[_Layer, ...]:
+    data = read_if_present(file)
+    if data is None:
+        return ()
+    content = _parse_json(file.name, data)
+    if not isinstance(content, dict):
+        raise ManifestError(file.name, f"found {content!r:.60}, wanted a JSON object")
+    return (_flatten_layer(file.name, content),)
+
+
+def _flatten_layer(place: str, content: Mapping[str, object]) -> _Layer:
+    try:
+        return _Layer(place, flatten(content))
+    except ValueError as error:
+        raise ManifestError(place, str(error)) from error
+
+
+def _parse_json(place: str, data: bytes | memoryview) -> object:
+    if len(data) > MAX_MANIFEST_BYTES:
+        raise ManifestError(place, f"{len(data):,} bytes, wanted at most {MAX_MANIFEST_BYTES:,}")
+    try:
+        return from_json(bytes(data).removeprefix(_BYTE_ORDER_MARK), allow_inf_nan=False)
+    except ValueError as error:
+        raise ManifestError(place, f"not valid JSON: {error}") from error
+
+
+def _locate(error: ValidationError, layers: Iterable[_Layer]) -> tuple[str, str]:
+    """The first fault, with the name of the place that stated the value."""
+    fault = error.errors(include_url=False, include_context=False)[0]
+    path = ".".join(map(str, fault["loc"]))
+    place = next(layer.place for layer in layers if _states(layer.fields, path))
+    wanted = fault["msg"].removeprefix("Value error, ").replace("Input should be", "wanted")
+    return place, f"{path}: found {fault['input']!r:.60}, {wanted}"
+
+
+def _states(fields: Fields, path: str) -> bool:
+    stated = (".".join(filter(None, key)) for key in fields)
+    return any(f"{path}.".startswith(f"{key}.") or key.startswith(f"{path}.") for key in stated)

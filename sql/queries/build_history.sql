@@ -1,0 +1,103 @@
+-- build_history: One event over the builds, on each device.
+--
+-- Builds come in the order of their ordinals, else of their commit times, else of their
+-- first recordings. The value of a dump is the median of the event after warm-up (from
+-- the sixth run on) where at least 20 events are left, else of all its events.
+--
+-- params:
+--   event           STRING            Name of the event, e.g.
+--                                     native_call_convolution.out; a delegate id where
+--                                     it has none.
+--   instruction_id  INT = NULL        Only this instruction; ids shift between builds,
+--                                     ordinals less so.
+--   delegate_id     STRING = NULL     Only this delegate debug id.
+--   ordinal         INT = NULL        Only the n-th instruction of that name and
+--                                     delegate id, from 1.
+--   device          STRING = NULL     Only this device.
+--   pool            STRING = NULL     Only devices of this pool.
+--   build           STRING = NULL     Only this build.
+--   model           STRING = NULL     Only this model.
+--   backend         STRING = NULL     Only models lowered to this backend.
+--   since           TIMESTAMP = NULL  Only dumps captured at or after this time.
+--   until           TIMESTAMP = NULL  Only dumps captured before this time.
+--
+-- columns:
+--   device             STRING     Name of the device.
+--   model              STRING     Name of the model.
+--   backend            STRING     Backend of the model; null if none.
+--   event_name         STRING     Name of the event.
+--   delegate_id        STRING     Delegate debug id; null outside delegates.
+--   ordinal            INT        Which of the build's instructions of that name and
+--                                 delegate id, from 1.
+--   build              STRING     Id of the build.
+--   build_ordinal      BIGINT     Position of the build where the producer numbers
+--                                 them, else null.
+--   committed_at       TIMESTAMP  Commit time of the build; null if unknown.
+--   first_captured_at  TIMESTAMP  First recording of the build on any device; null if
+--                                 unknown.
+--   dump_count         BIGINT     Dumps of known clock rate, at least 1.
+--   sample_count       BIGINT     Events in them, at least 1.
+--   p50_ns             DOUBLE     Median of the dumps' medians, nanoseconds; lower is
+--                                 better.
+--   min_ns             DOUBLE     Lowest dump median.
+--   max_ns             DOUBLE     Highest dump median.
+--   change             DOUBLE     p50_ns against the build before, as a share: 0.05 is
+--                                 5 % slower; null for the first.
+WITH builds_in_order AS (
+    SELECT
+        build, build_ordinal, committed_at, min(captured_at) AS first_captured_at,
+        row_number() OVER (
+            ORDER BY
+                build_ordinal NULLS LAST, committed_at NULLS LAST,
+                min(captured_at) NULLS LAST, build
+        ) AS position
+    FROM named_dumps
+    GROUP BY build, build_ordinal, committed_at
+),
+series AS (
+    SELECT
+        device, model, backend, event_name, delegate_id, ordinal, build,
+        count(*) AS dump_count,
+        CAST(sum(sample_count) AS BIGINT) AS sample_count,
+        median(value_ns) AS p50_ns, min(value_ns) AS min_ns, max(value_ns) AS max_ns
+    FROM (
+        SELECT
+            device, pool, build, model, backend, captured_at,
+            event_name, instruction_id, delegate_id, ordinal, sample_count,
+            coalesce(value_ns, p50_ns) AS value_ns
+        FROM operator_stats
+    ) AS d
+    WHERE device = coalesce(CAST(:device AS STRING), device)
+        AND pool IS NOT DISTINCT FROM coalesce(CAST(:pool AS STRING), pool)
+        AND build = coalesce(CAST(:build AS STRING), build)
+        AND model = coalesce(CAST(:model AS STRING), model)
+        AND backend IS NOT DISTINCT FROM coalesce(CAST(:backend AS STRING), backend)
+        AND (CAST(:since AS TIMESTAMP) IS NULL
+            OR captured_at >= CAST(:since AS TIMESTAMP))
+        AND (CAST(:until AS TIMESTAMP) IS NULL
+            OR captured_at < CAST(:until AS TIMESTAMP))
+        AND event_name = CAST(:event AS STRING)
+        AND instruction_id
+            IS NOT DISTINCT FROM coalesce(CAST(:instruction_id AS INT), instruction_id)
+        AND delegate_id
+            IS NOT DISTINCT FROM coalesce(CAST(:delegate_id AS STRING), delegate_id)
+        AND ordinal = coalesce(CAST(:ordinal AS INT), ordinal)
+        AND value_ns IS NOT NULL
+    GROUP BY device, model, backend, event_name, delegate_id, ordinal, build
+)
+SELECT
+    s.device, s.model, s.backend, s.event_name, s.delegate_id, s.ordinal,
+    s.build, b.build_ordinal, b.committed_at, b.first_captured_at,
+    s.dump_count, s.sample_count, s.p50_ns, s.min_ns, s.max_ns,
+    s.p50_ns / nullif(
+        lag(s.p50_ns) OVER (
+            PARTITION BY
+                s.device, s.model, s.backend, s.event_name, s.delegate_id, s.ordinal
+            ORDER BY b.position
+        ), 0e0
+    ) - 1 AS change
+FROM series AS s
+JOIN builds_in_order AS b ON b.build = s.build
+ORDER BY
+    s.device, s.model, s.backend NULLS LAST, s.event_name, s.delegate_id NULLS LAST,
+    s.ordinal, b.position

@@ -1,0 +1,45 @@
+-- dumps: Dumps in the store, with their names and counts.
+--
+-- params:
+--   device   STRING = NULL     Only this device.
+--   pool     STRING = NULL     Only devices of this pool.
+--   build    STRING = NULL     Only this build.
+--   model    STRING = NULL     Only this model.
+--   backend  STRING = NULL     Only models lowered to this backend.
+--   since    TIMESTAMP = NULL  Only dumps captured at or after this time.
+--   until    TIMESTAMP = NULL  Only dumps captured before this time.
+--
+-- columns:
+--   dump_id           INT        Number of the dump, from 1, in order of arrival.
+--   device            STRING     Name of the device.
+--   pool              STRING     Device pool; null if none.
+--   build             STRING     Id of the build.
+--   model             STRING     Name of the model.
+--   backend           STRING     Backend of the model; null if none.
+--   quantization      STRING     Quantization of the model; null if none.
+--   captured_at       TIMESTAMP  Time of recording; null if unknown.
+--   ingested_at       TIMESTAMP  Time of commit to the store.
+--   n_runs            INT        Runs in the dump.
+--   n_events          BIGINT     Profile events in the dump.
+--   n_flagged_events  BIGINT     Profile events whose duration cannot be right.
+--   n_allocations     BIGINT     Allocation events in the dump.
+--   n_debug_events    BIGINT     Debug events in the dump.
+--   tick_unit         STRING     Unit of a clock tick: ns, us, ms, s or cycles.
+--   byte_count        BIGINT     Size in bytes.
+--   sha256            STRING     SHA-256 of the dump's bytes, hex.
+--   source            STRING     Path or archive member it was first read from.
+SELECT
+    dump_id, device, pool, build, model, backend, quantization,
+    captured_at, ingested_at, n_runs, n_events, n_flagged_events,
+    n_allocations, n_debug_events, tick_unit, byte_count, sha256, source
+FROM named_dumps
+WHERE device = coalesce(CAST(:device AS STRING), device)
+    AND pool IS NOT DISTINCT FROM coalesce(CAST(:pool AS STRING), pool)
+    AND build = coalesce(CAST(:build AS STRING), build)
+    AND model = coalesce(CAST(:model AS STRING), model)
+    AND backend IS NOT DISTINCT FROM coalesce(CAST(:backend AS STRING), backend)
+    AND (CAST(:since AS TIMESTAMP) IS NULL
+        OR captured_at >= CAST(:since AS TIMESTAMP))
+    AND (CAST(:until AS TIMESTAMP) IS NULL
+        OR captured_at < CAST(:until AS TIMESTAMP))
+ORDER BY dump_id

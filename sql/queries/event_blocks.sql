@@ -1,0 +1,83 @@
+-- event_blocks: Rows of ExecuTorch's Inspector for one dump, in file order.
+--
+-- Names follow the Inspector too: a delegated event is called by its delegate id,
+-- another by the name of its logged value, if that has one. All events of a signature
+-- count as samples, also those that repeat within a run. Flagged events do not.
+--
+-- params:
+--   dump     INT               Number of the dump, its dump_id.
+--   device   STRING = NULL     Only this device.
+--   pool     STRING = NULL     Only devices of this pool.
+--   build    STRING = NULL     Only this build.
+--   model    STRING = NULL     Only this model.
+--   backend  STRING = NULL     Only models lowered to this backend.
+--   since    TIMESTAMP = NULL  Only dumps captured at or after this time.
+--   until    TIMESTAMP = NULL  Only dumps captured before this time.
+--
+-- columns:
+--   block_index          INT      Position of the block among the dump's blocks, from
+--                                 0.
+--   block_name           STRING   Name of the block's runs; null if they have none.
+--   bundled_input_index  INT      Index of the bundled input; -1 when there is none.
+--   event_index          INT      Position of the event in its block, from 0.
+--   event_name           STRING   Name of the event; '' without any.
+--   instruction_id       INT      Instruction id; null outside the program.
+--   delegate_id          STRING   Delegate debug id; null outside delegates.
+--   is_delegated_op      BOOLEAN  Whether the event has a delegate id.
+--   sample_count         BIGINT   Events counted; 0 for logged values without timing.
+--   p10_ns               DOUBLE   10th percentile in nanoseconds; null without samples
+--                                 or in cycles of unknown rate, like all that follow;
+--                                 lower is better.
+--   p50_ns               DOUBLE   Median.
+--   p90_ns               DOUBLE   90th percentile.
+--   avg_ns               DOUBLE   Mean.
+--   min_ns               DOUBLE   Shortest.
+--   max_ns               DOUBLE   Longest.
+WITH blocks AS (
+    SELECT
+        r.run_signature_id,
+        row_number() OVER (ORDER BY min(r.run_index)) - 1 AS block_index
+    FROM runs AS r
+    JOIN named_dumps AS d ON d.dump_id = r.dump_id
+    WHERE r.dump_id = CAST(:dump AS INT) AND r.run_signature_id IS NOT NULL
+        AND device = coalesce(CAST(:device AS STRING), device)
+        AND pool IS NOT DISTINCT FROM coalesce(CAST(:pool AS STRING), pool)
+        AND build = coalesce(CAST(:build AS STRING), build)
+        AND model = coalesce(CAST(:model AS STRING), model)
+        AND backend IS NOT DISTINCT FROM coalesce(CAST(:backend AS STRING), backend)
+        AND (CAST(:since AS TIMESTAMP) IS NULL
+            OR captured_at >= CAST(:since AS TIMESTAMP))
+        AND (CAST(:until AS TIMESTAMP) IS NULL
+            OR captured_at < CAST(:until AS TIMESTAMP))
+    GROUP BY r.run_signature_id
+),
+samples AS (
+    SELECT
+        run_signature_id, event_signature_id,
+        count(CASE WHEN flags <= 1 THEN 1 END) AS sample_count,
+        percentile_cont(0.1) WITHIN GROUP (ORDER BY duration_ns) AS p10_ns,
+        percentile_cont(0.5) WITHIN GROUP (ORDER BY duration_ns) AS p50_ns,
+        percentile_cont(0.9) WITHIN GROUP (ORDER BY duration_ns) AS p90_ns,
+        avg(duration_ns) AS avg_ns,
+        min(duration_ns) AS min_ns,
+        max(duration_ns) AS max_ns
+    FROM named_events
+    WHERE dump_id = CAST(:dump AS INT)
+    GROUP BY run_signature_id, event_signature_id
+)
+SELECT
+    CAST(b.block_index AS INT) AS block_index,
+    g.name AS block_name, g.bundled_input_index,
+    CAST(array_position(g.events, s.event_signature_id) - 1 AS INT) AS event_index,
+    coalesce(n.delegate_id, nullif(s.debug_name, ''), s.name) AS event_name,
+    s.instruction_id, n.delegate_id, n.delegate_id IS NOT NULL AS is_delegated_op,
+    coalesce(t.sample_count, 0) AS sample_count,
+    t.p10_ns, t.p50_ns, t.p90_ns, t.avg_ns, t.min_ns, t.max_ns
+FROM blocks AS b
+JOIN run_signatures AS g ON g.run_signature_id = b.run_signature_id
+JOIN event_signatures AS s ON array_contains(g.events, s.event_signature_id)
+JOIN named_event_signatures AS n ON n.event_signature_id = s.event_signature_id
+LEFT JOIN samples AS t
+    ON t.run_signature_id = b.run_signature_id
+    AND t.event_signature_id = s.event_signature_id
+ORDER BY block_index, event_index

@@ -1,0 +1,29 @@
+-- ingest_errors: Files that were refused, and whether they have come in since.
+--
+-- A refused file has no device, build or model, so only its time of refusal can be
+-- filtered.
+--
+-- params:
+--   since  TIMESTAMP = NULL  Only files refused at or after this time.
+--   until  TIMESTAMP = NULL  Only files refused before this time.
+--
+-- columns:
+--   refused_at   TIMESTAMP  Time of the refusal.
+--   source       STRING     Path or archive member that was refused.
+--   sha256       STRING     SHA-256 of its bytes; null if they were not read.
+--   reason       STRING     Machine-readable reason, e.g. truncated, manifest,
+--                           conflict.
+--   byte_offset  BIGINT     Offset of the first fault; null where none applies.
+--   detail       STRING     What was found and what was wanted.
+--   is_resolved  BOOLEAN    Whether a dump with the same bytes or from the same source
+--                           is in the store now.
+SELECT
+    refused_at, source, sha256, reason, byte_offset, detail,
+    coalesce(sha256 IN (SELECT sha256 FROM dumps), FALSE)
+        OR source IN (SELECT source FROM dumps) AS is_resolved
+FROM ingest_errors
+WHERE (CAST(:since AS TIMESTAMP) IS NULL
+        OR refused_at >= CAST(:since AS TIMESTAMP))
+    AND (CAST(:until AS TIMESTAMP) IS NULL
+        OR refused_at < CAST(:until AS TIMESTAMP))
+ORDER BY refused_at, source, reason, byte_offset NULLS LAST, detail, sha256 NULLS LAST

@@ -1,0 +1,246 @@
+"""Events and runs are told apart exactly as ExecuTorch's Inspector tells them apart."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest import decode_dumps
+from tests.support.corpus import read_dump
+from tests.support.etdump_builder import build_etdump
+from tests.support.etdump_strategies import SINGLE_EVENT, etdumps
+from tests.support.plain_rows import Row, decoded_rows, text
+
+Event = Mapping[str, Any]
+
+
+@given(etdumps(SINGLE_EVENT))
+def test_runs_group_by_the_inspectors_rule(content):
+    rows = decoded_rows(decode_dumps([build_etdump(content)]))
+    blocks = defaultdict(list)
+    for run in rows["runs"]:
+        if run["run_signature"] is not None:
+            blocks[run["run_signature"]].append(run["run_index"])
+    found = [
+        (block.name, tuple(map(_parts, block.events)), block.bundled_input_index, members)
+        for block, members in blocks.items()
+    ]
+    assert found == _inspector_blocks(content)
+
+
+def _inspector_blocks(content: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """What Inspector(etdump_path) makes of a dump: name, events, index and runs of each block."""
+    blocks: dict[tuple[Any, ...], list[int]] = {}
+    for run_index, run in enumerate(content.get("run_data", [])):
+        if "events" not in run:
+            continue
+        signatures: dict[tuple[Any, ...], None] = {}
+        for profile_events, debug_events in _instructions(run["events"]):
+            debug_part = _signature(debug_events[0]) if debug_events else None
+            for profile_event in profile_events:
+                signatures[_signature(profile_event), debug_part] = None
+            if debug_events and not profile_events:
+                signatures[None, debug_part] = None
+        block = (text(run.get("name")), tuple(signatures), run["bundled_input_index"])
+        blocks.setdefault(block, []).append(run_index)
+    return [(*block, members) for block, members in blocks.items()]
+
+
+def _instructions(events: list[Event]) -> Iterable[tuple[list[Event], list[Event]]]:
+    """Profile and debug events by (instruction, chain, delegate ids), in order of appearance."""
+    instructions: dict[tuple[Any, ...], tuple[list[Event], list[Event]]] = {}
+    for event in events:
+        populated = event["profile_event"] if "profile_event" in event else event["debug_event"]
+        key = (
+            populated["instruction_id"],
+            populated["chain_index"],
+            populated["delegate_debug_id_int"],
+            populated.get("delegate_debug_id_str"),
+        )
+        profile_events, debug_events = instructions.setdefault(key, ([], []))
+        if "profile_event" in event:
+            profile_events.append(populated)
+        elif not populated.get("debug_entry", {}).get("output", {}).get("bool_val"):
+            debug_events.append(populated)
+    return instructions.values()
+
+
+def _signature(event: Event) -> tuple[Any, ...]:
+    return (
+        text(event.get("name") or ""),
+        None if event["instruction_id"] == -1 else event["instruction_id"],
+        None if event["delegate_debug_id_int"] == -1 else event["delegate_debug_id_int"],
+        text(event.get("delegate_debug_id_str") or None),
+    )
+
+
+def _parts(signature: Any) -> tuple[Any, Any]:
+    ids = (signature.instruction_id, signature.delegate_id_int, signature.delegate_id_str)
+    return (
+        (signature.name, *ids) if signature.is_profiled else None,
+        (signature.debug_name, *ids) if signature.is_logged else None,
+    )
+
+
+@given(etdumps(), etdumps(), st.booleans())
+def test_ids_depend_on_the_signature_alone(content, other, size_prefixed):
+    alone = decode_dumps([build_etdump(content)]).tables
+    among = decode_dumps(
+        [build_etdump(other), build_etdump(content, size_prefixed=size_prefixed)]
+    ).tables
+    for table in ("event_signatures", "run_signatures"):
+        rows = among[table].to_pylist()
+        assert all(row in rows for row in alone[table].to_pylist())
+
+
+@given(etdumps())
+def test_ids_are_positive_and_one_signature_has_one_row(content):
+    tables = decode_dumps([build_etdump(content)] * 2).tables
+    for table, key in (
+        ("event_signatures", "event_signature_id"),
+        ("run_signatures", "run_signature_id"),
+    ):
+        ids = tables[table].column(key).to_pylist()
+        assert len(set(ids)) == len(ids)
+        assert all(0 <= id_ < 2**63 for id_ in ids)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"name": "a"}, {"name": "b"}),
+        ({"name": "a", "instruction_id": 0}, {"name": "a", "instruction_id": 1}),
+        ({"name": "a", "instruction_id": 0}, {"name": "a"}),
+        ({"delegate_debug_id_int": 0}, {}),
+        ({"delegate_debug_id_int": 1}, {"delegate_debug_id_str": "1"}),
+        (
+            {"name": "ab", "delegate_debug_id_str": "c"},
+            {"name": "a", "delegate_debug_id_str": "bc"},
+        ),
+        ({"name": b"\xff"}, {"name": b"\xfe"}),
+    ],
+)
+def test_different_events_have_different_ids(one, other):
+    assert _event_id(one) != _event_id(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"name": "a"}, {"name": "a", "chain_index": 3}),
+        ({"name": "a"}, {"name": "a", "start_time": 5, "end_time": 6}),
+        ({"name": "a"}, {"name": "a", "delegate_debug_metadata": b"xyz"}),
+        ({"name": ""}, {}),
+        ({"delegate_debug_id_str": ""}, {}),
+    ],
+)
+def test_chain_clock_metadata_and_empty_texts_do_not_count(one, other):
+    assert _event_id(one) == _event_id(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"name": "Execute"}, {"name": "Default"}),
+        ({"name": ""}, {}),
+        ({"bundled_input_index": 0}, {}),
+    ],
+)
+def test_runs_with_equal_events_differ_by_name_and_bundled_input(one, other):
+    assert _run_id(one | {"events": []}) != _run_id(other | {"events": []})
+
+
+def test_order_of_events_counts():
+    one = [{"profile_event": {"name": name}} for name in "ab"]
+    other = [{"profile_event": {"name": name, "instruction_id": 0}} for name in "ab"]
+    ids = {_run_id({"events": events}) for events in (one, one[::-1], other, other[::-1])}
+    assert len(ids) == 4
+
+
+def test_loops_of_different_length_share_a_run_signature():
+    event = {"profile_event": {"name": "loop", "instruction_id": 7}}
+    assert _run_id({"events": [event]}) == _run_id({"events": [event] * 30})
+
+
+def test_program_outputs_do_not_count():
+    event = {"profile_event": {"name": "op", "instruction_id": 7}}
+    value = {"val": "Int", "int_value": {"int_val": 1}, "output": {"bool_val": True}}
+    output = {"debug_event": {"instruction_id": 7, "debug_entry": value}}
+    assert _run_id({"events": [event]}) == _run_id({"events": [event, output]})
+
+
+def test_logged_values_count_but_not_what_they_are():
+    event = {"profile_event": {"name": "op", "instruction_id": 7}}
+    values = [{"val": "Int", "int_value": {"int_val": number}} for number in (1, 2)]
+    logged = [{"debug_event": {"instruction_id": 7, "debug_entry": value}} for value in values]
+    ids = [_run_id({"events": [*log, event]}) for log in ([], logged[:1], logged[1:], logged)]
+    assert ids[0] != ids[1]
+    assert ids[1] == ids[2] == ids[3]
+
+
+@pytest.mark.parametrize(
+    ("event", "kind"),
+    [
+        ({"name": "Method::execute", "instruction_id": 0}, "method"),
+        ({"name": "Method::init"}, "load"),
+        ({"name": "Program::load_method"}, "load"),
+        ({"name": "OPERATOR_CALL", "instruction_id": 3}, "operator_call"),
+        ({"name": "native_call_add.out", "instruction_id": 3}, "kernel"),
+        ({"name": "DELEGATE_CALL", "instruction_id": 3}, "delegate_call"),
+        ({"name": "delegate_execute"}, "delegate_call"),
+        ({"delegate_debug_id_int": 0}, "delegate_op"),
+        ({"name": "OPERATOR_CALL", "delegate_debug_id_str": "Conv #1"}, "delegate_op"),
+        ({"name": "JF_CALL"}, "control"),
+        ({"name": "MOVE_CALL"}, "control"),
+        ({"name": "native_call"}, "other"),
+        ({}, "other"),
+    ],
+)
+def test_kind_follows_from_name_and_delegate_id(event, kind):
+    tables = _decode([{"events": [{"profile_event": event}]}])
+    assert tables["event_signatures"].column("kind").to_pylist() == [kind]
+
+
+@pytest.mark.parametrize("name", ["real/map_portable_n3", "real/twins_portable", "capi/repeat"])
+def test_events_are_ordered_by_dump_signatures_run_and_occurrence(name):
+    dump = read_dump(name)
+    tables = decode_dumps([dump, dump]).tables
+    rank = {
+        (row["run_signature_id"], event): i
+        for row in tables["run_signatures"].to_pylist()
+        for i, event in enumerate(row["events"])
+    }
+    keys = [
+        (
+            row["dump_index"],
+            row["run_signature_id"],
+            rank[row["run_signature_id"], row["event_signature_id"]],
+            row["run_index"],
+            row["occurrence"],
+        )
+        for row in tables["events"].to_pylist()
+    ]
+    assert len(set(keys)) == len(keys)
+    blocks = list(dict.fromkeys(key[:2] for key in keys))
+    assert keys == sorted(keys, key=lambda key: (blocks.index(key[:2]), *key[2:]))
+
+
+def _decode(runs: list[Row]) -> dict[str, Any]:
+    batch = decode_dumps([build_etdump({"run_data": runs})])
+    assert batch.errors.num_rows == 0
+    return batch.tables
+
+
+def _event_id(event: Row) -> int:
+    (row,) = _decode([{"events": [{"profile_event": event}]}])["event_signatures"].to_pylist()
+    return int(row["event_signature_id"])
+
+
+def _run_id(run: Row) -> int:
+    (row,) = _decode([run])["runs"].to_pylist()
+    return int(row["run_signature_id"])

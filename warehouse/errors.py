@@ -1,0 +1,102 @@
+"""What can go wrong between Arrow tables, the store and its answers.
+
+WarehouseError
+├── StoreError            a store cannot be opened, or a write to it failed
+│   ├── StoreLockedError  another process has it open
+│   └── StoreVersionError a newer tracehouse wrote it
+QueryError
+├── HeaderError           a .sql file's header is malformed
+├── UnknownQueryError     no canned query of that name
+├── ParameterError        a parameter is unknown, missing or of the wrong type
+└── StatementError        ad-hoc SQL is not a single SELECT, or fails
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+
+class WarehouseError(Exception):
+    """The store cannot do what was asked; the message says where, what and what to do."""
+
+
+class StoreError(WarehouseError):
+    """A store cannot be opened, or a write to it failed."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        """Keep the path and the problem apart."""
+        super().__init__(f"{path}: {problem}")
+        self.path = path
+        self.problem = problem
+
+
+class StoreLockedError(StoreError):
+    """Another process has the store open for writing."""
+
+    def __init__(self, path: str, pid: int | None) -> None:
+        """Name the process, where the system tells it."""
+        who = "another process" if pid is None else f"process {pid}"
+        super().__init__(
+            path, f"locked by {who}; wait until it ends, or stop it, and run the command again"
+        )
+        self.pid = pid
+
+
+class StoreVersionError(StoreError):
+    """A newer tracehouse wrote the store."""
+
+    def __init__(self, path: str, version: int, known: int) -> None:
+        """Tell both schema versions."""
+        super().__init__(
+            path,
+            f"written by a newer tracehouse (schema {version}, this one knows up to {known}); "
+            "upgrade tracehouse",
+        )
+        self.version = version
+
+
+class QueryError(Exception):
+    """A question cannot be answered; the message says which and why."""
+
+
+class HeaderError(QueryError):
+    """A .sql file's header is malformed."""
+
+    def __init__(self, place: str, problem: str) -> None:
+        """`place` is file:line."""
+        super().__init__(f"{place}: {problem}")
+        self.place = place
+
+
+class UnknownQueryError(QueryError):
+    """There is no canned query of that name."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        """Suggest the nearest of the known names."""
+        super().__init__(f"no query '{name}'{suggest(name, known)}")
+        self.name = name
+
+
+class ParameterError(QueryError):
+    """A query's parameter is unknown, missing or of the wrong type."""
+
+    def __init__(self, query: str, param: str, problem: str) -> None:
+        """Keep query, parameter and problem apart."""
+        super().__init__(f"query '{query}', parameter '{param}': {problem}")
+        self.query = query
+        self.param = param
+
+
+class StatementError(QueryError):
+    """Ad-hoc SQL is not a single SELECT, or fails."""
+
+
+def suggest(name: str, known: Sequence[str]) -> str:
+    """A clause that names the nearest known name, or all of them.
+
+    >>> suggest("percentile", ["percentiles", "dumps"])
+    '; did you mean percentiles?'
+    """
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {near[0]}?" if near else f"; there are {', '.join(sorted(known))}"

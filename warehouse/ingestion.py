@@ -1,0 +1,243 @@
+"""Files into the store: read and decode in threads, claim and commit in order, batch by batch."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+import duckdb
+import numpy as np
+
+from ingest import DecodedBatch, decode_dumps
+from ingest.errors import ManifestError, SourceError
+from ingest.manifest import ManifestResolver
+from ingest.sources import Source, read_source
+from warehouse.load import Loader, NewDump, Refusal
+
+BATCH_BYTES = 8 << 20
+BATCH_FILES = 512
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+
+class IngestProgress(NamedTuple):
+    """How far an ingest has come: files handled, files in all, bytes read, events committed."""
+
+    done_files: int
+    total_files: int
+    done_bytes: int
+    n_events: int
+
+
+@dataclass(frozen=True)
+class IngestSummary:
+    """What an ingest did.
+
+    Attributes:
+        n_files: Files handled.
+        n_dumps: Dumps committed.
+        n_events: Profile events in them.
+        byte_count: Bytes read, duplicates and refused files included.
+        n_duplicates: Files that were in the store already, manifest and all.
+        n_conflicts: Files whose bytes are in the store under another manifest.
+        refused: Files that were refused, conflicts included.
+        seconds: Wall time taken.
+    """
+
+    n_files: int = 0
+    n_dumps: int = 0
+    n_events: int = 0
+    byte_count: int = 0
+    n_duplicates: int = 0
+    n_conflicts: int = 0
+    refused: tuple[Refusal, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass
+class _Batch:
+    """Files on their way into the store together.
+
+    Attributes:
+        n_files: Files the batch began with.
+        byte_count: Bytes read from them.
+        dumps: Files to decode.
+        buffers: Their bytes, until they are decoded.
+        seen: Files whose bytes were met before, in the store or in this run.
+        refused: Files refused so far.
+        decoded: Content of `dumps`, once decoded.
+    """
+
+    n_files: int
+    byte_count: int = 0
+    dumps: list[NewDump] = field(default_factory=list)
+    buffers: list[Any] = field(default_factory=list)
+    seen: list[NewDump] = field(default_factory=list)
+    refused: list[Refusal] = field(default_factory=list)
+    decoded: DecodedBatch = field(default_factory=partial(decode_dumps, ()))
+
+
+def ingest_sources(
+    connection: duckdb.DuckDBPyConnection,
+    sources: Sequence[Source],
+    resolver: ManifestResolver,
+    *,
+    jobs: int | None = None,
+    progress: Callable[[IngestProgress], None] | None = None,
+) -> IngestSummary:
+    """Ingest files in order; every batch is committed whole before the next one.
+
+    Args:
+        connection: The store's only writer.
+        sources: Files to read.
+        resolver: Where their manifests come from.
+        jobs: Threads that read and decode; as many as there are cores by default.
+        progress: Called after each committed batch.
+
+    Returns:
+        What was done. Files that cannot be read or decoded, or lack a manifest, are refused and
+        put on record; they stop no other.
+    """
+    start = time.perf_counter()
+    workers = jobs or os.cpu_count() or 1
+    summary = IngestSummary()
+    commit = _Committer(connection)
+    with ThreadPoolExecutor(workers) as pool:
+        read = _in_order(pool, partial(_read, resolver), _plan(sources), workers)
+        for batch in _in_order(pool, _decode, map(commit.claim, read), workers):
+            summary = commit.commit(batch, summary)
+            if progress is not None:
+                done = summary.n_files, len(sources), summary.byte_count, summary.n_events
+                progress(IngestProgress(*done))
+    return replace(summary, seconds=time.perf_counter() - start)
+
+
+def _in_order(
+    pool: Executor, function: Callable[[_Item], _Result], items: Iterable[_Item], ahead: int
+) -> Iterator[_Result]:
+    """Results of the function, computed `ahead` of their use, in the order of the items."""
+    pending: deque[Future[_Result]] = deque()
+    for item in items:
+        pending.append(pool.submit(function, item))
+        if len(pending) > ahead:
+            yield pending.popleft().result()
+    while pending:
+        yield pending.popleft().result()
+
+
+def _plan(sources: Sequence[Source]) -> Iterator[list[Source]]:
+    """Neighbouring sources that make a batch."""
+    group: list[Source] = []
+    room = BATCH_BYTES
+    for source in sources:
+        size = _guess_size(source)
+        if group and (size > room or len(group) == BATCH_FILES):
+            yield group
+            group, room = [], BATCH_BYTES
+        group.append(source)
+        room -= size
+    if group:
+        yield group
+
+
+def _guess_size(source: Source) -> int:
+    """Bytes of a file; of a zip member a typical dump's, for batches need no precision."""
+    if source.member is not None:
+        return BATCH_BYTES // 128
+    try:
+        return os.stat(source.path).st_size
+    except OSError:  # said when the file is read
+        return 0
+
+
+def _read(resolver: ManifestResolver, group: list[Source]) -> _Batch:
+    batch = _Batch(len(group))
+    for source in group:
+        try:
+            data = read_source(source)
+        except SourceError as error:
+            batch.refused.append(Refusal(source.name, None, "unreadable", None, error.problem))
+            continue
+        batch.byte_count += len(data)
+        sha256 = hashlib.sha256(data).hexdigest()
+        try:
+            manifest = resolver.resolve(source)
+        except ManifestError as error:
+            batch.refused.append(Refusal(source.name, sha256, "manifest", None, str(error)))
+            continue
+        batch.dumps.append(NewDump(source.name, sha256, manifest))
+        batch.buffers.append(data)
+    return batch
+
+
+def _decode(batch: _Batch) -> _Batch:
+    batch.decoded = decode_dumps(batch.buffers)
+    batch.buffers = []
+    return batch
+
+
+class _Committer:
+    """The part of an ingest that happens in order: who comes first, and what is committed."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        self._loader = Loader(connection)
+        self._manifests: dict[str, str] = {}  # of every dump met in this run, by sha256
+        self._bad: dict[str, Refusal] = {}  # dumps of this run that did not decode, by sha256
+
+    def claim(self, batch: _Batch) -> _Batch:
+        """Set aside the files whose bytes were met before."""
+        hashes = [dump.sha256 for dump in batch.dumps]
+        known = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest(?))"
+        self._manifests.update(self._connection.execute(known, [hashes]).fetchall())
+        new = np.ones(len(hashes), bool)
+        for i, dump in enumerate(batch.dumps):
+            if dump.sha256 in self._manifests:
+                new[i] = False
+                batch.seen.append(dump)
+            else:
+                self._manifests[dump.sha256] = dump.manifest.canonical_json()
+        batch.dumps = [dump for dump, keep in zip(batch.dumps, new, strict=True) if keep]
+        batch.buffers = [data for data, keep in zip(batch.buffers, new, strict=True) if keep]
+        return batch
+
+    def commit(self, batch: _Batch, summary: IngestSummary) -> IngestSummary:
+        """Commit a batch and add it to the summary."""
+        refused = list(batch.refused)
+        for error in batch.decoded.errors.to_pylist():
+            dump = batch.dumps[error.pop("dump_index")]
+            self._bad[dump.sha256] = Refusal(dump.source, dump.sha256, **error)
+            refused.append(self._bad[dump.sha256])
+        conflicts = 0
+        for dump in batch.seen:
+            if dump.sha256 in self._bad:
+                refused.append(self._bad[dump.sha256]._replace(source=dump.source))
+            elif self._manifests[dump.sha256] != dump.manifest.canonical_json():
+                conflicts += 1
+                refused.append(self._conflict(dump))
+        n_dumps = self._loader.load(batch.dumps, batch.decoded, refused)
+        return replace(
+            summary,
+            n_files=summary.n_files + batch.n_files,
+            n_dumps=summary.n_dumps + n_dumps,
+            n_events=summary.n_events + batch.decoded.tables["events"].num_rows,
+            byte_count=summary.byte_count + batch.byte_count,
+            n_duplicates=summary.n_duplicates + batch.n_files - n_dumps - len(refused),
+            n_conflicts=summary.n_conflicts + conflicts,
+            refused=summary.refused + tuple(refused),
+        )
+
+    def _conflict(self, dump: NewDump) -> Refusal:
+        detail = (
+            f"these bytes are known under another manifest, {self._manifests[dump.sha256]}; "
+            f"this file says {dump.manifest.canonical_json()}: correct one of them"
+        )
+        return Refusal(dump.source, dump.sha256, "conflict", None, detail)

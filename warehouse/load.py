@@ -1,0 +1,213 @@
+"""Decoded dumps into the store: one transaction per batch, all of it or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ingest import DecodedBatch
+from ingest.manifest import Build, Device, Manifest, Model
+from ingest.schemas import DUMPS, INGEST_ERRORS, STORED
+from warehouse.rollups import delegate_resolution, summarise_events
+
+_PER_DUMP = ("runs", "events", "allocators", "allocations", "debug_values", "delegate_metadata")
+_SIGNATURES = {"run_signatures": "run_signature_id", "event_signatures": "event_signature_id"}
+
+
+class NewDump(NamedTuple):
+    """What the store keeps of a dump besides its content."""
+
+    source: str
+    sha256: str
+    manifest: Manifest
+
+
+class Refusal(NamedTuple):
+    """A file that was refused: which, why (machine-readable), where in it, and in words."""
+
+    source: str
+    sha256: str | None
+    reason: str
+    byte_offset: int | None
+    detail: str
+
+
+class Loader:
+    """The single writer of a store; remembers the ids it has given out."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Read the ids in use."""
+        self._connection = connection
+        highest = "SELECT coalesce(max(dump_id), 0) FROM dumps"
+        self._last_dump = int(connection.execute(highest).fetchall()[0][0])
+        self._devices = _Names(
+            connection, "devices", ("name", "pool", "os", "os_version", "arch", "soc")
+        )
+        self._models = _Names(connection, "models", ("name", "backend", "quantization"))
+        self._builds = _Builds(connection)
+
+    def load(
+        self, dumps: Sequence[NewDump], decoded: DecodedBatch, refusals: Sequence[Refusal]
+    ) -> int:
+        """Commit a batch.
+
+        Args:
+            dumps: The dumps that were decoded, by ``dump_index``; refused ones are left out.
+            decoded: Their tables.
+            refusals: Files to record as refused; each is recorded once.
+
+        Returns:
+            Dumps committed.
+        """
+        tables = decoded.tables
+        index = tables["dumps"]["dump_index"].to_numpy()
+        ids = np.zeros(len(dumps), np.int32)
+        ids[index] = self._last_dump + 1 + np.arange(len(index))
+        now = datetime.now(UTC)
+        with transaction(self._connection):
+            rows = self._dump_rows([dumps[i] for i in index.tolist()], decoded, now)
+            rows["dump_id"] = ids[index]
+            self._insert("dumps", _table(rows, DUMPS))
+            for name in _PER_DUMP:
+                self._insert(name, _number(tables[name], ids, name))
+            for name, key in _SIGNATURES.items():
+                self._insert(name, tables[name], f"ANTI JOIN {name} USING ({key})")
+            stats = summarise_events(_number(tables["events"], ids, "events"))
+            self._insert("event_stats", stats)
+            self.record(refusals, now)
+        self._last_dump += len(index)
+        return len(index)
+
+    def record(self, refusals: Sequence[Refusal], now: datetime) -> None:
+        """Record refusals that are not on record yet, inside the caller's transaction."""
+        rows = [{**refusal._asdict(), "refused_at": now} for refusal in refusals]
+        self._insert(
+            "ingest_errors",
+            pa.Table.from_pylist(rows, schema=INGEST_ERRORS),
+            "WHERE (source, coalesce(sha256, ''), reason, detail) NOT IN "
+            "(SELECT (source, coalesce(sha256, ''), reason, detail) FROM ingest_errors)",
+        )
+
+    def _dump_rows(
+        self, dumps: Sequence[NewDump], decoded: DecodedBatch, now: datetime
+    ) -> dict[str, object]:
+        manifests = [dump.manifest for dump in dumps]
+        clocks = [manifest.clock for manifest in manifests]
+        content = decoded.tables["dumps"]
+        return {
+            **{name: content[name] for name in content.column_names[1:]},
+            "sha256": [dump.sha256 for dump in dumps],
+            "source": [dump.source for dump in dumps],
+            "device_id": [self._devices.id_of(manifest.device) for manifest in manifests],
+            "build_id": [self._builds.id_of(manifest.build) for manifest in manifests],
+            "model_id": [self._models.id_of(manifest.model) for manifest in manifests],
+            "captured_at": [manifest.captured_at for manifest in manifests],
+            "ingested_at": [now] * len(dumps),
+            "tick_unit": [clock.unit for clock in clocks],
+            "ns_per_tick": [clock.ns_per_tick for clock in clocks],
+            "delegate_ns_per_tick": [
+                manifest.clock.delegate_ns_per_tick(manifest.model.backend)
+                for manifest in manifests
+            ],
+            "delegate_resolution_ticks": _resolutions(decoded),
+            "manifest": [manifest.canonical_json() for manifest in manifests],
+        }
+
+    def _insert(self, name: str, rows: pa.Table, where: str = "") -> None:
+        """Append rows; `where` is our own text that leaves out rows known already."""
+        if not rows.num_rows:
+            return
+        self._connection.register("new_rows", rows)
+        self._connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM new_rows {where}")  # noqa: S608
+        self._connection.unregister("new_rows")
+
+
+class _Names:
+    """Ids of named things that are the same only if all their columns are."""
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, table: str, columns: tuple[str, ...]
+    ) -> None:
+        self._connection, self._table, self._columns = connection, table, columns
+        text = f"SELECT {', '.join(columns)} FROM {table} ORDER BY {table[:-1]}_id"  # noqa: S608
+        rows = connection.execute(text).fetchall()
+        self._ids = {row: number for number, row in enumerate(rows, 1)}
+
+    def id_of(self, thing: Device | Model) -> int:
+        """The thing's id, given out now if it is new."""
+        key = tuple(getattr(thing, column) for column in self._columns)
+        known = self._ids.get(key)
+        if known is None:
+            known = self._ids[key] = len(self._ids) + 1
+            marks = ", ".join("?" * (len(key) + 1))
+            self._connection.execute(f"INSERT INTO {self._table} VALUES ({marks})", [known, *key])  # noqa: S608
+        return known
+
+
+class _Builds:
+    """Ids of builds, which go by name alone: what dumps state about one is put together."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        rows = connection.execute("SELECT name, build_id FROM builds").fetchall()
+        self._ids: dict[str, int] = dict(rows)
+        self._stated: set[Build] = set()
+
+    def id_of(self, build: Build) -> int:
+        """The build's id, given out now if it is new; missing facts are filled in."""
+        if build.id not in self._ids:
+            self._ids[build.id] = len(self._ids) + 1
+            text = "INSERT INTO builds (build_id, name) VALUES (?, ?)"
+            self._connection.execute(text, [self._ids[build.id], build.id])
+        if build not in self._stated:
+            self._stated.add(build)
+            self._connection.execute(
+                "UPDATE builds SET commit = coalesce(commit, $commit), "
+                "branch = coalesce(branch, $branch), ordinal = coalesce(ordinal, $ordinal), "
+                "committed_at = least(committed_at, $committed_at) WHERE name = $id",
+                build.model_dump(),
+            )
+        return self._ids[build.id]
+
+
+@contextmanager
+def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """All of the body's writes, or none."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def _number(table: pa.Table, ids: NDArray[np.int32], name: str) -> pa.Table:
+    """A decoded table with `dump_id` for `dump_index`."""
+    column = pa.array(ids[table["dump_index"].to_numpy()])
+    return pa.Table.from_arrays([column, *table.columns[1:]], schema=STORED[name])
+
+
+def _resolutions(decoded: DecodedBatch) -> NDArray[np.int64]:
+    signatures = decoded.tables["event_signatures"]
+    is_delegated = signatures["kind"].to_numpy(zero_copy_only=False) == "delegate_op"
+    delegated = signatures["event_signature_id"].to_numpy()[is_delegated].tolist()
+    index = decoded.tables["dumps"]["dump_index"].to_numpy()
+    count = int(index.max(initial=-1)) + 1
+    return delegate_resolution(decoded.tables["events"], set(delegated), count)[index]
+
+
+def _table(columns: Mapping[str, object], schema: pa.Schema) -> pa.Table:
+    arrays = [
+        column if isinstance(column, pa.ChunkedArray) else pa.array(column, field.type)
+        for field in schema
+        for column in [columns[field.name]]
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)

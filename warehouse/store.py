@@ -1,0 +1,161 @@
+"""A store: open it, put dumps in, ask questions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from ingest.manifest import ManifestResolver
+from ingest.sources import find_sources
+from warehouse.catalogue import bind_parameters, duckdb_text, find_query
+from warehouse.connection import connect, translated_errors
+from warehouse.errors import StatementError
+from warehouse.ingestion import IngestProgress, IngestSummary, ingest_sources
+from warehouse.migrations import check_version, is_current, migrate
+from warehouse.statements import check_statement
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DEFAULT_PATH = "tracehouse.store"
+
+_SCHEMA = """
+SELECT table_name, NULL AS column_name, 'table' AS type, comment FROM duckdb_tables()
+WHERE NOT internal
+UNION ALL SELECT view_name, NULL, 'view', comment FROM duckdb_views() WHERE NOT internal
+UNION ALL SELECT table_name, column_name, data_type, comment FROM duckdb_columns()
+WHERE NOT internal
+ORDER BY table_name, column_name NULLS FIRST
+"""
+
+
+class Warehouse:
+    """An open store. Use as a context manager, or call `close`."""
+
+    def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection) -> None:
+        """Wrap an open connection; see `open`."""
+        self._path = path
+        self._connection = connection
+
+    @classmethod
+    def open(
+        cls, path: str | os.PathLike[str] = DEFAULT_PATH, *, read_only: bool = False
+    ) -> Warehouse:
+        """Open the store in a directory, created and brought up to date as needed.
+
+        Args:
+            path: The store's directory.
+            read_only: Let other readers in, and refuse to create or write.
+
+        Raises:
+            StoreError: There is no store to read, it is not one, or it cannot be written.
+            StoreLockedError: Another process has it open.
+            StoreVersionError: A newer tracehouse wrote it.
+        """
+        store = Path(path)
+        connection = connect(store, read_only=read_only)
+        try:
+            with translated_errors(store):
+                check_version(connection, str(store))
+                if not is_current(connection):
+                    if read_only:  # written by an older tracehouse: bring it up to date first
+                        connection.close()
+                        cls.open(store).close()
+                        connection = connect(store, read_only=True)
+                    else:
+                        migrate(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return cls(store, connection)
+
+    def ingest(
+        self,
+        paths: Iterable[str | os.PathLike[str]],
+        *,
+        manifest: Mapping[str, object] | None = None,
+        layout: str | None = None,
+        jobs: int | None = None,
+        progress: Callable[[IngestProgress], None] | None = None,
+    ) -> IngestSummary:
+        """Ingest dumps; what the store has already changes nothing.
+
+        Args:
+            paths: Files, folders, zip artifacts and globs.
+            manifest: Fields that hold for all of them, e.g. ``{"device": "pixel8"}``; they
+                override what is found beside the dumps.
+            layout: Template of paths, e.g. ``{device}/{build}/{model}/*.etdp``.
+            jobs: Threads that read and decode; as many as there are cores by default.
+            progress: Called after each committed batch.
+
+        Returns:
+            What was done; refused files are in it and in the table ingest_errors.
+
+        Raises:
+            StoreError: A batch cannot be written (earlier ones are committed).
+        """
+        resolver = ManifestResolver(overrides=manifest, layout=layout)
+        sources = find_sources(paths)
+        with translated_errors(self._path):
+            return ingest_sources(
+                self._connection, sources, resolver, jobs=jobs, progress=progress
+            )
+
+    def query(self, name: str, **params: object) -> pa.Table:
+        """Rows of a canned query.
+
+        Args:
+            name: Name of the query.
+            **params: Its parameters; texts are converted, defaults filled in.
+
+        Returns:
+            The columns of the query's header, in its order.
+
+        Raises:
+            UnknownQueryError: No canned query of that name.
+            ParameterError: A parameter is unknown, missing or of the wrong type.
+        """
+        query = find_query(name)
+        values = bind_parameters(query, params)
+        with translated_errors(self._path):
+            return self._connection.sql(duckdb_text(query.sql), params=values).to_arrow_table()
+
+    def sql(self, text: str) -> pa.Table:
+        """Rows of an ad-hoc SELECT over the tables and views.
+
+        Raises:
+            StatementError: It is not a single SELECT, or fails.
+        """
+        check_statement(self._connection, text)
+        try:
+            return self._connection.sql(text).to_arrow_table()
+        except duckdb.Error as error:
+            raise StatementError(str(error)) from error
+
+    def schema(self) -> pa.Table:
+        """Tables, views and columns with types and comments.
+
+        Returns:
+            table_name, column_name (null for the table or view itself), type, comment.
+        """
+        return self._connection.sql(_SCHEMA).to_arrow_table()
+
+    def close(self) -> None:
+        """Close the store; further use fails."""
+        self._connection.close()
+
+    def __enter__(self) -> Warehouse:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
