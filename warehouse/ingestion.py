@@ -21,7 +21,7 @@ from ingest.manifest import ManifestResolver
 from ingest.sources import Source, read_source
 from warehouse.load import Loader, NewDump, Refusal
 
-BATCH_BYTES = 8 << 20
+BATCH_BYTES = 24 << 20
 BATCH_FILES = 512
 
 _Item = TypeVar("_Item")

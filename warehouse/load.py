@@ -10,12 +10,13 @@ from typing import NamedTuple
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ingest import DecodedBatch
 from ingest.manifest import Build, Device, Manifest, Model
 from ingest.schemas import DUMPS, INGEST_ERRORS, STORED
-from warehouse.rollups import delegate_resolution, summarise_events
+from warehouse.rollups import EventGroups, delegate_resolution, group_events, summarise_events
 
 _PER_DUMP = ("runs", "events", "allocators", "allocations", "debug_values", "delegate_metadata")
 _SIGNATURES = {"run_signatures": "run_signature_id", "event_signatures": "event_signature_id"}
@@ -71,16 +72,17 @@ class Loader:
         ids = np.zeros(len(dumps), np.int32)
         ids[index] = self._last_dump + 1 + np.arange(len(index))
         now = datetime.now(UTC)
+        groups = group_events(tables["events"])
         with transaction(self._connection):
             rows = self._dump_rows([dumps[i] for i in index.tolist()], decoded, now)
             rows["dump_id"] = ids[index]
+            rows["delegate_resolution_ticks"] = _resolutions(groups, decoded, len(dumps))[index]
             self._insert("dumps", _table(rows, DUMPS))
             for name in _PER_DUMP:
                 self._insert(name, _number(tables[name], ids, name))
             for name, key in _SIGNATURES.items():
                 self._insert(name, tables[name], f"ANTI JOIN {name} USING ({key})")
-            stats = summarise_events(_number(tables["events"], ids, "events"))
-            self._insert("event_stats", stats)
+            self._insert("event_stats", summarise_events(groups, ids))
             self.record(refusals, now)
         self._last_dump += len(index)
         return len(index)
@@ -116,7 +118,6 @@ class Loader:
                 manifest.clock.delegate_ns_per_tick(manifest.model.backend)
                 for manifest in manifests
             ],
-            "delegate_resolution_ticks": _resolutions(decoded),
             "manifest": [manifest.canonical_json() for manifest in manifests],
         }
 
@@ -195,13 +196,11 @@ def _number(table: pa.Table, ids: NDArray[np.int32], name: str) -> pa.Table:
     return pa.Table.from_arrays([column, *table.columns[1:]], schema=STORED[name])
 
 
-def _resolutions(decoded: DecodedBatch) -> NDArray[np.int64]:
+def _resolutions(groups: EventGroups, decoded: DecodedBatch, count: int) -> NDArray[np.int64]:
     signatures = decoded.tables["event_signatures"]
-    is_delegated = signatures["kind"].to_numpy(zero_copy_only=False) == "delegate_op"
-    delegated = signatures["event_signature_id"].to_numpy()[is_delegated].tolist()
-    index = decoded.tables["dumps"]["dump_index"].to_numpy()
-    count = int(index.max(initial=-1)) + 1
-    return delegate_resolution(decoded.tables["events"], set(delegated), count)[index]
+    is_delegated = pc.equal(signatures["kind"], "delegate_op")
+    delegated = signatures.filter(is_delegated)["event_signature_id"].to_pylist()
+    return delegate_resolution(groups, set(delegated), count)
 
 
 def _table(columns: Mapping[str, object], schema: pa.Schema) -> pa.Table:
