@@ -15,7 +15,7 @@ from tests.support.plain_rows import Row, decoded_rows, expected_rows
 from tests.support.reference_reader import is_size_prefixed, read_reference
 
 
-@given(st.lists(st.tuples(etdumps(), st.booleans()), max_size=3))
+@given(st.lists(st.tuples(etdumps(), st.booleans()), max_size=2))
 def test_any_content_round_trips_through_bytes_and_tables(dumps):
     files = [build_etdump(content, size_prefixed=prefixed) for content, prefixed in dumps]
     batch = decode_dumps(files)

@@ -1,0 +1,46 @@
+"""ingest/schemas.py is the one source of names, types and docs; the DDL says the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from ingest.schemas import STORED
+from warehouse import Warehouse
+
+SQL_TYPES = {
+    pa.int32(): "INTEGER",
+    pa.int64(): "BIGINT",
+    pa.string(): "VARCHAR",
+    pa.float64(): "DOUBLE",
+    pa.bool_(): "BOOLEAN",
+    pa.binary(): "BLOB",
+    pa.list_(pa.int64()): "BIGINT[]",
+    pa.decimal128(20, 0): "DECIMAL(20,0)",
+    pa.timestamp("us", tz="UTC"): "TIMESTAMP WITH TIME ZONE",
+}
+
+
+@pytest.mark.parametrize("table", STORED)
+def test_stored_table_is_what_its_schema_says(tmp_path: Path, table: str) -> None:
+    schema = STORED[table]
+    with Warehouse.open(tmp_path) as warehouse:
+        columns = warehouse.sql(
+            "SELECT column_name, data_type, is_nullable, comment FROM duckdb_columns() "  # noqa: S608
+            f"WHERE table_name = '{table}' ORDER BY column_index"
+        ).to_pylist()
+        comment = warehouse.sql(
+            f"SELECT comment FROM duckdb_tables() WHERE table_name = '{table}'"  # noqa: S608
+        )["comment"].to_pylist()
+    assert columns == [
+        {
+            "column_name": field.name,
+            "data_type": SQL_TYPES[field.type],
+            "is_nullable": field.nullable,
+            "comment": field.metadata[b"doc"].decode(),
+        }
+        for field in schema
+    ]
+    assert comment == [schema.metadata[b"doc"].decode()]

@@ -1,0 +1,357 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from tests.support.etdump_builder import build_etdump
+from warehouse import Warehouse
+from warehouse.errors import (
+    ParameterError,
+    StatementError,
+    StoreError,
+    StoreLockedError,
+    StoreVersionError,
+    UnknownQueryError,
+)
+from warehouse.ingestion import IngestSummary
+
+MANIFEST = {"device": "pixel8", "build": "b1", "model": "mv2"}
+
+
+def dump_of(*durations: int, name: str = "native_call_add.out") -> bytes:
+    """A dump with one event in each of several runs, at distinct times."""
+    return build_etdump(
+        {
+            "run_data": [
+                {
+                    "name": "Execute",
+                    "events": [
+                        {
+                            "profile_event": {
+                                "name": name,
+                                "instruction_id": 3,
+                                "start_time": 1000 * i,
+                                "end_time": 1000 * i + duration,
+                            }
+                        }
+                    ],
+                }
+                for i, duration in enumerate(durations)
+            ]
+        }
+    )
+
+
+def write(path: Path, data: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def ingest(store: Path, *paths: Path, **options: Any) -> IngestSummary:
+    with Warehouse.open(store) as warehouse:
+        return warehouse.ingest(paths, manifest=options.pop("manifest", MANIFEST), **options)
+
+
+def contents(store: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """Every row of every table, without the times of ingestion."""
+    with Warehouse.open(store, read_only=True) as warehouse:
+        names = warehouse.sql(
+            "SELECT table_name FROM duckdb_tables() WHERE table_name NOT LIKE 'schema_%'"
+        )["table_name"].to_pylist()
+        return {
+            name: sorted(
+                tuple(str(v) for k, v in row.items() if k not in {"ingested_at", "refused_at"})
+                for row in warehouse.sql(f"SELECT * FROM {name}").to_pylist()  # noqa: S608
+            )
+            for name in names
+        }
+
+
+def test_ingested_dump_can_be_queried(tmp_path: Path) -> None:
+    path = write(tmp_path / "in/a.etdp", dump_of(10, 20, 40))
+    summary = ingest(tmp_path / "store", path)
+    assert (summary.n_dumps, summary.n_events, summary.refused) == (1, 3, ())
+    with Warehouse.open(tmp_path / "store", read_only=True) as warehouse:
+        (row,) = warehouse.query("percentiles", device="pixel8").to_pylist()
+    assert (row["event_name"], row["sample_count"]) == ("native_call_add.out", 3)
+    assert (row["min_ns"], row["p50_ns"], row["max_ns"]) == (10.0, 20.0, 40.0)
+
+
+def test_second_ingest_of_a_folder_changes_nothing(tmp_path: Path) -> None:
+    write(tmp_path / "in/a.etdp", dump_of(1, 2))
+    write(tmp_path / "in/b.etdp", dump_of(3, 4))
+    write(tmp_path / "in/bad.etdp", b"not an etdump at all, sorry")
+    first = ingest(tmp_path / "store", tmp_path / "in")
+    before = contents(tmp_path / "store")
+    second = ingest(tmp_path / "store", tmp_path / "in")
+    assert (first.n_dumps, first.n_duplicates, len(first.refused)) == (2, 0, 1)
+    assert (second.n_dumps, second.n_duplicates, len(second.refused)) == (0, 2, 1)
+    assert contents(tmp_path / "store") == before
+
+
+def test_ingest_in_pieces_equals_ingest_at_once(tmp_path: Path) -> None:
+    paths = [write(tmp_path / f"in/{i}.etdp", dump_of(i, i + 1, i + 2)) for i in range(6)]
+    ingest(tmp_path / "whole", *paths)
+    for path in paths:
+        ingest(tmp_path / "pieces", path)
+    assert contents(tmp_path / "whole") == contents(tmp_path / "pieces")
+
+
+def test_same_bytes_twice_in_one_ingest_are_one_dump(tmp_path: Path) -> None:
+    write(tmp_path / "in/a.etdp", dump_of(5))
+    write(tmp_path / "in/b.etdp", dump_of(5))
+    summary = ingest(tmp_path / "store", tmp_path / "in")
+    assert (summary.n_files, summary.n_dumps, summary.n_duplicates) == (2, 1, 1)
+
+
+def test_same_bad_bytes_twice_are_refused_twice(tmp_path: Path) -> None:
+    write(tmp_path / "in/a.etdp", b"x" * 64)
+    write(tmp_path / "in/b.etdp", b"x" * 64)
+    summary = ingest(tmp_path / "store", tmp_path / "in")
+    assert [r.reason for r in summary.refused] == ["bad_identifier", "bad_identifier"]
+    assert summary.n_duplicates == 0
+
+
+def test_same_bytes_under_another_manifest_are_a_conflict_and_change_nothing(
+    tmp_path: Path,
+) -> None:
+    path = write(tmp_path / "in/a.etdp", dump_of(5))
+    ingest(tmp_path / "store", path)
+    summary = ingest(tmp_path / "store", path, manifest={**MANIFEST, "device": "pixel9"})
+    assert (summary.n_dumps, summary.n_conflicts) == (0, 1)
+    assert summary.refused[0].reason == "conflict"
+    assert "pixel8" in summary.refused[0].detail
+    assert "pixel9" in summary.refused[0].detail
+    with Warehouse.open(tmp_path / "store", read_only=True) as warehouse:
+        assert warehouse.query("dumps")["device"].to_pylist() == ["pixel8"]
+        assert warehouse.query("ingest_errors")["reason"].to_pylist() == ["conflict"]
+
+
+def test_refused_file_is_on_record_with_reason_and_offset(tmp_path: Path) -> None:
+    good = dump_of(5)
+    path = write(tmp_path / "in/cut.etdp", good[:-8])
+    summary = ingest(tmp_path / "store", path)
+    assert summary.refused[0].source == str(path)
+    with Warehouse.open(tmp_path / "store", read_only=True) as warehouse:
+        (row,) = warehouse.query("ingest_errors").to_pylist()
+    assert (row["source"], row["reason"], row["byte_offset"]) == (str(path), "bad_size_prefix", 0)
+    assert row["is_resolved"] is False
+
+
+def test_missing_manifest_refuses_the_file_and_not_its_neighbours(tmp_path: Path) -> None:
+    write(tmp_path / "in/a.etdp", dump_of(5))
+    write(tmp_path / "in/a.json", json.dumps(MANIFEST).encode())
+    write(tmp_path / "in/b.etdp", dump_of(6))
+    summary = ingest(tmp_path / "store", tmp_path / "in", manifest=None)
+    assert (summary.n_dumps, [r.reason for r in summary.refused]) == (1, ["manifest"])
+    assert "--device" in summary.refused[0].detail
+
+
+def test_builds_gather_what_dumps_state(tmp_path: Path) -> None:
+    late = {"id": "b1", "committed_at": "2026-11-02T00:00:00Z"}
+    early = {"id": "b1", "committed_at": "2026-11-01T00:00:00Z", "branch": "main"}
+    for i, build in enumerate((late, early, late)):
+        path = write(tmp_path / f"in/{i}.etdp", dump_of(i))
+        ingest(tmp_path / "store", path, manifest={**MANIFEST, "build": build})
+    with Warehouse.open(tmp_path / "store", read_only=True) as warehouse:
+        (row,) = warehouse.sql("SELECT name, branch, committed_at FROM builds").to_pylist()
+    assert (row["name"], row["branch"], row["committed_at"].day) == ("b1", "main", 1)
+
+
+def test_flagged_durations_are_kept_and_never_counted(tmp_path: Path) -> None:
+    events = [
+        {"profile_event": {"name": "a", "instruction_id": 1, "start_time": s, "end_time": e}}
+        for s, e in ((5, 15), (2**40, 7), (0, 2**64 - 1), (2**32 - 5, 5))
+    ]
+    path = write(tmp_path / "a.etdp", build_etdump({"run_data": [{"name": "E", "events": events}]}))
+    ingest(tmp_path / "store", path)
+    with Warehouse.open(tmp_path / "store", read_only=True) as warehouse:
+        counts = warehouse.sql("SELECT n_events, n_flagged_events FROM dumps").to_pylist()
+        (row,) = warehouse.query("percentiles").to_pylist()
+        stats = warehouse.sql("SELECT sample_count, max_ticks FROM event_stats").to_pylist()
+    assert counts == [{"n_events": 4, "n_flagged_events": 2}]
+    assert (row["sample_count"], row["min_ns"], row["max_ns"]) == (2, 10.0, 10.0)
+    assert stats == [{"sample_count": 2, "max_ticks": 10}]
+
+
+def test_cycles_of_unknown_rate_have_no_nanoseconds(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.etdp", dump_of(7))
+    ingest(tmp_path / "store", path, manifest={**MANIFEST, "clock": "cycles"})
+    with Warehouse.open(tmp_path / "store", read_only=True) as warehouse:
+        (row,) = warehouse.sql("SELECT duration_ticks, duration_ns FROM named_events").to_pylist()
+    assert row == {"duration_ticks": 7, "duration_ns": None}
+
+
+@pytest.mark.parametrize("table", ["named_events", "events", "event_stats", "mann_whitney_exact"])
+def test_every_table_view_and_column_is_described(tmp_path: Path, table: str) -> None:
+    with Warehouse.open(tmp_path / "store") as warehouse:
+        rows = warehouse.schema().to_pylist()
+    assert table in {row["table_name"] for row in rows}
+    assert [row for row in rows if not row["comment"]] == []
+
+
+def test_reading_a_store_that_is_not_there_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no store here; create one with 'tracehouse ingest"):
+        Warehouse.open(tmp_path / "none", read_only=True)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
+    write(tmp_path / "store/warehouse.duckdb", b"hello" * 1000)
+    with pytest.raises(StoreError, match="not a tracehouse store"):
+        Warehouse.open(tmp_path / "store")
+
+
+def test_a_store_from_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+    Warehouse.open(tmp_path / "store").close()
+    with duckdb.connect(str(tmp_path / "store/warehouse.duckdb")) as connection:
+        connection.execute("INSERT INTO schema_migrations VALUES (99, 'x', now(), '9.9')")
+    with pytest.raises(StoreVersionError, match=r"schema 99, .*upgrade tracehouse"):
+        Warehouse.open(tmp_path / "store")
+
+
+def test_views_follow_the_installed_version(tmp_path: Path) -> None:
+    Warehouse.open(tmp_path / "store").close()
+    with duckdb.connect(str(tmp_path / "store/warehouse.duckdb")) as connection:
+        connection.execute("CREATE OR REPLACE VIEW named_dumps AS SELECT 1 AS old")
+        connection.execute("UPDATE schema_views SET sha256 = 'old'")
+    with Warehouse.open(tmp_path / "store", read_only=True) as warehouse:
+        assert "device" in warehouse.sql("SELECT * FROM named_dumps").column_names
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DELETE FROM dumps",
+        "SELECT 1; SELECT 2",
+        "WITH x AS (COPY (SELECT 1) TO 'ruined.csv') SELECT 1",
+        "WITH x AS (INSERT INTO schema_views VALUES ('x') RETURNING 1) SELECT * FROM x",
+        "SELECT * FROM no_such_table",
+        "SELEC 1",
+        "",
+    ],
+)
+def test_ad_hoc_sql_that_is_not_one_select_is_refused(tmp_path: Path, text: str) -> None:
+    with Warehouse.open(tmp_path / "store") as warehouse, pytest.raises(StatementError):
+        warehouse.sql(text)
+
+
+def test_unknown_names_suggest_near_ones(tmp_path: Path) -> None:
+    with Warehouse.open(tmp_path / "store") as warehouse:
+        with pytest.raises(UnknownQueryError, match="did you mean percentiles"):
+            warehouse.query("percentile")
+        with pytest.raises(ParameterError, match="device"):
+            warehouse.query("percentiles", devices="x")
+
+
+def run_python(code: str, *arguments: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+
+
+def test_a_store_in_use_names_the_process(tmp_path: Path) -> None:
+    code = (
+        "import sys; from warehouse import Warehouse\n"
+        "with Warehouse.open(sys.argv[1]): print('open', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path / "store")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    ) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        for read_only in (False, True):
+            with pytest.raises(StoreLockedError, match=f"process {holder.pid}") as caught:
+                Warehouse.open(tmp_path / "store", read_only=read_only)
+            assert caught.value.pid == holder.pid
+        holder.communicate()
+
+
+INGEST = (
+    "import sys; import warehouse.ingestion as ingestion; from warehouse import Warehouse\n"
+    "ingestion.BATCH_FILES = 4\n"
+    "manifest = {'device': 'pixel8', 'build': 'b1', 'model': 'mv2'}\n"
+    "with Warehouse.open(sys.argv[1]) as w:\n"
+    "    print('open', flush=True)\n"
+    "    w.ingest([sys.argv[2]], manifest=manifest, progress=lambda p: print(p, flush=True))"
+)
+
+
+@pytest.mark.parametrize("lines", [0, 1, 2, 5, 9])
+def test_a_killed_ingest_leaves_whole_batches_and_the_next_completes_it(
+    tmp_path: Path, lines: int
+) -> None:
+    for i in range(40):
+        write(tmp_path / f"in/{i:02}.etdp", dump_of(*range(i, i + 50)))
+    ingest(tmp_path / "whole", tmp_path / "in")
+    process = run_python(INGEST, tmp_path / "store", tmp_path / "in")
+    assert process.stdout is not None
+    for _ in range(lines):
+        process.stdout.readline()
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    with Warehouse.open(tmp_path / "store") as warehouse:
+        counted = warehouse.sql(
+            "SELECT dump_id, n_events, (SELECT count(*) FROM events AS e "
+            "WHERE e.dump_id = d.dump_id) AS found FROM dumps AS d"
+        ).to_pylist()
+    assert all(row["n_events"] == row["found"] for row in counted)
+    ingest(tmp_path / "store", tmp_path / "in")
+    assert contents(tmp_path / "store") == contents(tmp_path / "whole")
+
+
+def test_a_full_disk_is_said_and_what_was_committed_stays(
+    tmp_path: Path, no_room: Callable[[Path], str]
+) -> None:
+    write(tmp_path / "first/a.etdp", dump_of(1, 2, 3))
+    ingest(tmp_path / "store", tmp_path / "first")
+    before = contents(tmp_path / "store")
+    for i in range(200):
+        write(tmp_path / f"more/{i:03}.etdp", dump_of(*range(i, i + 3000, 2), name=f"op{i}"))
+    problem = no_room(tmp_path)
+    assert "disk is full" in problem
+    assert "make room" in problem
+    assert contents(tmp_path / "store") == before
+    assert ingest(tmp_path / "store", tmp_path / "more").n_dumps == 200
+
+
+@pytest.fixture
+def no_room() -> Callable[[Path], str]:
+    """Ingests `more` in a process whose files cannot grow, as on a full disk."""
+    code = (
+        "import resource, signal, sys\n"
+        "from warehouse import Warehouse\n"
+        "from warehouse.errors import WarehouseError\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "manifest = {'device': 'pixel8', 'build': 'b1', 'model': 'mv2'}\n"
+        "warehouse = Warehouse.open(sys.argv[1])\n"
+        "import os; size = os.path.getsize(sys.argv[1] + '/warehouse.duckdb')\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))\n"
+        "try: warehouse.ingest([sys.argv[2]], manifest=manifest)\n"
+        "except WarehouseError as error: print(error)\n"
+    )
+
+    def fill(folder: Path) -> str:
+        process = run_python(code, folder / "store", folder / "more")
+        out, err = process.communicate()
+        return out or err
+
+    return fill
