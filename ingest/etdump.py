@@ -27,7 +27,7 @@ from ingest.strings import encode_strings
 from ingest.values import Values, read_values
 
 IDENTIFIER = int.from_bytes(b"ED00", "little")
-_SMALLEST = 20  # bytes: root offset, identifier, an empty vtable, an empty table
+_SMALLEST = 16  # bytes of a bare dump: root offset, identifier, an empty vtable and table
 
 _ROOT = (4, 4)
 _RUN = (4, 4, 4, 4)

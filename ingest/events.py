@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.arena import Arena, Ints
-from ingest.etdump import Heads, Runs, Texts, read_heads, read_runs
+from ingest.etdump import Heads, Texts, read_heads, read_runs
 from ingest.flatbuffer import Scope
 from ingest.layouts import Layout, SignatureBook, lay_out_runs
-from ingest.repeats import Repeats, find_repeats
+from ingest.repeats import Part, Repeats, find_repeats
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,6 @@ class Dumps:
         counts: Profile events per run.
         start: Start of each profile event, run after run, in file order.
         end: End of each profile event, likewise.
-        rest_run: Run that each row of `rest` is.
         rest: The runs that hold more than profile events, among others: the source of all else.
     """
 
@@ -43,8 +42,7 @@ class Dumps:
     counts: Ints
     start: NDArray[np.uint64]
     end: NDArray[np.uint64]
-    rest_run: Ints
-    rest: Runs
+    rest: Part
 
 
 def read_dumps(arena: Arena, book: SignatureBook) -> Dumps:
@@ -55,72 +53,71 @@ def read_dumps(arena: Arena, book: SignatureBook) -> Dumps:
     """
     heads = read_heads(arena)
     repeats = find_repeats(arena, heads)
-    rest_run, rest = _read_rest(arena, heads, repeats)
-    return _unite(heads, repeats, rest_run, rest, book)
+    return _unite(heads, repeats, _read_rest(arena, heads, repeats), book)
 
 
-def _read_rest(arena: Arena, heads: Heads, repeats: Repeats) -> tuple[Ints, Runs]:
+def _read_rest(arena: Arena, heads: Heads, repeats: Repeats) -> Part:
     is_rest = np.ones(len(heads.run_word), bool)
-    for run in (repeats.model_run, *(block.run for block in repeats.blocks)):
-        is_rest[run] = False
+    for known in (*repeats.models, *repeats.blocks):
+        is_rest[known.run] = False
     rest = np.flatnonzero(is_rest)
     scope = Scope.of_dumps(arena, heads.run_dump[rest])
     scope.charge(heads.visited + repeats.visited)
-    return rest, read_runs(scope, heads.run_word[rest])
+    return Part(rest, read_runs(scope, heads.run_word[rest]))
 
 
-def _unite(
-    heads: Heads, repeats: Repeats, rest_run: Ints, rest: Runs, book: SignatureBook
-) -> Dumps:
+def _unite(heads: Heads, repeats: Repeats, rest: Part, book: SignatureBook) -> Dumps:
     """One row per run and per event, wherever it was read."""
-    models = repeats.models
-    model_layouts, rest_layouts = lay_out_runs(models, book), lay_out_runs(rest, book)
-    # Rows of models, then rows of rest, as one column each; `source` is the row of every run.
-    shift = len(repeats.model_run)
+    parts = [*repeats.models, rest]
+    laid_out = [lay_out_runs(part.runs, book) for part in parts]
+    # The runs read in full stand one part after the other; `source` is the row of every run there.
+    read = np.concatenate([part.run for part in parts])
     source = np.empty(len(heads.run_word), np.int64)
-    source[repeats.model_run] = np.arange(shift)
-    source[rest_run] = np.arange(len(rest_run)) + shift
+    source[read] = np.arange(len(read))
     for block in repeats.blocks:
-        source[block.run] = block.model
-    rest_layout = rest_layouts.layout
-    shifted = np.where(rest_layout < 0, -1, rest_layout + len(model_layouts.layouts))
-    layout = np.concatenate([model_layouts.layout, shifted])[source]
-    signature_id = np.concatenate([model_layouts.signature_id, rest_layouts.signature_id])[source]
-    counts = np.concatenate([models.profile_counts, rest.profile_counts])[source]
-    names = np.where(rest.name.codes < 0, -1, rest.name.codes + len(models.name.values))
-    start, end = _unite_times(repeats, rest_run, rest, counts)
+        source[block.run] = source[block.model]
+    counts = np.concatenate([part.runs.profile_counts for part in parts])[source]
+    start, end = _unite_times(parts, repeats, counts)
+    name_shift = np.cumsum([0] + [len(part.runs.name.values) for part in parts])
+    layout_shift = np.cumsum([0] + [len(layouts.layouts) for layouts in laid_out])
     return Dumps(
         heads=heads,
         name=Texts(
-            np.concatenate([models.name.codes, names])[source],
-            models.name.values + rest.name.values,
+            _shift([part.runs.name.codes for part in parts], name_shift)[source],
+            [text for part in parts for text in part.runs.name.values],
         ),
-        bundled_input_index=np.concatenate(
-            [models.bundled_input_index, rest.bundled_input_index]
-        )[source],
-        has_events=np.concatenate([models.has_events, rest.has_events])[source],
-        layouts=model_layouts.layouts + rest_layouts.layouts,
-        layout=layout,
-        signature_id=signature_id,
+        bundled_input_index=np.concatenate([part.runs.bundled_input_index for part in parts])[
+            source
+        ],
+        has_events=np.concatenate([part.runs.has_events for part in parts])[source],
+        layouts=[layout for layouts in laid_out for layout in layouts.layouts],
+        layout=_shift([layouts.layout for layouts in laid_out], layout_shift)[source],
+        signature_id=np.concatenate([layouts.signature_id for layouts in laid_out])[source],
         counts=counts,
         start=start,
         end=end,
-        rest_run=rest_run,
         rest=rest,
     )
 
 
+def _shift(codes: list[Ints], shift: Ints) -> Ints:
+    """Codes of several parts as codes of one list; negative ones stay."""
+    moved = [np.where(code < 0, code, code + by) for code, by in zip(codes, shift, strict=False)]
+    return np.concatenate(moved)
+
+
 def _unite_times(
-    repeats: Repeats, rest_run: Ints, rest: Runs, counts: Ints
+    parts: list[Part], repeats: Repeats, counts: Ints
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     first = np.cumsum(counts) - counts
     start = np.empty(int(counts.sum()), np.uint64)
     end = np.empty(len(start), np.uint64)
-    for run, runs in ((repeats.model_run, repeats.models), (rest_run, rest)):
-        local = runs.profile_counts
-        row = runs.profiles.run
-        place = np.arange(len(row)) + (first[run] - np.cumsum(local) + local)[row]
-        start[place], end[place] = runs.profiles.start, runs.profiles.end
+    for part in parts:
+        local = part.runs.profile_counts
+        profiles = part.runs.profiles
+        begin = first[part.run] - np.cumsum(local) + local
+        place = np.arange(len(profiles.run)) + begin[profiles.run]
+        start[place], end[place] = profiles.start, profiles.end
     for block in repeats.blocks:
         places = first[block.run][:, None] + np.arange(block.start.shape[1])
         start[places], end[places] = block.start, block.end

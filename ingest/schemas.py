@@ -98,7 +98,7 @@ RUNS = _table(
     _field("run_signature_id", pa.int64(), "Signature of the run; null if it has no event vector.", nullable=True),
     _field("name", pa.string(), "Name of the run (event block); null if absent.", nullable=True),
     _field("bundled_input_index", pa.int32(), "Index of the bundled input; -1 when there is none."),
-    _field("start_ticks", UINT64, "Earliest start of the run's profile events; null without any.", nullable=True),
+    _field("start_ticks", UINT64, "Earliest start of the run's profile events, counted from its first; null without any.", nullable=True),
     _field("n_events", pa.int32(), "Profile events in the run."),
 )  # fmt: skip
 
@@ -165,7 +165,7 @@ DEBUG_VALUES = _table(
     _field("delegate_id_int", pa.int32(), "Integer delegate debug id; null when absent (-1).", nullable=True),
     _field("delegate_id_str", pa.string(), "String delegate debug id; null when absent or ''.", nullable=True),
     _field("name", pa.string(), "Name of the debug event; null if absent.", nullable=True),
-    _field("position", pa.int32(), "Position among the values logged for the same instruction and delegate id in the run."),
+    _field("position", pa.int32(), "Position among the values the run logs for the same instruction, chain and delegate id, outputs apart."),
     _field("element_index", pa.int32(), "Position in a tensor list; null for other values and empty lists.", nullable=True),
     _field("value_type", pa.string(), "null, int, bool, float, double, tensor, tensor_list, string, or 'missing' without an entry."),
     _field("int_value", pa.int64(), "Value of an int or bool (0, 1); null for others or if missing.", nullable=True),

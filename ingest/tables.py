@@ -109,8 +109,8 @@ def _unsigned(values: NDArray[np.uint64], valid: Mask | None = None) -> pa.Array
 
 
 def _dumps(dumps: Dumps, sizes: Ints, flagged: Ints) -> pa.Table:
-    heads, rest = dumps.heads, dumps.rest
-    rest_dump = heads.run_dump[dumps.rest_run]
+    heads, rest = dumps.heads, dumps.rest.runs
+    rest_dump = heads.run_dump[dumps.rest.run]
 
     def per_dump(owners: Ints, weights: Ints | None = None) -> Ints:
         return np.bincount(owners, weights, len(sizes)).astype(np.int64)
@@ -204,25 +204,25 @@ def _signature_major(dumps: Dumps, run: Ints, rank: Ints) -> Ints:
 
 
 def _allocators(dumps: Dumps) -> pa.Table:
-    table = dumps.rest.allocators
+    table = dumps.rest.runs.allocators
     return _table(
         "allocators",
-        *_run_columns(dumps, dumps.rest_run[table.run]),
+        *_run_columns(dumps, dumps.rest.run[table.run]),
         table.number.astype(np.int32),
         _strings(table.name),
     )
 
 
 def _allocations(dumps: Dumps) -> pa.Table:
-    table, allocators = dumps.rest.allocations, dumps.rest.allocators
-    counts = np.bincount(allocators.run, minlength=len(dumps.rest_run))
+    table, allocators = dumps.rest.runs.allocations, dumps.rest.runs.allocators
+    counts = np.bincount(allocators.run, minlength=len(dumps.rest.run))
     first = np.cumsum(counts) - counts
     known = (table.allocator >= 1) & (table.allocator <= counts[table.run])
     row = np.where(known, first[table.run] + table.allocator - 1, -1)
     codes = np.append(allocators.name.codes, -1)[row]
     return _table(
         "allocations",
-        *_run_columns(dumps, dumps.rest_run[table.run]),
+        *_run_columns(dumps, dumps.rest.run[table.run]),
         table.position.astype(np.int32),
         table.allocator,
         _strings(Texts(codes, allocators.name.values)),
@@ -231,10 +231,10 @@ def _allocations(dumps: Dumps) -> pa.Table:
 
 
 def _delegate_metadata(dumps: Dumps, slots: _Slots) -> pa.Table:
-    rest = dumps.rest
+    rest = dumps.rest.runs
     rows = np.flatnonzero(rest.profiles.metadata.codes >= 0)
     local = rest.profile_counts
-    run = dumps.rest_run[rest.profiles.run]
+    run = dumps.rest.run[rest.profiles.run]
     first = (np.cumsum(dumps.counts) - dumps.counts)[run]
     event = np.arange(len(run)) - (np.cumsum(local) - local)[rest.profiles.run] + first
     slot = slots.of(run[rows], event[rows])
@@ -249,7 +249,7 @@ def _delegate_metadata(dumps: Dumps, slots: _Slots) -> pa.Table:
 
 
 def _debug_values(dumps: Dumps) -> pa.Table:
-    events = dumps.rest.debugs
+    events = dumps.rest.runs.debugs
     values = events.values
     count = len(events.run)
     tensors = np.bincount(values.tensor_event, minlength=count)
@@ -261,7 +261,7 @@ def _debug_values(dumps: Dumps) -> pa.Table:
     tensor[is_tensor] = np.arange(len(values.element))
     return _table(
         "debug_values",
-        *_run_columns(dumps, dumps.rest_run[events.run[row]]),
+        *_run_columns(dumps, dumps.rest.run[events.run[row]]),
         events.position[row].astype(np.int32),
         events.chain.view(np.int64)[row],
         _nullable(events.instruction[row], events.instruction[row] != -1),
@@ -308,7 +308,7 @@ def _named(codes: NDArray[np.int32], names: tuple[str, ...], others: dict[int, s
     """Names of enumeration codes; a code without one is 'unknown(N)'."""
     distinct, member = np.unique(codes, return_inverse=True)
     texts = [
-        names[code] if code < len(names) else others.get(code, f"unknown({code})")
+        names[code] if 0 <= code < len(names) else others.get(code, f"unknown({code})")
         for code in distinct.tolist()
     ]
     return pa.array(texts, pa.string()).take(pa.array(member))

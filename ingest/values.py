@@ -20,7 +20,7 @@ from ingest.arena import Ints, Mask
 from ingest.flatbuffer import Tables, expand_vectors
 
 VALUE_TYPES = ("null", "int", "bool", "float", "double", "tensor", "tensor_list", "string")
-MISSING = 256  # code of a debug event without an entry; no byte has it
+MISSING = 256  # type of a debug event without an entry; no byte is that
 _INT, _BOOL, _FLOAT, _DOUBLE, _TENSOR, _TENSOR_LIST = range(1, 7)
 
 DTYPES = (
@@ -47,7 +47,7 @@ class Longs:
 class Tensors:
     """One row per tensor."""
 
-    dtype: NDArray[np.uint8]
+    dtype: NDArray[np.int8]
     sizes: Longs
     strides: Longs
     offset: Ints
@@ -86,7 +86,7 @@ def read_values(events: Tables, slot: int) -> Values:
     """
     rows, words, owner = events.refs(slot)
     tables = events.scope.read_tables(words, owner, _VALUE)
-    tag = tables.uint8(0).astype(np.int32)
+    tag = tables.uint8(0).view(np.int8).astype(np.int32)
     count = len(events)
     kind = np.full(count, MISSING, np.int32)
     kind[rows] = tag
@@ -149,7 +149,7 @@ def _read_all_tensors(values: Tables, tag: NDArray[np.int32]) -> tuple[Ints, Int
     order = np.lexsort((element, event))
     order = order[used[order]]
     tensors = Tensors(
-        tables.uint8(0)[order],
+        tables.uint8(0).view(np.int8)[order],
         _read_longs(tables, 1, order),
         _read_longs(tables, 2, order),
         tables.uint64(3).view(np.int64)[order],

@@ -110,7 +110,7 @@ COMMENT ON COLUMN runs.run_index IS 'Position of the run in its dump, from 0.';
 COMMENT ON COLUMN runs.run_signature_id IS 'Signature of the run; null if it has no event vector.';
 COMMENT ON COLUMN runs.name IS 'Name of the run (event block); null if absent.';
 COMMENT ON COLUMN runs.bundled_input_index IS 'Index of the bundled input; -1 when there is none.';
-COMMENT ON COLUMN runs.start_ticks IS 'Earliest start of the run''s profile events; null without any.';
+COMMENT ON COLUMN runs.start_ticks IS 'Earliest start of the run''s profile events, counted from its first; null without any.';
 COMMENT ON COLUMN runs.n_events IS 'Profile events in the run.';
 
 CREATE TABLE run_signatures (
@@ -228,7 +228,7 @@ COMMENT ON COLUMN debug_values.instruction_id IS 'Instruction id; null outside t
 COMMENT ON COLUMN debug_values.delegate_id_int IS 'Integer delegate debug id; null when absent (-1).';
 COMMENT ON COLUMN debug_values.delegate_id_str IS 'String delegate debug id; null when absent or ''''.';
 COMMENT ON COLUMN debug_values.name IS 'Name of the debug event; null if absent.';
-COMMENT ON COLUMN debug_values.position IS 'Position among the values logged for the same instruction and delegate id in the run.';
+COMMENT ON COLUMN debug_values.position IS 'Position among the values the run logs for the same instruction, chain and delegate id, outputs apart.';
 COMMENT ON COLUMN debug_values.element_index IS 'Position in a tensor list; null for other values and empty lists.';
 COMMENT ON COLUMN debug_values.value_type IS 'null, int, bool, float, double, tensor, tensor_list, string, or ''missing'' without an entry.';
 COMMENT ON COLUMN debug_values.int_value IS 'Value of an int or bool (0, 1); null for others or if missing.';

@@ -13,14 +13,8 @@ import pytest
 
 from ingest import decode_dumps
 from tests.support.corpus import dump_names, read_dump, read_golden
-from tests.support.plain_rows import (
-    EventSignature,
-    Row,
-    Rows,
-    decoded_rows,
-    expected_rows,
-    reference_rows,
-)
+from tests.support.plain_rows import Row, Rows, decoded_rows, expected_rows, reference_rows
+from tests.support.plain_signatures import EventSignature
 
 NAMES = dump_names("capi", "real", "synthetic", "upstream")
 GOLDEN = {name: read_golden(name) for name in NAMES}

@@ -14,7 +14,8 @@ from ingest import decode_dumps
 from tests.support.corpus import read_dump
 from tests.support.etdump_builder import build_etdump
 from tests.support.etdump_strategies import SINGLE_EVENT, etdumps
-from tests.support.plain_rows import Row, decoded_rows, text
+from tests.support.plain_rows import Row, decoded_rows
+from tests.support.plain_signatures import text
 
 Event = Mapping[str, Any]
 

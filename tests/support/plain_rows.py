@@ -11,34 +11,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from ingest import DecodedBatch
+from tests.support.plain_signatures import (
+    EventSignature,
+    RunSignature,
+    group_key,
+    group_run,
+    is_output,
+    text,
+    unless,
+)
 from tests.support.reference_reader import is_size_prefixed, read_reference
 
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]
-
-
-class EventSignature(NamedTuple):
-    """An event signature as a table shows it."""
-
-    name: str
-    instruction_id: int | None
-    delegate_id_int: int | None
-    delegate_id_str: str | None
-    is_profiled: bool
-    is_logged: bool
-    debug_name: str | None
-    name_hex: str | None
-
-
-class RunSignature(NamedTuple):
-    """A run signature as a table shows it, with its events spelt out."""
-
-    name: str | None
-    bundled_input_index: int
-    events: tuple[EventSignature, ...]
 
 
 DTYPES = {
@@ -88,41 +76,6 @@ def expected_rows(dumps: Mapping[int, tuple[bytes, Mapping[str, Any]]]) -> Rows:
     return rows
 
 
-def group_run(
-    events: Sequence[Mapping[str, Any]],
-) -> tuple[tuple[EventSignature, ...], list[EventSignature]]:
-    """The Inspector's grouping, told simply.
-
-    Events are gathered by (instruction, chain, delegate ids) in order of first appearance. In a
-    group each profile event makes a signature together with the group's first logged value that is
-    no program output; a group with logged values alone makes one of its own.
-
-    Returns:
-        The run's distinct signatures in order, and that of each profile event in file order.
-    """
-    groups: dict[tuple[Any, ...], list[tuple[int, str, Mapping[str, Any]]]] = {}
-    for place, event in enumerate(events):
-        for kind in ("profile_event", "debug_event"):
-            if kind in event:
-                groups.setdefault(_group_key(event[kind]), []).append((place, kind, event[kind]))
-    distinct: list[EventSignature] = []
-    of_profile: dict[int, EventSignature] = {}
-    for members in groups.values():
-        logged = next((e for _, k, e in members if k == "debug_event" and not is_output(e)), None)
-        profiles = [(place, e) for place, k, e in members if k == "profile_event"]
-        if logged and not profiles:
-            distinct.append(_event_signature(None, logged))
-        for place, profile in profiles:
-            of_profile[place] = _event_signature(profile, logged)
-            distinct.append(of_profile[place])
-    return tuple(dict.fromkeys(distinct)), [of_profile[place] for place in sorted(of_profile)]
-
-
-def is_output(debug_event: Mapping[str, Any]) -> bool:
-    """Whether a debug event logs a program output."""
-    return bool(debug_event.get("debug_entry", {}).get("output", {}).get("bool_val", False))
-
-
 def decoded_rows(batch: DecodedBatch) -> Rows:
     """The batch's tables as dicts, without ids and offsets; signatures stand in their place."""
     tables = {name: table.to_pylist() for name, table in batch.tables.items()}
@@ -148,11 +101,6 @@ def decoded_rows(batch: DecodedBatch) -> Rows:
             row["double_value"] = _comparable(row["double_value"])
     tables["events"].sort(key=_event_order)
     return tables
-
-
-def text(raw: str | bytes | None) -> str | None:
-    """A text as tables show it: bytes that are not UTF-8 as \\xNN."""
-    return raw.decode(errors="backslashreplace") if isinstance(raw, bytes) else raw
 
 
 def expected_flags(start: int, end: int) -> int:
@@ -249,12 +197,12 @@ def _debug_rows(events: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Row]
         if "debug_event" not in event:
             continue
         debug = event["debug_event"]
-        group = (*_group_key(debug), is_output(debug))
+        group = (*group_key(debug), is_output(debug))
         common = {
             "event_index": place,
             "chain_index": (debug["chain_index"] + 2**63) % 2**64 - 2**63,
-            "instruction_id": _unless(-1, debug["instruction_id"]),
-            "delegate_id_int": _unless(-1, debug["delegate_debug_id_int"]),
+            "instruction_id": unless(-1, debug["instruction_id"]),
+            "delegate_id_int": unless(-1, debug["delegate_debug_id_int"]),
             "delegate_id_str": text(debug.get("delegate_debug_id_str")) or None,
             "name": text(debug.get("name")),
             "position": seen[group],
@@ -302,28 +250,6 @@ def _tensor(tensor: Mapping[str, Any]) -> Row:
     }
 
 
-def _group_key(event: Mapping[str, Any]) -> tuple[Any, ...]:
-    ids = ("instruction_id", "chain_index", "delegate_debug_id_int", "delegate_debug_id_str")
-    return tuple(event.get(key) for key in ids)
-
-
-def _event_signature(
-    profile: Mapping[str, Any] | None, logged: Mapping[str, Any] | None
-) -> EventSignature:
-    event = profile or logged or {}
-    name = (profile or {}).get("name", "")
-    return EventSignature(
-        name=text(name) or "",
-        instruction_id=_unless(-1, event["instruction_id"]),
-        delegate_id_int=_unless(-1, event["delegate_debug_id_int"]),
-        delegate_id_str=text(event.get("delegate_debug_id_str")) or None,
-        is_profiled=profile is not None,
-        is_logged=logged is not None,
-        debug_name=None if logged is None else text(logged.get("name", "")),
-        name_hex=name.hex() if isinstance(name, bytes) else None,
-    )
-
-
 _signature_text = cache(repr)
 
 
@@ -340,7 +266,3 @@ def _clock(row: Row, run_start: int) -> Row:
 
 def _comparable(number: float | None) -> float | str | None:
     return "nan" if number is not None and number != number else number
-
-
-def _unless(absent: int, number: int) -> int | None:
-    return None if number == absent else number

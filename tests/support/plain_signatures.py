@@ -1,0 +1,95 @@
+"""Signatures of events and runs worked out from nested dicts, one event at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+
+class EventSignature(NamedTuple):
+    """An event signature as a table shows it."""
+
+    name: str
+    instruction_id: int | None
+    delegate_id_int: int | None
+    delegate_id_str: str | None
+    is_profiled: bool
+    is_logged: bool
+    debug_name: str | None
+    name_hex: str | None
+
+
+class RunSignature(NamedTuple):
+    """A run signature as a table shows it, with its events spelt out."""
+
+    name: str | None
+    bundled_input_index: int
+    events: tuple[EventSignature, ...]
+
+
+def group_run(
+    events: Sequence[Mapping[str, Any]],
+) -> tuple[tuple[EventSignature, ...], list[EventSignature]]:
+    """The Inspector's grouping, told simply.
+
+    Events are gathered by (instruction, chain, delegate ids) in order of first appearance. In a
+    group each profile event makes a signature together with the group's first logged value that is
+    no program output; a group with logged values alone makes one of its own.
+
+    Returns:
+        The run's distinct signatures in order, and that of each profile event in file order.
+    """
+    groups: dict[tuple[Any, ...], list[tuple[int, str, Mapping[str, Any]]]] = {}
+    for place, event in enumerate(events):
+        for kind in ("profile_event", "debug_event"):
+            if kind in event:
+                groups.setdefault(group_key(event[kind]), []).append((place, kind, event[kind]))
+    distinct: list[EventSignature] = []
+    of_profile: dict[int, EventSignature] = {}
+    for members in groups.values():
+        logged = next((e for _, k, e in members if k == "debug_event" and not is_output(e)), None)
+        profiles = [(place, e) for place, k, e in members if k == "profile_event"]
+        if logged and not profiles:
+            distinct.append(_event_signature(None, logged))
+        for place, profile in profiles:
+            of_profile[place] = _event_signature(profile, logged)
+            distinct.append(of_profile[place])
+    return tuple(dict.fromkeys(distinct)), [of_profile[place] for place in sorted(of_profile)]
+
+
+def is_output(debug_event: Mapping[str, Any]) -> bool:
+    """Whether a debug event logs a program output."""
+    return bool(debug_event.get("debug_entry", {}).get("output", {}).get("bool_val", False))
+
+
+def text(raw: str | bytes | None) -> str | None:
+    """A text as tables show it: bytes that are not UTF-8 as \\xNN."""
+    return raw.decode(errors="backslashreplace") if isinstance(raw, bytes) else raw
+
+
+def group_key(event: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What the Inspector gathers the events of a run by."""
+    ids = ("instruction_id", "chain_index", "delegate_debug_id_int", "delegate_debug_id_str")
+    return tuple(event.get(key) for key in ids)
+
+
+def unless(absent: int, number: int) -> int | None:
+    """The number, or None where it is the one that stands for none."""
+    return None if number == absent else number
+
+
+def _event_signature(
+    profile: Mapping[str, Any] | None, logged: Mapping[str, Any] | None
+) -> EventSignature:
+    event = profile or logged or {}
+    name = (profile or {}).get("name", "")
+    return EventSignature(
+        name=text(name) or "",
+        instruction_id=unless(-1, event["instruction_id"]),
+        delegate_id_int=unless(-1, event["delegate_debug_id_int"]),
+        delegate_id_str=text(event.get("delegate_debug_id_str")) or None,
+        is_profiled=profile is not None,
+        is_logged=logged is not None,
+        debug_name=None if logged is None else text(logged.get("name", "")),
+        name_hex=name.hex() if isinstance(name, bytes) else None,
+    )

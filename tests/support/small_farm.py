@@ -1,0 +1,63 @@
+"""A small farm: two devices, two builds, ten dumps each, made of arithmetic."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from tests.support.store_rows import LONG_AGO, Event, StoreRows
+
+RUNS = 26
+DUMPS = 10
+
+# What each query of the farm is asked, beside its defaults.
+QUESTIONS = {
+    "build_history": {"event": "native_call_conv.out"},
+    "event_blocks": {"dump": 3},
+    "framework_tax": {"scope": "all", "until": "2026-01-01T01:00:00Z"},
+    "regression_deltas": {"base": "old", "head": "new"},
+}
+
+
+def small_farm():
+    """A connection to the farm's store.
+
+    The new build's convolution is 10 % slower and it has one more operator; the second device has
+    neither a pool nor a backend, and times its delegate in cycles of unknown rate.
+    """
+    store = StoreRows()
+    store.add_build("old", ordinal=1)
+    store.add_build("new", ordinal=2)
+    devices = (
+        {"device": "phone", "pool": "lab", "backend": "xnnpack"},
+        {"device": "tablet", "backend": None, "delegate_ns_per_tick": None},
+    )
+    for number in range(DUMPS):
+        for build in ("old", "new"):
+            for device in devices:
+                captured_at = LONG_AGO + timedelta(hours=number)
+                dump = store.add_dump(build=build, captured_at=captured_at, **device)
+                load = [Event("Method::init", 900 + number, 0, chain=-1)]
+                store.add_run(dump, load, name="Default")
+                for run in range(RUNS):
+                    store.add_run(dump, _execute(build, 7919 * (number * RUNS + run)))
+    store.add_error("001.etdp")
+    store.add_error("cut.etdp", sha256="0" * 64, refused_at=LONG_AGO + timedelta(hours=3))
+    return store.connect()
+
+
+def _execute(build, seed):
+    noise = [seed * (position + 1) % 101 for position in range(4)]
+    conv = (20000 + noise[0] * 10) * (11 if build == "new" else 10) // 10
+    gemm = 30000 + noise[1] // 10 * 1000
+    ops = [("native_call_conv.out", conv)]
+    ops += [("native_call_sigmoid.out", 5000 + noise[2])] if build == "new" else []
+    ops += [("native_call_relu.out", 2000 + noise[3])]
+    events = [
+        Event("", gemm, 0, "GEMM #1"),
+        Event("DELEGATE_CALL", gemm + 700 + noise[2], 0),
+    ]
+    for instruction, (name, ticks) in enumerate(ops, start=1):
+        events.append(Event(name, ticks, instruction))
+        events.append(Event("OPERATOR_CALL", ticks + 300 + noise[1], instruction))
+    total = sum(event.ticks for event in events if event.name.endswith("_CALL"))
+    return [*events, Event("Method::execute", total + 1000 + noise[3], 0, chain=-1)]

@@ -1,0 +1,231 @@
+"""Rows put straight into the tables of an in-memory store, so that queries need no decoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from ingest.kinds import event_kind
+from ingest.schemas import STORED
+from warehouse.catalogue import bind_parameters, duckdb_text, find_query
+from warehouse.migrations import migrate
+
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
+WARM_UP_RUNS = 5
+
+
+class Event(NamedTuple):
+    """One profile event, or (ticks None) the logged value of an instruction."""
+
+    name: str
+    ticks: int | None
+    instruction: int | None = None
+    delegate: str | None = None
+    debug_name: str | None = None
+    chain: int = 0
+    flags: int = 0
+
+
+class StoreRows:
+    """Rows of a store; ids are small numbers in order of first use."""
+
+    def __init__(self):
+        self._rows = {name: [] for name in STORED}
+        self._ids = {name: {} for name in ("devices", "builds", "models", "signatures", "runs")}
+
+    def add_build(self, name, *, ordinal=None, committed_at=None):
+        columns = {"commit": None, "branch": None}
+        return self._id(
+            "builds", name, name=name, committed_at=committed_at, ordinal=ordinal, **columns
+        )
+
+    def add_dump(
+        self,
+        *,
+        device="phone",
+        pool=None,
+        build="b1",
+        model="net",
+        backend="xnnpack",
+        captured_at=LONG_AGO,
+        ns_per_tick=1.0,
+        delegate_ns_per_tick=1.0,
+        resolution_ticks=1,
+    ):
+        number = len(self._rows["dumps"]) + 1
+        os = dict.fromkeys(("os", "os_version", "arch", "soc"))
+        self._rows["dumps"].append(
+            {
+                "dump_id": number,
+                "sha256": f"{number:064x}",
+                "source": f"{number:03}.etdp",
+                "byte_count": 1000,
+                "device_id": self._id("devices", (device, pool), name=device, pool=pool, **os),
+                "build_id": self.add_build(build),
+                "model_id": self._id(
+                    "models", (model, backend), name=model, backend=backend, quantization=None
+                ),
+                "captured_at": captured_at,
+                "ingested_at": LONG_AGO,
+                "tick_unit": "ns",
+                "ns_per_tick": ns_per_tick,
+                "delegate_ns_per_tick": delegate_ns_per_tick,
+                "delegate_resolution_ticks": resolution_ticks,
+                "schema_version": 0,
+                "is_size_prefixed": True,
+                "n_runs": 0,
+                "n_events": 0,
+                "n_flagged_events": 0,
+                "n_allocations": 0,
+                "n_debug_events": 0,
+                "n_empty_events": 0,
+                "manifest": "{}",
+            }
+        )
+        return number
+
+    def add_run(self, dump_id, events: Sequence[Event], *, name="Execute", bundled_input_index=-1):
+        dump = self._rows["dumps"][dump_id - 1]
+        run_index = dump["n_runs"]
+        dump["n_runs"] += 1
+        signatures = [self._signature(event) for event in events]
+        distinct = list(dict.fromkeys(signatures))
+        run_signature = self._id(
+            "runs",
+            (name, bundled_input_index, *distinct),
+            name=name,
+            bundled_input_index=bundled_input_index,
+            events=distinct,
+        )
+        profiled = [
+            (event, signature)
+            for event, signature in zip(events, signatures, strict=True)
+            if event.ticks is not None
+        ]
+        self._rows["runs"].append(
+            {
+                "dump_id": dump_id,
+                "run_index": run_index,
+                "run_signature_id": run_signature,
+                "name": name,
+                "bundled_input_index": bundled_input_index,
+                "start_ticks": 0,
+                "n_events": len(profiled),
+            }
+        )
+        seen = dict.fromkeys(signatures, 0)
+        for event, signature in profiled:
+            dump["n_events"] += 1
+            dump["n_flagged_events"] += event.flags > 1
+            self._rows["events"].append(
+                {
+                    "dump_id": dump_id,
+                    "run_signature_id": run_signature,
+                    "event_signature_id": signature,
+                    "run_index": run_index,
+                    "occurrence": seen[signature],
+                    "chain_index": event.chain,
+                    "start_offset_ticks": 0,
+                    "duration_ticks": event.ticks,
+                    "flags": event.flags,
+                }
+            )
+            seen[signature] += 1
+
+    def add_error(self, source, *, sha256=None, refused_at=LONG_AGO):
+        self._rows["ingest_errors"].append(
+            {
+                "source": source,
+                "sha256": sha256,
+                "reason": "truncated",
+                "byte_offset": 24,
+                "detail": "table ends past the buffer",
+                "refused_at": refused_at,
+            }
+        )
+
+    def connect(self) -> duckdb.DuckDBPyConnection:
+        connection = duckdb.connect()
+        connection.execute("SET TimeZone = 'UTC'")
+        migrate(connection)
+        self._rows["event_stats"] = list(self._event_stats())
+        for table, rows in self._rows.items():
+            arrow = pa.Table.from_pylist(rows, STORED[table])
+            connection.register("arrow", arrow)
+            connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM arrow")  # noqa: S608
+            connection.unregister("arrow")
+        return connection
+
+    def _signature(self, event):
+        key = event[:1] + event[2:5] + (event.ticks is None,)
+        name, instruction, delegate, debug_name, is_unprofiled = key
+        return self._id(
+            "signatures",
+            key,
+            name=name,
+            instruction_id=instruction,
+            delegate_id_int=None,
+            delegate_id_str=delegate,
+            kind=event_kind(name.encode(), is_delegated=delegate is not None),
+            is_profiled=not is_unprofiled,
+            is_logged=debug_name is not None,
+            debug_name=debug_name,
+            name_hex=None,
+        )
+
+    def _id(self, space, key, **columns):
+        ids = self._ids[space]
+        if key not in ids:
+            ids[key] = len(ids) + 1
+            table, id_name = {
+                "devices": ("devices", "device_id"),
+                "builds": ("builds", "build_id"),
+                "models": ("models", "model_id"),
+                "signatures": ("event_signatures", "event_signature_id"),
+                "runs": ("run_signatures", "run_signature_id"),
+            }[space]
+            self._rows[table].append({id_name: ids[key], **columns})
+        return ids[key]
+
+    def _event_stats(self):
+        groups = {}
+        for row in self._rows["events"]:
+            if row["flags"] <= 1:
+                key = (row["dump_id"], row["event_signature_id"])
+                groups.setdefault(key, []).append((row["run_index"], row["duration_ticks"]))
+        for (dump_id, signature), samples in groups.items():
+            runs = sorted({run for run, _ in samples})
+            ticks = np.array([duration for _, duration in samples])
+            steady = [d for run, d in samples if runs.index(run) >= WARM_UP_RUNS]
+            shares = dict(
+                zip(
+                    ("p10_ticks", "p50_ticks", "p90_ticks", "p95_ticks", "p99_ticks"),
+                    np.percentile(ticks, [10, 50, 90, 95, 99]).tolist(),
+                    strict=True,
+                )
+            )
+            yield {
+                "dump_id": dump_id,
+                "event_signature_id": signature,
+                "sample_count": len(ticks),
+                "zero_count": int((ticks == 0).sum()),
+                "min_ticks": int(ticks.min()),
+                "max_ticks": int(ticks.max()),
+                "sum_ticks": float(ticks.sum()),
+                **shares,
+                "steady_count": len(steady),
+                "steady_p50_ticks": float(np.median(steady)) if steady else None,
+            }
+
+
+def run_query(connection, name, **params) -> list[dict[str, object]]:
+    """Rows of a canned query as dicts."""
+    query = find_query(name)
+    values = bind_parameters(query, params)
+    relation = connection.sql(duckdb_text(query.sql), params=values)
+    return relation.to_arrow_table().to_pylist()
