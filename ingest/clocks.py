@@ -35,9 +35,7 @@ def flag_durations(
     return duration, flags
 
 
-def unwrap_starts(
-    start: NDArray[np.uint64], counts: Ints
-) -> tuple[Ints, NDArray[np.uint64]]:
+def unwrap_starts(start: NDArray[np.uint64], counts: Ints) -> tuple[Ints, NDArray[np.uint64]]:
     """Starts relative to the earliest of their run.
 
     Args:

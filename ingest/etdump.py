@@ -170,7 +170,7 @@ def _check_identifiers(scope: Scope, size: Ints) -> NDArray[np.bool_]:
         late | early, everyone, arena.lo + 4, reason="bad_identifier",
         detail="not an ETDump: no 'ED00' at byte 8 (the runtime's form) or 4 (bare)",
     )  # fmt: skip
-    is_prefixed = late & ((first == size - 4) | ~early)
+    is_prefixed: NDArray[np.bool_] = late & ((first == size - 4) | ~early)
     scope.require(
         ~is_prefixed | (first == size - 4), everyone, arena.lo, reason="bad_size_prefix",
         detail="the size prefix is not the file's length - 4: cut, or something was appended",

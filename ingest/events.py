@@ -1,4 +1,4 @@
-"""All runs and profile events of an arena: those read in full and those recognised as repeats. Pure."""
+"""All runs and profile events of an arena, whether read in full or recognised as repeats. Pure."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def read_dumps(arena: Arena, book: SignatureBook) -> Dumps:
 
 def _read_rest(arena: Arena, heads: Heads, repeats: Repeats) -> Part:
     is_rest = np.ones(len(heads.run_word), bool)
-    for known in (*repeats.models, *repeats.blocks):
-        is_rest[known.run] = False
+    for run in [part.run for part in repeats.models] + [block.run for block in repeats.blocks]:
+        is_rest[run] = False
     rest = np.flatnonzero(is_rest)
     scope = Scope.of_dumps(arena, heads.run_dump[rest])
     scope.charge(heads.visited + repeats.visited)

@@ -167,9 +167,7 @@ class Scope:
         self.visit(owner, size)
         return Tables(self, word, owner, shapes[:, 1:], shape)
 
-    def _read_vtables(
-        self, vtable: Ints, owner: Ints, widths: Sequence[int]
-    ) -> tuple[Ints, Ints]:
+    def _read_vtables(self, vtable: Ints, owner: Ints, widths: Sequence[int]) -> tuple[Ints, Ints]:
         """Distinct rows of (table size, offset of each slot), and the row of each vtable."""
         u16, item = self.arena.u16, vtable >> 1
         vtable_bytes = u16[item].astype(np.int64)

@@ -121,7 +121,8 @@ def _run_signature_ids(
 def _entries(runs: Runs) -> _Entries:
     """Fields per entry: is_profile, name, chain, wrapped chain, instruction, ids, is_output."""
     profiles, debugs = runs.profiles, runs.debugs
-    parts, texts = [], []
+    parts: list[NDArray[np.int64]] = []
+    texts: list[bytes] = []
     for events, chain, is_output in (
         (profiles, profiles.chain, np.zeros(len(profiles.run), bool)),
         (debugs, debugs.chain.view(np.int64), debugs.values.is_output),

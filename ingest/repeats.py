@@ -169,10 +169,8 @@ def _forms(scope: Scope, models: Runs, pieces: _Pieces, chosen: Ints) -> Iterato
     owner = np.concatenate([owner for owner, _ in scope.tables])
     table = np.concatenate([word for _, word in scope.tables])
     tables = models.profiles.tables
-    times = [
-        np.where(tables.has(slot), tables.word + (tables.offset(slot) >> 2) - word[tables.owner], -1)
-        for slot in (6, 7)
-    ]
+    at = tables.word - word[tables.owner]
+    times = [np.where(tables.has(slot), at + (tables.offset(slot) >> 2), -1) for slot in (6, 7)]
     for row, run in enumerate(chosen.tolist()):
         parts = np.zeros(int(pieces.length[run]), np.uint8)
         parts[table[owner == row] - word[row]] = _DISTANCE
@@ -227,6 +225,6 @@ def _compare(arena: Arena, pieces: _Pieces, form: _Form, run: Ints) -> Mask:
 
 
 def _gather_times(arena: Arena, word: Ints, within: Ints) -> NDArray[np.uint64]:
-    times = arena.u64[(word[:, None] + within) >> 1]
+    times: NDArray[np.uint64] = arena.u64[(word[:, None] + within) >> 1]
     times[:, within < 0] = 0
     return times

@@ -241,7 +241,9 @@ _DECODED_DUMP_COLUMNS = (
 def _decoded(name: str) -> pa.Schema:
     schema = STORED[name]
     if name == "dumps":
-        return pa.schema([_INDEX, *(schema.field(c) for c in _DECODED_DUMP_COLUMNS)], schema.metadata)
+        return pa.schema(
+            [_INDEX, *(schema.field(c) for c in _DECODED_DUMP_COLUMNS)], schema.metadata
+        )
     fields = [_INDEX if field.name == "dump_id" else field for field in schema]
     return pa.schema(fields, schema.metadata)
 

@@ -44,7 +44,7 @@ def _text(arena: Arena, word: np.int64, length: int) -> bytes:
 
 
 def _heads(arena: Arena, word: Ints, size: int) -> tuple[Ints, Mask]:
-    """For each of the strings of one size, one with the same hash, and whether the two are equal."""
+    """For each string of one size: one with the same hash, and whether the two are equal."""
     count = (size + 3) // 4
     words = arena.i32[word[:, None] + np.arange(1, count + 1)].view(np.uint32)
     if size % 4:

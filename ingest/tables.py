@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest.clocks import flag_durations, unwrap_starts
 from ingest.arena import Ints, Mask
+from ingest.clocks import flag_durations, unwrap_starts
 from ingest.etdump import DebugEvents, Texts
 from ingest.events import Dumps
 from ingest.kinds import event_kind

@@ -12,6 +12,7 @@ Schema; the number is the slot:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,13 +123,13 @@ def _read_scalars(values: Tables, member: int, width: int) -> tuple[Ints, NDArra
     return rows, tables.uint8(0).astype(np.uint64)
 
 
-def _decode_scalars(bits: NDArray[np.uint64], which: int) -> NDArray[np.int64 | np.float64]:
+def _decode_scalars(bits: NDArray[np.uint64], which: int) -> NDArray[Any]:
     if which == _FLOAT:
         return bits.astype(np.uint32).view(np.float32).astype(np.float64)
     if which == _DOUBLE:
         return bits.view(np.float64)
     if which == _BOOL:
-        return (bits != 0).astype(np.int64)
+        bits = np.minimum(bits, np.uint64(1))
     return bits.view(np.int64)
 
 

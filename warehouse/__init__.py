@@ -11,7 +11,11 @@ __all__ = ["Warehouse"]
 
 
 def __getattr__(name: str) -> object:
-    """`Warehouse`, on first use: the catalogue and `tracehouse --help` must not wait for DuckDB."""
+    """`Warehouse`, on first use: the catalogue and `tracehouse --help` must not wait for DuckDB.
+
+    Raises:
+        AttributeError: Any other name.
+    """
     if name != "Warehouse":
         raise AttributeError(f"module 'warehouse' has no attribute '{name}'")
     from warehouse.store import Warehouse

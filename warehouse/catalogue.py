@@ -52,7 +52,6 @@ def find_query(name: str) -> Query:
 
     Raises:
         UnknownQueryError: There is none; names those that are spelt alike.
-        HeaderError: A .sql file that ships with the project has a malformed header.
     """
     catalogue = load_catalogue()
     if name not in catalogue:

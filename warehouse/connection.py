@@ -14,11 +14,14 @@ from warehouse.errors import StoreError, StoreLockedError
 FILE_NAME = "warehouse.duckdb"
 
 # Files stay readable by DuckDB 1.5; commits go to the WAL and reach the file when the store closes.
-_WRITER = {"storage_compatibility_version": "v1.5.0", "checkpoint_threshold": "1GB"}
+_WRITER: dict[str, str | bool | int | float | list[str]] = {
+    "storage_compatibility_version": "v1.5.0",
+    "checkpoint_threshold": "1GB",
+}
 
 
 def connect(store: Path, *, read_only: bool = False) -> duckdb.DuckDBPyConnection:
-    """A connection to the store's file, created with its directory unless read-only.
+    """A connection to the store's file, which is created with its directory unless read-only.
 
     Raises:
         StoreError: There is no such store, it is not one, or it cannot be written.

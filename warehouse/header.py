@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from warehouse.errors import HeaderError
@@ -99,7 +100,7 @@ def parse_header(text: str, path: str) -> Header:
     end = starts[0] if starts else len(lines)
     sections = {
         lines[start]: list(_entries(lines, start + 1, stop, path))
-        for start, stop in zip(starts, [*starts[1:], len(lines)], strict=True)
+        for start, stop in pairwise([*starts, len(lines)])
     }
     if "columns:" not in sections:
         raise HeaderError(f"{path}:{len(lines)}", "wanted a section '-- columns:'")
@@ -127,7 +128,7 @@ def _paragraphs(lines: Sequence[str]) -> str:
 def _entries(lines: Sequence[str], start: int, stop: int, path: str) -> Iterator[_Entry]:
     numbers = [n for n in range(start, stop) if _indent(lines[n]) <= _ENTRY_INDENT and lines[n]]
     names: set[str] = set()
-    for number, following in zip(numbers, [*numbers[1:], stop], strict=True):
+    for number, following in pairwise([*numbers, stop]):
         place = f"{path}:{number + 1}"
         match = _ENTRY.fullmatch(" ".join(" ".join(lines[number:following]).split()))
         if match is None:

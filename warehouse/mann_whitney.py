@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+from numpy.typing import NDArray
 
 _LARGEST_P = 0.2
 _SCHEMA = pa.schema(
@@ -21,11 +21,17 @@ def exact_null_table(max_n: int = 30) -> pa.Table:
     Columns of the table mann_whitney_exact, ordered by n_small, n_large, u; one row per U with
     p <= 0.2, where U is the smaller of the two and no values are tied.
     """
-    tables = [_rare(small, large, counts) for small, large, counts in _arrangements(max_n)]
-    return pa.concat_tables(tables).combine_chunks()
+    parts: list[NDArray[np.float64]] = []
+    for small, large, counts in _arrangements(max_n):
+        p = 2 * np.cumsum(counts) / math.comb(small + large, small)
+        p = p[p <= _LARGEST_P]
+        sizes = np.full(len(p), small), np.full(len(p), large)
+        parts.append(np.stack([*sizes, np.arange(len(p)), p]))
+    columns = np.concatenate(parts, axis=1)
+    return pa.table(dict(zip(_SCHEMA.names, columns, strict=True))).cast(_SCHEMA)
 
 
-def _arrangements(max_n: int) -> Iterator[tuple[int, int, npt.NDArray[np.int64]]]:
+def _arrangements(max_n: int) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
     """Number of orders of two samples that give U = 0, 1, ...; 60 choose 30 still fits 64 bits.
 
     The largest value is in the smaller sample (and above all of the larger one) or it is not:
@@ -40,10 +46,3 @@ def _arrangements(max_n: int) -> Iterator[tuple[int, int, npt.NDArray[np.int64]]
             total[: len(fewer)] += fewer
             counts[small, large] = total
             yield small, large, total
-
-
-def _rare(small: int, large: int, counts: npt.NDArray[np.int64]) -> pa.Table:
-    p = 2 * np.cumsum(counts) / math.comb(small + large, small)
-    u = np.flatnonzero(p <= _LARGEST_P)
-    columns = [np.full(len(u), small), np.full(len(u), large), u, p[u]]
-    return pa.table(dict(zip(_SCHEMA.names, columns, strict=True))).cast(_SCHEMA)

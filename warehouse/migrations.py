@@ -1,4 +1,4 @@
-"""Bringing a store's schema up to date: numbered migrations, each in one transaction, then views."""
+"""Brings a store's schema up to date: numbered migrations, each in one transaction, then views."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def schema_version(connection: duckdb.DuckDBPyConnection) -> int:
     if not known[0][0]:
         return 0
     return int(
-        connection.execute("SELECT coalesce(max(number), 0) FROM schema_migrations").fetchall()[0][0]
+        connection.execute("SELECT coalesce(max(number), 0) FROM schema_migrations").fetchall()[0][
+            0
+        ]
     )
 
 

@@ -17,6 +17,6 @@ def interpolate_sorted(rows: NDArray[np.generic], share: float) -> NDArray[np.fl
     high = min(low + 1, rows.shape[1] - 1)
     below, above = rows[:, low].astype(np.float64), rows[:, high].astype(np.float64)
     weight = position - low
-    if weight >= 0.5:
-        return above - (above - below) * (1 - weight)
-    return below + (above - below) * weight
+    upper: NDArray[np.float64] = above - (above - below) * (1 - weight)
+    lower: NDArray[np.float64] = below + (above - below) * weight
+    return upper if weight >= 0.5 else lower

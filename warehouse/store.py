@@ -102,9 +102,7 @@ class Warehouse:
         resolver = ManifestResolver(overrides=manifest, layout=layout)
         sources = find_sources(paths)
         with translated_errors(self._path):
-            return ingest_sources(
-                self._connection, sources, resolver, jobs=jobs, progress=progress
-            )
+            return ingest_sources(self._connection, sources, resolver, jobs=jobs, progress=progress)
 
     def query(self, name: str, **params: object) -> pa.Table:
         """Rows of a canned query.

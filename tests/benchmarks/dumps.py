@@ -47,3 +47,21 @@ def _vector_of_runs(dump: bytes) -> int:
     vtable = root - struct.unpack_from("<i", dump, root)[0]
     field = root + struct.unpack_from("<H", dump, vtable + 6)[0]
     return field + struct.unpack_from("<I", dump, field)[0]
+
+
+class Template:
+    """A real dump whose times can be changed: the same events with other durations."""
+
+    def __init__(self, dump: bytes) -> None:
+        arena = Arena([dump])
+        heads = read_heads(arena)
+        tables = read_runs(Scope.of_dumps(arena, heads.run_dump), heads.run_word).profiles.tables
+        self._dump = np.frombuffer(dump, np.uint64)
+        self._ends = (tables.word + (tables.offset(7) >> 2))[tables.has(7)] >> 1
+
+    def vary(self, seed: int, *, scale: float = 1.0) -> bytes:
+        """The dump with every event a little longer, by up to 1 us times `scale`."""
+        rng = np.random.default_rng(seed)
+        words = self._dump.copy()
+        words[self._ends] += (rng.random(len(self._ends)) * 1000 * scale).astype(np.uint64)
+        return words.tobytes()

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest import decode_dumps
+from ingest.signatures import EventSignature, event_signature_id, run_signature_id
 from tests.support.corpus import read_dump
 from tests.support.etdump_builder import build_etdump
 from tests.support.etdump_strategies import SINGLE_EVENT, etdumps
@@ -245,3 +246,14 @@ def _event_id(event: Row) -> int:
 def _run_id(run: Row) -> int:
     (row,) = _decode([run])["runs"].to_pylist()
     return int(row["run_signature_id"])
+
+
+def test_ids_are_pinned_for_ever():
+    """Stores on disk hold these ids: if this test fails, the encoding changed and must not."""
+    kernel = EventSignature(b"native_call_add.out", 3, None, None, None)
+    assert event_signature_id(kernel) == 8967670509733627152
+    assert event_signature_id(EventSignature(None, None, 7, None, b"")) == 3939916086486119413
+    assert event_signature_id(EventSignature(b"", 2, None, "畳み込み".encode(), b"x")) == 106996221036378055
+    assert event_signature_id(EventSignature(b"\xff", -(2**31), -5, b"a", None)) == 552179637449925619
+    assert run_signature_id(b"Execute", [1, 2**63 - 1], -1) == 3417511710479827017
+    assert run_signature_id(None, [], 4) == 7612982186388498012

@@ -15,9 +15,7 @@ def events(rows: list[tuple[int, int, int, int, int]]) -> pa.Table:
     names = ("dump_index", "event_signature_id", "run_index", "duration_ticks", "flags")
     columns = list(zip(*rows, strict=True)) or [()] * 5
     types = (pa.int32(), pa.int64(), pa.int32(), pa.int64(), pa.int32())
-    return pa.table(
-        {n: pa.array(c, t) for n, c, t in zip(names, columns, types, strict=True)}
-    )
+    return pa.table({n: pa.array(c, t) for n, c, t in zip(names, columns, types, strict=True)})
 
 
 def summarise(rows: list[tuple[int, int, int, int, int]]) -> list[dict[str, object]]:
@@ -52,7 +50,7 @@ def test_warm_up_is_the_first_five_runs_of_the_signature_whatever_repeats_in_the
 def test_signature_in_two_run_signatures_of_a_dump_is_one_group_in_order_of_runs() -> None:
     first = [(0, 7, run, 1, 0) for run in (1, 3, 5, 7)]
     second = [(0, 7, run, 50, 0) for run in (0, 2, 4, 6)]
-    (row,) = summarise(first + [(0, 8, 9, 5, 0)] + second)[:1]
+    (row,) = summarise([*first, (0, 8, 9, 5, 0), *second])[:1]
     assert (row["sample_count"], row["steady_count"]) == (8, 3)
     assert row["steady_p50_ticks"] == 1.0  # runs 5, 6, 7: 1, 50, 1
 

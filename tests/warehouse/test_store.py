@@ -324,13 +324,13 @@ def test_a_full_disk_is_said_and_what_was_committed_stays(
     write(tmp_path / "first/a.etdp", dump_of(1, 2, 3))
     ingest(tmp_path / "store", tmp_path / "first")
     before = contents(tmp_path / "store")
-    for i in range(200):
-        write(tmp_path / f"more/{i:03}.etdp", dump_of(*range(i, i + 3000, 2), name=f"op{i}"))
+    for i in range(100):
+        write(tmp_path / f"more/{i:03}.etdp", dump_of(*range(i, i + 400), name=f"op{i}"))
     problem = no_room(tmp_path)
     assert "disk is full" in problem
     assert "make room" in problem
     assert contents(tmp_path / "store") == before
-    assert ingest(tmp_path / "store", tmp_path / "more").n_dumps == 200
+    assert ingest(tmp_path / "store", tmp_path / "more").n_dumps == 100
 
 
 @pytest.fixture
