@@ -13,7 +13,8 @@ from ingest.arena import Arena, Fault, FaultyDumps
 from ingest.events import read_dumps
 from ingest.layouts import SignatureBook
 from ingest.schemas import DECODED, ERRORS
-from ingest.tables import build_event_signatures, build_run_signatures, build_tables
+from ingest.signature_tables import build_event_signatures, build_run_signatures
+from ingest.tables import build_tables
 
 ARENA_BYTES = 8 << 20
 

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.arena import Arena, Ints
-from ingest.flatbuffer import Scope, Tables, expand_vectors
+from ingest.flatbuffer import Tables, expand_vectors, read_strings, read_tables, read_vectors
+from ingest.scope import Scope
 from ingest.strings import encode_strings
 from ingest.values import Values, read_values
 
@@ -148,7 +149,7 @@ def read_heads(arena: Arena) -> Heads:
     scope = Scope.of_dumps(arena, everyone)
     is_size_prefixed = _check_identifiers(scope, size)
     root = scope.follow((arena.lo >> 2) + is_size_prefixed, everyone)
-    roots = scope.read_tables(root, everyone, _ROOT)
+    roots = read_tables(scope, root, everyone, _ROOT)
     _, vectors, owner = roots.refs(1)
     row, index, word = _follow_vector(scope, vectors, owner)
     version = roots.int32(0, 0).view(np.uint32).astype(np.int64)
@@ -184,7 +185,7 @@ def read_runs(scope: Scope, word: Ints) -> Runs:
     Raises:
         FaultyDumps: Something in a run is malformed or out of the scope's bounds.
     """
-    tables = scope.read_tables(word, np.arange(len(word)), _RUN)
+    tables = read_tables(scope, word, np.arange(len(word)), _RUN)
     return Runs(
         _texts(tables, 0),
         tables.int32(1, -1),
@@ -198,19 +199,19 @@ def _follow_vector(scope: Scope, vectors: Ints, owner: Ints) -> tuple[Ints, Ints
     """Items of vectors of offsets: (row of the vector, index in it, target), in order."""
     if not len(vectors):
         return vectors, vectors, vectors
-    row, index, words = expand_vectors(vectors, scope.read_vectors(vectors, owner, 4))
+    row, index, words = expand_vectors(vectors, read_vectors(scope, vectors, owner, 4))
     return row, index, scope.follow(words, owner[row])
 
 
 def _texts(tables: Tables, slot: int) -> Texts:
     rows, words, owner = tables.refs(slot)
-    return _encode(tables, rows, words, tables.scope.read_strings(words, owner))
+    return _encode(tables, rows, words, read_strings(tables.scope, words, owner))
 
 
 def _bytes(tables: Tables, slot: int) -> Texts:
     """Like `_texts` for vectors of bytes; empty ones count as absent."""
     rows, words, owner = tables.refs(slot)
-    length = tables.scope.read_vectors(words, owner, 1)
+    length = read_vectors(tables.scope, words, owner, 1)
     full = np.flatnonzero(length)
     return _encode(tables, rows[full], words[full], length[full])
 
@@ -229,14 +230,14 @@ def _encode(tables: Tables, rows: Ints, words: Ints, length: Ints) -> Texts:
 def _read_allocators(runs: Tables) -> Allocators:
     run, vectors, owner = runs.refs(2)
     row, index, words = _follow_vector(runs.scope, vectors, owner)
-    tables = runs.scope.read_tables(words, owner[row], _ALLOCATOR)
+    tables = read_tables(runs.scope, words, owner[row], _ALLOCATOR)
     return Allocators(run[row], index + 1, _texts(tables, 0))
 
 
 def _read_events(runs: Tables) -> tuple[ProfileEvents, AllocationEvents, DebugEvents, Ints]:
     _, vectors, owner = runs.refs(3)
     row, position, words = _follow_vector(runs.scope, vectors, owner)
-    events = runs.scope.read_tables(words, owner[row], _EVENT)
+    events = read_tables(runs.scope, words, owner[row], _EVENT)
     is_empty = ~(events.has(0) | events.has(1) | events.has(2))
     return (
         _read_profiles(events, position),
@@ -248,7 +249,7 @@ def _read_events(runs: Tables) -> tuple[ProfileEvents, AllocationEvents, DebugEv
 
 def _read_profiles(events: Tables, position: Ints) -> ProfileEvents:
     rows, words, owner = events.refs(0)
-    tables = events.scope.read_tables(words, owner, _PROFILE)
+    tables = read_tables(events.scope, words, owner, _PROFILE)
     return ProfileEvents(
         event=rows,
         run=owner,
@@ -267,13 +268,13 @@ def _read_profiles(events: Tables, position: Ints) -> ProfileEvents:
 
 def _read_allocations(events: Tables, position: Ints) -> AllocationEvents:
     rows, words, owner = events.refs(1)
-    tables = events.scope.read_tables(words, owner, _ALLOCATION)
+    tables = read_tables(events.scope, words, owner, _ALLOCATION)
     return AllocationEvents(owner, position[rows], tables.int32(0, 0), tables.uint64(1))
 
 
 def _read_debugs(events: Tables, position: Ints) -> DebugEvents:
     rows, words, owner = events.refs(2)
-    tables = events.scope.read_tables(words, owner, _DEBUG)
+    tables = read_tables(events.scope, words, owner, _DEBUG)
     return DebugEvents(
         event=rows,
         run=owner,

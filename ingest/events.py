@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ingest.arena import Arena, Ints
 from ingest.etdump import Heads, Texts, read_heads, read_runs
-from ingest.flatbuffer import Scope
 from ingest.layouts import Layout, SignatureBook, lay_out_runs
 from ingest.repeats import Part, Repeats, find_repeats
+from ingest.scope import Scope
 
 
 @dataclass(frozen=True)

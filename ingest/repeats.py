@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ingest.arena import Arena, FaultyDumps, Ints, Mask
 from ingest.etdump import Heads, Runs, read_runs
-from ingest.flatbuffer import Scope
+from ingest.scope import Scope
 
 _FEWEST = 3  # runs of one length before one of them becomes a model
 _ROUNDS = 3  # models tried per length, for programs whose runs happen to be of one length

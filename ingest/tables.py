@@ -6,14 +6,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest.arena import Ints, Mask
+from ingest.arena import Ints
+from ingest.arrow_columns import build_table, nullable, strings, unsigned
 from ingest.clocks import flag_durations, unwrap_starts
-from ingest.etdump import DebugEvents, Texts
+from ingest.etdump import Texts
 from ingest.events import Dumps
-from ingest.kinds import event_kind
-from ingest.layouts import SignatureBook
-from ingest.schemas import DECODED, UINT64
-from ingest.values import DTYPES, MISSING, VALUE_TYPES, Longs, Tensors
+from ingest.value_table import build_debug_values
 
 
 def build_tables(dumps: Dumps, sizes: Ints) -> dict[str, pa.Table]:
@@ -28,84 +26,11 @@ def build_tables(dumps: Dumps, sizes: Ints) -> dict[str, pa.Table]:
         "events": _events(dumps, slots, run, (offsets, durations, flags)),
         "allocators": _allocators(dumps),
         "allocations": _allocations(dumps),
-        "debug_values": _debug_values(dumps),
+        "debug_values": build_debug_values(
+            dumps.rest.runs.debugs, lambda run: _run_columns(dumps, dumps.rest.run[run])
+        ),
         "delegate_metadata": _delegate_metadata(dumps, slots),
     }
-
-
-def build_event_signatures(book: SignatureBook) -> pa.Table:
-    """One row per event signature of the book."""
-    rows = list(book.events.items())
-    signatures = [signature for _, signature in rows]
-    names = [signature.name or b"" for signature in signatures]
-    return _table(
-        "event_signatures",
-        [id_ for id_, _ in rows],
-        [_readable(name) for name in names],
-        [s.instruction_id for s in signatures],
-        [s.delegate_id_int for s in signatures],
-        [_readable_or_none(s.delegate_id_str) for s in signatures],
-        [event_kind(s.name or b"", is_delegated=s.is_delegated) for s in signatures],
-        [s.name is not None for s in signatures],
-        [s.debug_name is not None for s in signatures],
-        [_readable_or_none(s.debug_name) for s in signatures],
-        [None if _is_utf8(name) else name.hex() for name in names],
-    )
-
-
-def build_run_signatures(book: SignatureBook) -> pa.Table:
-    """One row per run signature of the book."""
-    return _table(
-        "run_signatures",
-        list(book.runs),
-        [_readable_or_none(name) for name, _, _ in book.runs.values()],
-        [index for _, index, _ in book.runs.values()],
-        [ids for _, _, ids in book.runs.values()],
-    )
-
-
-def _table(name: str, *columns: object) -> pa.Table:
-    schema = DECODED[name]
-    arrays = [
-        column
-        if isinstance(column, pa.Array) and column.type == field.type
-        else pa.array(column, field.type)
-        for column, field in zip(columns, schema, strict=True)
-    ]
-    return pa.Table.from_arrays(arrays, schema=schema)
-
-
-def _is_utf8(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _readable(text: bytes) -> str:
-    """The text, bytes that are not UTF-8 as \\xNN."""
-    return text.decode(errors="backslashreplace")
-
-
-def _readable_or_none(text: bytes | None) -> str | None:
-    return None if text is None else _readable(text)
-
-
-def _strings(texts: Texts, rows: Ints | slice = slice(None), *, empty: bool = True) -> pa.Array:
-    """A string column of the texts; with `empty` false, '' becomes null."""
-    values = [v if empty or v else None for v in map(_readable, texts.values)]
-    codes = texts.codes[rows]
-    indices = pa.array(codes.astype(np.int32), mask=codes < 0)
-    return pa.DictionaryArray.from_arrays(indices, pa.array(values, pa.string())).cast(pa.string())
-
-
-def _nullable(values: NDArray[np.generic], valid: Mask) -> pa.Array:
-    return pa.array(values, mask=~valid)
-
-
-def _unsigned(values: NDArray[np.uint64], valid: Mask | None = None) -> pa.Array:
-    return pa.array(values, mask=None if valid is None else ~valid).cast(UINT64)
 
 
 def _dumps(dumps: Dumps, sizes: Ints, flagged: Ints) -> pa.Table:
@@ -115,7 +40,7 @@ def _dumps(dumps: Dumps, sizes: Ints, flagged: Ints) -> pa.Table:
     def per_dump(owners: Ints, weights: Ints | None = None) -> Ints:
         return np.bincount(owners, weights, len(sizes)).astype(np.int64)
 
-    return _table(
+    return build_table(
         "dumps",
         np.arange(len(sizes), dtype=np.int32),
         sizes,
@@ -131,13 +56,13 @@ def _dumps(dumps: Dumps, sizes: Ints, flagged: Ints) -> pa.Table:
 
 
 def _runs(dumps: Dumps, first_start: NDArray[np.uint64]) -> pa.Table:
-    return _table(
+    return build_table(
         "runs",
         *_run_columns(dumps, slice(None)),
-        _nullable(dumps.signature_id, dumps.has_events),
-        _strings(dumps.name),
+        nullable(dumps.signature_id, dumps.has_events),
+        strings(dumps.name),
         dumps.bundled_input_index,
-        _unsigned(first_start, dumps.counts > 0),
+        unsigned(first_start, dumps.counts > 0),
         dumps.counts.astype(np.int32),
     )
 
@@ -180,7 +105,7 @@ def _events(
     run = run[order]
     slot = slots.of(run, order)
     dump_index, run_index = _run_columns(dumps, run)
-    return _table(
+    return build_table(
         "events",
         dump_index,
         dumps.signature_id[run],
@@ -205,11 +130,11 @@ def _signature_major(dumps: Dumps, run: Ints, rank: Ints) -> Ints:
 
 def _allocators(dumps: Dumps) -> pa.Table:
     table = dumps.rest.runs.allocators
-    return _table(
+    return build_table(
         "allocators",
         *_run_columns(dumps, dumps.rest.run[table.run]),
         table.number.astype(np.int32),
-        _strings(table.name),
+        strings(table.name),
     )
 
 
@@ -220,13 +145,13 @@ def _allocations(dumps: Dumps) -> pa.Table:
     known = (table.allocator >= 1) & (table.allocator <= counts[table.run])
     row = np.where(known, first[table.run] + table.allocator - 1, -1)
     codes = np.append(allocators.name.codes, -1)[row]
-    return _table(
+    return build_table(
         "allocations",
         *_run_columns(dumps, dumps.rest.run[table.run]),
         table.position.astype(np.int32),
         table.allocator,
-        _strings(Texts(codes, allocators.name.values)),
-        _unsigned(table.size),
+        strings(Texts(codes, allocators.name.values)),
+        unsigned(table.size),
     )
 
 
@@ -239,82 +164,10 @@ def _delegate_metadata(dumps: Dumps, slots: _Slots) -> pa.Table:
     event = np.arange(len(run)) - (np.cumsum(local) - local)[rest.profiles.run] + first
     slot = slots.of(run[rows], event[rows])
     values = pa.array(rest.profiles.metadata.values, pa.binary())
-    return _table(
+    return build_table(
         "delegate_metadata",
         *_run_columns(dumps, run[rows]),
         slots.signature_id[slot],
         slots.occurrence[slot],
         values.take(pa.array(rest.profiles.metadata.codes[rows])),
     )
-
-
-def _debug_values(dumps: Dumps) -> pa.Table:
-    events = dumps.rest.runs.debugs
-    values = events.values
-    count = len(events.run)
-    tensors = np.bincount(values.tensor_event, minlength=count)
-    row = np.repeat(np.arange(count), np.maximum(tensors, 1))
-    is_tensor = tensors[row] > 0
-    element = np.full(len(row), -1, np.int64)
-    element[is_tensor] = values.element
-    tensor = np.full(len(row), -1, np.int64)
-    tensor[is_tensor] = np.arange(len(values.element))
-    return _table(
-        "debug_values",
-        *_run_columns(dumps, dumps.rest.run[events.run[row]]),
-        events.position[row].astype(np.int32),
-        events.chain.view(np.int64)[row],
-        _nullable(events.instruction[row], events.instruction[row] != -1),
-        _nullable(events.delegate_int[row], events.delegate_int[row] != -1),
-        _strings(events.delegate_str, row, empty=False),
-        _strings(events.name, row),
-        _value_positions(events)[row].astype(np.int32),
-        _nullable(element.astype(np.int32), element >= 0),
-        _named(values.type[row], VALUE_TYPES, {MISSING: "missing"}),
-        _nullable(values.integer[row], values.has_integer[row]),
-        _nullable(values.real[row], values.has_real[row]),
-        *_tensor_columns(values.tensors, tensor),
-        values.is_output[row],
-    )
-
-
-def _tensor_columns(tensors: Tensors, tensor: Ints) -> list[pa.Array]:
-    take = pa.array(tensor, mask=tensor < 0)
-    return [
-        _named(tensors.dtype.astype(np.int32), DTYPES, {}).take(take),
-        _lists(tensors.sizes).take(take),
-        _lists(tensors.strides).take(take),
-        pa.array(tensors.offset).take(take),
-    ]
-
-
-def _value_positions(events: DebugEvents) -> Ints:
-    """Position of each value among those of the same run, instruction, chain and delegate id."""
-    keys = np.column_stack(
-        [
-            events.run, events.instruction, events.chain.view(np.int64), events.delegate_int,
-            events.delegate_str.codes, events.values.is_output,
-        ]
-    )  # fmt: skip
-    _, group = np.unique(keys, axis=0, return_inverse=True)
-    order = np.argsort(group, kind="stable")
-    counts = np.bincount(group)
-    position = np.empty(len(group), np.int64)
-    position[order] = np.arange(len(group)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return position
-
-
-def _named(codes: NDArray[np.int32], names: tuple[str, ...], others: dict[int, str]) -> pa.Array:
-    """Names of enumeration codes; a code without one is 'unknown(N)'."""
-    distinct, member = np.unique(codes, return_inverse=True)
-    texts = [
-        names[code] if 0 <= code < len(names) else others.get(code, f"unknown({code})")
-        for code in distinct.tolist()
-    ]
-    return pa.array(texts, pa.string()).take(pa.array(member))
-
-
-def _lists(longs: Longs) -> pa.Array:
-    ends = np.concatenate([[0], np.cumsum(longs.length)]).astype(np.int32)
-    mask = pa.array(~longs.present)
-    return pa.ListArray.from_arrays(pa.array(ends), pa.array(longs.items), mask=mask)

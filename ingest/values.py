@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.arena import Ints, Mask
-from ingest.flatbuffer import Tables, expand_vectors
+from ingest.flatbuffer import Tables, expand_vectors, read_tables, read_vectors
 
 VALUE_TYPES = ("null", "int", "bool", "float", "double", "tensor", "tensor_list", "string")
 MISSING = 256  # type of a debug event without an entry; no byte is that
@@ -86,7 +86,7 @@ def read_values(events: Tables, slot: int) -> Values:
         FaultyDumps: A value is malformed.
     """
     rows, words, owner = events.refs(slot)
-    tables = events.scope.read_tables(words, owner, _VALUE)
+    tables = read_tables(events.scope, words, owner, _VALUE)
     tag = tables.uint8(0).view(np.int8).astype(np.int32)
     count = len(events)
     kind = np.full(count, MISSING, np.int32)
@@ -115,7 +115,7 @@ def read_values(events: Tables, slot: int) -> Values:
 def _read_scalars(values: Tables, member: int, width: int) -> tuple[Ints, NDArray[np.uint64]]:
     """Bits of the scalar in a one-field table: (rows of `values` that have it, bits)."""
     rows, words, owner = values.refs(member)
-    tables = values.scope.read_tables(words, owner, (width,))
+    tables = read_tables(values.scope, words, owner, (width,))
     if width == 8:
         return rows, tables.uint64(0)
     if width == 4:
@@ -138,14 +138,14 @@ def _read_all_tensors(values: Tables, tag: NDArray[np.int32]) -> tuple[Ints, Int
     scope = values.scope
     lone, lone_words, lone_owner = values.refs(1)
     holders, words, owner = values.refs(2)
-    lists = scope.read_tables(words, owner, (4,))
+    lists = read_tables(scope, words, owner, (4,))
     with_tensors, vectors, list_owner = lists.refs(0)
-    row, element, items = expand_vectors(vectors, scope.read_vectors(vectors, list_owner, 4))
+    row, element, items = expand_vectors(vectors, read_vectors(scope, vectors, list_owner, 4))
     tensor_words = np.concatenate([lone_words, scope.follow(items, list_owner[row])])
     tensor_owner = np.concatenate([lone_owner, list_owner[row]])
     event = np.concatenate([lone, holders[with_tensors[row]]])
     element = np.concatenate([np.full(len(lone), -1), element])
-    tables = scope.read_tables(tensor_words, tensor_owner, _TENSOR_TABLE)
+    tables = read_tables(scope, tensor_words, tensor_owner, _TENSOR_TABLE)
     used = tag[event] == np.where(element < 0, _TENSOR, _TENSOR_LIST)
     order = np.lexsort((element, event))
     order = order[used[order]]
@@ -161,7 +161,7 @@ def _read_all_tensors(values: Tables, tag: NDArray[np.int32]) -> tuple[Ints, Int
 def _read_longs(tables: Tables, slot: int, order: Ints) -> Longs:
     """The slot's lists of longs, verified for all tables, returned for those in `order`."""
     rows, words, owner = tables.refs(slot)
-    lengths = tables.scope.read_vectors(words, owner, 8)
+    lengths = read_vectors(tables.scope, words, owner, 8)
     present = np.zeros(len(tables), bool)
     present[rows] = True
     word, length = np.zeros(len(tables), np.int64), np.zeros(len(tables), np.int64)
