@@ -87,18 +87,18 @@ class Folder(NamedTuple):
         return Source(self.path, f"{self.inner}/{name}" if self.inner else name)
 
 
-def find_sources(paths: Iterable[str | os.PathLike[str]]) -> list[Source]:
+def find_sources(paths: Iterable[str | os.PathLike[str] | Source]) -> list[Source]:
     """Dumps at the paths: in the order of the paths, sorted by name below each, each file once.
 
     A path is a file of any name, a folder (searched recursively for *.etdp, *.etdump and *.zip,
     following symlinks but never in a circle), a *.zip (its *.etdp and *.etdump members) or a
     glob that the shell left alone (``**`` matches any number of folders). A path that does not
-    exist, cannot be listed or holds no dump raises SourceError.
+    exist, cannot be listed or holds no dump raises SourceError. A source stands for itself.
     """
     found: dict[tuple[str, str | None], Source] = {}
     real_folders: dict[str, str] = {}
     for path in paths:
-        for source in _list_path(os.fspath(path)):
+        for source in [path] if isinstance(path, Source) else _list_path(os.fspath(path)):
             found.setdefault((_real_path(source.path, real_folders), source.member), source)
     return list(found.values())
 

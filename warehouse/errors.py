@@ -16,6 +16,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
+_MOST_NAMES = 12  # in a suggestion
+
 
 class WarehouseError(Exception):
     """The store cannot do what was asked; the message says where, what and what to do."""
@@ -93,10 +95,14 @@ class StatementError(QueryError):
 
 
 def suggest(name: str, known: Sequence[str]) -> str:
-    """A clause that names the nearest known name, or all of them.
+    """A clause that names the nearest known name, or a few of them.
 
     >>> suggest("percentile", ["percentiles", "dumps"])
     '; did you mean percentiles?'
     """
     near = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {near[0]}?" if near else f"; there are {', '.join(sorted(known))}"
+    if near:
+        return f"; did you mean {near[0]}?"
+    some = sorted(known)[:_MOST_NAMES]
+    more = ", ..." if len(known) > len(some) else ""
+    return f"; there are {', '.join(some)}{more}" if some else "; there are none"

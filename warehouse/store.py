@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from ingest.manifest import ManifestResolver
-from ingest.sources import find_sources
+from ingest.sources import Source, find_sources
 from warehouse.catalogue import bind_parameters, duckdb_text, find_query
 from warehouse.connection import connect, translated_errors
-from warehouse.errors import StatementError
+from warehouse.errors import ParameterError, StatementError, suggest
 from warehouse.ingestion import IngestProgress, IngestSummary, ingest_sources
 from warehouse.migrations import check_version, is_current, migrate
 from warehouse.statements import check_statement
@@ -32,6 +32,19 @@ UNION ALL SELECT table_name, column_name, data_type, comment FROM duckdb_columns
 WHERE NOT internal
 ORDER BY table_name, column_name NULLS FIRST
 """
+
+
+# Parameters that name something, and the names there are: a misspelt one must not mean "no rows".
+_NAMES = {
+    "device": "SELECT name FROM devices",
+    "pool": "SELECT pool FROM devices WHERE pool IS NOT NULL",
+    "build": "SELECT name FROM builds",
+    "base": "SELECT name FROM builds",
+    "head": "SELECT name FROM builds",
+    "model": "SELECT name FROM models",
+    "backend": "SELECT backend FROM models WHERE backend IS NOT NULL",
+    "event": "SELECT event_name FROM named_event_signatures",
+}
 
 
 class Warehouse:
@@ -76,7 +89,7 @@ class Warehouse:
 
     def ingest(
         self,
-        paths: Iterable[str | os.PathLike[str]],
+        paths: Iterable[str | os.PathLike[str] | Source],
         *,
         manifest: Mapping[str, object] | None = None,
         layout: str | None = None,
@@ -86,7 +99,7 @@ class Warehouse:
         """Ingest dumps; what the store has already changes nothing.
 
         Args:
-            paths: Files, folders, zip artifacts and globs.
+            paths: Files, folders, zip artifacts and globs, or sources found before.
             manifest: Fields that hold for all of them, e.g. ``{"device": "pixel8"}``; they
                 override what is found beside the dumps.
             layout: Template of paths, e.g. ``{device}/{build}/{model}/*.etdp``.
@@ -116,12 +129,23 @@ class Warehouse:
 
         Raises:
             UnknownQueryError: No canned query of that name.
-            ParameterError: A parameter is unknown, missing or of the wrong type.
+            ParameterError: A parameter is unknown, missing or of the wrong type, or names a
+                device, build, model, ... that the store does not have.
         """
         query = find_query(name)
         values = bind_parameters(query, params)
         with translated_errors(self._path):
+            self._check_names(name, values)
             return self._connection.sql(duckdb_text(query.sql), params=values).to_arrow_table()
+
+    def _check_names(self, query: str, values: Mapping[str, object]) -> None:
+        for param, text in _NAMES.items():
+            value = values.get(param)
+            if value is not None:
+                known = sorted({row[0] for row in self._connection.execute(text).fetchall()})
+                if value not in known:
+                    problem = f"nothing in the store is called '{value}'"
+                    raise ParameterError(query, param, problem + suggest(str(value), known))
 
     def sql(self, text: str) -> pa.Table:
         """Rows of an ad-hoc SELECT over the tables and views.

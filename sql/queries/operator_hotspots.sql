@@ -70,10 +70,12 @@ parents AS (
         sum(CASE WHEN kind = 'method' THEN total_ns END) OVER whole AS method_ns,
         sum(CASE WHEN kind IN ('kernel', 'delegate_call') THEN total_ns ELSE 0e0 END)
             OVER whole AS called_ns,
-        sum(CASE WHEN kind = 'delegate_op' THEN total_ns ELSE 0e0 END)
-            OVER instruction AS op_ns,
-        max(CASE WHEN kind = 'delegate_op' AND total_ns IS NULL THEN 1 ELSE 0 END)
-            OVER instruction AS is_op_unknown
+        CASE
+            WHEN count(CASE WHEN kind = 'delegate_op' AND total_ns IS NULL THEN 1 END)
+                OVER instruction = 0
+            THEN sum(CASE WHEN kind = 'delegate_op' THEN total_ns ELSE 0e0 END)
+                OVER instruction
+        END AS op_ns
     FROM totals
     WINDOW
         whole AS (PARTITION BY device, pool, build, model, backend),
@@ -86,7 +88,7 @@ selves AS (
         *,
         CASE kind
             WHEN 'method' THEN total_ns - called_ns
-            WHEN 'delegate_call' THEN CASE WHEN is_op_unknown = 0 THEN total_ns - op_ns END
+            WHEN 'delegate_call' THEN total_ns - op_ns
             ELSE total_ns
         END AS self_ns
     FROM parents

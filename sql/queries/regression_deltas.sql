@@ -7,9 +7,9 @@
 -- delegate id and ordinal: ids shift when one is inserted.
 --
 -- Verdicts, the first that applies: new_op, removed_op (the other build ran here
--- without it), insufficient_data (fewer than 8 dumps in a build, or so few that even a
--- clear difference could not be told from chance among so many operators),
--- below_resolution (base under 10 ticks of its clock, or 1 us), regression, improvement
+-- without it), insufficient_data (fewer than 8 dumps in a build), below_resolution
+-- (base under 10 ticks of its clock, or 1 us), insufficient_data (too few dumps for a
+-- lone difference to stand out among so many operators), regression, improvement
 -- (p_adjusted <= q and a change of min_change or more), unchanged. Sound as an alarm
 -- only if the builds were recorded interleaved: a change of the device's state between
 -- two sessions looks like a change of code.

@@ -28,7 +28,8 @@ FROM complete_runs
 UNION ALL
 SELECT
     'operator' AS scope, dump_id, CAST(NULL AS INT) AS run_index,
-    event_name, instruction_id, call_count, call_ns AS execute_ns, kernel_ns, CAST(NULL AS DOUBLE) AS delegate_ns,
+    event_name, instruction_id, call_count,
+    call_ns AS execute_ns, kernel_ns, CAST(NULL AS DOUBLE) AS delegate_ns,
     call_ns - kernel_ns AS tax_ns
 FROM (
     SELECT
@@ -48,7 +49,8 @@ WHERE call_count = kernel_count
 UNION ALL
 SELECT
     'delegate' AS scope, dump_id, CAST(NULL AS INT) AS run_index,
-    event_name, instruction_id, call_count, call_ns AS execute_ns, CAST(NULL AS DOUBLE) AS kernel_ns,
+    event_name, instruction_id, call_count,
+    call_ns AS execute_ns, CAST(NULL AS DOUBLE) AS kernel_ns,
     op_ns AS delegate_ns, call_ns - op_ns AS tax_ns
 FROM (
     SELECT
