@@ -8,7 +8,7 @@ import numpy as np
 
 from ingest.arena import Arena
 from ingest.etdump import read_heads, read_runs
-from ingest.flatbuffer import Scope
+from ingest.scope import Scope
 
 
 def repeat_runs(dump: bytes, times: int) -> bytes:

@@ -1,8 +1,10 @@
 #!/bin/sh
 # What `make demo` runs: real dumps of several builds into a fresh store, and the answers.
+# The store is demo.store, made anew, or the directory given as argument.
 set -eu
 cd "$(dirname "$0")/../.."
-export TRACEHOUSE_STORE="${TRACEHOUSE_STORE:-demo.store}"
+[ $# -gt 0 ] || rm -rf demo.store
+export TRACEHOUSE_STORE="${1:-demo.store}"
 
 run() {
     printf '\n$ tracehouse %s\n' "$*"
@@ -12,7 +14,8 @@ run() {
 # The rows of a comparison that changed, and how many rows of each verdict there are.
 compare() {
     printf '\n$ tracehouse query regression_deltas --base %s --head %s  # what changed\n' "$1" "$2"
-    tracehouse query regression_deltas --base "$1" --head "$2" --format tsv | awk -F '\t' '
+    rows=$(tracehouse query regression_deltas --base "$1" --head "$2" --format tsv)
+    printf '%s\n' "$rows" | awk -F '\t' '
         NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
         { verdict = $at["verdict"]; count[verdict]++ }
         verdict ~ /regression|improvement|_op$/ {
@@ -26,7 +29,6 @@ compare() {
         }'
 }
 
-rm -rf "$TRACEHOUSE_STORE"
 run ingest tests/data/farm
 run query percentiles --device lab-x86-quiet-ab --build base --model conv --backend xnnpack
 run query framework_tax --device lab-x86-quiet-ab

@@ -1,0 +1,80 @@
+"""`tracehouse ingest PATHS...`: dumps into the store."""
+
+from __future__ import annotations
+
+from typing import Annotated, NoReturn
+
+import typer
+
+from cli.exit_codes import ExitCode
+from cli.ingest_report import summary_table, write_refusals
+from cli.options import DEFAULT_STORE, Output, Store, TextOption, add_options
+from cli.progress import progress_bar
+from cli.render import Format, write_table
+
+_MANIFEST = (
+    TextOption("device", "NAME", "Device that recorded the dumps."),
+    TextOption("pool", "NAME", "Device pool."),
+    TextOption("os", "NAME", "Operating system of the device."),
+    TextOption("os_version", "TEXT", "Version of the operating system."),
+    TextOption("arch", "NAME", "Processor architecture."),
+    TextOption("soc", "NAME", "System on chip or processor."),
+    TextOption("build", "ID", "Build that was run."),
+    TextOption("commit", "TEXT", "Source revision of the build."),
+    TextOption("branch", "NAME", "Branch of the build."),
+    TextOption("committed_at", "TIME", "Commit time, ISO 8601."),
+    TextOption("ordinal", "NUMBER", "Position of the build among builds."),
+    TextOption("model", "NAME", "Model that was run."),
+    TextOption("backend", "NAME", "Backend it is lowered to."),
+    TextOption("quantization", "TEXT", "Quantization scheme."),
+    TextOption("captured_at", "TIME", "Time of recording, ISO 8601."),
+    TextOption("clock", "ns|us|ms|s|cycles", "Unit of the dumps' clock; ns if nothing states it."),
+    TextOption("ticks_per_second", "NUMBER", "Rate of a clock in cycles."),
+)
+
+
+def ingest(
+    paths: Annotated[
+        list[str], typer.Argument(help="Files, folders, zip artifacts or globs.", metavar="PATHS")
+    ],
+    *,
+    layout: Annotated[
+        str | None,
+        typer.Option(metavar="TEMPLATE", help="Names in paths, e.g. '{device}/{build}/*.etdp'."),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="NUMBER", help="Threads; as many as cores by default."),
+    ] = None,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Exit 0 even if files were refused.")
+    ] = False,
+    store: Store = DEFAULT_STORE,
+    output: Output = Format.TABLE,
+    **manifest: str | None,
+) -> None:
+    """Decode ETDumps into the store.
+
+    What the store has already changes nothing.
+
+    Options such as --device hold for all dumps given. Without them, names come from NAME.json
+    beside NAME.etdp, manifest.json in its folder or above, --layout, or ExecuTorch's own
+    benchmark_results.json; the first that states a field wins.
+    """
+    from warehouse import Warehouse
+
+    with Warehouse.open(store) as warehouse, progress_bar() as progress:
+        summary = warehouse.ingest(
+            paths, manifest=manifest, layout=layout, jobs=jobs, progress=progress
+        )
+    write_table(summary_table(summary), output)
+    write_refusals(summary.refused)
+    if summary.refused and not keep_going:
+        _fail()
+
+
+add_options(ingest, _MANIFEST)
+
+
+def _fail() -> NoReturn:
+    raise typer.Exit(ExitCode.FAILED)

@@ -1,0 +1,69 @@
+"""The command `tracehouse`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+from typing import Annotated
+
+import typer
+from typer.main import get_command
+
+from cli import query
+from cli.exit_codes import ExitCode
+from cli.ingest import ingest
+from cli.inspect import inspect
+from cli.render import OutputError
+from cli.schema import schema
+from cli.sql import sql
+from cli.text import printable
+from ingest.errors import IngestError
+from warehouse.errors import QueryError, WarehouseError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+app.command()(ingest)
+app.add_typer(query.app, name="query")
+app.command()(sql)
+app.command()(schema)
+app.command()(inspect)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run a command line, by default the process's own; the exit status if it fails.
+
+    A command line that succeeds or is malformed ends in SystemExit instead.
+    """
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")  # JSON and CSV are, whatever the locale
+    try:
+        get_command(app).main(args, prog_name="tracehouse")
+    except (IngestError, WarehouseError, QueryError, OutputError) as error:
+        sys.stderr.write(f"error: {printable(' '.join(str(error).split()))}\n")
+    return ExitCode.FAILED
+
+
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"tracehouse {version('tracehouse')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _describe(
+    _: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Turn ExecuTorch's ETDump traces into answers: what got slower, and where the time goes."""

@@ -1,0 +1,71 @@
+"""Options that several commands share, and options made from data."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from cli.render import Format
+
+DEFAULT_STORE = Path("tracehouse.store")
+
+
+class TextOption(NamedTuple):
+    """An option that takes a text and may be left out: its name in Python, type shown, help."""
+
+    name: str
+    metavar: str
+    help: str
+
+
+def check_format(value: Format) -> Format:
+    """The format, unless it would fill a terminal with bytes.
+
+    Raises:
+        BadParameter: It is binary, and standard output is a terminal.
+    """
+    if value.is_binary and sys.stdout.isatty():
+        raise typer.BadParameter(f"{value} is binary; send it to a file or pipe: > FILE.{value}")
+    return value
+
+
+Store = Annotated[
+    Path,
+    typer.Option(
+        "--store", envvar="TRACEHOUSE_STORE", metavar="DIR", help="Directory of the store."
+    ),
+]
+Output = Annotated[
+    Format,
+    typer.Option(
+        "--format",
+        metavar="|".join(Format),
+        callback=check_format,
+        help="How to print the result; only table rounds numbers.",
+    ),
+]
+
+
+def add_options(function: Callable[..., None], options: Iterable[TextOption]) -> None:
+    """Let Typer see text options in place of a function's ``**`` parameter, before --store."""
+    own = inspect.signature(function, eval_str=True).parameters.values()
+    made = [_parameter(option) for option in options]
+    first = [parameter for parameter in own if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
+    last = [parameter for parameter in own if parameter.kind is parameter.KEYWORD_ONLY]
+    function.__signature__ = inspect.Signature([*first, *made, *last])  # type: ignore[attr-defined]
+
+
+def _parameter(option: TextOption) -> inspect.Parameter:
+    flag = f"--{option.name.replace('_', '-')}"
+    declaration = typer.Option(flag, metavar=option.metavar, help=option.help)
+    return inspect.Parameter(
+        option.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[str | None, declaration],
+    )

@@ -1,0 +1,39 @@
+"""How far an ingest has come, for whoever watches it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from warehouse.ingestion import IngestProgress
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[IngestProgress], None] | None]:
+    """What to call with each progress: a bar on standard error, or None if that is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("files, {task.fields[n_events]:,} events"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, n_events=0)
+        yield lambda done: bar.update(
+            task, completed=done.done_files, total=done.total_files, n_events=done.n_events
+        )

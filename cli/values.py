@@ -1,0 +1,59 @@
+"""Arrow values as plain ones, which JSON and CSV can hold."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_BATCH_ROWS = 8192
+
+
+def plain_rows(table: pa.Table) -> Iterator[tuple[object, ...]]:
+    """Rows of the table, in order, each value as `plain_value` gives it."""
+    for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
+        yield from zip(*(_plain_column(column) for column in batch.columns), strict=True)
+
+
+def plain_value(value: object) -> object:
+    """The value as None, bool, int, float, text, list or object of these.
+
+    Times are ISO 8601, with ``Z`` for UTC; bytes are lower-case hex; decimals are numbers, exact
+    where whole. NaN and the infinities, which JSON lacks, are the texts NaN, Infinity, -Infinity.
+
+    >>> plain_value([b"\\x0a", float("-inf"), Decimal("18446744073709551615")])
+    ['0a', '-Infinity', 18446744073709551615]
+    """
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else _NON_FINITE[str(value)]
+        case Decimal():
+            return int(value) if value == value.to_integral_value() else float(value)
+        case bytes():
+            return value.hex()
+        case datetime.date() | datetime.time():
+            return value.isoformat().replace("+00:00", "Z")
+        case list() | tuple():
+            return [plain_value(item) for item in value]
+        case Mapping():
+            return {str(key): plain_value(item) for key, item in value.items()}
+    return str(value)
+
+
+_NON_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+
+
+def _plain_column(column: pa.Array) -> list[object]:
+    import pyarrow.types as types
+
+    values: list[object] = column.to_pylist()
+    if types.is_integer(column.type) or types.is_string(column.type):
+        return values
+    return [plain_value(value) for value in values]

@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.command import Outcome, run_on_terminal
+from tests.support.corpus import CORPUS, FARM
+
+Run = Callable[..., Outcome]
+
+DUMP = CORPUS / "real" / "load_only.etdp"
+NAMES = ("--device", "d1", "--build", "b1", "--model", "m1")
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    return tmp_path / "own.store"
+
+
+def summary_of(outcome: Outcome) -> dict[str, Any]:
+    (row,) = json.loads(outcome.text)
+    assert isinstance(row, dict)
+    return row
+
+
+def test_summary_counts_what_was_done(run: Run, own: Path) -> None:
+    outcome = run("ingest", FARM / "lab-x86-quiet", "--store", own, "--format", "json")
+    assert outcome.code == 0
+    assert outcome.err == ""
+    row = summary_of(outcome)
+    assert (row["files"], row["dumps"], row["refused"]) == (40, 40, 0)
+    assert row["events_per_second"] == pytest.approx(row["events"] / row["seconds"])
+    size = run("sql", "SELECT sum(byte_count) AS s FROM dumps", "--store", own, "--format", "csv")
+    assert row["megabytes"] == pytest.approx(int(size.text.split()[1]) / 1e6)
+
+
+def test_second_ingest_finds_duplicates_only(run: Run, own: Path) -> None:
+    args = ("ingest", FARM / "lab-x86-quiet-ab" / "extra.zip", "--store", own, "--format", "json")
+    run(*args)
+    row = summary_of(run(*args))
+    assert (row["dumps"], row["events"], row["duplicates"]) == (0, 0, 12)
+
+
+def test_table_says_the_same_in_one_row(run: Run, own: Path) -> None:
+    header, row = run("ingest", DUMP, *NAMES, "--store", own).text.splitlines()
+    assert header.split()[:3] == ["files", "dumps", "events"]
+    assert row.split()[:2] == ["1", "1"]
+
+
+def test_options_override_what_the_files_say(run: Run, own: Path) -> None:
+    folder = FARM / "lab-x86-quiet-ab" / "extra.zip"
+    stated = (
+        "--device=pixel8 --pool=p --os=android --os-version=16 --arch=arm64 --soc=g3 --build=b7 "
+        "--commit=abc --branch=main --committed-at=2026-11-20 --ordinal=7 --model=mv2 "
+        "--backend=vulkan --quantization=int8 --captured-at=2026-11-21T08:00Z --clock=cycles "
+        "--ticks-per-second=2e9"
+    )
+    assert run("ingest", folder, *stated.split(), "--store", own).code == 0
+    rows = json.loads(
+        run("sql", "SELECT manifest FROM dumps LIMIT 1", "--store", own, "--format", "json").text
+    )
+    manifest = json.loads(rows[0]["manifest"])
+    assert manifest["device"] == {
+        "name": "pixel8", "pool": "p", "os": "android", "os_version": "16", "arch": "arm64",
+        "soc": "g3",
+    }  # fmt: skip
+    assert manifest["build"] == {
+        "id": "b7", "commit": "abc", "branch": "main", "ordinal": 7,
+        "committed_at": "2026-11-20T00:00:00+00:00",
+    }  # fmt: skip
+    assert manifest["model"] == {"name": "mv2", "backend": "vulkan", "quantization": "int8"}
+    assert manifest["clock"]["ticks_per_second"] == 2e9
+
+
+def test_layout_names_dumps_by_their_path(run: Run, own: Path, tmp_path: Path) -> None:
+    path = tmp_path / "pixel8" / "b7" / "mv2.etdp"
+    path.parent.mkdir(parents=True)
+    shutil.copy(DUMP, path)
+    outcome = run("ingest", path, "--layout", "{device}/{build}/{model}.etdp", "--store", own)
+    assert outcome.code == 0
+    dumps = run("query", "dumps", "--store", own, "--format", "csv").text
+    assert "1,pixel8,,b7,mv2," in dumps
+
+
+def test_refused_file_is_told_with_place_and_reason_and_fails(run: Run, own: Path) -> None:
+    bad = CORPUS / "hostile" / "truncated_00100.etdp"
+    outcome = run("ingest", bad, DUMP, *NAMES, "--store", own, "--format", "json")
+    assert outcome.code == 1
+    row = summary_of(outcome)
+    assert (row["dumps"], row["refused"]) == (1, 1)
+    assert outcome.error.startswith(f"refused: {bad}: offset ")
+    assert outcome.error.endswith("]")
+
+
+def test_keep_going_succeeds_in_spite_of_refused_files(run: Run, own: Path) -> None:
+    bad = CORPUS / "hostile" / "json_text.etdp"
+    outcome = run("ingest", bad, *NAMES, "--keep-going", "--store", own)
+    assert outcome.code == 0
+    assert "[bad_identifier]" in outcome.error
+
+
+def test_conflict_is_counted_apart_from_refused_files(run: Run, own: Path) -> None:
+    run("ingest", DUMP, *NAMES, "--store", own)
+    outcome = run("ingest", DUMP, *NAMES[:-1], "m2", "--store", own, "--format", "json")
+    assert outcome.code == 1
+    row = summary_of(outcome)
+    assert (row["conflicts"], row["refused"], row["duplicates"]) == (1, 0, 0)
+    assert "[conflict]" in outcome.error
+
+
+def test_missing_names_are_told_with_the_ways_to_give_them(run: Run, own: Path) -> None:
+    outcome = run("ingest", DUMP, "--device", "d1", "--store", own)
+    assert outcome.code == 1
+    assert outcome.error.startswith(f"refused: {DUMP}: no build, model; give --build --model")
+    assert outcome.error.count(str(DUMP)) == 1
+
+
+def test_long_lists_of_refused_files_end_in_a_count(run: Run, own: Path, tmp_path: Path) -> None:
+    for number in range(23):
+        (tmp_path / f"{number}.etdp").write_bytes(b"no dump %d" % number)
+    outcome = run("ingest", tmp_path, *NAMES, "--store", own)
+    lines = outcome.err.splitlines()
+    assert len(lines) == 21
+    assert lines[-1] == "and 3 more; list them with: tracehouse query ingest_errors"
+    errors = run("query", "ingest_errors", "--store", own, "--format", "csv").text
+    assert len(errors.splitlines()) == 24
+
+
+def test_file_name_cannot_steer_the_terminal(run: Run, own: Path, tmp_path: Path) -> None:
+    (tmp_path / "a\x1b[2J\n.etdp").write_bytes(b"")
+    outcome = run("ingest", tmp_path, *NAMES, "--store", own)
+    assert "a\\x1b[2J\\n.etdp" in outcome.error
+
+
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        (str(CORPUS / "reel"), "does not exist: no 'reel' in"),
+        (str(Path(__file__).parent), "no dumps in this folder or below"),
+        (str(CORPUS / "*.foo"), "this glob matches no dumps"),
+    ],
+)
+def test_bad_path_is_one_line(run: Run, own: Path, path: str, problem: str) -> None:
+    outcome = run("ingest", path, "--store", own)
+    assert outcome.code == 1
+    assert outcome.error.startswith(f"error: {path}: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("option", "problem"),
+    [
+        (("--clock", "years"), "clock.unit: found 'years', wanted"),
+        (("--ordinal", "first"), "build.ordinal: found 'first', wanted"),
+    ],
+)
+def test_malformed_option_is_told_by_field(
+    run: Run, own: Path, option: tuple[str, str], problem: str
+) -> None:
+    outcome = run("ingest", DUMP, *NAMES, *option, "--store", own)
+    assert outcome.code == 1
+    assert problem in outcome.error
+
+
+def test_progress_shows_on_a_terminal_only(run: Run, own: Path, tmp_path: Path) -> None:
+    assert run("ingest", DUMP, *NAMES, "--store", own).err == ""
+    outcome = run_on_terminal("ingest", FARM, "--store", tmp_path / "other.store")
+    assert outcome.code == 0
+    assert "148/148" in outcome.text

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import COMMAND, ENVIRONMENT, Outcome, run_process
+from warehouse import Warehouse
+
+Run = Callable[..., Outcome]
+
+
+def test_help_lists_every_command(run: Run) -> None:
+    outcome = run("--help")
+    assert outcome.code == 0
+    listed = [line.split()[0] for line in outcome.text.partition("Commands:\n")[2].splitlines()]
+    assert listed == ["ingest", "sql", "schema", "inspect", "query"]
+
+
+@pytest.mark.parametrize("command", ["ingest", "sql", "schema", "inspect", "query"])
+def test_each_command_has_help(run: Run, command: str) -> None:
+    outcome = run(command, "--help")
+    assert outcome.code == 0
+    assert outcome.text.startswith(f"Usage: tracehouse {command} ")
+
+
+def test_help_waits_for_no_heavy_import() -> None:
+    probe = (
+        "import sys, cli.main;"
+        "print({'duckdb', 'numpy', 'pyarrow', 'pydantic', 'rich'} & sys.modules.keys())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", probe], capture_output=True, env=ENVIRONMENT, check=True
+    )
+    assert done.stdout == b"set()\n"
+
+
+def test_unknown_command_is_a_usage_error(run: Run) -> None:
+    outcome = run("qurey")
+    assert outcome.code == 2
+    assert "Did you mean 'query'?" in outcome.err
+
+
+@pytest.mark.parametrize("args", [["query", "dumps"], ["sql", "SELECT 1"], ["schema"]])
+def test_missing_store_is_one_line_and_is_not_created(
+    run: Run, tmp_path: Path, args: list[str]
+) -> None:
+    outcome = run(*args, "--store", tmp_path / "none")
+    assert outcome.code == 1
+    assert outcome.error.startswith(f"error: {tmp_path / 'none'}: no store here")
+    assert not (tmp_path / "none").exists()
+
+
+def test_store_is_taken_from_the_environment(
+    run: Run, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEHOUSE_STORE", str(store))
+    assert run("sql", "SELECT count(*) AS dump_count FROM dumps").text == "dump_count\n       148\n"
+
+
+def test_store_locked_by_another_process_is_one_line_with_its_pid(tmp_path: Path) -> None:
+    with Warehouse.open(tmp_path / "busy"):
+        outcome = run_process("query", "dumps", "--store", tmp_path / "busy")
+    assert outcome.code == 1
+    assert f"locked by process {os.getpid()};" in outcome.error
+
+
+def test_error_with_line_ends_and_control_characters_is_one_harmless_line(run: Run) -> None:
+    outcome = run("query", "per\ncent\x1b[2J")
+    assert outcome.code == 1
+    assert outcome.error.startswith("error: no query 'per cent\\x1b[2J'")
+
+
+def test_reader_that_leaves_early_hears_nothing(store: Path) -> None:
+    command = [*COMMAND, "sql", "SELECT * FROM events", "--store", str(store)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv", "arrow", "parquet"])
+def test_full_disk_behind_standard_output_is_one_line(store: Path, form: str) -> None:
+    command = [*COMMAND, "sql", "SELECT * FROM runs", "--format", form, "--store", str(store)]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=ENVIRONMENT)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"error: standard output: No space left on device")
+    assert done.stderr.count(b"\n") == 1

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cli.render import Format, OutputError, write_table
+from tests.support.command import Outcome, run_on_terminal
+
+Run = Callable[..., Outcome]
+Print = Callable[[pa.Table, Format], bytes]
+
+TABLE = pa.table(
+    {
+        "name": pa.array(["aten::add, out", "", None]),
+        "count": pa.array([2**62 + 1, 0, None], pa.int64()),
+        "big": pa.array([Decimal(2**64 - 1), Decimal(0), None], pa.decimal128(20, 0)),
+        "share": pa.array([0.1, float("nan"), None]),
+        "time": pa.array(
+            [datetime(2026, 11, 21, 8, 0, 1, 5, UTC), datetime(1970, 1, 1, tzinfo=UTC), None],
+            pa.timestamp("us", "UTC"),
+        ),
+        "raw": pa.array([b"\x00\xff", b"", None], pa.binary()),
+        "flag": pa.array([True, False, None]),
+        "sizes": pa.array([[1, 2], [], None], pa.list_(pa.int64())),
+    }
+)
+JSON = [
+    {
+        "name": "aten::add, out", "count": 2**62 + 1, "big": 2**64 - 1, "share": 0.1,
+        "time": "2026-11-21T08:00:01.000005Z", "raw": "00ff", "flag": True, "sizes": [1, 2],
+    },
+    {
+        "name": "", "count": 0, "big": 0, "share": "NaN", "time": "1970-01-01T00:00:00Z",
+        "raw": "", "flag": False, "sizes": [],
+    },
+    dict.fromkeys(TABLE.column_names),
+]  # fmt: skip
+
+
+@pytest.fixture
+def printed(capfdbinary: pytest.CaptureFixture[bytes]) -> Print:
+    def print_(table: pa.Table, format_: Format) -> bytes:
+        write_table(table, format_)
+        return capfdbinary.readouterr().out
+
+    return print_
+
+
+def test_json_is_a_list_of_row_objects(printed: Print) -> None:
+    assert json.loads(printed(TABLE, Format.JSON)) == JSON
+
+
+def test_json_without_rows_is_an_empty_list(printed: Print) -> None:
+    assert json.loads(printed(TABLE.slice(0, 0), Format.JSON)) == []
+
+
+def test_json_names_infinities(printed: Print) -> None:
+    table = pa.table({"a": [float("inf"), float("-inf")]})
+    rows = json.loads(printed(table, Format.JSON))
+    assert [row["a"] for row in rows] == ["Infinity", "-Infinity"]
+
+
+def test_json_refuses_to_lose_a_column_of_the_same_name() -> None:
+    table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
+    with pytest.raises(OutputError, match="two columns are called 'a'"):
+        write_table(table, Format.JSON)
+
+
+@pytest.mark.parametrize(("format_", "delimiter"), [(Format.CSV, ","), (Format.TSV, "\t")])
+def test_csv_and_tsv_have_a_header_and_plain_values(
+    printed: Print, format_: Format, delimiter: str
+) -> None:
+    text = printed(TABLE, format_).decode()
+    assert list(csv.reader(io.StringIO(text), delimiter=delimiter)) == [
+        TABLE.column_names,
+        ["aten::add, out", str(2**62 + 1), str(2**64 - 1), "0.1", "2026-11-21T08:00:01.000005Z",
+         "00ff", "true", "[1, 2]"],
+        ["", "0", "0", "NaN", "1970-01-01T00:00:00Z", "", "false", "[]"],
+        [""] * 8,
+    ]  # fmt: skip
+
+
+def test_arrow_and_parquet_round_trip(printed: Print) -> None:
+    plain = TABLE.drop_columns("share")
+    assert pa.ipc.open_stream(printed(plain, Format.ARROW)).read_all() == plain
+    assert pq.read_table(io.BytesIO(printed(plain, Format.PARQUET))) == plain
+
+
+def test_values_without_a_json_type_become_text(printed: Print) -> None:
+    table = pa.table({"day": [date(2026, 11, 21)], "bag": [{"x": Decimal("0.5"), "y": [b"\n"]}]})
+    (row,) = json.loads(printed(table, Format.JSON))
+    assert row == {"day": "2026-11-21", "bag": {"x": 0.5, "y": ["0a"]}}
+
+
+def test_table_text_is_aligned_and_rounded_for_people(printed: Print) -> None:
+    table = pa.table(
+        {
+            "event_name": ["aten::add", None, "x"],
+            "p50_ns": [1234567.8, 12.34567, 0.000123456],
+            "dump_id": [1000, 20, 3],
+            "n_events": [1000, 20, 3],
+            "captured_at": pa.array([datetime(2026, 11, 21, 8, tzinfo=UTC), None, None]),
+        }
+    )
+    assert printed(table, Format.TABLE).decode().splitlines() == [
+        "event_name     p50_ns  dump_id  n_events  captured_at",
+        "aten::add   1,234,568     1000     1,000  2026-11-21 08:00:00Z",
+        "                12.35       20        20",
+        "x           0.0001235        3         3",
+    ]
+
+
+def test_table_text_escapes_what_would_steer_a_terminal(printed: Print) -> None:
+    table = pa.table({"name": ["a\x1b[2Jb\nc\u202e"]})
+    assert printed(table, Format.TABLE).decode().splitlines()[1] == r"a\x1b[2Jb\nc\u202e"
+
+
+def test_table_text_without_rows_is_the_header(printed: Print) -> None:
+    assert printed(pa.table({"a": pa.array([], pa.int64())}), Format.TABLE) == b"a\n"
+
+
+def test_long_table_text_is_aligned_throughout_and_complete(printed: Print) -> None:
+    lines = printed(pa.table({"a": range(20_000)}), Format.TABLE).decode().splitlines()
+    assert len(lines) == 20_001
+    assert {len(line) for line in lines} == {6}
+
+
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+def test_binary_formats_are_not_sent_to_a_terminal(store: Path, form: str) -> None:
+    outcome = run_on_terminal("query", "dumps", "--format", form, "--store", store)
+    assert outcome.code == 2
+    assert f"{form} is binary; send it to a file or pipe: > FILE.{form}" in outcome.text
+
+
+def test_unknown_format_is_a_usage_error(run: Run, store: Path) -> None:
+    outcome = run("query", "dumps", "--format", "xml", "--store", store)
+    assert outcome.code == 2
+    assert "'xml'" in outcome.err

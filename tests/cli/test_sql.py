@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import ENVIRONMENT, Outcome, run_process
+
+Run = Callable[..., Outcome]
+
+
+def test_select_prints_its_rows(run: Run, store: Path) -> None:
+    text = "SELECT build, count(*) AS n FROM named_dumps GROUP BY build ORDER BY build LIMIT 2"
+    assert (
+        run("sql", text, "--store", store, "--format", "csv").text == "build,n\nbase,48\nch26,24\n"
+    )
+
+
+def test_statement_is_read_from_standard_input(
+    run: Run, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "question.sql").write_text("SELECT 6 * 7 AS answer")
+    with (tmp_path / "question.sql").open() as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        assert run("sql", "-", "--store", store).text == "answer\n    42\n"
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        ("SELEC 1", 'syntax error at or near "SELEC"'),
+        ("SELECT * FROM event", "Table with name event does not exist"),
+        ("SELECT 1; SELECT 2", "found 2 statements, wanted exactly one SELECT"),
+        ("DROP TABLE dumps", "found DROP, wanted a SELECT"),
+        ("", "wanted exactly one SELECT"),
+    ],
+)
+def test_anything_else_is_refused_in_one_line(
+    run: Run, store: Path, statement: str, problem: str
+) -> None:
+    outcome = run("sql", statement, "--store", store)
+    assert outcome.code == 1
+    assert outcome.error.startswith("error: ")
+    assert problem in outcome.error
+
+
+def test_output_is_utf8_whatever_the_locale(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ENVIRONMENT, "PYTHONIOENCODING", "ascii")
+    outcome = run_process("sql", "SELECT 'größe ∞' AS a", "--store", store)
+    assert outcome == (0, "a\ngröße ∞\n".encode(), "")

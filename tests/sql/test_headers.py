@@ -1,0 +1,107 @@
+"""The header of every .sql file says what the engine says."""
+
+import json
+import re
+from importlib.resources import files
+
+import duckdb
+import pytest
+
+from tests.support.store_rows import StoreRows
+from warehouse.catalogue import bind_parameters, duckdb_text, load_catalogue
+from warehouse.header import parse_header
+
+TYPES = {
+    "VARCHAR": "STRING",
+    "INTEGER": "INT",
+    "BIGINT": "BIGINT",
+    "DOUBLE": "DOUBLE",
+    "BOOLEAN": "BOOLEAN",
+    "TIMESTAMP WITH TIME ZONE": "TIMESTAMP",
+}
+QUERIES = load_catalogue()
+VIEWS = {
+    path.name: path.read_text(encoding="utf-8")
+    for path in sorted((files("sql") / "views").iterdir())
+}
+FILTERS = ("device", "pool", "build", "model", "backend", "since", "until")
+
+
+@pytest.fixture(scope="module")
+def connection():
+    return StoreRows().connect()
+
+
+def _describe(connection, sql, params):
+    rows = connection.execute(f"DESCRIBE {sql}", params).fetchall()
+    return [(row[0], TYPES[row[1]]) for row in rows]
+
+
+def _without_comments(sql):
+    return re.sub(r"--[^\n]*", "", sql)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_header_columns_are_the_query_s_columns(name, connection):
+    query = QUERIES[name]
+    nulls = dict.fromkeys((param.name for param in query.header.params), None)
+    declared = [(column.name, column.type) for column in query.header.columns]
+    assert declared == _describe(connection, duckdb_text(query.sql), nulls)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_header_columns_are_the_view_s_columns(name, connection):
+    header = parse_header(VIEWS[name], name)
+    assert name[4:] == f"{header.name}.sql"
+    declared = [(column.name, column.type) for column in header.columns]
+    assert declared == _describe(connection, f"TABLE {header.name}", [])
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_header_parameters_are_the_ones_used(name):
+    (statement,) = duckdb.extract_statements(duckdb_text(QUERIES[name].sql))
+    assert {param.name for param in QUERIES[name].header.params} == statement.named_parameters
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_every_use_of_a_parameter_is_cast_to_its_declared_type(name):
+    sql = _without_comments(QUERIES[name].sql)
+    uses = re.findall(r"(?<!:):(\w+)", sql)
+    casts = re.findall(r"CAST\(:(\w+) AS (\w+)\)", sql)
+    types = {param.name: param.type for param in QUERIES[name].header.params}
+    assert casts == [(use, types[use]) for use in uses]
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_query_is_one_select_with_a_final_order(name, connection):
+    text = duckdb_text(QUERIES[name].sql)
+    (statement,) = duckdb.extract_statements(text)
+    assert statement.type == duckdb.StatementType.SELECT
+    tree = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchall()[0][0]
+    (top,) = json.loads(tree)["statements"]
+    modifiers = [modifier["type"] for modifier in top["node"]["modifiers"]]
+    assert modifiers == ["ORDER_MODIFIER"]
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_defaults_are_of_their_types(name):
+    required = {p.name: "1" for p in QUERIES[name].header.params if p.is_required}
+    bind_parameters(QUERIES[name], required)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_query_takes_the_filters_that_its_rows_can_be_told_apart_by(name):
+    names = {param.name for param in QUERIES[name].header.params}
+    exempt = {
+        "ingest_errors": {"device", "pool", "build", "model", "backend"},
+        "regression_deltas": {"build"},
+    }
+    assert set(FILTERS) - names == exempt.get(name, set())
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_empty_store_has_no_rows(name, connection):
+    query = QUERIES[name]
+    required = {param.name: "1" for param in query.header.params if param.is_required}
+    values = bind_parameters(query, required)
+    assert connection.execute(duckdb_text(query.sql), values).fetchall() == []

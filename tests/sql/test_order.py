@@ -1,0 +1,25 @@
+"""Rows come in the same order however the engine splits the work."""
+
+import pytest
+
+from tests.support.small_farm import QUESTIONS, small_farm
+from tests.support.store_rows import run_query
+from warehouse.catalogue import load_catalogue
+
+
+@pytest.fixture(scope="module")
+def farm():
+    return small_farm()
+
+
+@pytest.mark.parametrize("name", load_catalogue())
+def test_answer_does_not_depend_on_threads_or_insertion_order(name, farm):
+    question = QUESTIONS.get(name, {})
+    farm.execute("SET threads = 1")
+    expected = run_query(farm, name, **question)
+    assert expected
+    for threads in (2, 8):
+        for is_preserved in ("true", "false"):
+            farm.execute(f"SET threads = {threads}")
+            farm.execute(f"SET preserve_insertion_order = {is_preserved}")
+            assert run_query(farm, name, **question) == expected

@@ -1,0 +1,61 @@
+"""A fast check that the text of queries and views means the same to DuckDB and to Spark."""
+
+import re
+from importlib.resources import files
+
+import pytest
+
+from warehouse.header import parse_header
+
+FILES = {
+    path.name: path.read_text(encoding="utf-8")
+    for folder in ("queries", "views")
+    for path in sorted((files("sql") / folder).iterdir())
+}
+
+# What only one engine has, or both have and mean differently.
+BANNED = {
+    "functions": r"(?i)\b(quantile\w*|percentile|approx_\w+|arg_m(ax|in)|list\w*|string_agg"
+    r"|group_concat|first|last|last_value|first_value|any_value|concat|regexp_\w+|log|log2"
+    r"|skewness|kurtosis|hash|starts_with|startswith|sha\d+|epoch\w*|strftime|date_diff|datediff"
+    r"|struct_\w+|named_struct|xor|generate_series|unnest|explode|posexplode|mad|entropy"
+    r"|histogram|columns|width_bucket|collect_list|listagg|element_at|typeof|factorial)\s*\(",
+    "keywords": r"(?i)\b(asof|distinct\s+on|materialized|varchar|ignore\s+nulls|groups|exclude"
+    r"|union\s+all\s+by|fetch\s+first|div|left\s+semi|hugeint)\b",
+    "operators": r"//|\"|::|\[|->",
+    "trailing commas": r",\s*(FROM|\))",
+    "numbers that are decimals to Spark": r"(?<![\w(])\d+\.\d+(?!\d*e)\b",
+    "numbers with separators": r"\b\d+_\d+\b",
+    "casts that round": r"AS\s+(FLOAT|REAL|DECIMAL)",
+    "like, whose escapes differ": r"(?i)\bI?LIKE\b",
+}
+
+
+def _code(sql):
+    return re.sub(r"'(?:[^']|'')*'", "''", re.sub(r"--[^\n]*", "", sql))
+
+
+@pytest.mark.parametrize("what", BANNED)
+@pytest.mark.parametrize("name", FILES)
+def test_text_holds_nothing_on_which_the_engines_differ(name, what):
+    assert re.findall(BANNED[what], _code(FILES[name])) == []
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_columns_that_can_be_null_say_where_nulls_sort(name):
+    code = _code(FILES[name])
+    nullable = {
+        column.name
+        for column in parse_header(FILES[name], name).columns
+        if re.search(r"\bnull\b", column.doc)
+    }
+    order = code.rpartition("\nORDER BY")[2] if "\nORDER BY" in code else ""
+    keys = [key.strip() for key in order.split(",") if key.strip()]
+    for key in keys:
+        column, _, rest = key.partition(" ")
+        assert column.rpartition(".")[2] not in nullable or rest == "NULLS LAST", key
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_lines_fit_in_88_columns(name):
+    assert [line for line in FILES[name].splitlines() if len(line) > 88] == []

@@ -1,0 +1,233 @@
+import math
+
+import numpy as np
+import pytest
+
+from tests.support.store_rows import Event, StoreRows, run_query
+
+CONV = "native_call_conv.out"
+RUNS = 25  # 20 are left after warm-up
+BASE = [10_000 + 10 * step for step in range(10)]
+
+
+def _add_build(store, build, dumps, *, runs=RUNS, **columns):
+    """One dump per item: the duration of CONV, or all events of its runs."""
+    for item in dumps:
+        number = store.add_dump(build=build, **columns)
+        events = item if isinstance(item, list) else [Event(CONV, item, 1)]
+        for _ in range(runs):
+            store.add_run(number, events)
+
+
+def _ask(base, head, *, dump=None, runs=RUNS, **params):
+    store = StoreRows()
+    _add_build(store, "base", base, runs=runs, **(dump or {}))
+    _add_build(store, "head", head, runs=runs, **(dump or {}))
+    return run_query(store.connect(), "regression_deltas", base="base", head="head", **params)
+
+
+def _slower(values, percent):
+    return [value * (100 + percent) // 100 for value in values]
+
+
+def _verdicts(rows):
+    return {row["event_name"]: row["verdict"] for row in rows}
+
+
+def test_ten_per_cent_slower_by_hand():
+    (row,) = _ask(BASE, _slower(BASE, 10))
+    # Rank 16 from either end of the 100 differences: floor(50 - 2.5758 sqrt(175) + 0.5).
+    ratios = sorted(h / b for b in BASE for h in _slower(BASE, 10))
+    assert row == {
+        "device": "phone",
+        "model": "net",
+        "backend": "xnnpack",
+        "event_name": CONV,
+        "delegate_id": None,
+        "ordinal": 1,
+        "base_count": 10,
+        "head_count": 10,
+        "base_ns": 10_045,
+        "head_ns": 11_049.5,
+        "delta": pytest.approx(0.1, abs=1e-9),
+        "delta_low": pytest.approx(ratios[15] - 1, rel=1e-9),
+        "delta_high": pytest.approx(ratios[84] - 1, rel=1e-9),
+        "p_adjusted": pytest.approx(2 / math.comb(20, 10), rel=1e-12),
+        "minimum_detectable": pytest.approx(math.sqrt(ratios[84] / ratios[15]) - 1, rel=1e-9),
+        "verdict": "regression",
+    }
+
+
+def test_same_code_is_unchanged():
+    (row,) = _ask(BASE, BASE)
+    assert (row["delta"], row["p_adjusted"], row["verdict"]) == (0, 1, "unchanged")
+
+
+def test_faster_is_an_improvement():
+    (row,) = _ask(_slower(BASE, 10), BASE)
+    assert row["verdict"] == "improvement"
+    assert row["delta"] == pytest.approx(1 / 1.1 - 1, rel=1e-3)
+
+
+def test_certain_but_small_change_is_unchanged():
+    (row,) = _ask(BASE, _slower(BASE, 2))
+    assert row["p_adjusted"] < 0.01
+    assert row["verdict"] == "unchanged"
+    (row,) = _ask(BASE, _slower(BASE, 2), min_change=0.01)
+    assert row["verdict"] == "regression"
+
+
+def test_overlapping_dumps_give_the_exact_p():
+    base, head = BASE[:8], [10_005, 10_025, 10_045, 10_065, 10_085, 10_105, 10_125, 10_145]
+    (row,) = _ask(base, head)
+    assert sum(h < b for b in base for h in head) == 16
+    # scipy.stats.mannwhitneyu(base, head, method="exact")
+    assert row["p_adjusted"] == pytest.approx(0.10489510489510488, rel=1e-12)
+
+
+def test_more_than_thirty_dumps_use_the_normal_approximation():
+    base = [10_000 + step for step in range(31)]
+    (row,) = _ask(base, _slower(base, 10))
+    z = (31 * 31 / 2 - 0.5) / math.sqrt(31 * 31 * 63 / 12)
+    assert row["p_adjusted"] == pytest.approx(math.erfc(z / math.sqrt(2)), rel=2e-7)
+
+
+def test_ties_widen_the_normal_approximation():
+    base, head = [10_000] * 20 + [11_000] * 11, [10_000] * 5 + [11_000] * 26
+    (row,) = _ask(base, head)
+    u = 20 * 26 + (20 * 5 + 11 * 26) / 2
+    ties = sum(t**3 - t for t in (25, 37))
+    z = (u - 31 * 31 / 2 - 0.5) / math.sqrt(31 * 31 / 12 * (63 - ties / (62 * 61)))
+    assert row["p_adjusted"] == pytest.approx(math.erfc(z / math.sqrt(2)), rel=2e-7)
+
+
+def test_p_is_adjusted_over_the_operators_of_a_model_on_a_device():
+    quiet = [Event(f"native_call_{n}.out", 5000, n + 2) for n in range(9)]
+    base = [[Event(CONV, value, 1), *quiet] for value in BASE]
+    head = [[Event(CONV, value, 1), *quiet] for value in _slower(BASE, 10)]
+    rows = {row["event_name"]: row for row in _ask(base, head)}
+    assert rows[CONV]["p_adjusted"] == pytest.approx(10 * 2 / math.comb(20, 10), rel=1e-12)
+    assert rows["native_call_0.out"]["p_adjusted"] == 1
+
+
+def test_few_dumps_are_insufficient_data():
+    (row,) = _ask(BASE[:7], _slower(BASE, 50))
+    assert (row["base_count"], row["p_adjusted"]) == (7, None)
+    assert row["verdict"] == "insufficient_data"
+
+
+def test_interval_needs_five_dumps_a_side():
+    (row,) = _ask(BASE[:4], BASE)
+    assert (row["delta_low"], row["delta_high"], row["minimum_detectable"]) == (None, None, None)
+
+
+def test_eight_dumps_are_insufficient_among_many_operators():
+    many = [Event(f"native_call_{n}.out", 5000, n + 2) for n in range(64)]
+    base = [[Event(CONV, value, 1), *many] for value in BASE[:8]]
+    head = [[Event(CONV, value, 1), *many] for value in _slower(BASE[:8], 10)]
+    # 2 / (16 over 8) is 1.55e-4, above 0.01 / 65 and below 0.01 / 64.
+    assert set(_verdicts(_ask(base, head)).values()) == {"insufficient_data"}
+    fewer = [events[:-1] for events in base], [events[:-1] for events in head]
+    assert _verdicts(_ask(*fewer))[CONV] == "regression"
+
+
+def test_dumps_with_fewer_than_twenty_steady_events_do_not_count():
+    (row,) = _ask(BASE, BASE, runs=24)
+    assert (row["base_count"], row["base_ns"], row["verdict"]) == (0, None, "insufficient_data")
+
+
+def test_cycles_of_unknown_rate_do_not_count():
+    (row,) = _ask(BASE, BASE, dump={"ns_per_tick": None})
+    assert (row["base_count"], row["verdict"]) == (0, "insufficient_data")
+
+
+def test_base_under_a_microsecond_is_below_resolution():
+    (row,) = _ask([900 + n for n in range(10)], [1900 + n for n in range(10)])
+    assert row["verdict"] == "below_resolution"
+    assert row["p_adjusted"] is None
+
+
+def test_delegate_under_ten_ticks_of_its_clock_is_below_resolution():
+    base = [[Event("", 9_000, 1, "A #1"), Event("", 10_000, 1, "B #1")]] * 10
+    head = [[Event("", 19_000, 1, "A #1"), Event("", 20_000, 1, "B #1")]] * 10
+    rows = _ask(base, head, dump={"resolution_ticks": 1000})
+    assert _verdicts(rows) == {"A #1": "below_resolution", "B #1": "regression"}
+
+
+def test_operator_that_vanishes_into_zero_is_an_improvement():
+    (row,) = _ask(BASE, [0] * 10)
+    assert row["verdict"] == "improvement"
+    assert row["head_ns"] == 0
+
+
+def test_inserted_operator_is_new_and_shifts_nothing():
+    base = [[Event(CONV, v, 1), Event(CONV, 2 * v, 2)] for v in BASE]
+    head = [
+        [Event(CONV, v, 1), Event("native_call_new", 5000, 2), Event(CONV, 2 * v, 3)] for v in BASE
+    ]
+    rows = _ask(base, head)
+    assert [(r["event_name"], r["ordinal"], r["delta"], r["verdict"]) for r in rows] == [
+        (CONV, 1, 0, "unchanged"),
+        (CONV, 2, 0, "unchanged"),
+        ("native_call_new", 1, None, "new_op"),
+    ]
+    assert [r["verdict"] for r in _ask(head, base)] == ["unchanged", "unchanged", "removed_op"]
+
+
+def test_operators_of_a_device_the_other_build_never_ran_on_are_not_new():
+    store = StoreRows()
+    _add_build(store, "base", BASE)
+    _add_build(store, "head", BASE)
+    _add_build(store, "head", BASE, device="tablet")
+    rows = run_query(store.connect(), "regression_deltas", base="base", head="head")
+    assert [(r["device"], r["verdict"]) for r in rows] == [
+        ("phone", "unchanged"),
+        ("tablet", "insufficient_data"),
+    ]
+
+
+def test_ordinals_do_not_depend_on_the_device_filter():
+    store = StoreRows()
+    both = [Event(CONV, 10_000, 1), Event(CONV, 20_000, 2)]
+    for build in ("base", "head"):
+        _add_build(store, build, [both] * 8)
+        _add_build(store, build, [both[1:]] * 8, device="tablet")
+    ask = {"base": "base", "head": "head", "device": "tablet"}
+    (row,) = run_query(store.connect(), "regression_deltas", **ask)
+    assert (row["ordinal"], row["base_ns"]) == (2, 20_000)
+
+
+def test_states_of_one_device_are_one_device():
+    store = StoreRows()
+    for pool in ("old pool", "new pool"):
+        _add_build(store, "base", BASE[:5], pool=pool)
+        _add_build(store, "head", _slower(BASE[:5], 10), pool=pool)
+    (row,) = run_query(store.connect(), "regression_deltas", base="base", head="head")
+    assert (row["base_count"], row["verdict"]) == (10, "regression")
+
+
+def test_dump_with_two_signatures_of_an_operator_has_one_value():
+    store = StoreRows()
+    for build, factor in (("base", 1), ("head", 2)):
+        for value in BASE:
+            number = store.add_dump(build=build)
+            for _ in range(RUNS):
+                store.add_run(number, [Event(CONV, factor * value, 1)])
+            for _ in range(6):
+                store.add_run(number, [Event(CONV, 10**6, 1, debug_name="")])
+    (row,) = run_query(store.connect(), "regression_deltas", base="base", head="head")
+    assert (row["base_count"], row["base_ns"], row["head_ns"]) == (10, 10_045, 20_090)
+
+
+def test_operator_calls_and_loads_are_left_out():
+    events = [Event("OPERATOR_CALL", 5000, 1), Event("Method::init", 5000, 0)]
+    assert _ask([events] * 10, [events] * 10) == []
+
+
+def test_delta_is_the_median_of_all_ratios():
+    generator = np.random.default_rng(7)
+    base = generator.integers(9_000, 11_000, 9).tolist()
+    head = generator.integers(9_500, 12_000, 12).tolist()
+    (row,) = _ask(base, head)
+    logs = [math.log(h / b) for b in base for h in head]
+    assert row["delta"] == pytest.approx(math.exp(np.median(logs)) - 1, rel=1e-9)

@@ -1,0 +1,83 @@
+"""The wheel is complete: installed elsewhere it answers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.support.corpus import CORPUS
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("ingest", "warehouse", "queries", "cli", "sql")
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "README.md").exists(), reason="README.md is not written yet"
+)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    source = tmp_path_factory.mktemp("source")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    for name in PACKAGES:
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", source)
+    (built,) = (source / "dist").glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def bin_(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Programs of a fresh environment that has the wheel, and borrows what the wheel needs."""
+    home = tmp_path_factory.mktemp("installed")
+    venv.create(home, with_pip=False)
+    pip = (sys.executable, "-m", "pip", "--python", home / "bin" / "python")
+    run(*pip, "install", "--quiet", "--no-deps", "--no-index", wheel)
+    (packages,) = home.glob("lib/python3*/site-packages")
+    (packages / "borrowed.pth").write_text(sysconfig.get_path("purelib"))
+    return home / "bin"
+
+
+def run(*command: str | Path) -> str:
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd="/")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_wheel_holds_every_module_and_sql_file(wheel: Path) -> None:
+    wanted = {
+        str(path.relative_to(ROOT))
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*")
+        if path.suffix in {".py", ".sql"}
+    }
+    with zipfile.ZipFile(wheel) as archive:
+        assert {name for name in archive.namelist() if ".dist-info/" not in name} == wanted
+
+
+def test_installed_command_is_the_wheel_s(bin_: Path) -> None:
+    place = run(bin_ / "python", "-c", "import cli; print(cli.__file__)")
+    assert place.startswith(str(bin_.parent))
+
+
+def test_installed_command_has_help_and_version(bin_: Path) -> None:
+    assert run(bin_ / "tracehouse", "--help").startswith("Usage: tracehouse ")
+    assert run(bin_ / "tracehouse", "--version").startswith("tracehouse ")
+
+
+def test_installed_command_ingests_and_answers(bin_: Path, tmp_path: Path) -> None:
+    store = ("--store", tmp_path / "store")
+    names = ("--device", "d", "--build", "b", "--model", "m")
+    run(bin_ / "tracehouse", "ingest", CORPUS / "real" / "load_only.etdp", *names, *store)
+    answer = run(bin_ / "tracehouse", "query", "percentiles", *store, "--format", "csv")
+    assert "d,,b,m,," in answer
