@@ -9,7 +9,6 @@ import typer
 from cli.exit_codes import ExitCode
 from cli.ingest_report import summary_table, write_refusals
 from cli.options import DEFAULT_STORE, Output, Store, TextOption, add_options
-from cli.progress import progress_bar
 from cli.render import Format, write_table
 
 _MANIFEST = (
@@ -61,11 +60,14 @@ def ingest(
     beside NAME.etdp, manifest.json in its folder or above, --layout, or ExecuTorch's own
     benchmark_results.json; the first that states a field wins.
     """
+    from cli.progress import progress_bar
+    from ingest.sources import find_sources
     from warehouse import Warehouse
 
+    sources = find_sources(paths)  # first: a mistyped path must not leave an empty store
     with Warehouse.open(store) as warehouse, progress_bar() as progress:
         summary = warehouse.ingest(
-            paths, manifest=manifest, layout=layout, jobs=jobs, progress=progress
+            sources, manifest=manifest, layout=layout, jobs=jobs, progress=progress
         )
     write_table(summary_table(summary), output)
     write_refusals(summary.refused)

@@ -46,5 +46,4 @@ def write_refusals(refused: Sequence[Refusal]) -> None:
 
 def _sentence(refusal: Refusal) -> str:
     place = "" if refusal.byte_offset is None else f"offset {refusal.byte_offset:,}: "
-    detail = refusal.detail.removeprefix(f"{refusal.source}: ")
-    return f"{refusal.source}: {place}{detail} [{refusal.reason}]"
+    return f"{refusal.source}: {place}{refusal.detail} [{refusal.reason}]"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.options import Output
-from cli.render import Format, write_table
+from cli.render import Format, write_document, write_table
 from queries.time_scales import TimeScale
 
 if TYPE_CHECKING:
@@ -51,8 +50,7 @@ def inspect(
         target_time_scale=target_time_scale,
     )
     if output is Format.JSON:
-        document = event_blocks_json(blocks)
-        sys.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n")
+        write_document(event_blocks_json(blocks))
         return
     table = event_block_table(blocks, target_time_scale, has_framework_events=is_all)
     write_table(_arrange(table, output), output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
@@ -38,8 +39,11 @@ app.command()(inspect)
 def main(args: Sequence[str] | None = None) -> int:
     """Run a command line, by default the process's own; the exit status if it fails.
 
-    A command line that succeeds or is malformed ends in SystemExit instead.
+    A command line that succeeds or is malformed ends in SystemExit instead. Ctrl-C ends the
+    process at once: a store can be left at any moment.
     """
+    if args is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a busy DuckDB may never hear Python's
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")  # JSON and CSV are, whatever the locale
     try:

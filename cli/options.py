@@ -11,8 +11,9 @@ from typing import Annotated, NamedTuple
 import typer
 
 from cli.render import Format
+from warehouse import DEFAULT_PATH
 
-DEFAULT_STORE = Path("tracehouse.store")
+DEFAULT_STORE = Path(DEFAULT_PATH)
 
 
 class TextOption(NamedTuple):

@@ -7,8 +7,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
 if TYPE_CHECKING:
     from warehouse.ingestion import IngestProgress
+
+
+class _Console(Console):
+    """Standard error, whose cursor stays: Ctrl-C ends the process before a bar could restore it."""
+
+    def show_cursor(self, show: bool = True) -> bool:
+        return False
 
 
 @contextmanager
@@ -17,22 +33,13 @@ def progress_bar() -> Iterator[Callable[[IngestProgress], None] | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
     columns = (
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("files, {task.fields[n_events]:,} events"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=_Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None, n_events=0)
         yield lambda done: bar.update(
             task, completed=done.done_files, total=done.total_files, n_events=done.n_events

@@ -61,6 +61,13 @@ def write_table(table: pa.Table, format_: Format) -> None:
         sys.stdout.flush()
 
 
+def write_document(document: object) -> None:
+    """Print a value as one line of JSON; raises OutputError if it cannot be written."""
+    with _translated_errors():
+        sys.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n")
+        sys.stdout.flush()
+
+
 @contextmanager
 def _translated_errors() -> Iterator[None]:
     try:

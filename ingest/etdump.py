@@ -159,10 +159,12 @@ def read_heads(arena: Arena) -> Heads:
 def _check_identifiers(scope: Scope, size: Ints) -> NDArray[np.bool_]:
     """Whether each dump is size-prefixed (the runtime's form) or bare."""
     arena, everyone = scope.arena, np.arange(len(size))
-    scope.require(size > 0, everyone, arena.lo, reason="empty", detail="the file is empty")
+    scope.require(
+        size > 0, everyone, arena.lo, reason="empty", detail="the file is empty: copy it again"
+    )
     scope.require(
         size >= _SMALLEST, everyone, arena.hi, reason="truncated",
-        detail=f"shorter than the smallest ETDump ({_SMALLEST} bytes)",
+        detail=f"shorter than the smallest ETDump ({_SMALLEST} bytes): copy it again",
     )  # fmt: skip
     word = arena.lo >> 2
     first = arena.i32[word].view(np.uint32).astype(np.int64)
@@ -174,7 +176,7 @@ def _check_identifiers(scope: Scope, size: Ints) -> NDArray[np.bool_]:
     is_prefixed: NDArray[np.bool_] = late & ((first == size - 4) | ~early)
     scope.require(
         ~is_prefixed | (first == size - 4), everyone, arena.lo, reason="bad_size_prefix",
-        detail="the size prefix is not the file's length - 4: cut, or something was appended",
+        detail="the size prefix is not the file's length - 4: cut or appended to, copy it again",
     )  # fmt: skip
     return is_prefixed
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from warehouse.store import Warehouse
 
-__all__ = ["Warehouse"]
+__all__ = ["DEFAULT_PATH", "Warehouse"]
+
+DEFAULT_PATH = "tracehouse.store"
 
 
 def __getattr__(name: str) -> object:

@@ -171,7 +171,8 @@ def _read(resolver: ManifestResolver, group: list[Source]) -> _Batch:
         try:
             manifest = resolver.resolve(source)
         except ManifestError as error:
-            batch.refused.append(Refusal(source.name, sha256, "manifest", None, str(error)))
+            detail = error.problem if error.source == source.name else str(error)
+            batch.refused.append(Refusal(source.name, sha256, "manifest", None, detail))
             continue
         batch.dumps.append(NewDump(source.name, sha256, manifest))
         batch.buffers.append(data)

@@ -12,6 +12,7 @@ import duckdb
 
 from ingest.manifest import ManifestResolver
 from ingest.sources import Source, find_sources
+from warehouse import DEFAULT_PATH
 from warehouse.catalogue import bind_parameters, duckdb_text, find_query
 from warehouse.connection import connect, translated_errors
 from warehouse.errors import ParameterError, StatementError, suggest
@@ -21,8 +22,6 @@ from warehouse.statements import check_statement
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-DEFAULT_PATH = "tracehouse.store"
 
 _SCHEMA = """
 SELECT table_name, NULL AS column_name, 'table' AS type, comment FROM duckdb_tables()

@@ -171,3 +171,8 @@ def test_progress_shows_on_a_terminal_only(run: Run, own: Path, tmp_path: Path) 
     outcome = run_on_terminal("ingest", FARM, "--store", tmp_path / "other.store")
     assert outcome.code == 0
     assert "148/148" in outcome.text
+
+
+def test_a_mistyped_path_leaves_no_store_behind(run: Run, own: Path) -> None:
+    assert run("ingest", own.parent / "typo", "--store", own).code == 1
+    assert not own.exists()

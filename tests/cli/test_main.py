@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -73,6 +74,21 @@ def test_error_with_line_ends_and_control_characters_is_one_harmless_line(run: R
     outcome = run("query", "per\ncent\x1b[2J")
     assert outcome.code == 1
     assert outcome.error.startswith("error: no query 'per cent\\x1b[2J'")
+
+
+def test_ctrl_c_ends_a_long_query_quietly(store: Path) -> None:
+    program = (
+        "import os, signal, threading; from cli.main import main;"
+        "threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start(); main()"
+    )
+    statement = "SELECT sum(a.range * b.range) FROM range(1000000) AS a, range(1000000) AS b"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "sql", statement, "--store", store],
+        capture_output=True,
+        env=ENVIRONMENT,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")
 
 
 def test_reader_that_leaves_early_hears_nothing(store: Path) -> None:
