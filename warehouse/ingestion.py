@@ -111,8 +111,8 @@ def ingest_sources(
     summary = IngestSummary()
     commit = _Committer(connection)
     with ThreadPoolExecutor(workers) as pool:
-        read = _in_order(pool, partial(_read, resolver), _plan(sources), workers)
-        for batch in _in_order(pool, _decode, map(commit.claim, read), workers):
+        read = _in_order(pool, partial(_read, resolver), _plan(sources), 1)
+        for batch in _in_order(pool, _decode, map(commit.claim, read), max(workers - 1, 1)):
             summary = commit.commit(batch, summary)
             if progress is not None:
                 done = summary.n_files, len(sources), summary.byte_count, summary.n_events

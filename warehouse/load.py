@@ -19,7 +19,6 @@ from ingest.schemas import DUMPS, INGEST_ERRORS, STORED
 from warehouse.rollups import EventGroups, delegate_resolution, group_events, summarise_events
 
 _PER_DUMP = ("runs", "events", "allocators", "allocations", "debug_values", "delegate_metadata")
-_SIGNATURES = {"run_signatures": "run_signature_id", "event_signatures": "event_signature_id"}
 
 
 class NewDump(NamedTuple):
@@ -53,6 +52,9 @@ class Loader:
         )
         self._models = _Names(connection, "models", ("name", "backend", "quantization"))
         self._builds = _Builds(connection)
+        self._known_signatures = {
+            name: _Known(connection, name) for name in ("run_signatures", "event_signatures")
+        }
 
     def load(
         self, dumps: Sequence[NewDump], decoded: DecodedBatch, refusals: Sequence[Refusal]
@@ -80,8 +82,8 @@ class Loader:
             self._insert("dumps", _table(rows, DUMPS))
             for name in _PER_DUMP:
                 self._insert(name, _number(tables[name], ids, name))
-            for name, key in _SIGNATURES.items():
-                self._insert(name, tables[name], f"ANTI JOIN {name} USING ({key})")
+            for name, known in self._known_signatures.items():
+                self._insert(name, known.without(tables[name]))
             self._insert("event_stats", summarise_events(groups, ids))
             self.record(refusals, now)
         self._last_dump += len(index)
@@ -128,6 +130,21 @@ class Loader:
         self._connection.register("new_rows", rows)
         self._connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM new_rows {where}")  # noqa: S608
         self._connection.unregister("new_rows")
+
+
+class _Known:
+    """Ids of the rows that a table of signatures has."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, table: str) -> None:
+        text = f"SELECT {table[:-1]}_id FROM {table}"  # noqa: S608
+        self._ids = {row[0] for row in connection.execute(text).fetchall()}
+
+    def without(self, rows: pa.Table) -> pa.Table:
+        """The rows that are new, which are known from now on."""
+        ids = rows.column(0).to_pylist()
+        new = [i for i, id_ in enumerate(ids) if id_ not in self._ids]
+        self._ids.update(ids)
+        return rows.take(new) if new else rows.slice(0, 0)
 
 
 class _Names:

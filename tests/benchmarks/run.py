@@ -5,7 +5,6 @@ CPU time is that of the whole process, all threads; each figure is the best of a
 
 from __future__ import annotations
 
-import resource
 import shutil
 import subprocess
 import sys
@@ -28,6 +27,14 @@ SMALL = DATA / "corpus/real/cnn_portable_n20.etdp"
 MANIFEST = {"device": "bench", "build": "b0", "model": "cnn", "backend": "portable"}
 
 Row = tuple[str, str, str]
+
+INGEST_AND_PEAK = """
+import sys
+from warehouse import Warehouse
+with Warehouse.open(sys.argv[1]) as warehouse:
+    warehouse.ingest([sys.argv[2]])
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+"""
 
 
 def best(action: Callable[[], object], passes: int = 5) -> float:
@@ -59,6 +66,7 @@ def bench_ingest(folder: Path) -> Iterator[Row]:
         source.mkdir()
         for i in range(count):
             (source / f"{i:05}.etdp").write_bytes(template.vary(i))
+        Warehouse.open(folder / f"{title}.store").close()
         wall, cpu = time.perf_counter(), time.process_time()
         with Warehouse.open(folder / f"{title}.store") as warehouse:
             summary = warehouse.ingest([source], manifest=MANIFEST)
@@ -102,7 +110,7 @@ def bench_queries(folder: Path) -> Iterator[Row]:
 
 
 def bench_commands(folder: Path) -> Iterator[Row]:
-    command = [sys.executable, "-m", "cli.main"]
+    command = [sys.executable, "-c", "import sys; from cli.main import main; sys.exit(main())"]
     for title, arguments in (
         ("tracehouse --help", ["--help"]),
         ("tracehouse inspect, 31 kB dump", ["inspect", str(SMALL)]),
@@ -113,10 +121,12 @@ def bench_commands(folder: Path) -> Iterator[Row]:
             subprocess.run([*command, *arguments], check=True, stdout=subprocess.DEVNULL)
             walls.append(time.perf_counter() - start)
         yield title, f"{min(walls):.2f}", "s wall"
-    farm = [*command, "ingest", "--store", str(folder / "farm.store"), str(DATA / "farm")]
-    subprocess.run(farm, check=True, stdout=subprocess.DEVNULL)
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    yield "peak memory of ingesting tests/data/farm", f"{peak:,.0f}", "MB"
+    arguments = [str(folder / "farm.store"), str(DATA / "farm")]
+    peak = subprocess.run(
+        [sys.executable, "-c", INGEST_AND_PEAK, *arguments],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    yield "peak memory of ingesting tests/data/farm", f"{int(peak.stdout) / 1024:,.0f}", "MB"
 
 
 def main() -> None:
