@@ -56,7 +56,7 @@ class Arena:
         self.u16 = self.u8.view(np.uint16)
         self.i32 = self.u8.view(np.int32)
         self.u64 = self.u8.view(np.uint64)
-        self._scratch = np.zeros(len(self.u16), np.int32)
+        self._scratch = np.empty(len(self.u16), np.int32)
 
     def representatives(self, keys: Ints) -> Ints:
         """For each key (below the arena's size in u16 items), the index of one row that has it."""

@@ -25,8 +25,8 @@ from ingest.scope import Scope
 
 _FEWEST = 3  # runs of one length before one of them becomes a model
 _ROUNDS = 3  # models tried per length, for programs whose runs happen to be of one length
-_SLAB = 1 << 16  # words compared at a time, to stay in the cache
-_DISTANCE, _TIME = 1, 2  # words of a piece that may differ: distance to a vtable, half a time
+_SLAB = 1 << 16  # units compared at a time, to stay in the cache
+_EQUAL, _DISTANCE, _TIME, _OUTSIDE = range(4)  # what a word is: only the first must be equal
 
 
 @dataclass(frozen=True)
@@ -83,15 +83,23 @@ class _Pieces:
 class _Form:
     """How a model's words may differ in its repeats.
 
+    Pieces are compared in units of 8 bytes, from the unit that holds their first word.
+
     Attributes:
         run: The model.
-        parts: What each word of the piece is: 0 (equal), _DISTANCE or _TIME.
-        start, end: Word of each event's time within the piece, -1 if absent.
+        units: The model's units.
+        is_equal: Whether all of a unit must be equal.
+        equal: Words that must be equal in the other units.
+        distance: Words that hold a distance to a vtable.
+        start, end: Unit of each event's time, -1 if absent.
         vtables: Bytes of the vtables its tables lead to, as spans relative to the dump's end.
     """
 
     run: int
-    parts: NDArray[np.uint8]
+    units: NDArray[np.uint64]
+    is_equal: Mask
+    equal: Ints
+    distance: Ints
     start: Ints
     end: Ints
     vtables: list[tuple[int, int]]
@@ -105,9 +113,10 @@ def find_repeats(arena: Arena, heads: Heads) -> Repeats:
     blocks: list[Block] = []
     visited = np.zeros(len(arena.lo), np.int64)
     for _ in range(_ROUNDS):
-        chosen, scope, runs = _read_models(arena, pieces, open_)
-        if not len(chosen):
+        found = _read_models(arena, pieces, open_)
+        if found is None:
             break
+        chosen, scope, runs = found
         models.append(Part(chosen, runs))
         for row, form in enumerate(_forms(scope, runs, pieces, chosen)):
             open_[form.run] = False
@@ -130,7 +139,7 @@ def _cut(arena: Arena, heads: Heads) -> _Pieces:
     return _Pieces(dump, word, end - word, word * 4 - arena.hi[dump])
 
 
-def _read_models(arena: Arena, pieces: _Pieces, open_: Mask) -> tuple[Ints, Scope, Runs]:
+def _read_models(arena: Arena, pieces: _Pieces, open_: Mask) -> tuple[Ints, Scope, Runs] | None:
     """One open run of each common length, read in full; what cannot be a model is closed."""
     while True:
         candidates = np.flatnonzero(open_)
@@ -138,6 +147,8 @@ def _read_models(arena: Arena, pieces: _Pieces, open_: Mask) -> tuple[Ints, Scop
             pieces.length[candidates], return_index=True, return_counts=True
         )
         chosen = np.sort(candidates[first[count >= _FEWEST]])
+        if not len(chosen):
+            return None
         begin = pieces.word[chosen] * 4
         end = begin + pieces.length[chosen] * 4
         scope = Scope.of_pieces(arena, pieces.dump[chosen], begin, end)
@@ -165,21 +176,46 @@ def _is_plain(runs: Runs) -> Mask:
 
 
 def _forms(scope: Scope, models: Runs, pieces: _Pieces, chosen: Ints) -> Iterator[_Form]:
-    word = pieces.word[chosen]
     owner = np.concatenate([owner for owner, _ in scope.tables])
     table = np.concatenate([word for _, word in scope.tables])
-    tables = models.profiles.tables
-    at = tables.word - word[tables.owner]
-    times = [np.where(tables.has(slot), at + (tables.offset(slot) >> 2), -1) for slot in (6, 7)]
+    profiles = models.profiles.tables
+    places = [
+        np.where(profiles.has(slot), profiles.word + (profiles.offset(slot) >> 2), -1)
+        for slot in (6, 7)
+    ]
     for row, run in enumerate(chosen.tolist()):
-        parts = np.zeros(int(pieces.length[run]), np.uint8)
-        parts[table[owner == row] - word[row]] = _DISTANCE
-        start, end = (within[tables.owner == row] for within in times)
-        for within in (start, end):
-            parts[within[within >= 0]] = _TIME
-            parts[within[within >= 0] + 1] = _TIME
-        spans = _vtable_spans(scope.arena, table[owner == row], int(pieces.dump[run]))
-        yield _Form(run, parts, start, end, spans)
+        yield _form(
+            scope.arena,
+            pieces,
+            run,
+            table[owner == row],
+            [place[profiles.owner == row] for place in places],
+        )
+
+
+def _form(arena: Arena, pieces: _Pieces, run: int, tables: Ints, times: list[Ints]) -> _Form:
+    """The form of the model `run`, from the words of its tables and of its times."""
+    first, length = int(pieces.word[run]), int(pieces.length[run])
+    base = first >> 1  # the unit that holds the first word
+    units = arena.u64[base : (first + length + 1) >> 1]
+    parts = np.full((len(units), 2), _OUTSIDE, np.uint8)
+    part = parts.reshape(-1)  # by word
+    part[first & 1 :][:length] = _EQUAL
+    part[tables - base * 2] = _DISTANCE
+    start, end = (np.where(place >= 0, (place >> 1) - base, -1) for place in times)
+    for time in (start, end):
+        parts[time[time >= 0]] = _TIME
+    is_equal = (parts == _EQUAL).all(axis=1)
+    return _Form(
+        run,
+        units,
+        is_equal,
+        np.flatnonzero((part == _EQUAL) & ~is_equal.repeat(2)),
+        np.flatnonzero(part == _DISTANCE),
+        start,
+        end,
+        _vtable_spans(arena, tables, int(pieces.dump[run])),
+    )
 
 
 def _vtable_spans(arena: Arena, tables: Ints, dump: int) -> list[tuple[int, int]]:
@@ -191,14 +227,17 @@ def _vtable_spans(arena: Arena, tables: Ints, dump: int) -> list[tuple[int, int]
 
 def _match(arena: Arena, pieces: _Pieces, form: _Form, open_: Mask) -> Block:
     """The open runs that repeat the model of this form, and their times."""
-    run = np.flatnonzero(open_ & (pieces.length == len(form.parts)))
+    model = form.run
+    run = np.flatnonzero(open_ & (pieces.length == pieces.length[model]))
     run = run[_has_vtables(arena, pieces, form)[pieces.dump[run]]]
-    slab = max(_SLAB // len(form.parts), 1)
-    same = [_compare(arena, pieces, form, run[i : i + slab]) for i in range(0, len(run), slab)]
-    run = run[np.concatenate([np.zeros(0, bool), *same])]
-    word = pieces.word[run]
-    start, end = (_gather_times(arena, word, within) for within in (form.start, form.end))
-    return Block(run, form.run, start, end)
+    run = run[pieces.word[run] - pieces.word[model] & 1 == 0]
+    slab = max(_SLAB // len(form.units), 1)
+    window = sliding_window_view(arena.u64, len(form.units))
+    found = [
+        _compare(window, pieces, form, run[i : i + slab]) for i in range(0, max(len(run), 1), slab)
+    ]
+    runs, starts, ends = zip(*found, strict=True)
+    return Block(np.concatenate(runs), model, np.concatenate(starts), np.concatenate(ends))
 
 
 def _has_vtables(arena: Arena, pieces: _Pieces, form: _Form) -> Mask:
@@ -212,19 +251,30 @@ def _has_vtables(arena: Arena, pieces: _Pieces, form: _Form) -> Mask:
     return same
 
 
-def _compare(arena: Arena, pieces: _Pieces, form: _Form, run: Ints) -> Mask:
-    """Whether each piece equals the model's, but for its times and its distance to the vtables."""
-    window = sliding_window_view(arena.i32, len(form.parts))
-    model = form.run
-    differs = window[pieces.word[run]] - window[pieces.word[model]]
-    moved = pieces.from_end[run] - pieces.from_end[model]
-    differs[:, form.parts == _DISTANCE] -= moved.astype(np.int32)[:, None]
-    differs[:, form.parts == _TIME] = 0
-    same: Mask = ~differs.any(axis=1) & (pieces.word[run] - pieces.word[model] & 1 == 0)
-    return same
+def _compare(
+    window: NDArray[np.uint64], pieces: _Pieces, form: _Form, run: Ints
+) -> tuple[Ints, NDArray[np.uint64], NDArray[np.uint64]]:
+    """Those of the runs that equal the model, but for times and distances; and their times.
+
+    `window` holds as many units as the model has, from every unit of the arena on.
+    """
+    units = window[pieces.word[run] >> 1]
+    differs = units != form.units
+    differs &= form.is_equal
+    words = units.view(np.int32)
+    model = form.units.view(np.int32)
+    moved = (pieces.from_end[run] - pieces.from_end[form.run]).astype(np.int32)
+    same = (words[:, form.equal] == model[form.equal]).all(axis=1)
+    same &= (words[:, form.distance] - model[form.distance] == moved[:, None]).all(axis=1)
+    if differs.any():
+        same &= ~differs.any(axis=1)
+    if not same.all():
+        run, units = run[same], units[same]
+    return run, _times(units, form.start), _times(units, form.end)
 
 
-def _gather_times(arena: Arena, word: Ints, within: Ints) -> NDArray[np.uint64]:
-    times: NDArray[np.uint64] = arena.u64[(word[:, None] + within) >> 1]
-    times[:, within < 0] = 0
+def _times(units: NDArray[np.uint64], places: Ints) -> NDArray[np.uint64]:
+    times: NDArray[np.uint64] = units[:, places]
+    if (places < 0).any():
+        times[:, places < 0] = 0
     return times

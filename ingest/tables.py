@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -77,7 +79,7 @@ def _run_columns(dumps: Dumps, run: Ints | slice) -> tuple[pa.Array, pa.Array]:
 
 
 class _Slots:
-    """Events by their place in a layout: rank, occurrence, signature id and chain of each slot."""
+    """Places in layouts: rank, occurrence, signature id, chain; and the place of each event."""
 
     def __init__(self, dumps: Dumps) -> None:
         layouts = dumps.layouts
@@ -89,21 +91,18 @@ class _Slots:
             [none, *(np.array(x.signature_ids, np.int64)[x.rank] for x in layouts)]
         )
         length = np.array([len(x.rank) for x in layouts] + [0], np.int64)
-        self._first = (np.cumsum(length) - length)[dumps.layout]
-        self._first_event = np.cumsum(dumps.counts) - dumps.counts
-
-    def of(self, run: Ints, event: Ints) -> Ints:
-        """Slot of each event, given its run and its row among all events."""
-        return event + (self._first - self._first_event)[run]
+        first = (np.cumsum(length) - length)[dumps.layout]
+        self.of_event = np.arange(int(dumps.counts.sum())) + np.repeat(
+            first - np.cumsum(dumps.counts) + dumps.counts, dumps.counts
+        )
 
 
 def _events(
     dumps: Dumps, slots: _Slots, run: Ints, measured: tuple[Ints, Ints, NDArray[np.int32]]
 ) -> pa.Table:
-    event = np.arange(len(run))
-    order = _signature_major(dumps, run, slots.rank[slots.of(run, event)])
-    run = run[order]
-    slot = slots.of(run, order)
+    slot = slots.of_event
+    order = _stable_order(np.repeat(_first_groups(dumps), dumps.counts) + slots.rank[slot])
+    run, slot = run[order], slot[order]
     dump_index, run_index = _run_columns(dumps, run)
     return build_table(
         "events",
@@ -111,21 +110,36 @@ def _events(
         dumps.signature_id[run],
         slots.signature_id[slot],
         run_index,
-        slots.occurrence[slot],
-        slots.chain[slot],
-        *(column[order] for column in measured),
+        _spread(slots.occurrence, slot),
+        _spread(slots.chain, slot),
+        *(_spread(column, order) for column in measured),
     )
 
 
-def _signature_major(dumps: Dumps, run: Ints, rank: Ints) -> Ints:
-    """Order of events by (dump, run signature, event signature, run, occurrence)."""
-    keys = np.column_stack([dumps.heads.run_dump, dumps.signature_id])
-    _, sample, block = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+def _first_groups(dumps: Dumps) -> Ints:
+    """For each run the number of its block's first group; a group is a block's event signature.
+
+    Blocks (dump and run signature) are numbered in order, and so are their groups.
+    """
+    _, signature = np.unique(dumps.signature_id, return_inverse=True)
+    key = dumps.heads.run_dump * (len(signature) + 1) + signature
+    _, sample, block = np.unique(key, return_index=True, return_inverse=True)
     width = np.array([len(layout.signature_ids) for layout in dumps.layouts] + [0], np.int64)
     widths = width[dumps.layout[sample]]
-    group = (np.cumsum(widths) - widths)[block][run] + rank
-    count = max(len(run), 1)
-    return np.sort(group * count + np.arange(len(run))) % count
+    return (np.cumsum(widths) - widths)[block]
+
+
+def _stable_order(group: Ints) -> Ints:
+    """Rows in order of group, and in their own order within a group."""
+    bits = max(len(group), 1).bit_length()
+    return np.sort((group << bits) | np.arange(len(group))) & ((1 << bits) - 1)
+
+
+def _spread(values: NDArray[Any], index: Ints) -> NDArray[Any]:
+    """values[index], without the work where all values are the same."""
+    if len(values) and (values == values[0]).all():
+        return np.full(len(index), values[0])
+    return values[index]
 
 
 def _allocators(dumps: Dumps) -> pa.Table:
@@ -162,7 +176,7 @@ def _delegate_metadata(dumps: Dumps, slots: _Slots) -> pa.Table:
     run = dumps.rest.run[rest.profiles.run]
     first = (np.cumsum(dumps.counts) - dumps.counts)[run]
     event = np.arange(len(run)) - (np.cumsum(local) - local)[rest.profiles.run] + first
-    slot = slots.of(run[rows], event[rows])
+    slot = slots.of_event[event[rows]]
     values = pa.array(rest.profiles.metadata.values, pa.binary())
     return build_table(
         "delegate_metadata",
