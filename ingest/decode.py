@@ -16,7 +16,7 @@ from ingest.schemas import DECODED, ERRORS
 from ingest.signature_tables import build_event_signatures, build_run_signatures
 from ingest.tables import build_tables
 
-ARENA_BYTES = 8 << 20
+ARENA_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import numpy as np
 from ingest.arena import Arena, Ints, Mask
 
 _SHORT = 64  # bytes; longer strings are rare and are read one by one
+_FEW = 512  # strings; fewer are read one by one
 _PRIMES = np.random.default_rng(20261121).integers(2**62, 2**63, _SHORT // 4 + 1, np.uint64) | 1
 
 
@@ -23,6 +24,19 @@ def encode_strings(arena: Arena, word: Ints, length: Ints) -> tuple[Ints, list[b
     """
     codes = np.full(len(word), -1, np.int64)
     texts: list[bytes] = []
+    if len(word) >= _FEW:
+        _encode_by_size(arena, word, length, codes, texts)
+    known: dict[bytes, int] = {}
+    for row in np.flatnonzero(codes < 0).tolist():
+        text = _text(arena, word[row], int(length[row]))
+        codes[row] = known.setdefault(text, len(texts) + len(known))
+    return codes, texts + list(known)
+
+
+def _encode_by_size(
+    arena: Arena, word: Ints, length: Ints, codes: Ints, texts: list[bytes]
+) -> None:
+    """Fill in the codes of short strings, those of one size together, and append their texts."""
     for size in np.flatnonzero(np.bincount(np.minimum(length, _SHORT + 1))[: _SHORT + 1]).tolist():
         rows = np.flatnonzero(length == size)
         heads, alike = _heads(arena, word[rows], size)
@@ -31,11 +45,6 @@ def encode_strings(arena: Arena, word: Ints, length: Ints) -> tuple[Ints, list[b
         code[is_head] = np.arange(len(is_head)) + len(texts)
         codes[rows] = np.where(alike, code[heads], -1)
         texts += [_text(arena, word[rows[i]], size) for i in is_head.tolist()]
-    known: dict[bytes, int] = {}
-    for row in np.flatnonzero(codes < 0).tolist():
-        text = _text(arena, word[row], int(length[row]))
-        codes[row] = known.setdefault(text, len(texts) + len(known))
-    return codes, texts + list(known)
 
 
 def _text(arena: Arena, word: np.int64, length: int) -> bytes:

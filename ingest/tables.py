@@ -13,6 +13,7 @@ from ingest.arrow_columns import build_table, nullable, strings, unsigned
 from ingest.clocks import flag_durations, unwrap_starts
 from ingest.etdump import Texts
 from ingest.events import Dumps
+from ingest.schemas import DECODED
 from ingest.value_table import build_debug_values
 
 
@@ -144,6 +145,8 @@ def _spread(values: NDArray[Any], index: Ints) -> NDArray[Any]:
 
 def _allocators(dumps: Dumps) -> pa.Table:
     table = dumps.rest.runs.allocators
+    if not len(table.run):
+        return DECODED["allocators"].empty_table()
     return build_table(
         "allocators",
         *_run_columns(dumps, dumps.rest.run[table.run]),
@@ -154,6 +157,8 @@ def _allocators(dumps: Dumps) -> pa.Table:
 
 def _allocations(dumps: Dumps) -> pa.Table:
     table, allocators = dumps.rest.runs.allocations, dumps.rest.runs.allocators
+    if not len(table.run):
+        return DECODED["allocations"].empty_table()
     counts = np.bincount(allocators.run, minlength=len(dumps.rest.run))
     first = np.cumsum(counts) - counts
     known = (table.allocator >= 1) & (table.allocator <= counts[table.run])
@@ -172,6 +177,8 @@ def _allocations(dumps: Dumps) -> pa.Table:
 def _delegate_metadata(dumps: Dumps, slots: _Slots) -> pa.Table:
     rest = dumps.rest.runs
     rows = np.flatnonzero(rest.profiles.metadata.codes >= 0)
+    if not len(rows):
+        return DECODED["delegate_metadata"].empty_table()
     local = rest.profile_counts
     run = dumps.rest.run[rest.profiles.run]
     first = (np.cumsum(dumps.counts) - dumps.counts)[run]

@@ -10,6 +10,7 @@ import pyarrow as pa
 from ingest.arena import Ints
 from ingest.arrow_columns import build_table, lists, named, nullable, strings
 from ingest.etdump import DebugEvents
+from ingest.schemas import DECODED
 from ingest.values import DTYPES, MISSING, VALUE_TYPES, Tensors
 
 RunColumns = Callable[[Ints], tuple[pa.Array, pa.Array]]
@@ -17,6 +18,8 @@ RunColumns = Callable[[Ints], tuple[pa.Array, pa.Array]]
 
 def build_debug_values(events: DebugEvents, run_columns: RunColumns) -> pa.Table:
     """The table debug_values; `run_columns` gives dump_index and run_index of rows of runs."""
+    if not len(events.run):
+        return DECODED["debug_values"].empty_table()
     values = events.values
     count = len(events.run)
     tensors = np.bincount(values.tensor_event, minlength=count)
