@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ingest.decode import DecodedBatch, decode_dumps
+    from ingest.decode import DecodedBatch, decode_dumps, stream_dump
 
-__all__ = ["DecodedBatch", "decode_dumps"]
+__all__ = ["DecodedBatch", "decode_dumps", "stream_dump"]
 
 
 def __getattr__(name: str) -> object:

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-_PADDING = 64  # past the last dump, so that reading ahead of a check stays in the arena
-
 
 @dataclass(frozen=True)
 class Fault:
@@ -34,31 +32,40 @@ class FaultyDumps(Exception):  # noqa: N818 - control flow, never shown
 
 
 class Arena:
-    """Buffers laid end to end at 8-byte boundaries, so that file alignment is arena alignment.
+    """Dumps as one block of memory, each at an 8-byte boundary: file alignment is arena alignment.
 
     Attributes:
         lo: First byte of each dump.
         hi: Byte after the last of each dump.
-        u8, u16, i32, u64: The same memory as arrays of these items.
+        u8, u16, i32, u64: The same memory as arrays of these items; what is left of an item at
+            the very end is not in the array.
     """
 
     def __init__(self, buffers: Sequence[Any]) -> None:
-        """Copy the buffers (bytes-like) into one aligned block of memory."""
+        """Copy the buffers (bytes-like) side by side; a lone one is used where it is."""
         views = [memoryview(buffer).cast("B") for buffer in buffers]
         sizes = np.fromiter(map(len, views), np.int64, len(views))
         room = (sizes + 7) & ~7
         ends = np.cumsum(room)
         self.lo: Ints = ends - room
         self.hi: Ints = self.lo + sizes
-        pads = [bytes(pad) for pad in (room - sizes).tolist()]
-        parts = [part for pair in zip(views, pads, strict=True) for part in pair]
-        self.u8 = np.frombuffer(b"".join([*parts, bytes(_PADDING)]), np.uint8)
-        self.u16 = self.u8.view(np.uint16)
-        self.i32 = self.u8.view(np.int32)
-        self.u64 = self.u8.view(np.uint64)
-        self._scratch = np.empty(len(self.u16), np.int32)
+        if len(views) == 1:
+            block: Any = views[0]
+        else:
+            pads = [bytes(pad) for pad in (room - sizes).tolist()]
+            block = b"".join([part for pair in zip(views, pads, strict=True) for part in pair])
+        self.u8 = np.frombuffer(block, np.uint8)
+        self.u16 = self.u8[: len(self.u8) & ~1].view(np.uint16)
+        self.i32 = self.u8[: len(self.u8) & ~3].view(np.int32)
+        self.u64 = self.u8[: len(self.u8) & ~7].view(np.uint64)
 
-    def representatives(self, keys: Ints) -> Ints:
-        """For each key (below the arena's size in u16 items), the index of one row that has it."""
-        self._scratch[keys] = np.arange(len(keys), dtype=np.int32)
-        return self._scratch[keys].astype(np.int64)
+
+def representatives(keys: Ints) -> Ints:
+    """For each key the index of one row that has it, the same for all that do; keys lie close."""
+    if not len(keys):
+        return keys
+    lowest = keys.min()
+    scratch = np.empty(int(keys.max() - lowest) + 1, np.int64)
+    scratch[keys - lowest] = np.arange(len(keys))
+    chosen: Ints = scratch[keys - lowest]
+    return chosen

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ingest.arena import Arena, Fault, FaultyDumps
+from ingest.errors import DumpError
 from ingest.events import read_dumps
 from ingest.layouts import SignatureBook
 from ingest.schemas import DECODED, ERRORS
@@ -17,6 +18,10 @@ from ingest.signature_tables import build_event_signatures, build_run_signatures
 from ingest.tables import build_tables
 
 ARENA_BYTES = 16 << 20
+
+Tables = dict[str, pa.Table]
+
+_EMPTY = {name: schema.empty_table() for name, schema in DECODED.items()}
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,7 @@ class DecodedBatch:
         errors: One row per refused dump (`ingest.schemas.ERRORS`); it has no row in `tables`.
     """
 
-    tables: dict[str, pa.Table]
+    tables: Tables
     errors: pa.Table
 
 
@@ -43,20 +48,42 @@ def decode_dumps(buffers: Sequence[Any]) -> DecodedBatch:
         The decoded tables and the refusals; ``dump_index`` is the position in `buffers`.
     """
     book = SignatureBook()
-    parts: list[dict[str, pa.Table]] = []
+    parts: list[Tables] = []
     faults: dict[int, Fault] = {}
     for chunk in _chunks(buffers):
-        tables, refused = _decode_chunk(buffers, chunk, book)
-        parts.append(tables)
+        decoded, refused = _decode_chunk(buffers, chunk, book)
+        parts += decoded
         faults.update(refused)
     tables = {
-        name: pa.concat_tables([part[name] for part in parts] or [schema.empty_table()])
-        for name, schema in DECODED.items()
-        if not name.endswith("_signatures")
+        name: pa.concat_tables([part[name] for part in parts if name in part] or [empty])
+        for name, empty in _EMPTY.items()
     }
-    tables["event_signatures"] = build_event_signatures(book)
-    tables["run_signatures"] = build_run_signatures(book)
-    return DecodedBatch(tables, _errors(faults))
+    return DecodedBatch({**tables, **_signatures(book)}, _errors(faults))
+
+
+def stream_dump(buffer: Any, source: str = "dump") -> Iterator[DecodedBatch]:
+    """Decode one dump of any size in bounded memory.
+
+    Args:
+        buffer: A bytes-like dump, best a memory map.
+        source: Its name, for the error.
+
+    Yields:
+        Parts of what `decode_dumps` returns for it, in order of its runs. The row of dumps is in
+        the last part; the signatures of a part are those met so far.
+
+    Raises:
+        DumpError: The dump is malformed; forget the parts before.
+    """
+    book = SignatureBook()
+    try:
+        for part in _decode_arena(Arena([buffer]), book):
+            yield DecodedBatch({**_EMPTY, **part, **_signatures(book)}, _errors({}))
+    except FaultyDumps as faulty:
+        fault = faulty.faults[0]
+        raise DumpError(
+            source, reason=fault.reason, byte_offset=fault.byte_offset, detail=fault.detail
+        ) from faulty
 
 
 def _chunks(buffers: Sequence[Any]) -> Iterator[list[int]]:
@@ -76,19 +103,50 @@ def _chunks(buffers: Sequence[Any]) -> Iterator[list[int]]:
 
 def _decode_chunk(
     buffers: Sequence[Any], chunk: list[int], book: SignatureBook
-) -> tuple[dict[str, pa.Table], dict[int, Fault]]:
+) -> tuple[list[Tables], dict[int, Fault]]:
     faults: dict[int, Fault] = {}
-    while True:
+    while chunk:
         arena = Arena([buffers[index] for index in chunk])
         try:
-            dumps = read_dumps(arena, book)
+            parts = list(_decode_arena(arena, book))
         except FaultyDumps as faulty:
             faults.update({chunk[i]: fault for i, fault in faulty.faults.items()})
             chunk = [index for i, index in enumerate(chunk) if i not in faulty.faults]
             continue
-        tables = build_tables(dumps, arena.hi - arena.lo)
         indices = np.array(chunk, np.int32)
-        return {name: _renumber(table, indices) for name, table in tables.items()}, faults
+        return [
+            {name: _renumber(table, indices) for name, table in part.items()} for part in parts
+        ], faults
+    return [], faults
+
+
+def _decode_arena(arena: Arena, book: SignatureBook) -> Iterator[Tables]:
+    """Tables of some runs at a time; the row of each dump is in the last part."""
+    totals = []
+    for dumps in read_dumps(arena, book, ARENA_BYTES):
+        tables = build_tables(dumps, arena.hi - arena.lo)
+        totals.append(tables.pop("dumps"))
+        yield tables
+    yield {"dumps": _sum_dumps(totals)}
+
+
+def _sum_dumps(parts: list[pa.Table]) -> pa.Table:
+    """The rows of dumps that came in parts: counts are added up."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = parts[0]
+    for index, name in enumerate(whole.column_names):
+        if name.startswith("n_"):
+            total = sum(part[name].to_numpy() for part in parts)
+            whole = whole.set_column(index, whole.field(index), pa.array(total))
+    return whole
+
+
+def _signatures(book: SignatureBook) -> Tables:
+    return {
+        "event_signatures": build_event_signatures(book),
+        "run_signatures": build_run_signatures(book),
+    }
 
 
 def _renumber(table: pa.Table, indices: np.typing.NDArray[np.int32]) -> pa.Table:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from ingest.arena import Arena, Ints
 from ingest.etdump import Heads, Texts, read_heads, read_runs
 from ingest.layouts import Layout, SignatureBook, lay_out_runs
-from ingest.repeats import Part, Repeats, find_repeats
+from ingest.repeats import Part, Repeats, cut_pieces, find_repeats
 from ingest.scope import Scope
 
 
@@ -45,25 +46,47 @@ class Dumps:
     rest: Part
 
 
-def read_dumps(arena: Arena, book: SignatureBook) -> Dumps:
-    """Read and verify every dump of the arena.
+def read_dumps(arena: Arena, book: SignatureBook, part_bytes: int) -> Iterator[Dumps]:
+    """Read and verify every dump of the arena, some runs at a time.
+
+    Args:
+        arena: The dumps.
+        book: Where their signatures are put down.
+        part_bytes: Size of the arena that is read in one go; a larger one comes in parts.
+
+    Yields:
+        The dumps, or parts of them: all rows of some runs.
 
     Raises:
         FaultyDumps: Some dumps are malformed; read the others again without them.
     """
     heads = read_heads(arena)
-    repeats = find_repeats(arena, heads)
-    return _unite(heads, repeats, _read_rest(arena, heads, repeats), book)
+    pieces = cut_pieces(arena, heads)
+    visited = heads.visited
+    count = len(heads.run_word)
+    part_count = max(min(-(-len(arena.u8) // part_bytes), count), 1)
+    for part in range(part_count):
+        rows = slice(part * count // part_count, (part + 1) * count // part_count)
+        some = replace(
+            heads,
+            run_dump=heads.run_dump[rows],
+            run_index=heads.run_index[rows],
+            run_word=heads.run_word[rows],
+        )
+        repeats = find_repeats(arena, pieces.rows(rows))
+        rest, visited = _read_rest(arena, some, repeats, visited)
+        yield _unite(some, repeats, rest, book)
 
 
-def _read_rest(arena: Arena, heads: Heads, repeats: Repeats) -> Part:
+def _read_rest(arena: Arena, heads: Heads, repeats: Repeats, visited: Ints) -> tuple[Part, Ints]:
+    """The runs that were not recognised, and the bytes visited so far, per dump."""
     is_rest = np.ones(len(heads.run_word), bool)
     for run in [part.run for part in repeats.models] + [block.run for block in repeats.blocks]:
         is_rest[run] = False
     rest = np.flatnonzero(is_rest)
     scope = Scope.of_dumps(arena, heads.run_dump[rest])
-    scope.charge(heads.visited + repeats.visited)
-    return Part(rest, read_runs(scope, heads.run_word[rest]))
+    scope.charge(visited + repeats.visited)
+    return Part(rest, read_runs(scope, heads.run_word[rest])), scope.visited
 
 
 def _unite(heads: Heads, repeats: Repeats, rest: Part, book: SignatureBook) -> Dumps:

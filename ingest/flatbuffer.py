@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.arena import Ints, Mask
+from ingest.arena import Ints, Mask, representatives
 from ingest.scope import Scope
 
 
@@ -67,15 +67,14 @@ class Tables:
             FaultyDumps: A scalar is not 8-aligned.
         """
         offset = self.offset(slot)
-        at = self.word * 4 + offset
+        if isinstance(offset, np.integer) and not offset:
+            return np.zeros(len(self), np.uint64)
+        at = (self.word * 4 + offset) * (offset > 0)  # absent: anywhere
         self.scope.require(
-            (at & 7 == 0) | (offset == 0), self.owner, at, reason="misaligned",
+            at & 7 == 0, self.owner, at, reason="misaligned",
             detail="an 8-byte scalar is not 8-aligned",
         )  # fmt: skip
-        values = self.scope.arena.u64[at >> 3]
-        if isinstance(offset, np.integer):
-            return values if offset else np.zeros(len(self), np.uint64)
-        return np.where(offset > 0, values, np.uint64(0))
+        return np.where(offset > 0, self.scope.arena.u64[at >> 3], np.uint64(0))
 
     def refs(self, slot: int) -> tuple[Ints, Ints, Ints]:
         """Where the slot's offsets lead: (rows that have the slot, target words, their owners).
@@ -119,7 +118,7 @@ def read_tables(scope: Scope, word: Ints, owner: Ints, widths: Sequence[int]) ->
         ok, owner, at, reason="vtable_out_of_bounds",
         detail="a table's vtable lies outside the file",
     )  # fmt: skip
-    chosen = scope.arena.representatives(vtable >> 1)
+    chosen = representatives(vtable >> 1)
     rows = np.flatnonzero(chosen == np.arange(len(chosen)))
     shapes, shape_of = _read_vtables(scope, vtable[rows], owner[rows], widths)
     if len(shapes) == 1:
@@ -153,7 +152,7 @@ def _read_vtables(
     )  # fmt: skip
     slot = np.arange(len(widths))
     width = np.array(widths, np.int64)
-    fields = u16[item[:, None] + 2 + slot].astype(np.int64)
+    fields = u16[np.minimum(item[:, None] + 2 + slot, len(u16) - 1)].astype(np.int64)
     fields[(4 + 2 * slot + 2) > vtable_bytes[:, None]] = 0
     ok_field = (fields >= 4) & (fields + width <= table_bytes[:, None])
     ok_field &= fields & (np.minimum(width, 4) - 1) == 0
@@ -201,7 +200,7 @@ def read_strings(scope: Scope, word: Ints, owner: Ints) -> Ints:
         return word
     length = read_vectors(scope, word, owner, 1)
     end = word * 4 + 4 + length
-    ok = (end < scope.end[owner]) & (scope.arena.u8[end] == 0)
+    ok = (end < scope.end[owner]) & (scope.arena.u8[np.minimum(end, scope.arena.hi[-1] - 1)] == 0)
     scope.require(
         ok, owner, end, reason="string_unterminated", detail="a string does not end in a NUL"
     )

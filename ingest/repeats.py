@@ -63,8 +63,8 @@ class Repeats:
 
 
 @dataclass(frozen=True)
-class _Pieces:
-    """Runs as pieces of the arena.
+class Pieces:
+    """Runs as pieces of the arena, one row per run.
 
     Attributes:
         dump: Dump of each run.
@@ -77,6 +77,10 @@ class _Pieces:
     word: Ints
     length: Ints
     from_end: Ints
+
+    def rows(self, rows: slice) -> Pieces:
+        """Some of the runs."""
+        return Pieces(self.dump[rows], self.word[rows], self.length[rows], self.from_end[rows])
 
 
 @dataclass(frozen=True)
@@ -105,10 +109,9 @@ class _Form:
     vtables: list[tuple[int, int]]
 
 
-def find_repeats(arena: Arena, heads: Heads) -> Repeats:
+def find_repeats(arena: Arena, pieces: Pieces) -> Repeats:
     """Find the runs that need not be read, and read their models."""
-    pieces = _cut(arena, heads)
-    open_ = pieces.length > 0
+    open_ = (pieces.length > 0) & (pieces.word + pieces.length < len(arena.i32))
     models: list[Part] = []
     blocks: list[Block] = []
     visited = np.zeros(len(arena.lo), np.int64)
@@ -129,17 +132,17 @@ def find_repeats(arena: Arena, heads: Heads) -> Repeats:
     return Repeats(models, blocks, visited)
 
 
-def _cut(arena: Arena, heads: Heads) -> _Pieces:
-    """A run's piece goes from its table to the next table of a run, or the end of the dump."""
+def cut_pieces(arena: Arena, heads: Heads) -> Pieces:
+    """The pieces: each goes from a run's table to the next one's, or to the end of the dump."""
     word, dump = heads.run_word, heads.run_dump
     order = np.argsort(word, kind="stable")
     end = arena.hi[dump] >> 2
     follows = dump[order[1:]] == dump[order[:-1]]
     end[order[:-1][follows]] = word[order[1:]][follows]
-    return _Pieces(dump, word, end - word, word * 4 - arena.hi[dump])
+    return Pieces(dump, word, end - word, word * 4 - arena.hi[dump])
 
 
-def _read_models(arena: Arena, pieces: _Pieces, open_: Mask) -> tuple[Ints, Scope, Runs] | None:
+def _read_models(arena: Arena, pieces: Pieces, open_: Mask) -> tuple[Ints, Scope, Runs] | None:
     """One open run of each common length, read in full; what cannot be a model is closed."""
     while True:
         candidates = np.flatnonzero(open_)
@@ -175,7 +178,7 @@ def _is_plain(runs: Runs) -> Mask:
     return is_plain
 
 
-def _forms(scope: Scope, models: Runs, pieces: _Pieces, chosen: Ints) -> Iterator[_Form]:
+def _forms(scope: Scope, models: Runs, pieces: Pieces, chosen: Ints) -> Iterator[_Form]:
     owner = np.concatenate([owner for owner, _ in scope.tables])
     table = np.concatenate([word for _, word in scope.tables])
     profiles = models.profiles.tables
@@ -193,7 +196,7 @@ def _forms(scope: Scope, models: Runs, pieces: _Pieces, chosen: Ints) -> Iterato
         )
 
 
-def _form(arena: Arena, pieces: _Pieces, run: int, tables: Ints, times: list[Ints]) -> _Form:
+def _form(arena: Arena, pieces: Pieces, run: int, tables: Ints, times: list[Ints]) -> _Form:
     """The form of the model `run`, from the words of its tables and of its times."""
     first, length = int(pieces.word[run]), int(pieces.length[run])
     base = first >> 1  # the unit that holds the first word
@@ -225,7 +228,7 @@ def _vtable_spans(arena: Arena, tables: Ints, dump: int) -> list[tuple[int, int]
     return list(zip(begin.tolist(), (begin + sizes).tolist(), strict=True))
 
 
-def _match(arena: Arena, pieces: _Pieces, form: _Form, open_: Mask) -> Block:
+def _match(arena: Arena, pieces: Pieces, form: _Form, open_: Mask) -> Block:
     """The open runs that repeat the model of this form, and their times."""
     model = form.run
     run = np.flatnonzero(open_ & (pieces.length == pieces.length[model]))
@@ -240,7 +243,7 @@ def _match(arena: Arena, pieces: _Pieces, form: _Form, open_: Mask) -> Block:
     return Block(np.concatenate(runs), model, np.concatenate(starts), np.concatenate(ends))
 
 
-def _has_vtables(arena: Arena, pieces: _Pieces, form: _Form) -> Mask:
+def _has_vtables(arena: Arena, pieces: Pieces, form: _Form) -> Mask:
     """Whether each dump has the model's vtables at the model's distance from its end."""
     home = arena.hi[pieces.dump[form.run]]
     lowest = min((begin for begin, _ in form.vtables), default=0)
@@ -252,7 +255,7 @@ def _has_vtables(arena: Arena, pieces: _Pieces, form: _Form) -> Mask:
 
 
 def _compare(
-    window: NDArray[np.uint64], pieces: _Pieces, form: _Form, run: Ints
+    window: NDArray[np.uint64], pieces: Pieces, form: _Form, run: Ints
 ) -> tuple[Ints, NDArray[np.uint64], NDArray[np.uint64]]:
     """Those of the runs that equal the model, but for times and distances; and their times.
 

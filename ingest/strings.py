@@ -55,7 +55,8 @@ def _text(arena: Arena, word: np.int64, length: int) -> bytes:
 def _heads(arena: Arena, word: Ints, size: int) -> tuple[Ints, Mask]:
     """For each string of one size: one with the same hash, and whether the two are equal."""
     count = (size + 3) // 4
-    words = arena.i32[word[:, None] + np.arange(1, count + 1)].view(np.uint32)
+    place = word[:, None] + np.arange(1, count + 1)
+    words = arena.i32[np.minimum(place, len(arena.i32) - 1)].view(np.uint32)
     if size % 4:
         words[:, -1] &= np.uint32((1 << 8 * (size % 4)) - 1)
     hashed = (words * _PRIMES[:count]).sum(axis=1, dtype=np.uint64)
