@@ -15,14 +15,15 @@ from typing import Any, NamedTuple, TypeVar
 import duckdb
 import numpy as np
 
-from ingest import DecodedBatch, decode_dumps
-from ingest.errors import ManifestError, SourceError
+from ingest import DecodedBatch, decode_dumps, stream_dump
+from ingest.errors import DumpError, ManifestError, SourceError
 from ingest.manifest import ManifestResolver
 from ingest.sources import Source, read_source
 from warehouse.load import Loader, NewDump, Refusal
 
 BATCH_BYTES = 24 << 20
 BATCH_FILES = 512
+STREAM_BYTES = 64 << 20  # from this size on a dump is decoded in parts
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -73,7 +74,7 @@ class _Batch:
         buffers: Their bytes, until they are decoded.
         seen: Files whose bytes were met before, in the store or in this run.
         refused: Files refused so far.
-        decoded: Content of `dumps`, once decoded.
+        decoded: Content of `dumps`, once decoded; empty if the only one is big.
     """
 
     n_files: int
@@ -180,8 +181,10 @@ def _read(resolver: ManifestResolver, group: list[Source]) -> _Batch:
 
 
 def _decode(batch: _Batch) -> _Batch:
-    batch.decoded = decode_dumps(batch.buffers)
-    batch.buffers = []
+    """Decode the batch, unless it is one big dump, which is decoded while it is committed."""
+    if sum(map(len, batch.buffers)) < STREAM_BYTES:
+        batch.decoded = decode_dumps(batch.buffers)
+        batch.buffers = []
     return batch
 
 
@@ -212,6 +215,7 @@ class _Committer:
 
     def commit(self, batch: _Batch, summary: IngestSummary) -> IngestSummary:
         """Commit a batch and add it to the summary."""
+        streamed, n_events = self._commit_streams(batch)
         refused = list(batch.refused)
         for error in batch.decoded.errors.to_pylist():
             dump = batch.dumps[error.pop("dump_index")]
@@ -224,17 +228,31 @@ class _Committer:
             elif self._manifests[dump.sha256] != dump.manifest.canonical_json():
                 conflicts += 1
                 refused.append(self._conflict(dump))
-        n_dumps = self._loader.load(batch.dumps, batch.decoded, refused)
+        n_dumps = self._loader.load(batch.dumps, batch.decoded, refused) + streamed
         return replace(
             summary,
             n_files=summary.n_files + batch.n_files,
             n_dumps=summary.n_dumps + n_dumps,
-            n_events=summary.n_events + batch.decoded.tables["events"].num_rows,
+            n_events=summary.n_events + batch.decoded.tables["events"].num_rows + n_events,
             byte_count=summary.byte_count + batch.byte_count,
             n_duplicates=summary.n_duplicates + batch.n_files - n_dumps - len(refused),
             n_conflicts=summary.n_conflicts + conflicts,
             refused=summary.refused + tuple(refused),
         )
+
+    def _commit_streams(self, batch: _Batch) -> tuple[int, int]:
+        """Commit dumps that were not decoded for their size: dumps and events committed."""
+        n_dumps = n_events = 0
+        for dump, data in zip(batch.dumps if batch.buffers else [], batch.buffers, strict=True):
+            try:
+                n_events += self._loader.load_stream(dump, stream_dump(data, dump.source))
+                n_dumps += 1
+            except DumpError as error:
+                fault = error.reason, error.byte_offset, error.detail
+                self._bad[dump.sha256] = Refusal(dump.source, dump.sha256, *fault)
+                batch.refused.append(self._bad[dump.sha256])
+        batch.buffers = []
+        return n_dumps, n_events
 
     def _conflict(self, dump: NewDump) -> Refusal:
         detail = (

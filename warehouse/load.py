@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -14,9 +14,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ingest import DecodedBatch
+from ingest.errors import DumpError
 from ingest.manifest import Build, Device, Manifest, Model
 from ingest.schemas import DUMPS, INGEST_ERRORS, STORED
-from warehouse.rollups import EventGroups, delegate_resolution, group_events, summarise_events
+from warehouse.rollups import delegate_resolution, group_events, summarise_events
+from warehouse.stored_events import stored_groups
 
 _PER_DUMP = ("runs", "events", "allocators", "allocations", "debug_values", "delegate_metadata")
 
@@ -52,9 +54,7 @@ class Loader:
         )
         self._models = _Names(connection, "models", ("name", "backend", "quantization"))
         self._builds = _Builds(connection)
-        self._known_signatures = {
-            name: _Known(connection, name) for name in ("run_signatures", "event_signatures")
-        }
+        self._known_signatures = _known_signatures(connection)
 
     def load(
         self, dumps: Sequence[NewDump], decoded: DecodedBatch, refusals: Sequence[Refusal]
@@ -69,29 +69,70 @@ class Loader:
         Returns:
             Dumps committed.
         """
-        tables = decoded.tables
-        index = tables["dumps"]["dump_index"].to_numpy()
+        index = decoded.tables["dumps"]["dump_index"].to_numpy()
         ids = np.zeros(len(dumps), np.int32)
         ids[index] = self._last_dump + 1 + np.arange(len(index))
-        now = datetime.now(UTC)
-        groups = group_events(tables["events"])
+        groups = group_events(decoded.tables["events"])
+        resolution = delegate_resolution(groups, _delegated(decoded), len(dumps))
         with transaction(self._connection):
-            rows = self._dump_rows([dumps[i] for i in index.tolist()], decoded, now)
-            rows["dump_id"] = ids[index]
-            rows["delegate_resolution_ticks"] = _resolutions(groups, decoded, len(dumps))[index]
-            self._insert("dumps", _table(rows, DUMPS))
-            for name in _PER_DUMP:
-                self._insert(name, _number(tables[name], ids, name))
-            for name, known in self._known_signatures.items():
-                self._insert(name, known.without(tables[name]))
+            self._insert_content(decoded, ids)
             self._insert("event_stats", summarise_events(groups, ids))
-            self.record(refusals, now)
+            self._insert_dumps(dumps, decoded, ids, resolution)
+            self.record(refusals)
         self._last_dump += len(index)
         return len(index)
 
-    def record(self, refusals: Sequence[Refusal], now: datetime) -> None:
-        """Record refusals that are not on record yet, inside the caller's transaction."""
-        rows = [{**refusal._asdict(), "refused_at": now} for refusal in refusals]
+    def load_stream(self, dump: NewDump, parts: Iterable[DecodedBatch]) -> int:
+        """Commit one dump that is decoded in parts.
+
+        Returns:
+            Profile events in it.
+
+        Raises:
+            DumpError: The dump is malformed, as one of the parts shows; nothing of it is kept.
+        """
+        ids = np.array([self._last_dump + 1], np.int32)
+        n_events = 0
+        try:
+            with transaction(self._connection):
+                for part in parts:
+                    self._insert_content(part, ids)
+                    n_events += part.tables["events"].num_rows
+                resolution = np.array([1], np.int64)
+                for groups in stored_groups(self._connection, int(ids[0])):
+                    self._insert("event_stats", summarise_events(groups, ids))
+                    step = delegate_resolution(groups, _delegated(part), 1)
+                    resolution = step if resolution == 1 else np.minimum(resolution, step)
+                self._insert_dumps([dump], part, ids, resolution)
+        except DumpError:
+            self._known_signatures = _known_signatures(self._connection)
+            raise
+        self._last_dump += 1
+        return n_events
+
+    def _insert_content(self, decoded: DecodedBatch, ids: NDArray[np.int32]) -> None:
+        """All rows but those of dumps and statistics; `ids` is the id of each dump."""
+        for name in _PER_DUMP:
+            self._insert(name, _number(decoded.tables[name], ids, name))
+        for name, known in self._known_signatures.items():
+            self._insert(name, known.without(decoded.tables[name]))
+
+    def _insert_dumps(
+        self,
+        dumps: Sequence[NewDump],
+        decoded: DecodedBatch,
+        ids: NDArray[np.int32],
+        resolution: NDArray[np.int64],
+    ) -> None:
+        index = decoded.tables["dumps"]["dump_index"].to_numpy()
+        rows = self._dump_rows([dumps[i] for i in index.tolist()], decoded)
+        rows["dump_id"] = ids[index]
+        rows["delegate_resolution_ticks"] = resolution[index]
+        self._insert("dumps", _table(rows, DUMPS))
+
+    def record(self, refusals: Sequence[Refusal]) -> None:
+        """Record refusals that are not on record yet."""
+        rows = [{**refusal._asdict(), "refused_at": datetime.now(UTC)} for refusal in refusals]
         self._insert(
             "ingest_errors",
             pa.Table.from_pylist(rows, schema=INGEST_ERRORS),
@@ -99,9 +140,7 @@ class Loader:
             "(SELECT (source, coalesce(sha256, ''), reason, detail) FROM ingest_errors)",
         )
 
-    def _dump_rows(
-        self, dumps: Sequence[NewDump], decoded: DecodedBatch, now: datetime
-    ) -> dict[str, object]:
+    def _dump_rows(self, dumps: Sequence[NewDump], decoded: DecodedBatch) -> dict[str, object]:
         manifests = [dump.manifest for dump in dumps]
         clocks = [manifest.clock for manifest in manifests]
         content = decoded.tables["dumps"]
@@ -113,7 +152,7 @@ class Loader:
             "build_id": [self._builds.id_of(manifest.build) for manifest in manifests],
             "model_id": [self._models.id_of(manifest.model) for manifest in manifests],
             "captured_at": [manifest.captured_at for manifest in manifests],
-            "ingested_at": [now] * len(dumps),
+            "ingested_at": [datetime.now(UTC)] * len(dumps),
             "tick_unit": [clock.unit for clock in clocks],
             "ns_per_tick": [clock.ns_per_tick for clock in clocks],
             "delegate_ns_per_tick": [
@@ -213,11 +252,15 @@ def _number(table: pa.Table, ids: NDArray[np.int32], name: str) -> pa.Table:
     return pa.Table.from_arrays([column, *table.columns[1:]], schema=STORED[name])
 
 
-def _resolutions(groups: EventGroups, decoded: DecodedBatch, count: int) -> NDArray[np.int64]:
+def _known_signatures(connection: duckdb.DuckDBPyConnection) -> dict[str, _Known]:
+    return {name: _Known(connection, name) for name in ("run_signatures", "event_signatures")}
+
+
+def _delegated(decoded: DecodedBatch) -> set[int]:
+    """Ids of the event signatures that carry a delegate id."""
     signatures = decoded.tables["event_signatures"]
     is_delegated = pc.equal(signatures["kind"], "delegate_op")
-    delegated = signatures.filter(is_delegated)["event_signature_id"].to_pylist()
-    return delegate_resolution(groups, set(delegated), count)
+    return set(signatures.filter(is_delegated)["event_signature_id"].to_pylist())
 
 
 def _table(columns: Mapping[str, object], schema: pa.Schema) -> pa.Table:

@@ -12,8 +12,10 @@ from typing import Any
 import duckdb
 import pytest
 
+from ingest import decode
+from tests.support.corpus import read_dump
 from tests.support.etdump_builder import build_etdump
-from warehouse import Warehouse
+from warehouse import Warehouse, ingestion, stored_events
 from warehouse.errors import (
     ParameterError,
     StatementError,
@@ -355,6 +357,38 @@ def no_room() -> Callable[[Path], str]:
         return out or err
 
     return fill
+
+
+def test_a_big_dump_is_stored_in_parts_with_the_same_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "in/a.etdp", dump_of(*range(3, 60)))
+    write(tmp_path / "in/b.etdp", read_dump("real/mixed_xnnpack_n20"))
+    ingest(tmp_path / "whole", tmp_path / "in")
+    monkeypatch.setattr(ingestion, "STREAM_BYTES", 1)
+    monkeypatch.setattr(ingestion, "BATCH_FILES", 1)
+    monkeypatch.setattr(decode, "ARENA_BYTES", 1024)
+    monkeypatch.setattr(stored_events, "_MOST_EVENTS", 100)
+    summary = ingest(tmp_path / "parts", tmp_path / "in")
+    assert (summary.n_dumps, summary.n_duplicates, summary.refused) == (2, 0, ())
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+def test_nothing_is_kept_of_a_big_dump_that_turns_out_malformed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = read_dump("real/cnn_portable_n20")
+    bad = bytearray(good)
+    bad[-300:-292] = b"\xff" * 8  # in the first run, which stands last
+    write(tmp_path / "in/a.etdp", bytes(bad))
+    write(tmp_path / "in/b.etdp", good)
+    ingest(tmp_path / "whole", tmp_path / "in")
+    monkeypatch.setattr(ingestion, "STREAM_BYTES", 1)
+    monkeypatch.setattr(ingestion, "BATCH_FILES", 1)
+    monkeypatch.setattr(decode, "ARENA_BYTES", 4096)
+    summary = ingest(tmp_path / "parts", tmp_path / "in")
+    assert (summary.n_dumps, [r.byte_offset is None for r in summary.refused]) == (1, [False])
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
 
 def test_a_name_the_store_does_not_have_is_an_error_and_not_an_empty_answer(
