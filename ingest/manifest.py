@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import (
@@ -27,7 +28,7 @@ from ingest.benchmark_results import parse_benchmark_results
 from ingest.errors import ManifestError
 from ingest.manifest_fields import LAYOUT_FIELDS, REQUIRED, Fields, FullShape, flatten, nest
 from ingest.path_template import parse_layout
-from ingest.sources import Folder, Source, read_if_present
+from ingest.sources import Folder, Source, list_names, read_if_present
 
 MAX_MANIFEST_BYTES = 1 << 20
 
@@ -146,6 +147,10 @@ class Manifest(_Frozen):
 
         Equal manifests give equal text, and the text validates as the same manifest.
         """
+        return self._canonical_json
+
+    @cached_property
+    def _canonical_json(self) -> str:
         return _CANONICAL.encode(self.model_dump(exclude_none=True) | {"tags": self.tags})
 
 
@@ -174,6 +179,8 @@ class ManifestResolver:
         self._pattern = None if layout is None else parse_layout(layout, LAYOUT_FIELDS)
         self._inherited: dict[Folder, tuple[_Layer, ...]] = {}
         self._benchmarks: dict[Folder, tuple[_Layer, ...]] = {}
+        self._names: dict[Folder, frozenset[str] | None] = {}
+        self._shared: dict[Folder, Manifest] = {}
 
     def resolve(self, source: Source) -> Manifest:
         """The manifest of a dump; the first place that states a field wins.
@@ -187,13 +194,19 @@ class ManifestResolver:
             ManifestError: if device, build or model is unknown, or a field is malformed.
         """
         folder = source.folder
-        layers = (
-            self._overrides,
-            *_read_sidecars(source),
-            *self._read_inherited(folder),
-            *self._match_layout(source),
-            *self._read_benchmark(folder),
-        )
+        sidecars = self._read_sidecars(source, folder)
+        layout = self._match_layout(source)
+        is_shared = not sidecars and not layout
+        if is_shared and folder in self._shared:
+            return self._shared[folder]
+        inherited, benchmark = self._read_inherited(folder), self._read_benchmark(folder)
+        layers = (self._overrides, *sidecars, *inherited, *layout, *benchmark)
+        manifest = self._merge(source, layers)
+        if is_shared:
+            self._shared[folder] = manifest
+        return manifest
+
+    def _merge(self, source: Source, layers: tuple[_Layer, ...]) -> Manifest:
         fields: Fields = {}
         for layer in reversed(layers):
             fields.update(layer.fields)
@@ -205,6 +218,16 @@ class ManifestResolver:
         except ValidationError as error:
             place, problem = _locate(error, layers)
             raise ManifestError(place, problem) from error
+
+    def _read_sidecars(self, source: Source, folder: Folder) -> tuple[_Layer, ...]:
+        if folder not in self._names:
+            self._names[folder] = list_names(folder)
+        names = self._names[folder]
+        layers: tuple[_Layer, ...] = ()
+        for name in _sidecar_names(source):
+            if name != source.file_name and (names is None or name in names):
+                layers += _read_layer(folder.file(name))
+        return layers
 
     def _read_inherited(self, folder: Folder) -> tuple[_Layer, ...]:
         unread: list[Folder] = []
@@ -246,13 +269,6 @@ class ManifestResolver:
 
 def _sidecar_names(source: Source) -> tuple[str, str]:
     return f"{os.path.splitext(source.file_name)[0]}.json", f"{source.file_name}.json"
-
-
-def _read_sidecars(source: Source) -> Iterable[_Layer]:
-    folder = source.folder
-    for name in _sidecar_names(source):
-        if name != source.file_name:
-            yield from _read_layer(folder.file(name))
 
 
 def _read_layer(file: Source) -> tuple[_Layer, ...]:

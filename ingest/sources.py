@@ -103,6 +103,16 @@ def find_sources(paths: Iterable[str | os.PathLike[str] | Source]) -> list[Sourc
     return list(found.values())
 
 
+def list_names(folder: Folder) -> frozenset[str] | None:
+    """Names of what is in a local folder; None where that is not known (zips, no permission)."""
+    if folder.inner is not None:
+        return None
+    try:
+        return frozenset(os.listdir(folder.path or "."))
+    except OSError:
+        return None
+
+
 def read_source(source: Source) -> bytes | memoryview:
     """The bytes of a source.
 

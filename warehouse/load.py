@@ -125,6 +125,8 @@ class Loader:
         resolution: NDArray[np.int64],
     ) -> None:
         index = decoded.tables["dumps"]["dump_index"].to_numpy()
+        if not len(index):
+            return
         rows = self._dump_rows([dumps[i] for i in index.tolist()], decoded)
         rows["dump_id"] = ids[index]
         rows["delegate_resolution_ticks"] = resolution[index]
@@ -141,25 +143,31 @@ class Loader:
         )
 
     def _dump_rows(self, dumps: Sequence[NewDump], decoded: DecodedBatch) -> dict[str, object]:
-        manifests = [dump.manifest for dump in dumps]
-        clocks = [manifest.clock for manifest in manifests]
+        # Dumps of a folder often share their manifest: its facts are worked out once.
+        facts = {id(dump.manifest): dump.manifest for dump in dumps}
+        known = {key: self._manifest_facts(manifest) for key, manifest in facts.items()}
+        rows = [known[id(dump.manifest)] for dump in dumps]
         content = decoded.tables["dumps"]
         return {
             **{name: content[name] for name in content.column_names[1:]},
             "sha256": [dump.sha256 for dump in dumps],
             "source": [dump.source for dump in dumps],
-            "device_id": [self._devices.id_of(manifest.device) for manifest in manifests],
-            "build_id": [self._builds.id_of(manifest.build) for manifest in manifests],
-            "model_id": [self._models.id_of(manifest.model) for manifest in manifests],
-            "captured_at": [manifest.captured_at for manifest in manifests],
             "ingested_at": [datetime.now(UTC)] * len(dumps),
-            "tick_unit": [clock.unit for clock in clocks],
-            "ns_per_tick": [clock.ns_per_tick for clock in clocks],
-            "delegate_ns_per_tick": [
-                manifest.clock.delegate_ns_per_tick(manifest.model.backend)
-                for manifest in manifests
-            ],
-            "manifest": [manifest.canonical_json() for manifest in manifests],
+            **{name: [row[name] for row in rows] for name in rows[0]},
+        }
+
+    def _manifest_facts(self, manifest: Manifest) -> dict[str, object]:
+        """Columns of dumps that the manifest alone determines."""
+        clock = manifest.clock
+        return {
+            "device_id": self._devices.id_of(manifest.device),
+            "build_id": self._builds.id_of(manifest.build),
+            "model_id": self._models.id_of(manifest.model),
+            "captured_at": manifest.captured_at,
+            "tick_unit": clock.unit,
+            "ns_per_tick": clock.ns_per_tick,
+            "delegate_ns_per_tick": clock.delegate_ns_per_tick(manifest.model.backend),
+            "manifest": manifest.canonical_json(),
         }
 
     def _insert(self, name: str, rows: pa.Table, where: str = "") -> None:
