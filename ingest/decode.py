@@ -51,7 +51,7 @@ def decode_dumps(buffers: Sequence[Any]) -> DecodedBatch:
     parts: list[Tables] = []
     faults: dict[int, Fault] = {}
     for chunk in _chunks(buffers):
-        decoded, refused = _decode_chunk(buffers, chunk, book)
+        decoded, refused, book = _decode_chunk(buffers, chunk, book)
         parts += decoded
         faults.update(refused)
     tables = {
@@ -103,21 +103,22 @@ def _chunks(buffers: Sequence[Any]) -> Iterator[list[int]]:
 
 def _decode_chunk(
     buffers: Sequence[Any], chunk: list[int], book: SignatureBook
-) -> tuple[list[Tables], dict[int, Fault]]:
+) -> tuple[list[Tables], dict[int, Fault], SignatureBook]:
+    """Tables of the chunk's sound dumps, faults of the others, and the book with what is new."""
     faults: dict[int, Fault] = {}
     while chunk:
         arena = Arena([buffers[index] for index in chunk])
+        known = book.copy()  # what is put down before a fault is found must not stay
         try:
-            parts = list(_decode_arena(arena, book))
+            parts = list(_decode_arena(arena, known))
         except FaultyDumps as faulty:
             faults.update({chunk[i]: fault for i, fault in faulty.faults.items()})
             chunk = [index for i, index in enumerate(chunk) if i not in faulty.faults]
             continue
         indices = np.array(chunk, np.int32)
-        return [
-            {name: _renumber(table, indices) for name, table in part.items()} for part in parts
-        ], faults
-    return [], faults
+        numbered = [{n: _renumber(table, indices) for n, table in part.items()} for part in parts]
+        return numbered, faults, known
+    return [], faults, book
 
 
 def _decode_arena(arena: Arena, book: SignatureBook) -> Iterator[Tables]:

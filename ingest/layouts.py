@@ -32,6 +32,10 @@ class SignatureBook:
     runs: dict[int, tuple[bytes | None, int, list[int]]] = field(default_factory=dict)
     layouts: dict[tuple[LoggedEvent, ...], Layout] = field(default_factory=dict)
 
+    def copy(self) -> SignatureBook:
+        """Another book with the same content."""
+        return SignatureBook(dict(self.events), dict(self.runs), dict(self.layouts))
+
     def layout(self, events: tuple[LoggedEvent, ...]) -> Layout:
         """The layout of a sequence of events, grouped once."""
         known = self.layouts.get(events)

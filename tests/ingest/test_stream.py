@@ -40,6 +40,19 @@ def test_parts_together_are_the_dump(
     assert rows(decode_dumps([dump]).tables) == rows(whole)
 
 
+def test_no_signature_stays_of_a_dump_refused_in_a_later_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    good, bad = read_dump("real/mlp_portable_n1"), bytearray(read_dump("real/cnn_portable_n20"))
+    bad[-300:-292] = b"\xff" * 8  # in the last part
+    monkeypatch.setattr(decode, "ARENA_BYTES", 1024)
+    batch = decode_dumps([bytes(bad), good])
+    assert batch.errors["dump_index"].to_pylist() == [0]
+    alone = decode_dumps([good]).tables
+    for name in ("event_signatures", "run_signatures"):
+        assert rows(batch.tables)[name] == rows(alone)[name]
+
+
 def test_malformed_dump_is_refused_by_name_and_offset() -> None:
     dump = bytearray(read_dump("real/cnn_portable_n20"))
     dump[-300:-292] = b"\xff" * 8
