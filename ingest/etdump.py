@@ -34,7 +34,7 @@ _ROOT = (4, 4)
 _RUN = (4, 4, 4, 4)
 _ALLOCATOR = (4,)
 _EVENT = (4, 4, 4)
-_PROFILE = (4, 4, 4, 4, 4, 4, 8, 8)
+PROFILE_WIDTHS = (4, 4, 4, 4, 4, 4, 8, 8)
 _ALLOCATION = (4, 8)
 _DEBUG = (8, 4, 4, 4, 4, 4)
 
@@ -251,7 +251,7 @@ def _read_events(runs: Tables) -> tuple[ProfileEvents, AllocationEvents, DebugEv
 
 def _read_profiles(events: Tables, position: Ints) -> ProfileEvents:
     rows, words, owner = events.refs(0)
-    tables = read_tables(events.scope, words, owner, _PROFILE)
+    tables = read_tables(events.scope, words, owner, PROFILE_WIDTHS)
     return ProfileEvents(
         event=rows,
         run=owner,

@@ -133,7 +133,7 @@ def read_tables(scope: Scope, word: Ints, owner: Ints, widths: Sequence[int]) ->
         at + size <= scope.end[owner], owner, at, reason="table_out_of_bounds",
         detail="a table ends past the end of the file",
     )  # fmt: skip
-    scope.visit(owner, size)
+    scope.visit(owner, at, size)
     return Tables(scope, word, owner, shapes[:, 1:], shape)
 
 
@@ -186,7 +186,7 @@ def read_vectors(scope: Scope, word: Ints, owner: Ints, item_bytes: int) -> Ints
             (word & 1 == 1) | (length == 0), owner, at, reason="misaligned",
             detail="a vector of 8-byte items is not 8-aligned",
         )  # fmt: skip
-    scope.visit(owner, 4 + length * item_bytes)
+    scope.visit(owner, at, 4 + length * item_bytes)
     return length
 
 
@@ -204,7 +204,7 @@ def read_strings(scope: Scope, word: Ints, owner: Ints) -> Ints:
     scope.require(
         ok, owner, end, reason="string_unterminated", detail="a string does not end in a NUL"
     )
-    scope.visit(owner, 1)
+    scope.visit(owner, end, 1)
     return length
 
 

@@ -20,7 +20,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ingest.arena import Arena, FaultyDumps, Ints, Mask
-from ingest.etdump import Heads, Runs, read_runs
+from ingest.etdump import PROFILE_WIDTHS, Heads, Runs, read_runs
 from ingest.scope import Scope
 
 _FEWEST = 3  # runs of one length before one of them becomes a model
@@ -160,7 +160,7 @@ def _read_models(arena: Arena, pieces: Pieces, open_: Mask) -> tuple[Ints, Scope
         except FaultyDumps as faulty:  # not in one piece: read those dumps' runs in full
             open_[np.isin(pieces.dump, list(faulty.faults))] = False
             continue
-        is_plain = _is_plain(runs)
+        is_plain = _is_plain(runs) & ~_has_overlaps(scope, runs)
         if is_plain.all():
             return chosen, scope, runs
         open_[np.isin(pieces.length, pieces.length[chosen[~is_plain]])] = False
@@ -176,6 +176,25 @@ def _is_plain(runs: Runs) -> Mask:
     ):  # fmt: skip
         is_plain[other] = False
     return is_plain
+
+
+def _has_overlaps(scope: Scope, runs: Runs) -> Mask:
+    """Whether anything in each run lies over something else.
+
+    No writer does that; but then a word that may differ would be part of something that may not.
+    """
+    overlaps = np.zeros(len(runs.has_events), bool)
+    owner, begin, end = (np.concatenate(column) for column in zip(*scope.spans or [], strict=True))
+    order = np.argsort(begin, kind="stable")
+    overlaps[owner[order[1:]][end[order[:-1]] > begin[order[1:]]]] = True
+    tables = runs.profiles.tables
+    absent = (1 << 16) + 16 * np.arange(len(PROFILE_WIDTHS))  # anywhere, apart from each other
+    fields = np.where(tables.fields > 0, tables.fields, absent)
+    order = np.argsort(fields, axis=1)
+    first = np.take_along_axis(fields, order, axis=1)
+    last = first + np.array(PROFILE_WIDTHS)[order]
+    overlaps[tables.owner[(last[:, :-1] > first[:, 1:]).any(axis=1)[tables.shape]]] = True
+    return overlaps
 
 
 def _forms(scope: Scope, models: Runs, pieces: Pieces, chosen: Ints) -> Iterator[_Form]:

@@ -38,6 +38,7 @@ class Scope:
         end: Byte that the owner's tables, vectors and strings must not pass.
         visited: Bytes visited, per account.
         tables: (owner, word) of every column of tables read so far.
+        spans: In a scope of pieces, (owner, begin, end) of all that was visited, in bytes.
     """
 
     def __init__(self, arena: Arena, dump: Ints, end: Ints, *, accounts: _Accounts) -> None:
@@ -45,6 +46,7 @@ class Scope:
         self.arena, self.dump, self.end = arena, dump, end
         self.visited: Ints = np.zeros(len(accounts.budget), np.int64)
         self.tables: list[tuple[Ints, Ints]] = []
+        self.spans: list[tuple[Ints, Ints, Ints]] | None = None
         self._accounts = accounts
         self.lo, self.hi = arena.lo[dump], arena.hi[dump]
 
@@ -59,7 +61,9 @@ class Scope:
     def of_pieces(cls, arena: Arena, dump: Ints, begin: Ints, end: Ints) -> Scope:
         """Owners may refer to nothing past the end of their piece; one account per owner."""
         accounts = _Accounts(np.arange(len(dump)), dump, end - begin)
-        return cls(arena, dump, end, accounts=accounts)
+        scope = cls(arena, dump, end, accounts=accounts)
+        scope.spans = []
+        return scope
 
     def require(self, ok: Mask, owner: Ints, at: Ints, *, reason: str, detail: str) -> None:
         """Pass if all of `ok` holds.
@@ -82,12 +86,14 @@ class Scope:
         found = zip(dumps.tolist(), offsets.tolist(), strict=True)
         raise FaultyDumps({dump: Fault(reason, offset, detail) for dump, offset in found})
 
-    def visit(self, owner: Ints, byte_counts: Ints | int) -> None:
-        """Count bytes as read, once per visit.
+    def visit(self, owner: Ints, at: Ints, byte_counts: Ints | int) -> None:
+        """Count the bytes from `at` on as read, once per visit.
 
         Raises:
             FaultyDumps: An account's visited bytes exceed its budget.
         """
+        if self.spans is not None:
+            self.spans.append((owner, at, at + byte_counts))
         weights = None if isinstance(byte_counts, int) else byte_counts
         account = self._accounts.of_owner[owner]
         counts = np.bincount(account, weights, len(self.visited)).astype(np.int64)

@@ -125,7 +125,8 @@ def _read_scalars(values: Tables, member: int, width: int) -> tuple[Ints, NDArra
 
 def _decode_scalars(bits: NDArray[np.uint64], which: int) -> NDArray[Any]:
     if which == _FLOAT:
-        return bits.astype(np.uint32).view(np.float32).astype(np.float64)
+        with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+            return bits.astype(np.uint32).view(np.float32).astype(np.float64)
     if which == _DOUBLE:
         return bits.view(np.float64)
     if which == _BOOL:
