@@ -98,11 +98,13 @@ class Loader:
                 for part in parts:
                     self._insert_content(part, ids)
                     n_events += part.tables["events"].num_rows
-                resolution = np.array([1], np.int64)
+                delegated = _delegated(part)
+                steps = []
                 for groups in stored_groups(self._connection, int(ids[0])):
                     self._insert("event_stats", summarise_events(groups, ids))
-                    step = delegate_resolution(groups, _delegated(part), 1)
-                    resolution = step if resolution == 1 else np.minimum(resolution, step)
+                    if delegated.intersection(groups.signature.tolist()):
+                        steps.append(delegate_resolution(groups, delegated, 1))
+                resolution = np.min(steps or [np.ones(1, np.int64)], axis=0)
                 self._insert_dumps([dump], part, ids, resolution)
         except DumpError:
             self._known_signatures = _known_signatures(self._connection)

@@ -364,13 +364,14 @@ def test_a_big_dump_is_stored_in_parts_with_the_same_result(
 ) -> None:
     write(tmp_path / "in/a.etdp", dump_of(*range(3, 60)))
     write(tmp_path / "in/b.etdp", read_dump("real/mixed_xnnpack_n20"))
+    write(tmp_path / "in/c.etdp", read_dump("real/traced_str_n20"))
     ingest(tmp_path / "whole", tmp_path / "in")
     monkeypatch.setattr(ingestion, "STREAM_BYTES", 1)
     monkeypatch.setattr(ingestion, "BATCH_FILES", 1)
     monkeypatch.setattr(decode, "ARENA_BYTES", 1024)
     monkeypatch.setattr(stored_events, "_MOST_EVENTS", 100)
     summary = ingest(tmp_path / "parts", tmp_path / "in")
-    assert (summary.n_dumps, summary.n_duplicates, summary.refused) == (2, 0, ())
+    assert (summary.n_dumps, summary.n_duplicates, summary.refused) == (3, 0, ())
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
 
