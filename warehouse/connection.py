@@ -43,6 +43,18 @@ def connect(store: Path, *, read_only: bool = False) -> duckdb.DuckDBPyConnectio
 
 
 @contextmanager
+def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """All of the body's writes, or none."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+@contextmanager
 def translated_errors(store: Path) -> Iterator[None]:
     """Turn DuckDB's errors about the file into ours.
 

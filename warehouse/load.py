@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ from ingest import DecodedBatch
 from ingest.errors import DumpError
 from ingest.manifest import Build, Device, Manifest, Model
 from ingest.schemas import DUMPS, INGEST_ERRORS, STORED
+from warehouse.connection import transaction
 from warehouse.rollups import delegate_resolution, group_events, summarise_events
 from warehouse.stored_events import stored_groups
 
@@ -48,7 +48,7 @@ class Loader:
         """Read the ids in use."""
         self._connection = connection
         highest = "SELECT coalesce(max(dump_id), 0) FROM dumps"
-        self._last_dump = int(connection.execute(highest).fetchall()[0][0])
+        ((self._last_dump,),) = connection.execute(highest).fetchall()
         self._devices = _Names(
             connection, "devices", ("name", "pool", "os", "os_version", "arch", "soc")
         )
@@ -242,18 +242,6 @@ class _Builds:
                 build.model_dump(),
             )
         return self._ids[build.id]
-
-
-@contextmanager
-def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """All of the body's writes, or none."""
-    connection.execute("BEGIN")
-    try:
-        yield
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
 
 
 def _number(table: pa.Table, ids: NDArray[np.int32], name: str) -> pa.Table:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from importlib.metadata import version
 from importlib.resources import files
 from typing import NamedTuple
 
 import duckdb
 
+from warehouse.connection import transaction
 from warehouse.errors import StoreVersionError
 from warehouse.header import Header, parse_header
 from warehouse.mann_whitney import exact_null_table
 
 
 class Migration(NamedTuple):
-    """One numbered step: its .sql text, and rows to fill in that SQL cannot compute."""
+    """One numbered step and its .sql text."""
 
     number: int
     name: str
@@ -30,16 +30,12 @@ def load_migrations() -> list[Migration]:
 
 def schema_version(connection: duckdb.DuckDBPyConnection) -> int:
     """Number of the last migration applied to the store; 0 for an empty file."""
-    known = connection.execute(
-        "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'schema_migrations'"
-    ).fetchall()
-    if not known[0][0]:
+    tables = "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'schema_migrations'"
+    if connection.execute(tables).fetchall() == [(0,)]:
         return 0
-    return int(
-        connection.execute("SELECT coalesce(max(number), 0) FROM schema_migrations").fetchall()[0][
-            0
-        ]
-    )
+    highest = "SELECT coalesce(max(number), 0) FROM schema_migrations"
+    ((number,),) = connection.execute(highest).fetchall()
+    return int(number)
 
 
 def check_version(connection: duckdb.DuckDBPyConnection, store: str) -> int:
@@ -67,27 +63,14 @@ def migrate(connection: duckdb.DuckDBPyConnection) -> None:
     found = schema_version(connection)
     for migration in load_migrations():
         if migration.number > found:
-            _in_transaction(connection, _apply, migration)
+            with transaction(connection):
+                _apply(connection, migration)
     if not is_current(connection):
-        _in_transaction(connection, _replace_views, None)
+        with transaction(connection):
+            _replace_views(connection)
 
 
-def _in_transaction(
-    connection: duckdb.DuckDBPyConnection,
-    step: Callable[[duckdb.DuckDBPyConnection, Migration | None], None],
-    migration: Migration | None,
-) -> None:
-    connection.execute("BEGIN")
-    try:
-        step(connection, migration)
-    except duckdb.Error:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
-
-
-def _apply(connection: duckdb.DuckDBPyConnection, migration: Migration | None) -> None:
-    assert migration is not None  # noqa: S101 - migrate passes one
+def _apply(connection: duckdb.DuckDBPyConnection, migration: Migration) -> None:
     connection.execute(migration.text)
     if migration.number == 1:
         table = exact_null_table()
@@ -100,7 +83,7 @@ def _apply(connection: duckdb.DuckDBPyConnection, migration: Migration | None) -
     )
 
 
-def _replace_views(connection: duckdb.DuckDBPyConnection, _: Migration | None) -> None:
+def _replace_views(connection: duckdb.DuckDBPyConnection) -> None:
     for file_name, text in _texts("views"):
         header = parse_header(text, file_name)
         # A view is its file's SELECT; DDL takes no parameters, and names and texts are our own.
