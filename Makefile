@@ -2,11 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint fuzz bench bench-inspector clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 .venv/.installed: pyproject.toml requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit("tracehouse needs Python 3.11 or newer: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'
@@ -26,8 +26,20 @@ lint: .venv/.installed ## Check style, formatting and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: .venv/.installed ## Measure decode, ingest and queries (reports, never gates)
-	$(BIN)/python -m tests.benchmarks.run
+fuzz: .venv/.installed ## Decode mutants beside the reference reader (ARGS="--count 1000000")
+	$(BIN)/python -m tests.fuzz.run $(ARGS)
+
+bench: .venv/.installed ## Measure decode, ingest and queries (reports, never gates; RECORD=1 keeps it)
+	$(BIN)/python -m tests.benchmarks.run $(if $(RECORD),tests/benchmarks/record.json,build/bench.json)
+
+bench-inspector: .venv/.installed .venv-executorch/.installed ## Measure beside ExecuTorch's Inspector
+	$(BIN)/python -m tests.benchmarks.inspector .venv-executorch/bin/python \
+		$(if $(RECORD),tests/benchmarks/record-inspector.json,build/bench-inspector.json)
+
+.venv-executorch/.installed: tests/benchmarks/requirements-executorch.txt
+	$(PYTHON) -m venv .venv-executorch
+	.venv-executorch/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
 
 clean: ## Remove the environment and caches
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache *.egg-info build dist
+	rm -rf .venv .venv-executorch .mypy_cache .pytest_cache .ruff_cache *.egg-info build dist
