@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import duckdb
@@ -48,8 +48,9 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     connection.execute("BEGIN")
     try:
         yield
-    except BaseException:
-        connection.execute("ROLLBACK")
+    except BaseException:  # an interrupt too must not leave the transaction open
+        with suppress(duckdb.Error):  # a dead connection has none; its first error is the cause
+            connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
 

@@ -81,7 +81,7 @@ class Warehouse:
                         connection = connect(store, read_only=True)
                     else:
                         migrate(connection)
-        except BaseException:
+        except BaseException:  # an interrupt too must not leave the file locked
             connection.close()
             raise
         return cls(store, connection)
