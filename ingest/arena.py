@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
+_CLOSE = 8  # places per key up to which a table of all places is cheaper than sorting
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -61,11 +63,15 @@ class Arena:
 
 
 def representatives(keys: Ints) -> Ints:
-    """For each key the index of one row that has it, the same for all that do; keys lie close."""
+    """For each key the index of one row that has it, the same for all that do."""
     if not len(keys):
         return keys
     lowest = keys.min()
-    scratch = np.empty(int(keys.max() - lowest) + 1, np.int64)
+    room = int(keys.max() - lowest) + 1
+    if room > _CLOSE * len(keys):
+        _, chosen, member = np.unique(keys, return_index=True, return_inverse=True)
+        return chosen[member]
+    scratch = np.empty(room, np.int64)
     scratch[keys - lowest] = np.arange(len(keys))
-    chosen: Ints = scratch[keys - lowest]
-    return chosen
+    found: Ints = scratch[keys - lowest]
+    return found

@@ -28,6 +28,7 @@ from ingest.strings import encode_strings
 from ingest.values import Values, read_values
 
 IDENTIFIER = int.from_bytes(b"ED00", "little")
+_LARGEST = 2**31 - 1  # bytes that 32-bit signed offsets reach
 _SMALLEST = 16  # bytes of a bare dump: root offset, identifier, an empty vtable and table
 
 _ROOT = (4, 4)
@@ -162,6 +163,10 @@ def _check_identifiers(scope: Scope, size: Ints) -> NDArray[np.bool_]:
     scope.require(
         size > 0, everyone, arena.lo, reason="empty", detail="the file is empty: copy it again"
     )
+    scope.require(
+        size <= _LARGEST, everyone, arena.lo, reason="too_large",
+        detail="larger than a FlatBuffers file can be (2 GiB): write several smaller dumps",
+    )  # fmt: skip
     scope.require(
         size >= _SMALLEST, everyone, arena.hi, reason="truncated",
         detail=f"shorter than the smallest ETDump ({_SMALLEST} bytes): copy it again",

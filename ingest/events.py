@@ -16,6 +16,19 @@ from ingest.scope import Scope
 
 
 @dataclass(frozen=True)
+class Stored:
+    """Runs whose profile events are stored one after the other.
+
+    Attributes:
+        run: The runs, in the order of their events.
+        is_uniform: Whether all of them have the layout of the first.
+    """
+
+    run: Ints
+    is_uniform: bool
+
+
+@dataclass(frozen=True)
 class Dumps:
     """Everything the dumps of an arena hold.
 
@@ -28,7 +41,8 @@ class Dumps:
         layout: Index in `layouts` per run; -1 without an event vector.
         signature_id: Run signature id per run; 0 without an event vector.
         counts: Profile events per run.
-        start: Start of each profile event, run after run, in file order.
+        stored: The runs in the order in which their profile events are stored.
+        start: Start of each profile event as stored, each run's in file order.
         end: End of each profile event, likewise.
         rest: The runs that hold more than profile events, among others: the source of all else.
     """
@@ -41,6 +55,7 @@ class Dumps:
     layout: Ints
     signature_id: Ints
     counts: Ints
+    stored: list[Stored]
     start: NDArray[np.uint64]
     end: NDArray[np.uint64]
     rest: Part
@@ -91,7 +106,7 @@ def _read_rest(arena: Arena, heads: Heads, repeats: Repeats, visited: Ints) -> t
 
 def _unite(heads: Heads, repeats: Repeats, rest: Part, book: SignatureBook) -> Dumps:
     """One row per run and per event, wherever it was read."""
-    parts = [*repeats.models, rest]
+    parts = [part for part in (*repeats.models, rest) if len(part.run)] or [rest]
     laid_out = [lay_out_runs(part.runs, book) for part in parts]
     # The runs read in full stand one part after the other; `source` is the row of every run there.
     read = np.concatenate([part.run for part in parts])
@@ -99,10 +114,12 @@ def _unite(heads: Heads, repeats: Repeats, rest: Part, book: SignatureBook) -> D
     source[read] = np.arange(len(read))
     for block in repeats.blocks:
         source[block.run] = source[block.model]
-    counts = np.concatenate([part.runs.profile_counts for part in parts])[source]
-    start, end = _unite_times(parts, repeats, counts)
+    profiles = [part.runs.profiles for part in parts]
     name_shift = np.cumsum([0] + [len(part.runs.name.values) for part in parts])
-    layout_shift = np.cumsum([0] + [len(layouts.layouts) for layouts in laid_out])
+    layouts = [layout for laid in laid_out for layout in laid.layouts]
+    numbers = {layout: number for number, layout in enumerate(dict.fromkeys(layouts))}
+    number = np.array([numbers[layout] for layout in layouts] + [-1])
+    layout_shift = np.cumsum([0] + [len(laid.layouts) for laid in laid_out])
     return Dumps(
         heads=heads,
         name=Texts(
@@ -113,12 +130,14 @@ def _unite(heads: Heads, repeats: Repeats, rest: Part, book: SignatureBook) -> D
             source
         ],
         has_events=np.concatenate([part.runs.has_events for part in parts])[source],
-        layouts=[layout for layouts in laid_out for layout in layouts.layouts],
-        layout=_shift([layouts.layout for layouts in laid_out], layout_shift)[source],
-        signature_id=np.concatenate([layouts.signature_id for layouts in laid_out])[source],
-        counts=counts,
-        start=start,
-        end=end,
+        layouts=list(numbers),
+        layout=number[_shift([laid.layout for laid in laid_out], layout_shift)][source],
+        signature_id=np.concatenate([laid.signature_id for laid in laid_out])[source],
+        counts=np.concatenate([part.runs.profile_counts for part in parts])[source],
+        stored=[Stored(part.run, is_uniform=False) for part in parts]
+        + [Stored(block.run, is_uniform=True) for block in repeats.blocks],
+        start=_join([events.start for events in profiles], [b.starts for b in repeats.blocks]),
+        end=_join([events.end for events in profiles], [b.ends for b in repeats.blocks]),
         rest=rest,
     )
 
@@ -129,19 +148,8 @@ def _shift(codes: list[Ints], shift: Ints) -> Ints:
     return np.concatenate(moved)
 
 
-def _unite_times(
-    parts: list[Part], repeats: Repeats, counts: Ints
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    first = np.cumsum(counts) - counts
-    start = np.empty(int(counts.sum()), np.uint64)
-    end = np.empty(len(start), np.uint64)
-    for part in parts:
-        local = part.runs.profile_counts
-        profiles = part.runs.profiles
-        begin = first[part.run] - np.cumsum(local) + local
-        place = np.arange(len(profiles.run)) + begin[profiles.run]
-        start[place], end[place] = profiles.start, profiles.end
-    for block in repeats.blocks:
-        places = first[block.run][:, None] + np.arange(block.start.shape[1])
-        start[places], end[places] = block.start, block.end
-    return start, end
+def _join(
+    read: list[NDArray[np.uint64]], repeated: list[list[NDArray[np.uint64]]]
+) -> NDArray[np.uint64]:
+    """Times of the runs read in full, then of the repeats, which come as (runs x events)."""
+    return np.concatenate([*read, *(slab.ravel() for slabs in repeated for slab in slabs)])

@@ -39,12 +39,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Block:
-    """Runs that repeat one model run, and their times (runs x profile events)."""
+    """Runs that repeat one model run, and their times: slabs of (runs x profile events)."""
 
     run: Ints
     model: int
-    start: NDArray[np.uint64]
-    end: NDArray[np.uint64]
+    starts: list[NDArray[np.uint64]]
+    ends: list[NDArray[np.uint64]]
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ def _match(arena: Arena, pieces: Pieces, form: _Form, open_: Mask) -> Block:
         _compare(window, pieces, form, run[i : i + slab]) for i in range(0, max(len(run), 1), slab)
     ]
     runs, starts, ends = zip(*found, strict=True)
-    return Block(np.concatenate(runs), model, np.concatenate(starts), np.concatenate(ends))
+    return Block(np.concatenate(runs), model, list(starts), list(ends))
 
 
 def _has_vtables(arena: Arena, pieces: Pieces, form: _Form) -> Mask:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -12,6 +10,7 @@ from ingest.arena import Ints
 from ingest.arrow_columns import build_table, nullable, strings, unsigned
 from ingest.clocks import flag_durations, unwrap_starts
 from ingest.etdump import Texts
+from ingest.event_order import Slots, order_events
 from ingest.events import Dumps
 from ingest.schemas import DECODED
 from ingest.value_table import build_debug_values
@@ -19,14 +18,18 @@ from ingest.value_table import build_debug_values
 
 def build_tables(dumps: Dumps, sizes: Ints) -> dict[str, pa.Table]:
     """All decoded tables but the two of signatures; `sizes` is the byte length of each dump."""
-    offsets, first_start = unwrap_starts(dumps.start, dumps.counts)
+    stored = np.concatenate([stored.run for stored in dumps.stored])
+    counts = dumps.counts[stored]
+    offsets, earliest = unwrap_starts(dumps.start, counts)
     durations, flags = flag_durations(dumps.start, dumps.end)
-    run = np.repeat(np.arange(len(dumps.counts)), dumps.counts)
-    slots = _Slots(dumps)
+    first_start = np.empty_like(earliest)
+    first_start[stored] = earliest
+    wrong = np.searchsorted(np.cumsum(counts), np.flatnonzero(flags > 1), side="right")
+    slots = Slots(dumps.layouts)
     return {
-        "dumps": _dumps(dumps, sizes, dumps.heads.run_dump[run[flags > 1]]),
+        "dumps": _dumps(dumps, sizes, dumps.heads.run_dump[stored[wrong]]),
         "runs": _runs(dumps, first_start),
-        "events": _events(dumps, slots, run, (offsets, durations, flags)),
+        "events": _events(dumps, slots, offsets, durations, flags),
         "allocators": _allocators(dumps),
         "allocations": _allocations(dumps),
         "debug_values": build_debug_values(
@@ -79,68 +82,27 @@ def _run_columns(dumps: Dumps, run: Ints | slice) -> tuple[pa.Array, pa.Array]:
     )
 
 
-class _Slots:
-    """Places in layouts: rank, occurrence, signature id, chain; and the place of each event."""
-
-    def __init__(self, dumps: Dumps) -> None:
-        layouts = dumps.layouts
-        none = np.zeros(0, np.int64)
-        self.rank = np.concatenate([none, *(x.rank for x in layouts)])
-        self.occurrence = np.concatenate([none, *(x.occurrence for x in layouts)]).astype(np.int32)
-        self.chain = np.concatenate([none, *(x.chain for x in layouts)]).astype(np.int32)
-        self.signature_id = np.concatenate(
-            [none, *(np.array(x.signature_ids, np.int64)[x.rank] for x in layouts)]
-        )
-        length = np.array([len(x.rank) for x in layouts] + [0], np.int64)
-        first = (np.cumsum(length) - length)[dumps.layout]
-        self.of_event = np.arange(int(dumps.counts.sum())) + np.repeat(
-            first - np.cumsum(dumps.counts) + dumps.counts, dumps.counts
-        )
-
-
 def _events(
-    dumps: Dumps, slots: _Slots, run: Ints, measured: tuple[Ints, Ints, NDArray[np.int32]]
+    dumps: Dumps,
+    slots: Slots,
+    offsets: Ints,
+    durations: Ints,
+    flags: NDArray[np.int32],
 ) -> pa.Table:
-    slot = slots.of_event
-    order = _stable_order(np.repeat(_first_groups(dumps), dumps.counts) + slots.rank[slot])
-    run, slot = run[order], slot[order]
-    dump_index, run_index = _run_columns(dumps, run)
+    order = order_events(dumps, slots)
+    heads = dumps.heads
     return build_table(
         "events",
-        dump_index,
-        dumps.signature_id[run],
-        slots.signature_id[slot],
-        run_index,
-        _spread(slots.occurrence, slot),
-        _spread(slots.chain, slot),
-        *(_spread(column, order) for column in measured),
+        order.spread_blocks(heads.run_dump.astype(np.int32)),
+        order.spread_blocks(dumps.signature_id),
+        order.spread_slots(slots.signature_id),
+        order.spread_runs(heads.run_index.astype(np.int32)),
+        order.spread_slots(slots.occurrence),
+        order.spread_slots(slots.chain),
+        order.spread(offsets),
+        order.spread(durations),
+        order.spread(flags) if flags.any() else flags,
     )
-
-
-def _first_groups(dumps: Dumps) -> Ints:
-    """For each run the number of its block's first group; a group is a block's event signature.
-
-    Blocks (dump and run signature) are numbered in order, and so are their groups.
-    """
-    _, signature = np.unique(dumps.signature_id, return_inverse=True)
-    key = dumps.heads.run_dump * (len(signature) + 1) + signature
-    _, sample, block = np.unique(key, return_index=True, return_inverse=True)
-    width = np.array([len(layout.signature_ids) for layout in dumps.layouts] + [0], np.int64)
-    widths = width[dumps.layout[sample]]
-    return (np.cumsum(widths) - widths)[block]
-
-
-def _stable_order(group: Ints) -> Ints:
-    """Rows in order of group, and in their own order within a group."""
-    bits = max(len(group), 1).bit_length()
-    return np.sort((group << bits) | np.arange(len(group))) & ((1 << bits) - 1)
-
-
-def _spread(values: NDArray[Any], index: Ints) -> NDArray[Any]:
-    """values[index], without the work where all values are the same."""
-    if len(values) and (values == values[0]).all():
-        return np.full(len(index), values[0])
-    return values[index]
 
 
 def _allocators(dumps: Dumps) -> pa.Table:
@@ -174,20 +136,19 @@ def _allocations(dumps: Dumps) -> pa.Table:
     )
 
 
-def _delegate_metadata(dumps: Dumps, slots: _Slots) -> pa.Table:
+def _delegate_metadata(dumps: Dumps, slots: Slots) -> pa.Table:
     rest = dumps.rest.runs
     rows = np.flatnonzero(rest.profiles.metadata.codes >= 0)
     if not len(rows):
         return DECODED["delegate_metadata"].empty_table()
-    local = rest.profile_counts
-    run = dumps.rest.run[rest.profiles.run]
-    first = (np.cumsum(dumps.counts) - dumps.counts)[run]
-    event = np.arange(len(run)) - (np.cumsum(local) - local)[rest.profiles.run] + first
-    slot = slots.of_event[event[rows]]
+    counts = rest.profile_counts
+    owner = rest.profiles.run[rows]
+    run = dumps.rest.run[owner]
+    slot = slots.first[dumps.layout[run]] + rows - (np.cumsum(counts) - counts)[owner]
     values = pa.array(rest.profiles.metadata.values, pa.binary())
     return build_table(
         "delegate_metadata",
-        *_run_columns(dumps, run[rows]),
+        *_run_columns(dumps, run),
         slots.signature_id[slot],
         slots.occurrence[slot],
         values.take(pa.array(rest.profiles.metadata.codes[rows])),

@@ -79,12 +79,29 @@ class Values:
     tensors: Tensors
 
 
+_NONE = np.zeros(0, np.int64)
+_NO_LONGS = Longs(_NONE.astype(bool), _NONE, _NONE)
+_NO_VALUES = Values(
+    type=_NONE.astype(np.int32),
+    is_output=_NONE.astype(bool),
+    integer=_NONE,
+    has_integer=_NONE.astype(bool),
+    real=_NONE.astype(np.float64),
+    has_real=_NONE.astype(bool),
+    tensor_event=_NONE,
+    element=_NONE,
+    tensors=Tensors(_NONE.astype(np.int8), _NO_LONGS, _NO_LONGS, _NONE),
+)
+
+
 def read_values(events: Tables, slot: int) -> Values:
     """Read the Value that each table's slot leads to; every member is verified, used or not.
 
     Raises:
         FaultyDumps: A value is malformed.
     """
+    if not len(events):  # as in most dumps
+        return _NO_VALUES
     rows, words, owner = events.refs(slot)
     tables = read_tables(events.scope, words, owner, _VALUE)
     tag = tables.uint8(0).view(np.int8).astype(np.int32)

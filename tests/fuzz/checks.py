@@ -28,9 +28,12 @@ class Cost(NamedTuple):
     seconds: float
     peak_bytes: int
 
-    def excess(self, byte_count: int, times: int = 8) -> str | None:
-        """What is over the bounds for a dump of this size: 16 MB and so many times its size."""
-        if self.seconds > _most_seconds(byte_count):
+    def excess(self, byte_count: int, times: int = 8, slack: float = 1.0) -> str | None:
+        """What is over the bounds for a dump of this size: 16 MB and so many times its size.
+
+        `slack` multiplies the bound of time, for machines that are busy with other things.
+        """
+        if self.seconds > _most_seconds(byte_count) * slack:
             return f"takes {self.seconds * 1e3:,.0f} ms of CPU, {byte_count:,} bytes"
         if self.peak_bytes > (16 << 20) + times * byte_count:
             return f"takes {self.peak_bytes / 1e6:,.1f} MB, {byte_count:,} bytes"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
 from ingest import decode, decode_dumps, stream_dump
 from ingest.errors import DumpError
+from ingest.sources import Source, read_source
 from tests.support.corpus import read_dump
 
 NAMES = [
@@ -60,3 +63,12 @@ def test_malformed_dump_is_refused_by_name_and_offset() -> None:
     with pytest.raises(DumpError, match=r"big\.etdp") as caught:
         list(stream_dump(dump, "big.etdp"))
     assert (caught.value.reason, caught.value.byte_offset) == (row["reason"], row["byte_offset"])
+
+
+def test_file_beyond_what_flatbuffers_address_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "huge.etdp"
+    with path.open("wb") as file:
+        file.write(read_dump("real/mlp_portable_n1"))
+        file.truncate(2**31)  # sparse: takes no room
+    with pytest.raises(DumpError, match="2 GiB"):
+        list(stream_dump(read_source(Source(str(path))), "huge.etdp"))
