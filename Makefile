@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test lint fuzz bench bench-inspector clean
+.PHONY: help demo test lint parity fuzz bench bench-inspector test-executorch clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -26,6 +26,9 @@ lint: .venv/.installed ## Check style, formatting and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+parity: .venv/.installed ## Compare answers with the Inspector's, dump by dump (CORPUS=another folder of dumps)
+	$(BIN)/python -m tests.parity.run $(CORPUS)
+
 fuzz: .venv/.installed ## Decode mutants beside the reference reader (ARGS="--count 1000000")
 	$(BIN)/python -m tests.fuzz.run $(ARGS)
 
@@ -35,6 +38,9 @@ bench: .venv/.installed ## Measure decode, ingest and queries (reports, never ga
 bench-inspector: .venv/.installed .venv-executorch/.installed ## Measure beside ExecuTorch's Inspector
 	$(BIN)/python -m tests.benchmarks.inspector .venv-executorch/bin/python \
 		$(if $(RECORD),tests/benchmarks/record-inspector.json,build/bench-inspector.json)
+
+test-executorch: .venv/.installed .venv-executorch/.installed ## Have ExecuTorch read what we write
+	EXECUTORCH_PYTHON=.venv-executorch/bin/python $(BIN)/python -m pytest tests/executorch
 
 .venv-executorch/.installed: tests/benchmarks/requirements-executorch.txt
 	$(PYTHON) -m venv .venv-executorch

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.options import Output
+from cli.files import dump_source, file_source
+from cli.options import Output, TextOption, add_options
 from cli.render import Format, write_document, write_table
 from queries.time_scales import TimeScale
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     import pyarrow as pa
 
     from ingest.sources import Source
     from queries.event_blocks import EventBlock
+
+_MORE = (
+    TextOption("etrecord", "FILE", "ETRecord of the program: operators, modules, stack traces."),
+    TextOption("debug_buffer", "FILE", "Debug buffer: the elements of logged tensors."),
+    TextOption("module", "PATH", "Show only the time spent in a module, e.g. layers.0.attention."),
+    TextOption(
+        "compare_results",
+        "METRIC,...",
+        "Show only how far outputs are from the ETRecord's reference outputs: "
+        "snr, mse, cosine_similarity, l1.",
+    ),
+    TextOption(
+        "delegate_clock",
+        "[BACKEND=]CLOCK,...",
+        "Clock of delegated events, of one backend or all: a unit, or ticks per second.",
+    ),
+)
 
 
 def inspect(
@@ -30,65 +48,100 @@ def inspect(
     target_time_scale: Annotated[
         TimeScale, typer.Option(case_sensitive=False, help="Unit to show durations in.")
     ] = TimeScale.MS,
+    *,
+    is_exact: Annotated[
+        bool, typer.Option("--exact", help="With --module: leave out the modules inside it.")
+    ] = False,
     is_all: Annotated[
         bool, typer.Option("--all", help="Show rows named OPERATOR_CALL too; JSON has them always.")
     ] = False,
     output: Output = Format.TABLE,
+    **more: str | None,
 ) -> None:
     """Show one ETDump's event blocks, as the ExecuTorch Inspector gives them; needs no store.
 
     JSON holds all that is known of each event, every sample included; the other formats hold the
     Inspector's table, one row per event.
     """
-    from queries.event_block_json import event_blocks_json
-    from queries.event_block_table import event_block_table
     from queries.event_blocks import read_event_blocks
+    from queries.time_scales import parse_delegate_clocks
 
     blocks = read_event_blocks(
-        _one_source(file),
+        dump_source(file),
+        etrecord=_source(more["etrecord"]),
+        debug_buffer=_source(more["debug_buffer"]),
         source_time_scale=source_time_scale,
         target_time_scale=target_time_scale,
+        delegate_times=parse_delegate_clocks(more["delegate_clock"] or ""),
     )
-    if output is Format.JSON:
+    if more["compare_results"] is not None:
+        from queries.output_gap import compare_results
+
+        write_table(compare_results(blocks, more["compare_results"].split(",")), output)
+    elif more["module"] is not None:
+        from queries.module_totals import module_total_table
+
+        table = module_total_table(
+            blocks, more["module"], is_exact=is_exact, unit=target_time_scale
+        )
+        write_table(table, output)
+    elif output is Format.JSON:
+        from queries.event_block_json import event_blocks_json
+
         write_document(event_blocks_json(blocks))
         return
-    table = event_block_table(blocks, target_time_scale, has_framework_events=is_all)
-    write_table(_arrange(table, output), output)
+    else:
+        from queries.event_block_table import event_block_table
+
+        table = event_block_table(blocks, target_time_scale, has_framework_events=is_all)
+        write_table(_arrange(table, output), output)
+    _tell_notes(blocks)
     _tell_flagged(blocks)
 
 
-def _one_source(file: str) -> Source:
-    from ingest.errors import SourceError
-    from ingest.sources import Source, find_sources
+add_options(inspect, _MORE)
 
-    archive, mark, member = file.partition(".zip!")
-    if mark and not os.path.exists(file):
-        return Source(f"{archive}.zip", member)
-    sources = find_sources([file])
-    if len(sources) > 1:
-        raise SourceError(
-            file, f"holds {len(sources):,} dumps, wanted one, such as {sources[0].name}"
-        )
-    return sources[0]
+
+def _source(file: str | None) -> Source | None:
+    return None if file is None else file_source(file)
 
 
 def _arrange(table: pa.Table, output: Format) -> pa.Table:
-    """The table with the Inspector's row numbers in TSV, and without long lists for people."""
+    """The table as pandas writes it in TSV, and without long lists for people."""
+    if output is Format.TSV:
+        from queries.event_block_table import pandas_cells
+
+        return pandas_cells(table)
+    if output is Format.TABLE:
+        for name, shown in (("op_types", _shown_op_types), ("start_time", _first_and_last)):
+            table = _retell(table, name, shown)
+    return table
+
+
+def _retell(table: pa.Table, name: str, shown: Callable[[Any], str | None]) -> pa.Table:
+    """The table with the texts that `shown` makes of a column's values."""
     import pyarrow as pa
 
-    if output is Format.TSV:
-        return table.add_column(0, "", pa.array(range(table.num_rows), pa.int64()))
-    if output is Format.TABLE:
-        name = "start_time"
-        texts = [_first_and_last(times) for times in table[name].to_pylist()]
-        return table.set_column(table.column_names.index(name), name, pa.array(texts, pa.string()))
-    return table
+    texts = [shown(value) for value in table[name].to_pylist()]
+    return table.set_column(table.column_names.index(name), name, pa.array(texts, pa.string()))
+
+
+def _shown_op_types(op_types: list[str]) -> str:
+    from queries.event_block_table import shorten_op_types
+
+    return str(shorten_op_types(op_types))
 
 
 def _first_and_last(times: list[object] | None) -> str | None:
     if not times:
         return None
     return str(times[0]) if len(times) == 1 else f"{times[0]} ... {times[-1]} ({len(times):,})"
+
+
+def _tell_notes(blocks: Sequence[EventBlock]) -> None:
+    for block in blocks:
+        for note in block.notes:
+            sys.stderr.write(f"note: block {block.name}: {note}\n")
 
 
 def _tell_flagged(blocks: Sequence[EventBlock]) -> None:

@@ -11,12 +11,15 @@ from typing import Annotated
 import typer
 from typer.main import get_command
 
-from cli import query
+from cli import etrecord, query
 from cli.exit_codes import ExitCode
 from cli.ingest import ingest
 from cli.inspect import inspect
+from cli.inspect_prof import inspect_prof
+from cli.numeric_gap import numeric_gap
 from cli.render import OutputError
 from cli.schema import schema
+from cli.simulate import simulate
 from cli.sql import sql
 from cli.text import printable
 from ingest.errors import IngestError
@@ -34,6 +37,10 @@ app.add_typer(query.app, name="query")
 app.command()(sql)
 app.command()(schema)
 app.command()(inspect)
+app.add_typer(etrecord.app, name="etrecord")
+app.command()(numeric_gap)
+app.command()(inspect_prof)
+app.command()(simulate)
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -1,11 +1,11 @@
-"""How far an ingest has come, for whoever watches it."""
+"""How far something that handles many files has come, for whoever watches it."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from rich.console import Console
 from rich.progress import (
@@ -16,8 +16,21 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-if TYPE_CHECKING:
-    from warehouse.ingestion import IngestProgress
+
+class FileProgress(Protocol):
+    """What a bar shows."""
+
+    @property
+    def done_files(self) -> int:
+        """Files handled."""
+
+    @property
+    def total_files(self) -> int:
+        """Files in all."""
+
+    @property
+    def n_events(self) -> int:
+        """Events in the files handled."""
 
 
 class _Console(Console):
@@ -28,7 +41,7 @@ class _Console(Console):
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[[IngestProgress], None] | None]:
+def progress_bar() -> Iterator[Callable[[FileProgress], None] | None]:
     """What to call with each progress: a bar on standard error, or None if that is no terminal."""
     if not sys.stderr.isatty():
         yield None

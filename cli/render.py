@@ -6,7 +6,7 @@ import csv
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -65,6 +65,15 @@ def write_document(document: object) -> None:
     """Print a value as one line of JSON; raises OutputError if it cannot be written."""
     with _translated_errors():
         sys.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n")
+        sys.stdout.flush()
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """Print lines of text, control characters escaped; raises OutputError if that fails."""
+    from cli.text import printable
+
+    with _translated_errors():
+        sys.stdout.writelines(f"{printable(line)}\n" for line in lines)
         sys.stdout.flush()
 
 

@@ -13,6 +13,8 @@ from ingest.arena import Arena, Fault, FaultyDumps
 from ingest.errors import DumpError
 from ingest.events import read_dumps
 from ingest.layouts import SignatureBook
+from ingest.profdump import find_blocks, is_profdump
+from ingest.profdump_tables import build_prof_tables
 from ingest.schemas import DECODED, ERRORS
 from ingest.signature_tables import build_event_signatures, build_run_signatures
 from ingest.tables import build_tables
@@ -41,8 +43,8 @@ def decode_dumps(buffers: Sequence[Any]) -> DecodedBatch:
     """Decode ETDumps, each to the same rows whatever else is in the call.
 
     Args:
-        buffers: Bytes-like dumps, size-prefixed or bare. A malformed one is refused with reason
-            and byte offset, and harms no other.
+        buffers: Bytes-like dumps, size-prefixed or bare, or legacy profiler blobs. A malformed one
+            is refused with reason and byte offset, and harms no other.
 
     Returns:
         The decoded tables and the refusals; ``dump_index`` is the position in `buffers`.
@@ -87,11 +89,16 @@ def stream_dump(buffer: Any, source: str = "dump") -> Iterator[DecodedBatch]:
 
 
 def _chunks(buffers: Sequence[Any]) -> Iterator[list[int]]:
-    """Positions of neighbouring buffers that fit an arena together; a big one is alone."""
+    """Positions of neighbouring buffers that fit an arena together.
+
+    A big one is alone, and so is a legacy profiler blob.
+    """
     chunk: list[int] = []
     room = ARENA_BYTES
     for index, buffer in enumerate(buffers):
         size = memoryview(buffer).nbytes
+        if is_profdump(buffer):
+            size = ARENA_BYTES + 1
         if chunk and size > room:
             yield chunk
             chunk, room = [], ARENA_BYTES
@@ -124,11 +131,18 @@ def _decode_chunk(
 def _decode_arena(arena: Arena, book: SignatureBook) -> Iterator[Tables]:
     """Tables of some runs at a time; the row of each dump is in the last part."""
     totals = []
-    for dumps in read_dumps(arena, book, ARENA_BYTES):
-        tables = build_tables(dumps, arena.hi - arena.lo)
+    for tables in _build_parts(arena, book):
         totals.append(tables.pop("dumps"))
         yield tables
     yield {"dumps": _sum_dumps(totals)}
+
+
+def _build_parts(arena: Arena, book: SignatureBook) -> Iterator[Tables]:
+    if len(arena.lo) == 1 and is_profdump(arena.u8):
+        yield from build_prof_tables(find_blocks(arena.u8), book, ARENA_BYTES)
+        return
+    for dumps in read_dumps(arena, book, ARENA_BYTES):
+        yield build_tables(dumps, arena.hi - arena.lo)
 
 
 def _sum_dumps(parts: list[pa.Table]) -> pa.Table:

@@ -3,7 +3,14 @@
 IngestError
 ├── SourceError      a path, glob or archive cannot be read
 ├── ManifestError    device, build, model or clock is missing or malformed
-└── DumpError        bytes are not a well-formed ETDump
+├── DumpError        bytes are not a well-formed ETDump
+├── EtRecordError    a file, or a part of it, is not a readable ETRecord
+└── TracerError      what is traced cannot become an ETDump
+    ├── NoBlockError     no block is open, or there is nothing to write
+    ├── AllocatorError   an allocator comes after events, or is not known
+    ├── EntryError       an event is ended that is not open, or is of the other kind
+    ├── UnwritableError  an ETDump cannot hold this number, text, value or size
+    └── SinkError        a finished dump cannot be put where it should go
 """
 
 from __future__ import annotations
@@ -44,3 +51,37 @@ class DumpError(IngestError):
         self.reason = reason
         self.byte_offset = byte_offset
         self.detail = detail
+
+
+class EtRecordError(IngestError):
+    """A file is not an ETRecord, or a part of it cannot be read."""
+
+    def __init__(self, source: str, problem: str) -> None:
+        """Keep the source (``a.etrecord!member`` for a part) and the problem apart."""
+        super().__init__(f"{source}: {problem}")
+        self.source = source
+        self.problem = problem
+
+
+class TracerError(IngestError):
+    """What is traced cannot become an ETDump; what was traced before is as it was."""
+
+
+class NoBlockError(TracerError):
+    """No block is open, or there is nothing to write."""
+
+
+class AllocatorError(TracerError):
+    """An allocator comes after the block's first event, or is not one of the block's."""
+
+
+class EntryError(TracerError):
+    """An event is ended that is not open, or by the method for the other kind of event."""
+
+
+class UnwritableError(TracerError):
+    """An ETDump cannot hold this: out of range, not Unicode, of an unknown type, too large."""
+
+
+class SinkError(TracerError):
+    """A finished dump cannot be put where it should go."""

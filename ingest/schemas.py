@@ -11,16 +11,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from ingest.program_schemas import EVENT_MODULES, EVENT_ORIGINS, PROGRAM_TABLES
+from ingest.schema_fields import field as _field
+from ingest.schema_fields import table as _table
+from ingest.tensor_schemas import SHA256, TENSORS
+
 UINT64 = pa.decimal128(20, 0)
 UTC_US = pa.timestamp("us", tz="UTC")
-
-
-def _field(name: str, type_: pa.DataType, doc: str, *, nullable: bool = False) -> pa.Field:
-    return pa.field(name, type_, nullable=nullable, metadata={"doc": doc})
-
-
-def _table(doc: str, *fields: pa.Field) -> pa.Schema:
-    return pa.schema(fields, metadata={"doc": doc})
 
 
 _DUMP = _field("dump_id", pa.int32(), "Dump the row belongs to; numbered in order of arrival.")
@@ -60,6 +57,8 @@ DUMPS = _table(
     _field("n_debug_events", pa.int64(), "Debug events (logged values) in the dump."),
     _field("n_empty_events", pa.int64(), "Event tables without any member."),
     _field("manifest", pa.string(), "The dump's manifest as canonical JSON."),
+    _field("etrecord_id", pa.int64(), "ETRecord of its program; null if none was given.", nullable=True),
+    _field("debug_buffer_sha256", pa.string(), "SHA-256 of its debug buffer, hex; null if none was given.", nullable=True),
 )  # fmt: skip
 
 DEVICES = _table(
@@ -175,6 +174,7 @@ DEBUG_VALUES = _table(
     _field("strides", pa.list_(pa.int64()), "Tensor strides in elements; null for others or if absent.", nullable=True),
     _field("tensor_offset", pa.int64(), "Byte offset of the tensor in the debug buffer; null for others.", nullable=True),
     _field("is_output", pa.bool_(), "Whether the value is a program output."),
+    SHA256,
 )  # fmt: skip
 
 DELEGATE_METADATA = _table(
@@ -184,6 +184,7 @@ DELEGATE_METADATA = _table(
     _field("event_signature_id", pa.int64(), "Signature of the event."),
     _field("occurrence", pa.int32(), "Which of the signature's events in the run, from 0."),
     _field("metadata", pa.binary(), "The delegate's bytes, as written."),
+    _field("parsed", pa.string(), "What they say, as JSON; null if neither JSON nor known to a parser.", nullable=True),
 )
 
 EVENT_STATS = _table(
@@ -229,8 +230,13 @@ STORED: dict[str, pa.Schema] = {
     "delegate_metadata": DELEGATE_METADATA,
     "event_stats": EVENT_STATS,
     "ingest_errors": INGEST_ERRORS,
+    "tensors": TENSORS,
+    **PROGRAM_TABLES,
+    "event_origins": EVENT_ORIGINS,
+    "event_modules": EVENT_MODULES,
 }
 
+_LATER = {"sha256", "parsed"}  # columns that a dump alone does not tell
 _INDEX = _field("dump_index", pa.int32(), "Position of the dump in the call, from 0.")
 _DECODED_DUMP_COLUMNS = (
     "byte_count", "schema_version", "is_size_prefixed", "n_runs", "n_events", "n_flagged_events",
@@ -245,7 +251,7 @@ def _decoded(name: str) -> pa.Schema:
             [_INDEX, *(schema.field(c) for c in _DECODED_DUMP_COLUMNS)], schema.metadata
         )
     fields = [_INDEX if field.name == "dump_id" else field for field in schema]
-    return pa.schema(fields, schema.metadata)
+    return pa.schema([field for field in fields if field.name not in _LATER], schema.metadata)
 
 
 DECODED: dict[str, pa.Schema] = {

@@ -21,8 +21,9 @@ from typing import NamedTuple
 from ingest.errors import SourceError
 from ingest.file_tree import describe_absence, expand_glob, walk
 
-DUMP_SUFFIXES = (".etdp", ".etdump")
-_WANTED = "*.etdp, *.etdump or *.zip"
+DUMP_SUFFIXES = (".etdp", ".etdump", ".prof")
+_WANTED = "*.etdp, *.etdump, *.prof or *.zip"
+_WANTED_MEMBERS = "*.etdp, *.etdump or *.prof"
 
 MAP_FROM_BYTES = 8 << 20
 MAX_MEMBER_BYTES = 4 << 30
@@ -90,10 +91,10 @@ class Folder(NamedTuple):
 def find_sources(paths: Iterable[str | os.PathLike[str] | Source]) -> list[Source]:
     """Dumps at the paths: in the order of the paths, sorted by name below each, each file once.
 
-    A path is a file of any name, a folder (searched recursively for *.etdp, *.etdump and *.zip,
-    following symlinks but never in a circle), a *.zip (its *.etdp and *.etdump members) or a
-    glob that the shell left alone (``**`` matches any number of folders). A path that does not
-    exist, cannot be listed or holds no dump raises SourceError. A source stands for itself.
+    A path is a file of any name, a folder (searched recursively for *.etdp, *.etdump, *.prof and
+    *.zip, following symlinks but never in a circle), a *.zip (such members of it) or a glob that
+    the shell left alone (``**`` matches any number of folders). A path that does not exist, cannot
+    be listed or holds no dump raises SourceError. A source stands for itself.
     """
     found: dict[tuple[str, str | None], Source] = {}
     real_folders: dict[str, str] = {}
@@ -104,12 +105,12 @@ def find_sources(paths: Iterable[str | os.PathLike[str] | Source]) -> list[Sourc
 
 
 def list_names(folder: Folder) -> frozenset[str] | None:
-    """Names of what is in a local folder; None where that is not known (zips, no permission)."""
-    if folder.inner is not None:
-        return None
+    """Names of what is in a folder; None where that is not known (no permission, damaged zip)."""
     try:
+        if folder.inner is not None:
+            return _list_members(_open_archive(folder.path)).get(folder.inner, frozenset())
         return frozenset(os.listdir(folder.path or "."))
-    except OSError:
+    except (OSError, *_ZIP_FAULTS):
         return None
 
 
@@ -213,6 +214,16 @@ def _keep_archive(path: str, version: tuple[int, ...], process: int) -> zipfile.
     return zipfile.ZipFile(path)
 
 
+@lru_cache(maxsize=4)
+def _list_members(archive: zipfile.ZipFile) -> dict[str, frozenset[str]]:
+    """Names of the files in each folder of a zip."""
+    folders: dict[str, set[str]] = {}
+    for name in archive.NameToInfo:
+        folder, _, file = name.rpartition("/")
+        folders.setdefault(folder, set()).add(file)
+    return {folder: frozenset(files) for folder, files in folders.items()}
+
+
 def _list_path(path: str) -> list[Source]:
     try:
         mode = os.stat(path).st_mode
@@ -228,7 +239,7 @@ def _list_path(path: str) -> list[Source]:
         return [Source(path)]
     members = _list_archive(path)
     if not members:
-        raise SourceError(Source(path).name, "no dumps in this zip, wanted *.etdp or *.etdump")
+        raise SourceError(Source(path).name, f"no dumps in this zip, wanted {_WANTED_MEMBERS}")
     return members
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from queries.event_blocks import Event, EventBlock
-from queries.logged_values import LoggedValue, Tensor
+from queries.logged_values import LoggedValue
 from queries.samples import Samples, Statistics
+from queries.value_json import value_json
+from warehouse.delegate_metadata import parse_metadata
 
 
 def event_blocks_json(blocks: Sequence[EventBlock]) -> dict[str, list[dict[str, Any]]]:
@@ -17,7 +17,7 @@ def event_blocks_json(blocks: Sequence[EventBlock]) -> dict[str, list[dict[str, 
 
     Statistics, `raw` and `start_time` are null for an event without profile events. An event has
     `samples_per_run` only if it repeats within a run, and `flagged` only if it has samples whose
-    duration cannot be right. What needs an ETRecord is null or empty.
+    duration cannot be right. What only an ETRecord tells is null or empty without one.
     """
     return {"event_blocks": [_block(block) for block in blocks]}
 
@@ -28,8 +28,14 @@ def _block(block: EventBlock) -> dict[str, Any]:
         "bundled_input_index": block.bundled_input_index,
         "source_time_scale": block.source_time_scale.value,
         "target_time_scale": block.target_time_scale.value,
-        "run_output": [_value(value) for value in block.run_output],
-        "reference_output": None,
+        "run_output": _values(block.run_output),
+        "is_run_output_same_in_all_runs": block.outputs.is_same_in_all_runs,
+        "reference_output": None
+        if block.reference_output is None
+        else _values(block.reference_output),
+        "method": block.method,
+        "method_candidates": block.method_candidates,
+        "notes": block.notes,
         "events": [_event(event) for event in block.events],
     }
 
@@ -39,17 +45,21 @@ def _event(event: Event) -> dict[str, Any]:
     metadata = samples.metadata if samples else []
     return {
         "name": event.name,
+        "kind": event.kind,
         "instruction_id": event.instruction_id,
         **_samples(samples),
-        "op_types": [],
+        "op_types": list(event.op_types),
         "delegate_debug_identifier": event.delegate_debug_identifier,
         "is_delegated_op": event.is_delegated_op,
-        "delegate_backend_name": None,
-        "debug_handles": None,
-        "stack_traces": {},
-        "module_hierarchy": {},
+        "delegate_backend_name": event.delegate_backend_name,
+        "debug_handles": event.debug_handles,
+        "num_outputs": event.num_outputs,
+        "stack_traces": dict(event.stack_traces),
+        "module_hierarchy": dict(event.module_hierarchy),
         "raw_delegate_debug_metadatas": [raw.hex() for raw in metadata],
-        "debug_data": [_value(value) for value in event.debug_data],
+        "delegate_debug_metadatas": parse_metadata(metadata, event.delegate_backend_name),
+        "debug_data": _values(event.debug_data),
+        "is_debug_data_same_in_all_runs": event.values.is_same_in_all_runs,
     }
 
 
@@ -60,15 +70,9 @@ def _samples(samples: Samples | None) -> dict[str, Any]:
         columns["samples_per_run"] = samples.samples_per_run
     if samples and samples.flagged:
         columns["flagged"] = [flagged._asdict() for flagged in samples.flagged]
-    columns |= statistics._asdict() if statistics else dict.fromkeys(Statistics._fields)
+    columns |= statistics._asdict() if statistics else dict.fromkeys(Statistics._fields) | {"n": 0}
     return columns | {"start_time": samples.start_time if samples else None}
 
 
-def _value(value: LoggedValue) -> Any:
-    if isinstance(value, Tensor):
-        return value._asdict()
-    if isinstance(value, list):
-        return [tensor._asdict() for tensor in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return json.dumps(value)  # as text: NaN, Infinity, -Infinity
-    return value
+def _values(values: Sequence[LoggedValue | str]) -> list[Any]:
+    return [value if isinstance(value, str) else value_json(value) for value in values]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ingest.clocks import END_BEFORE_START
+from queries.scales import Scale
 from warehouse.percentiles import interpolate_sorted
 
 _LAST_VALID_FLAG = 1
@@ -28,7 +28,10 @@ class FlaggedSample(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """The Inspector's statistics; percentiles by linear interpolation."""
+    """The Inspector's six statistics and four more; percentiles by linear interpolation.
+
+    `stddev` is the sample standard deviation (divided by n - 1); None for a single sample.
+    """
 
     p10: float
     p50: float
@@ -36,6 +39,10 @@ class Statistics(NamedTuple):
     avg: float
     min: float
     max: float
+    p95: float
+    p99: float
+    n: int
+    stddev: float | None
 
 
 @dataclass(frozen=True)
@@ -58,20 +65,22 @@ class Samples:
     flagged: list[FlaggedSample]
     statistics: Statistics | None
 
+    @property
+    def avg_per_run(self) -> float | None:
+        """Sum of `raw` by the number of runs that have any; None if it is empty."""
+        if self.statistics is None or self.samples_per_run is None:
+            return self.statistics and self.statistics.avg
+        runs = sum(count > 0 for count in self.samples_per_run)
+        return self.statistics.avg * self.statistics.n / runs
+
 
 class ProfileEvents:
     """Profile events of one dump by run signature and event signature."""
 
-    def __init__(self, tables: Mapping[str, pa.Table], scale: Fraction) -> None:
-        """Index the events.
-
-        Args:
-            tables: Decoded tables of one dump.
-            scale: Target time units per tick.
-        """
+    def __init__(self, tables: Mapping[str, pa.Table]) -> None:
+        """Index the events of the decoded tables of one dump."""
         events = tables["events"]
         starts = tables["runs"]["start_ticks"].fill_null(0).cast(pa.uint64()).to_numpy()
-        self._scale = scale
         self._run = events["run_index"].to_numpy()
         self._occurrence = events["occurrence"].to_numpy()
         self._chain = events["chain_index"].to_numpy()
@@ -82,14 +91,16 @@ class ProfileEvents:
         self._rows = _index_groups(events)
         self._metadata = _index_metadata(tables["delegate_metadata"])
 
-    def samples(self, block: int, event_signature_id: int) -> Samples | None:
-        """The samples of a signature in a block (a run signature); None if it has no events."""
+    def samples(self, block: int, event_signature_id: int, scale: Scale) -> Samples | None:
+        """The samples of a signature in a block (a run signature); None if it has no events.
+
+        `scale` turns ticks into the target time scale.
+        """
         rows = self._rows.get((block, event_signature_id))
         if rows is None:
             return None
         valid = np.flatnonzero(self._flags[rows] <= _LAST_VALID_FLAG) + rows.start
-        ticks = self._duration[valid].astype(np.float64)
-        durations = ticks * self._scale.numerator / self._scale.denominator
+        durations = scale(self._duration[valid].astype(np.float64))
         return Samples(
             raw=durations.tolist(),
             start_time=self._start[valid].tolist(),
@@ -98,6 +109,11 @@ class ProfileEvents:
             flagged=self._flagged(rows),
             statistics=_summarise(durations) if len(durations) else None,
         )
+
+    def is_inside(self, block: int, event_signature_id: int) -> bool:
+        """Whether the signature has events in a block that stand on a chain, so in the program."""
+        rows = self._rows.get((block, event_signature_id), slice(0))
+        return bool((self._chain[rows] >= 0).any())
 
     def chains(self, block: int, event_signature_id: int, run: int) -> list[int]:
         """Chains of a signature's events in one run of a block, where debug events can stand too.
@@ -164,5 +180,9 @@ def _index_metadata(metadata: pa.Table) -> dict[int, dict[tuple[int, int], bytes
 
 def _summarise(durations: NDArray[np.float64]) -> Statistics:
     row = np.sort(durations)[None, :]
-    p10, p50, p90 = (float(interpolate_sorted(row, share)[0]) for share in (0.1, 0.5, 0.9))
-    return Statistics(p10, p50, p90, float(np.mean(durations)), float(row[0, 0]), float(row[0, -1]))
+    p10, p50, p90, p95, p99 = (
+        float(interpolate_sorted(row, share)[0]) for share in (0.1, 0.5, 0.9, 0.95, 0.99)
+    )
+    avg, least, most, count = float(np.mean(durations)), row[0, 0], row[0, -1], len(durations)
+    stddev = float(np.std(durations, ddof=1)) if count > 1 else None
+    return Statistics(p10, p50, p90, avg, float(least), float(most), p95, p99, count, stddev)

@@ -18,17 +18,22 @@ class TimeScale(StrEnum):
     CYCLES = "cycles"
 
 
+Clock = TimeScale | Fraction  # unit of a tick, or ticks per second
+
+_SLOWEST, _FASTEST = 1e-3, 1e18  # ticks per second
 _NS = {TimeScale.NS: 1, TimeScale.US: 10**3, TimeScale.MS: 10**6, TimeScale.S: 10**9}
 
 
-def target_per_source(source: TimeScale, target: TimeScale) -> Fraction:
-    """How many target units one source unit is.
+def target_per_source(source: Clock, target: TimeScale) -> Fraction:
+    """How many target units one tick of the source is.
 
     Raises:
         QueryError: if one of them is cycles and the other is not.
 
     >>> target_per_source(TimeScale.NS, TimeScale.MS)
     Fraction(1, 1000000)
+    >>> target_per_source(Fraction(24_000_000), TimeScale.US)
+    Fraction(1, 24)
     """
     if source == target:
         return Fraction(1)
@@ -37,4 +42,38 @@ def target_per_source(source: TimeScale, target: TimeScale) -> Fraction:
             f"cannot convert {source} to {target}: cycles have no fixed length, "
             "so give both time scales as cycles or neither"
         )
+    if isinstance(source, Fraction):
+        return Fraction(_NS[TimeScale.S], _NS[target]) / source
     return Fraction(_NS[source], _NS[target])
+
+
+def parse_delegate_clocks(text: str) -> dict[str, Clock]:
+    """Clocks by backend; "" is the backend of a clock that names none, and holds for all others.
+
+    Raises:
+        QueryError: if a clock is neither a unit nor a number of ticks per second.
+
+    >>> parse_delegate_clocks("us,HexagonBackend=19.2e6")
+    {'': <TimeScale.US: 'us'>, 'HexagonBackend': Fraction(19200000, 1)}
+    """
+    clocks = {}
+    for part in text.split(",") if text.strip() else ():
+        backend, _, clock = part.rpartition("=")
+        clocks[backend.strip()] = _parse_clock(clock.strip())
+    return clocks
+
+
+def _parse_clock(text: str) -> Clock:
+    if text.lower() in list(TimeScale):
+        return TimeScale(text.lower())
+    try:
+        is_rate = _SLOWEST <= float(text) <= _FASTEST
+    except ValueError:
+        is_rate = False
+    if not is_rate:
+        units = ", ".join(TimeScale)
+        raise QueryError(
+            f"delegate clock '{text}': wanted {units} or ticks per second, such as us or "
+            "XnnpackBackend=us or HexagonBackend=19200000"
+        )
+    return Fraction(text)

@@ -18,6 +18,7 @@ SQL_TYPES = {
     pa.bool_(): "BOOLEAN",
     pa.binary(): "BLOB",
     pa.list_(pa.int64()): "BIGINT[]",
+    pa.list_(pa.string()): "VARCHAR[]",
     pa.decimal128(20, 0): "DECIMAL(20,0)",
     pa.timestamp("us", tz="UTC"): "TIMESTAMP WITH TIME ZONE",
 }

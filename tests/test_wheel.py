@@ -59,7 +59,7 @@ def test_wheel_holds_every_module_and_sql_file(wheel: Path) -> None:
         str(path.relative_to(ROOT))
         for package in PACKAGES
         for path in (ROOT / package).rglob("*")
-        if path.suffix in {".py", ".sql"}
+        if path.suffix in {".py", ".sql", ".etdp"}
     }
     with zipfile.ZipFile(wheel) as archive:
         assert {name for name in archive.namelist() if ".dist-info/" not in name} == wanted
@@ -81,3 +81,9 @@ def test_installed_command_ingests_and_answers(bin_: Path, tmp_path: Path) -> No
     run(bin_ / "tracehouse", "ingest", CORPUS / "real" / "load_only.etdp", *names, *store)
     answer = run(bin_ / "tracehouse", "query", "percentiles", *store, "--format", "csv")
     assert "d,,b,m,," in answer
+
+
+def test_installed_command_has_the_templates_of_simulated_farms(bin_: Path, tmp_path: Path) -> None:
+    sizes = ("--devices", "1", "--builds", "1", "--dumps", "1", "--iterations", "1")
+    run(bin_ / "tracehouse", "simulate", tmp_path / "farm", *sizes)
+    assert (tmp_path / "farm" / "truth.json").exists()

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 from warehouse.errors import StoreError, StoreLockedError
 
@@ -53,6 +54,17 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
             connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
+
+
+def insert_rows(
+    connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table, where: str = ""
+) -> None:
+    """Append rows; `where` is our own text that leaves out rows known already."""
+    if not rows.num_rows:
+        return
+    connection.register("new_rows", rows)
+    connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM new_rows {where}")  # noqa: S608
+    connection.unregister("new_rows")
 
 
 @contextmanager

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
 
 import duckdb
 import numpy as np
 
-from ingest import DecodedBatch, decode_dumps, stream_dump
-from ingest.errors import DumpError, ManifestError, SourceError
+from ingest import decode_dumps, stream_dump
+from ingest.companions import CompanionFinder
+from ingest.errors import DumpError
 from ingest.manifest import ManifestResolver
-from ingest.sources import Source, read_source
+from ingest.sources import Source
+from warehouse.batches import Batch, BatchReader, plan_batches
 from warehouse.load import Loader, NewDump, Refusal
 
-BATCH_BYTES = 24 << 20
-BATCH_FILES = 512
 STREAM_BYTES = 64 << 20  # from this size on a dump is decoded in parts
 
 _Item = TypeVar("_Item")
@@ -43,7 +41,7 @@ class IngestSummary:
     """What an ingest did.
 
     Attributes:
-        n_files: Files handled.
+        n_files: Files handled: dumps, and what came with them where it was refused.
         n_dumps: Dumps committed.
         n_events: Profile events in them.
         byte_count: Bytes read, duplicates and refused files included.
@@ -63,34 +61,12 @@ class IngestSummary:
     seconds: float = 0.0
 
 
-@dataclass
-class _Batch:
-    """Files on their way into the store together.
-
-    Attributes:
-        n_files: Files the batch began with.
-        byte_count: Bytes read from them.
-        dumps: Files to decode.
-        buffers: Their bytes, until they are decoded.
-        seen: Files whose bytes were met before, in the store or in this run.
-        refused: Files refused so far.
-        decoded: Content of `dumps`, once decoded; empty if the only one is big.
-    """
-
-    n_files: int
-    byte_count: int = 0
-    dumps: list[NewDump] = field(default_factory=list)
-    buffers: list[Any] = field(default_factory=list)
-    seen: list[NewDump] = field(default_factory=list)
-    refused: list[Refusal] = field(default_factory=list)
-    decoded: DecodedBatch = field(default_factory=partial(decode_dumps, ()))
-
-
 def ingest_sources(
     connection: duckdb.DuckDBPyConnection,
     sources: Sequence[Source],
     resolver: ManifestResolver,
     *,
+    companions: CompanionFinder | None = None,
     jobs: int | None = None,
     progress: Callable[[IngestProgress], None] | None = None,
 ) -> IngestSummary:
@@ -100,19 +76,24 @@ def ingest_sources(
         connection: The store's only writer.
         sources: Files to read.
         resolver: Where their manifests come from.
+        companions: Where their ETRecords and debug buffers come from; beside them by default.
         jobs: Threads that read and decode; as many as there are cores by default.
         progress: Called after each committed batch.
 
     Returns:
         What was done. Files that cannot be read or decoded, or lack a manifest, are refused and
-        put on record; they stop no other.
+        put on record; they stop no other. So is an ETRecord or debug buffer that cannot be read;
+        its dumps are taken without it.
     """
     start = time.perf_counter()
     workers = jobs or os.cpu_count() or 1
     summary = IngestSummary()
     commit = _Committer(connection)
     with ThreadPoolExecutor(workers) as pool:
-        read = _in_order(pool, partial(_read, resolver), _plan(sources), 1)
+        reader = BatchReader(resolver)
+        read = _in_order(
+            pool, reader.read, plan_batches(sources, companions or CompanionFinder()), 1
+        )
         for batch in _in_order(pool, _decode, map(commit.claim, read), max(workers - 1, 1)):
             summary = commit.commit(batch, summary)
             if progress is not None:
@@ -134,53 +115,7 @@ def _in_order(
         yield pending.popleft().result()
 
 
-def _plan(sources: Sequence[Source]) -> Iterator[list[Source]]:
-    """Neighbouring sources that make a batch."""
-    group: list[Source] = []
-    room = BATCH_BYTES
-    for source in sources:
-        size = _guess_size(source)
-        if group and (size > room or len(group) == BATCH_FILES):
-            yield group
-            group, room = [], BATCH_BYTES
-        group.append(source)
-        room -= size
-    if group:
-        yield group
-
-
-def _guess_size(source: Source) -> int:
-    """Bytes of a file; of a zip member a typical dump's, for batches need no precision."""
-    if source.member is not None:
-        return BATCH_BYTES // 128
-    try:
-        return os.stat(source.path).st_size
-    except OSError:  # said when the file is read
-        return 0
-
-
-def _read(resolver: ManifestResolver, group: list[Source]) -> _Batch:
-    batch = _Batch(len(group))
-    for source in group:
-        try:
-            data = read_source(source)
-        except SourceError as error:
-            batch.refused.append(Refusal(source.name, None, "unreadable", None, error.problem))
-            continue
-        batch.byte_count += len(data)
-        sha256 = hashlib.sha256(data).hexdigest()
-        try:
-            manifest = resolver.resolve(source)
-        except ManifestError as error:
-            detail = error.problem if error.source == source.name else str(error)
-            batch.refused.append(Refusal(source.name, sha256, "manifest", None, detail))
-            continue
-        batch.dumps.append(NewDump(source.name, sha256, manifest))
-        batch.buffers.append(data)
-    return batch
-
-
-def _decode(batch: _Batch) -> _Batch:
+def _decode(batch: Batch) -> Batch:
     """Decode the batch, unless it is one big dump, which is decoded while it is committed."""
     if sum(map(len, batch.buffers)) < STREAM_BYTES:
         batch.decoded = decode_dumps(batch.buffers)
@@ -197,7 +132,7 @@ class _Committer:
         self._manifests: dict[str, str] = {}  # of every dump met in this run, by sha256
         self._bad: dict[str, Refusal] = {}  # dumps of this run that did not decode, by sha256
 
-    def claim(self, batch: _Batch) -> _Batch:
+    def claim(self, batch: Batch) -> Batch:
         """Set aside the files whose bytes were met before."""
         hashes = [dump.sha256 for dump in batch.dumps]
         known = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest(?))"
@@ -213,7 +148,7 @@ class _Committer:
         batch.buffers = [data for data, keep in zip(batch.buffers, new, strict=True) if keep]
         return batch
 
-    def commit(self, batch: _Batch, summary: IngestSummary) -> IngestSummary:
+    def commit(self, batch: Batch, summary: IngestSummary) -> IngestSummary:
         """Commit a batch and add it to the summary."""
         streamed, n_events = self._commit_streams(batch)
         refused = list(batch.refused)
@@ -229,6 +164,7 @@ class _Committer:
                 conflicts += 1
                 refused.append(self._conflict(dump))
         n_dumps = self._loader.load(batch.dumps, batch.decoded, refused) + streamed
+        self._loader.attach([dump for dump in batch.seen if self._is_known(dump)])
         return replace(
             summary,
             n_files=summary.n_files + batch.n_files,
@@ -240,7 +176,7 @@ class _Committer:
             refused=summary.refused + tuple(refused),
         )
 
-    def _commit_streams(self, batch: _Batch) -> tuple[int, int]:
+    def _commit_streams(self, batch: Batch) -> tuple[int, int]:
         """Commit dumps that were not decoded for their size: dumps and events committed."""
         n_dumps = n_events = 0
         for dump, data in zip(batch.dumps if batch.buffers else [], batch.buffers, strict=True):
@@ -253,6 +189,11 @@ class _Committer:
                 batch.refused.append(self._bad[dump.sha256])
         batch.buffers = []
         return n_dumps, n_events
+
+    def _is_known(self, dump: NewDump) -> bool:
+        """Whether the dump is in the store under the same manifest."""
+        is_same = self._manifests[dump.sha256] == dump.manifest.canonical_json()
+        return is_same and dump.sha256 not in self._bad
 
     def _conflict(self, dump: NewDump) -> Refusal:
         detail = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -14,21 +15,26 @@ from numpy.typing import NDArray
 
 from ingest import DecodedBatch
 from ingest.errors import DumpError
-from ingest.manifest import Build, Device, Manifest, Model
-from ingest.schemas import DUMPS, INGEST_ERRORS, STORED
-from warehouse.connection import transaction
+from ingest.manifest import Manifest
+from ingest.schemas import DUMPS, INGEST_ERRORS
+from warehouse.connection import insert_rows, transaction
+from warehouse.logged_data import LoggedData, number_dumps, parse_metadata
+from warehouse.names import Builds, Names
+from warehouse.programs import Program, Programs
 from warehouse.rollups import delegate_resolution, group_events, summarise_events
 from warehouse.stored_events import stored_groups
 
-_PER_DUMP = ("runs", "events", "allocators", "allocations", "debug_values", "delegate_metadata")
+_PER_DUMP = ("runs", "events", "allocators", "allocations")
 
 
 class NewDump(NamedTuple):
-    """What the store keeps of a dump besides its content."""
+    """What the store keeps of a dump besides its content; and the files that came with it."""
 
     source: str
     sha256: str
     manifest: Manifest
+    program: Program | None = None
+    debug_buffer: bytes | memoryview | None = None
 
 
 class Refusal(NamedTuple):
@@ -49,12 +55,14 @@ class Loader:
         self._connection = connection
         highest = "SELECT coalesce(max(dump_id), 0) FROM dumps"
         ((self._last_dump,),) = connection.execute(highest).fetchall()
-        self._devices = _Names(
+        self._devices = Names(
             connection, "devices", ("name", "pool", "os", "os_version", "arch", "soc")
         )
-        self._models = _Names(connection, "models", ("name", "backend", "quantization"))
-        self._builds = _Builds(connection)
+        self._models = Names(connection, "models", ("name", "backend", "quantization"))
+        self._builds = Builds(connection)
         self._known_signatures = _known_signatures(connection)
+        self._programs = Programs(connection)
+        self._logged = LoggedData(connection)
 
     def load(
         self, dumps: Sequence[NewDump], decoded: DecodedBatch, refusals: Sequence[Refusal]
@@ -75,9 +83,10 @@ class Loader:
         groups = group_events(decoded.tables["events"])
         resolution = delegate_resolution(groups, _delegated(decoded), len(dumps))
         with transaction(self._connection):
-            self._insert_content(decoded, ids)
-            self._insert("event_stats", summarise_events(groups, ids))
+            self._insert_content(decoded, ids, dumps)
+            insert_rows(self._connection, "event_stats", summarise_events(groups, ids))
             self._insert_dumps(dumps, decoded, ids, resolution)
+            self._programs.trace([int(ids[i]) for i in index.tolist() if dumps[i].program])
             self.record(refusals)
         self._last_dump += len(index)
         return len(index)
@@ -96,28 +105,56 @@ class Loader:
         try:
             with transaction(self._connection):
                 for part in parts:
-                    self._insert_content(part, ids)
+                    self._insert_content(part, ids, [dump])
                     n_events += part.tables["events"].num_rows
                 delegated = _delegated(part)
                 steps = []
                 for groups in stored_groups(self._connection, int(ids[0])):
-                    self._insert("event_stats", summarise_events(groups, ids))
+                    insert_rows(self._connection, "event_stats", summarise_events(groups, ids))
                     if delegated.intersection(groups.signature.tolist()):
                         steps.append(delegate_resolution(groups, delegated, 1))
                 resolution = np.min(steps or [np.ones(1, np.int64)], axis=0)
                 self._insert_dumps([dump], part, ids, resolution)
+                self._programs.trace(ids.tolist() if dump.program else [])
         except DumpError:
             self._known_signatures = _known_signatures(self._connection)
             raise
         self._last_dump += 1
         return n_events
 
-    def _insert_content(self, decoded: DecodedBatch, ids: NDArray[np.int32]) -> None:
+    def attach(self, dumps: Sequence[NewDump]) -> None:
+        """Give dumps that the store has already the ETRecords and debug buffers they came with."""
+        accompanied = [dump for dump in dumps if dump.program or dump.debug_buffer is not None]
+        if not accompanied:
+            return
+        with transaction(self._connection):
+            changed: list[int] = []
+            for dump in accompanied:
+                if dump.program is not None:
+                    found = self._connection.execute(
+                        "UPDATE dumps SET etrecord_id = $id WHERE sha256 = $sha256 "
+                        "AND etrecord_id IS DISTINCT FROM $id RETURNING dump_id",
+                        {"id": self._programs.add(dump.program), "sha256": dump.sha256},
+                    )
+                    changed += [row[0] for row in found.fetchall()]
+                if dump.debug_buffer is not None:
+                    self._logged.attach(dump.sha256, dump.debug_buffer)
+            self._programs.trace(changed)
+
+    def _insert_content(
+        self, decoded: DecodedBatch, ids: NDArray[np.int32], dumps: Sequence[NewDump]
+    ) -> None:
         """All rows but those of dumps and statistics; `ids` is the id of each dump."""
         for name in _PER_DUMP:
-            self._insert(name, _number(decoded.tables[name], ids, name))
+            insert_rows(self._connection, name, number_dumps(decoded.tables[name], ids))
+        buffers = {i: d.debug_buffer for i, d in enumerate(dumps) if d.debug_buffer is not None}
+        self._logged.insert_values(decoded.tables["debug_values"], ids, buffers)
+        metadata = parse_metadata(
+            decoded.tables["delegate_metadata"], lambda i: dumps[i].manifest.model.backend
+        )
+        insert_rows(self._connection, "delegate_metadata", number_dumps(metadata, ids))
         for name, known in self._known_signatures.items():
-            self._insert(name, known.without(decoded.tables[name]))
+            insert_rows(self._connection, name, known.without(decoded.tables[name]))
 
     def _insert_dumps(
         self,
@@ -132,12 +169,13 @@ class Loader:
         rows = self._dump_rows([dumps[i] for i in index.tolist()], decoded)
         rows["dump_id"] = ids[index]
         rows["delegate_resolution_ticks"] = resolution[index]
-        self._insert("dumps", _table(rows, DUMPS))
+        insert_rows(self._connection, "dumps", _table(rows, DUMPS))
 
     def record(self, refusals: Sequence[Refusal]) -> None:
         """Record refusals that are not on record yet."""
         rows = [{**refusal._asdict(), "refused_at": datetime.now(UTC)} for refusal in refusals]
-        self._insert(
+        insert_rows(
+            self._connection,
             "ingest_errors",
             pa.Table.from_pylist(rows, schema=INGEST_ERRORS),
             "WHERE (source, coalesce(sha256, ''), reason, detail) NOT IN "
@@ -155,6 +193,11 @@ class Loader:
             "sha256": [dump.sha256 for dump in dumps],
             "source": [dump.source for dump in dumps],
             "ingested_at": [datetime.now(UTC)] * len(dumps),
+            "etrecord_id": [d.program and self._programs.add(d.program) for d in dumps],
+            "debug_buffer_sha256": [
+                None if d.debug_buffer is None else hashlib.sha256(d.debug_buffer).hexdigest()
+                for d in dumps
+            ],
             **{name: [row[name] for row in rows] for name in rows[0]},
         }
 
@@ -172,14 +215,6 @@ class Loader:
             "manifest": manifest.canonical_json(),
         }
 
-    def _insert(self, name: str, rows: pa.Table, where: str = "") -> None:
-        """Append rows; `where` is our own text that leaves out rows known already."""
-        if not rows.num_rows:
-            return
-        self._connection.register("new_rows", rows)
-        self._connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM new_rows {where}")  # noqa: S608
-        self._connection.unregister("new_rows")
-
 
 class _Known:
     """Ids of the rows that a table of signatures has."""
@@ -194,60 +229,6 @@ class _Known:
         new = [i for i, id_ in enumerate(ids) if id_ not in self._ids]
         self._ids.update(ids)
         return rows.take(new) if new else rows.slice(0, 0)
-
-
-class _Names:
-    """Ids of named things that are the same only if all their columns are."""
-
-    def __init__(
-        self, connection: duckdb.DuckDBPyConnection, table: str, columns: tuple[str, ...]
-    ) -> None:
-        self._connection, self._table, self._columns = connection, table, columns
-        text = f"SELECT {', '.join(columns)} FROM {table} ORDER BY {table[:-1]}_id"  # noqa: S608
-        rows = connection.execute(text).fetchall()
-        self._ids = {row: number for number, row in enumerate(rows, 1)}
-
-    def id_of(self, thing: Device | Model) -> int:
-        """The thing's id, given out now if it is new."""
-        key = tuple(getattr(thing, column) for column in self._columns)
-        known = self._ids.get(key)
-        if known is None:
-            known = self._ids[key] = len(self._ids) + 1
-            marks = ", ".join("?" * (len(key) + 1))
-            self._connection.execute(f"INSERT INTO {self._table} VALUES ({marks})", [known, *key])  # noqa: S608
-        return known
-
-
-class _Builds:
-    """Ids of builds, which go by name alone: what dumps state about one is put together."""
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self._connection = connection
-        rows = connection.execute("SELECT name, build_id FROM builds").fetchall()
-        self._ids: dict[str, int] = dict(rows)
-        self._stated: set[Build] = set()
-
-    def id_of(self, build: Build) -> int:
-        """The build's id, given out now if it is new; missing facts are filled in."""
-        if build.id not in self._ids:
-            self._ids[build.id] = len(self._ids) + 1
-            text = "INSERT INTO builds (build_id, name) VALUES (?, ?)"
-            self._connection.execute(text, [self._ids[build.id], build.id])
-        if build not in self._stated:
-            self._stated.add(build)
-            self._connection.execute(
-                "UPDATE builds SET commit = coalesce(commit, $commit), "
-                "branch = coalesce(branch, $branch), ordinal = coalesce(ordinal, $ordinal), "
-                "committed_at = least(committed_at, $committed_at) WHERE name = $id",
-                build.model_dump(),
-            )
-        return self._ids[build.id]
-
-
-def _number(table: pa.Table, ids: NDArray[np.int32], name: str) -> pa.Table:
-    """A decoded table with `dump_id` for `dump_index`."""
-    column = pa.array(ids[table["dump_index"].to_numpy()])
-    return pa.Table.from_arrays([column, *table.columns[1:]], schema=STORED[name])
 
 
 def _known_signatures(connection: duckdb.DuckDBPyConnection) -> dict[str, _Known]:

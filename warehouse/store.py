@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from ingest.companions import CompanionFinder
 from ingest.manifest import ManifestResolver
 from ingest.sources import Source, find_sources
 from warehouse import DEFAULT_PATH
@@ -92,6 +93,7 @@ class Warehouse:
         *,
         manifest: Mapping[str, object] | None = None,
         layout: str | None = None,
+        etrecord: str | os.PathLike[str] | Source | None = None,
         jobs: int | None = None,
         progress: Callable[[IngestProgress], None] | None = None,
     ) -> IngestSummary:
@@ -102,6 +104,8 @@ class Warehouse:
             manifest: Fields that hold for all of them, e.g. ``{"device": "pixel8"}``; they
                 override what is found beside the dumps.
             layout: Template of paths, e.g. ``{device}/{build}/{model}/*.etdp``.
+            etrecord: ETRecord of all of them; by default what lies beside each, as
+                ``NAME.etrecord`` or as the only such file of the folder.
             jobs: Threads that read and decode; as many as there are cores by default.
             progress: Called after each committed batch.
 
@@ -113,8 +117,16 @@ class Warehouse:
         """
         resolver = ManifestResolver(overrides=manifest, layout=layout)
         sources = find_sources(paths)
+        record = etrecord if isinstance(etrecord, Source | None) else Source(os.fspath(etrecord))
         with translated_errors(self._path):
-            return ingest_sources(self._connection, sources, resolver, jobs=jobs, progress=progress)
+            return ingest_sources(
+                self._connection,
+                sources,
+                resolver,
+                companions=CompanionFinder(record),
+                jobs=jobs,
+                progress=progress,
+            )
 
     def query(self, name: str, **params: object) -> pa.Table:
         """Rows of a canned query.

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from ingest import decode_dumps
+from ingest.dump_template import repeat_runs
 from ingest.sources import find_sources, read_source
 from tests.benchmarks.cost import cheapest
-from tests.benchmarks.dumps import repeat_runs
 from tests.benchmarks.record import Figures
 
 DATA = Path(__file__).parents[1] / "data"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ingest.dump_template import repeat_runs
 from tests.benchmarks.cost import least, measure
 from tests.benchmarks.decode import LARGE_REPEATS, SMALL, SMALL_EVENTS
-from tests.benchmarks.dumps import Template, repeat_runs
+from tests.benchmarks.dumps import Template
 from tests.benchmarks.record import Figures, count_cores
 from warehouse import Warehouse
 

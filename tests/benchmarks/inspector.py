@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from ingest import decode_dumps
+from ingest.dump_template import repeat_runs
 from ingest.sources import Source, read_source
 from queries.event_blocks import read_event_blocks
 from tests.benchmarks.cost import Cost, least, measure
 from tests.benchmarks.decode import LARGE_REPEATS, SMALL, SMALL_EVENTS
-from tests.benchmarks.dumps import Template, repeat_runs
+from tests.benchmarks.dumps import Template
 from tests.benchmarks.record import FOLDER, Figures, Record, ratio, render_figure
 from tests.benchmarks.report import publish
 

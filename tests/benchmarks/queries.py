@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from ingest import decode_dumps
+from ingest.dump_template import repeat_runs
 from ingest.manifest import Manifest
 from tests.benchmarks.cost import measure
 from tests.benchmarks.decode import LARGE_REPEATS, SMALL
-from tests.benchmarks.dumps import Template, repeat_runs
+from tests.benchmarks.dumps import Template
 from tests.benchmarks.ingest import MANIFEST
 from tests.benchmarks.record import Figures
 from warehouse import Warehouse

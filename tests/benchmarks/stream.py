@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 
 from ingest import stream_dump
+from ingest.dump_template import stream_repeated_runs
 from ingest.sources import Source, read_source
 from tests.benchmarks.cost import Cost, measure
 from tests.benchmarks.decode import SMALL
-from tests.benchmarks.dumps import stream_repeated_runs
 from tests.benchmarks.record import Figures
 
 REPEATS = 32_850  # 1.0 GB

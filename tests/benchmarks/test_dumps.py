@@ -2,28 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ingest import decode_dumps
-from tests.benchmarks.decode import DATA, SMALL, SMALL_EVENTS
-from tests.benchmarks.dumps import Template, repeat_runs
+from tests.benchmarks.decode import SMALL, SMALL_EVENTS
+from tests.benchmarks.dumps import Template
 from tests.benchmarks.record import Record, ratio
-
-
-def test_a_dump_repeated_once_is_the_dump():
-    assert repeat_runs(SMALL.read_bytes(), 1) == SMALL.read_bytes()
-
-
-@pytest.mark.parametrize("name", ["cnn_portable_n20", "cnn_portable_n1_debug"])
-def test_repeated_runs_decode_to_the_runs_repeated(name):
-    dump = (DATA / f"corpus/real/{name}.etdp").read_bytes()
-    one = decode_dumps([dump]).tables
-    three = decode_dumps([repeat_runs(dump, 3)])
-    assert three.errors.num_rows == 0
-    runs = one["runs"].drop_columns("run_index").to_pylist()
-    assert three.tables["runs"].drop_columns("run_index").to_pylist() == runs * 3
-    assert three.tables["events"].num_rows == 3 * one["events"].num_rows
-    assert three.tables["debug_values"].num_rows == 3 * one["debug_values"].num_rows
 
 
 def test_varied_dumps_differ_in_their_times_only():

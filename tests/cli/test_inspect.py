@@ -16,6 +16,8 @@ from tests.support.etdump_builder import build_etdump
 from tests.support.event_blocks import run, timed
 
 DUMP = CORPUS / "real" / "cnn_xnnpack_n20.etdp"
+MIXED = CORPUS / "real" / "mixed_xnnpack_n20.etdp"
+RECORD = CORPUS / "models" / "mixed_xnnpack.etrecord"
 
 
 @pytest.fixture
@@ -71,7 +73,7 @@ def test_tsv_reads_like_the_file_of_save_data_to_tsv(inspect, three_runs):
     assert header[:4] == ["", "event_block_name", "event_name", "p10 (ms)"]
     assert header[-4:] == ["op_types", "is_delegated_op", "delegate_backend_name", "start_time"]
     assert row[:4] == ["0", "Execute", "native_call_add", "3e-05"]
-    assert row[-4:] == ["[]", "false", "", "[0, 100, 200]"]
+    assert row[-4:] == ["[]", "False", "", "[0, 100, 200]"]
 
 
 def test_json_has_every_event_and_sample(inspect, three_runs):
@@ -136,6 +138,82 @@ def test_samples_left_out_are_told_on_stderr(inspect, tmp_path):
     assert ": 1; --format json" in err
 
 
+def test_etrecord_tells_operators_and_backends(inspect):
+    text = answer(inspect, MIXED, "--etrecord", RECORD, "--format", "csv").decode()
+    calls = [row for row in csv.DictReader(io.StringIO(text)) if "CALL" in row["event_name"]]
+    assert calls[0]["op_types"] == '["aten.convolution.default", "aten.relu.default"]'
+    assert {row["delegate_backend_name"] for row in calls} == {"XnnpackBackend"}
+
+
+def test_etrecord_of_another_program_is_noted(inspect):
+    status, out, err = inspect(CORPUS / "real" / "cnn_portable_n20.etdp", "--etrecord", RECORD)
+    assert status == 0
+    assert out
+    assert err.startswith("note: block Execute: method 'forward' of the ETRecord has other")
+    assert err.count("\n") == 1
+
+
+def test_what_is_no_etrecord_is_one_line(inspect):
+    status, out, err = inspect(MIXED, "--etrecord", MIXED)
+    assert (status, out) == (1, b"")
+    assert err == f"error: {MIXED}: is an ETDump, wanted an ETRecord (a zip)\n"
+
+
+def test_debug_buffer_gives_the_elements_of_tensors(inspect):
+    dump = CORPUS / "real" / "traced_int_n1_debug.etdp"
+    shown = []
+    for options in ((), ("--debug-buffer", dump.with_suffix(".debug.bin"))):
+        document = json.loads(answer(inspect, dump, "--format", "json", *options))
+        shown.append(document["event_blocks"][1]["run_output"][0])
+    assert shown[0]["missing"] == "no debug buffer"
+    assert len(shown[1]["values"]) == 6
+    assert shown[0]["shape"] == shown[1]["shape"] == [6]
+
+
+def test_module_shows_time_per_block_and_in_all(inspect):
+    text = answer(inspect, MIXED, "--etrecord", RECORD, "--module", "c1", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(text.decode())))
+    assert [row["event_block_name"] for row in rows] == ["Execute", "(all)"]
+    assert [float(row["total (ms)"]) for row in rows] == pytest.approx([0.0051858] * 2)
+    exact = answer(inspect, MIXED, "--etrecord", RECORD, "--module", "c1", "--exact")
+    assert exact.count(b"\n") == 3
+
+
+def test_unknown_module_lists_the_known_ones(inspect):
+    status, out, err = inspect(MIXED, "--etrecord", RECORD, "--module", "nope")
+    assert (status, out) == (1, b"")
+    assert err.endswith("there are c1, c2, fc\n")
+
+
+def test_results_are_compared_with_the_reference_outputs(inspect):
+    dump = CORPUS / "real" / "bundled_cpp_dyn_portable.etdp"
+    record = CORPUS / "models" / "dyn_portable_bundled.etrecord"
+    text = answer(
+        inspect, dump, "--etrecord", record, "--compare-results", "snr,mse", "--format", "csv"
+    )
+    header = text.decode().splitlines()[0].split(",")
+    assert {"snr", "mse", "verdict"} <= set(header)
+    status, _, err = inspect(dump, "--etrecord", record, "--compare-results", "nope")
+    assert status == 1
+    assert err.startswith("error: metric 'nope': unknown")
+
+
+def test_delegates_can_have_a_clock_of_their_own(inspect):
+    def delegated(*options):
+        document = json.loads(answer(inspect, MIXED, "--format", "json", *options))
+        events = document["event_blocks"][1]["events"]
+        return [sum(event["raw"]) for event in events if event["is_delegated_op"]]
+
+    plain = delegated()
+    slow = [pytest.approx(1000 * total) for total in plain]
+    assert delegated("--delegate-clock", "us") == slow
+    named = ("--etrecord", RECORD, "--delegate-clock", "XnnpackBackend=1000000")
+    assert delegated(*named) == slow
+    status, _, err = inspect(MIXED, "--etrecord", RECORD, "--delegate-clock", "Xnn=us")
+    assert status == 1
+    assert err == "error: delegate clock of Xnn: no event ran on it; there are XnnpackBackend\n"
+
+
 def test_neither_duckdb_nor_rich_is_loaded():
     code = (
         "import sys; from cli.main import main\n"
@@ -144,7 +222,10 @@ def test_neither_duckdb_nor_rich_is_loaded():
         "sys.exit(' '.join(sys.modules.keys() & {'duckdb', 'rich', 'pandas'}))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, "inspect", DUMP], capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, "inspect", MIXED, "--etrecord", RECORD],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.stderr == "\n"
     assert done.stdout

@@ -14,15 +14,22 @@ from warehouse import Warehouse
 
 Run = Callable[..., Outcome]
 
+COMMANDS = sorted(
+    [
+        *("ingest", "query", "sql", "schema", "inspect", "numeric-gap", "etrecord", "inspect-prof"),
+        *("record", "simulate"),
+    ]
+)
+
 
 def test_help_lists_every_command(run: Run) -> None:
     outcome = run("--help")
     assert outcome.code == 0
     listed = [line.split()[0] for line in outcome.text.partition("Commands:\n")[2].splitlines()]
-    assert listed == ["ingest", "sql", "schema", "inspect", "query"]
+    assert sorted(listed) == COMMANDS
 
 
-@pytest.mark.parametrize("command", ["ingest", "sql", "schema", "inspect", "query"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_has_help(run: Run, command: str) -> None:
     outcome = run(command, "--help")
     assert outcome.code == 0

@@ -179,7 +179,7 @@ def test_missing_path_suggests_near_names(tmp_path: Path) -> None:
 
 def test_paths_without_dumps_say_what_was_looked_for(tmp_path: Path) -> None:
     put(tmp_path, "empty/notes.md")
-    wanted = r"wanted \*\.etdp, \*\.etdump or \*\.zip"
+    wanted = r"wanted \*\.etdp, \*\.etdump, \*\.prof or \*\.zip"
     with pytest.raises(SourceError, match=f"no dumps in this folder or below, {wanted}"):
         find_sources([tmp_path / "empty"])
     with pytest.raises(SourceError, match=f"this glob matches no dumps, {wanted}"):

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from queries.event_block_table import event_block_table
+import dataclasses
+
+from queries.event_block_table import event_block_table, grid_lines, pandas_cells
 from queries.time_scales import TimeScale
 from tests.support.event_blocks import blocks_of, integer, logged, run, timed
 
@@ -32,3 +34,28 @@ def test_the_table_names_its_unit_and_holds_null_where_nothing_was_timed():
 def test_a_dump_without_runs_has_a_table_without_rows():
     table = event_block_table(blocks_of(), TimeScale.MS, has_framework_events=True)
     assert (table.num_rows, table.num_columns) == (0, 12)
+
+
+def test_cells_are_spelled_as_pandas_does_and_five_operators_are_shortened():
+    [block] = blocks_of(run(timed("a", 1, 2), timed("b", 3, 4)))
+    events = [
+        dataclasses.replace(event, op_types=list("vwxyz")[:count])
+        for event, count in zip(block.events, (4, 5), strict=True)
+    ]
+    table = event_block_table(
+        [dataclasses.replace(block, events=events)], None, has_framework_events=True
+    )
+    assert table["op_types"].to_pylist() == [list("vwxy"), list("vwxyz")]
+    first, second = pandas_cells(table).to_pylist()
+    assert (first[""], first["op_types"]) == (0, "['v', 'w', 'x', 'y']")
+    assert (second[""], second["op_types"]) == (1, "['v', 'w' ... 'z'] (5 total)")
+    assert (first["is_delegated_op"], first["start_time"]) == ("False", "[1]")
+    assert first["p10"] == 1e-06
+
+
+def test_the_grid_holds_every_cell_on_one_line():
+    [block] = blocks_of(run(timed("two\nlines", 1, 2)))
+    table = event_block_table([block], TimeScale.NS, has_framework_events=True)
+    lines = list(grid_lines(pandas_cells(table)))
+    assert len(lines) == 5
+    assert "│ two lines  │ 1e-06    │" in lines[3]

@@ -96,16 +96,21 @@ def _close(ours: Any, theirs: Any) -> bool:
     """Equal in type and value, numbers to 1e-9 of their size."""
     if isinstance(ours, list) and isinstance(theirs, list):
         return len(ours) == len(theirs) and all(map(_close, ours, theirs))
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        return ours.keys() == theirs.keys() and all(_close(ours[k], theirs[k]) for k in ours)
     if isinstance(ours, float) and isinstance(theirs, float):
         return math.isclose(ours, theirs, rel_tol=1e-9)
     return type(ours) is type(theirs) and ours == theirs
 
 
 def _plain(golden: Any) -> Any:
-    """A golden value in our form: tensors without elements, bytes as hex."""
+    """A golden value in our form: bytes as hex, tensors missing (I12: the Inspector has zeros)."""
     match golden:
         case {"$tensor": tensor}:
-            return {"dtype": tensor["dtype"], "shape": tensor["shape"]}
+            if 0 in tensor["shape"]:
+                return tensor
+            form = {"dtype": tensor["dtype"], "shape": tensor["shape"]}
+            return form | {"sha256": None, "missing": "no debug buffer"}
         case {"$list": values}:
             return [_plain(value) for value in values]
         case {"$bytes": text}:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import statistics
+
 import pytest
 
 from queries.time_scales import TimeScale
@@ -17,7 +19,26 @@ def test_samples_of_all_runs_are_summarised_by_linear_interpolation():
     [event] = block["events"]
     assert event["raw"] == durations
     assert [event[key] for key in ("p10", "p50", "p90")] == pytest.approx([14, 30, 76])
-    assert [event[key] for key in ("avg", "min", "max")] == [40, 10, 100]
+    assert [event[key] for key in ("avg", "min", "max", "n")] == [40, 10, 100, 5]
+    assert [event[key] for key in ("p95", "p99")] == pytest.approx([88, 97.6])
+    assert event["stddev"] == pytest.approx(statistics.stdev(durations))
+
+
+def test_a_single_sample_has_no_standard_deviation():
+    [block] = json_of(run(timed("op", 0, 1)))
+    assert (block["events"][0]["n"], block["events"][0]["stddev"]) == (1, None)
+
+
+def test_the_average_per_run_counts_runs_not_samples():
+    [block] = blocks_of(
+        run(timed("op", 0, 1), timed("op", 2, 4)),
+        run(timed("op", 10, 13), timed("op", 2**40, 5)),
+        run(timed("op", 2**40, 5)),
+        target_time_scale=TimeScale.NS,
+    )
+    [event] = block.events
+    assert event.samples.samples_per_run == [2, 1, 0]
+    assert event.samples.avg_per_run == 3.0
 
 
 def test_every_sample_of_an_event_that_repeats_within_a_run_is_kept():
@@ -76,6 +97,7 @@ def test_an_event_with_flagged_samples_alone_has_no_statistics():
     [block] = json_of(run(timed("op", 2**40, 5)))
     [event] = block["events"]
     assert (event["raw"], event["p50"], event["start_time"]) == ([], None, [])
+    assert event["n"] == 0
 
 
 def test_flagged_samples_are_not_counted_per_run():

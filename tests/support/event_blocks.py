@@ -29,7 +29,7 @@ def run(*events: Content, name: str = "Execute", **fields: Any) -> Content:
     return {"name": name, "events": list(events), **fields}
 
 
-def blocks_of(*runs: Content, **scales: TimeScale) -> list[EventBlock]:
+def blocks_of(*runs: Content, **scales: Any) -> list[EventBlock]:
     batch = decode_dumps([build_etdump({"run_data": list(runs)})])
     assert not batch.errors.num_rows
     return build_event_blocks(batch.tables, **scales)

@@ -46,6 +46,7 @@ def test_catalogue_holds_the_canned_queries_under_their_names():
         "event_blocks",
         "framework_tax",
         "ingest_errors",
+        "module_totals",
         "operator_hotspots",
         "percentiles",
         "regression_deltas",

@@ -15,7 +15,7 @@ import pytest
 from ingest import decode
 from tests.support.corpus import read_dump
 from tests.support.etdump_builder import build_etdump
-from warehouse import Warehouse, ingestion, stored_events
+from warehouse import Warehouse, batches, ingestion, stored_events
 from warehouse.errors import (
     ParameterError,
     StatementError,
@@ -288,8 +288,8 @@ def test_a_store_in_use_names_the_process(tmp_path: Path) -> None:
 
 
 INGEST = (
-    "import sys; import warehouse.ingestion as ingestion; from warehouse import Warehouse\n"
-    "ingestion.BATCH_FILES = 4\n"
+    "import sys; import warehouse.batches as batches; from warehouse import Warehouse\n"
+    "batches.BATCH_FILES = 4\n"
     "manifest = {'device': 'pixel8', 'build': 'b1', 'model': 'mv2'}\n"
     "with Warehouse.open(sys.argv[1]) as w:\n"
     "    print('open', flush=True)\n"
@@ -367,7 +367,7 @@ def test_a_big_dump_is_stored_in_parts_with_the_same_result(
     write(tmp_path / "in/c.etdp", read_dump("real/traced_str_n20"))
     ingest(tmp_path / "whole", tmp_path / "in")
     monkeypatch.setattr(ingestion, "STREAM_BYTES", 1)
-    monkeypatch.setattr(ingestion, "BATCH_FILES", 1)
+    monkeypatch.setattr(batches, "BATCH_FILES", 1)
     monkeypatch.setattr(decode, "ARENA_BYTES", 1024)
     monkeypatch.setattr(stored_events, "_MOST_EVENTS", 100)
     summary = ingest(tmp_path / "parts", tmp_path / "in")
@@ -385,7 +385,7 @@ def test_nothing_is_kept_of_a_big_dump_that_turns_out_malformed(
     write(tmp_path / "in/b.etdp", good)
     ingest(tmp_path / "whole", tmp_path / "in")
     monkeypatch.setattr(ingestion, "STREAM_BYTES", 1)
-    monkeypatch.setattr(ingestion, "BATCH_FILES", 1)
+    monkeypatch.setattr(batches, "BATCH_FILES", 1)
     monkeypatch.setattr(decode, "ARENA_BYTES", 4096)
     summary = ingest(tmp_path / "parts", tmp_path / "in")
     assert (summary.n_dumps, [r.byte_offset is None for r in summary.refused]) == (1, [False])

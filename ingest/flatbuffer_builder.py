@@ -1,0 +1,96 @@
+"""flatbuffers' builder, and what it lacks: tables that are packed whole, and vectors of offsets.
+
+A builder writes from the end of a file to its start: what a table leads to is written before it,
+and places are distances from the end.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from functools import lru_cache
+
+import flatbuffers
+import numpy as np
+from flatbuffers.builder import BuilderSizeError
+
+from ingest.errors import UnwritableError
+
+
+class FlatBufferBuilder(flatbuffers.Builder):  # type: ignore[misc]  # it has no types
+    """A builder whose file has a length that is a multiple of 8, as the runtime's have."""
+
+    head: int  # where in `Bytes` the file starts so far
+
+    def __init__(self) -> None:
+        """Start empty."""
+        super().__init__()
+        self.Prep(8, 0)
+
+    def aligned_offset(self) -> int:
+        """The place behind which `place` would put its bytes."""
+        return (len(self.Bytes) - self.head + 7) & -8
+
+    def place(self, data: bytes) -> int:
+        """Write bytes whose length is a multiple of 8, aligned to 8; returns their place."""
+        end = self.head
+        start = end - len(data)
+        if start < 8 or (len(self.Bytes) - end) % 8:  # Prep is slow, and seldom needed
+            self.Prep(8, len(data))
+            end = self.head
+            start = end - len(data)
+        self.Bytes[start:end] = data
+        self.head = start
+        return len(self.Bytes) - start
+
+    def place_offsets(self, targets: Sequence[int]) -> int:
+        """Write a vector of offsets to places; returns its own."""
+        self.Prep(4, 0)
+        items = self.Offset() + 4 * np.arange(len(targets), 0, -1)
+        return int(self.CreateNumpyVector((items - np.array(targets, np.int64)).astype("<u4")))
+
+    def place_reference(self, slot: int, target: int) -> int:
+        """Write a table whose one field leads to a place; returns its own."""
+        self.StartObject(slot + 1)
+        self.PrependUOffsetTRelativeSlot(slot, target, 0)
+        return int(self.EndObject())
+
+    def GrowByteBuffer(self) -> None:  # noqa: N802  # the base class calls it so
+        """Make room.
+
+        Raises:
+            UnwritableError: The file would be too large for FlatBuffers.
+        """
+        try:
+            super().GrowByteBuffer()
+        except BuilderSizeError as error:
+            raise UnwritableError("dump: over 2 GiB, wanted finish() before that") from error
+
+
+@lru_cache(maxsize=4096)
+def pack_text(text: str) -> bytes:
+    """A string for `FlatBufferBuilder.place`; surrogates stand for bytes that are not UTF-8.
+
+    Raises:
+        UnwritableError: There are surrogates that stand for nothing.
+    """
+    try:
+        data = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise UnwritableError(f"text: {text!a}, wanted Unicode") from error
+    return _pad(struct.pack("<I", len(data)) + data + b"\0")
+
+
+def pack_bytes(data: bytes) -> bytes:
+    """A vector of bytes for `FlatBufferBuilder.place`."""
+    return _pad(struct.pack("<I", len(data)) + data)
+
+
+def pack_vtable(table_bytes: int, fields: Sequence[int]) -> bytes:
+    """A vtable for `FlatBufferBuilder.place`, from a table's size and where its fields are."""
+    words = (4 + 2 * len(fields), table_bytes, *fields)
+    return _pad(struct.pack(f"<{len(words)}H", *words))
+
+
+def _pad(data: bytes) -> bytes:
+    return data + bytes(-len(data) % 8)

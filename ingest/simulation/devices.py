@@ -1,0 +1,152 @@
+"""Devices that never were: how fast they are, how they waver, and how their clocks count. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.arena import Ints
+
+_NS_PER_TICK = {"ns": 1, "us": 1000}
+
+
+@dataclass(frozen=True)
+class TickClock:
+    """A clock as a device's runtime reads it.
+
+    Attributes:
+        unit: What the manifest calls its unit.
+        ticks_per_second: Its rate, if it counts cycles.
+        is_rate_known: Whether the manifest states the rate.
+        bits: Width of the counter, which wraps.
+    """
+
+    unit: str = "ns"
+    ticks_per_second: int | None = None
+    is_rate_known: bool = True
+    bits: int = 64
+
+    def read(self, instant_ns: Ints) -> NDArray[np.uint64]:
+        """What it shows at these instants."""
+        rate = self._ticks_per_ns
+        ticks = instant_ns * rate.numerator // rate.denominator
+        return ticks.astype(np.uint64) & np.uint64(2**self.bits - 1)
+
+    def describe(self) -> dict[str, object]:
+        """Its part of a manifest."""
+        if self.ticks_per_second is None or not self.is_rate_known:
+            return {"unit": self.unit}
+        return {"unit": self.unit, "ticks_per_second": self.ticks_per_second}
+
+    @property
+    def _ticks_per_ns(self) -> Fraction:
+        if self.ticks_per_second is None:
+            return Fraction(1, _NS_PER_TICK[self.unit])
+        return Fraction(self.ticks_per_second, 10**9)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How much a device wavers: standard deviations of the log of a time, and shares.
+
+    Attributes:
+        jitter: From event to event.
+        drift: From iteration to iteration, in which each resembles the one before.
+        process: From process to process, that is, from dump to dump.
+        session: From build to build.
+        heating: What an iteration gains once the device is hot.
+        outlier_share: Events that something interrupts.
+    """
+
+    jitter: float = 0.015
+    drift: float = 0.01
+    process: float = 0.008
+    session: float = 0.003
+    heating: float = 0.0
+    outlier_share: float = 0.002
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Devices of one sort, which make up a pool.
+
+    Attributes:
+        name: What they are.
+        os: Operating system and its version; None if there is none.
+        arch: Processor architecture.
+        slowness: Times they take, relative to the templates'.
+        clock: Their clock.
+        noise: How they waver.
+    """
+
+    name: str
+    os: tuple[str, str] | None
+    arch: str
+    slowness: float
+    clock: TickClock
+    noise: Noise
+
+    @property
+    def pool(self) -> str:
+        """Name of their pool."""
+        return f"sim-{self.name}s"
+
+
+KINDS = (
+    Kind("phone", ("Android", "16"), "arm64", 1.0, TickClock(), Noise(heating=0.06)),
+    Kind(
+        "board", ("Linux", "6.12"), "arm64", 2.5, TickClock("cycles", 24_000_000),
+        Noise(jitter=0.008, outlier_share=0.001),
+    ),
+    Kind(
+        "tablet", ("Android", "14"), "arm64", 1.8, TickClock("us"),
+        Noise(jitter=0.02, heating=0.03),
+    ),
+    Kind(
+        "dsp", None, "dsp", 1.4, TickClock("cycles", 600_000_000, bits=32),
+        Noise(jitter=0.006, drift=0.004, process=0.006, session=0.001, outlier_share=0.0),
+    ),
+    Kind(
+        "watch", ("Android", "15"), "arm64", 4.0, TickClock(),
+        Noise(jitter=0.025, process=0.012, heating=0.12, outlier_share=0.004),
+    ),
+    Kind(
+        "prototype", None, "riscv64", 6.0,
+        TickClock("cycles", 32_768_000, is_rate_known=False), Noise(),
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device of a kind; `slowness` is its own."""
+
+    name: str
+    kind: Kind
+    slowness: float
+
+    def describe(self) -> dict[str, str]:
+        """Its part of a manifest."""
+        os, version = self.kind.os or (None, None)
+        stated = {
+            "name": self.name,
+            "pool": self.kind.pool,
+            "os": os,
+            "os_version": version,
+            "arch": self.kind.arch,
+            "soc": f"simulated {self.kind.name}",
+        }
+        return {key: text for key, text in stated.items() if text is not None}
+
+
+def plan_devices(count: int, rng: np.random.Generator) -> list[Device]:
+    """Devices of all kinds in turn."""
+    slowness = rng.lognormal(0.0, 0.1, count).tolist()
+    kinds = [KINDS[number % len(KINDS)] for number in range(count)]
+    return [
+        Device(f"sim-{kind.name}-{number // len(KINDS) + 1:02}", kind, kind.slowness * own)
+        for number, (kind, own) in enumerate(zip(kinds, slowness, strict=True))
+    ]

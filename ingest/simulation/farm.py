@@ -1,0 +1,159 @@
+"""A simulated farm as files that `tracehouse ingest` takes: dumps, manifests and ``truth.json``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from ingest.errors import SinkError
+from ingest.simulation.changes import Change
+from ingest.simulation.plan import FarmPlan, Stream
+from ingest.simulation.recorder import ProgramRecorder
+from ingest.simulation.timeline import Floats
+from ingest.simulation.truth import FarmSummary, describe_truth
+
+TAGS = {"synthetic": True, "made_by": "tracehouse simulate"}
+
+_NIGHT_BEGINS = timedelta(hours=6)  # after the commit
+_DUMP_EVERY = timedelta(seconds=2)
+_MIX_SPREAD = 0.15  # how devices differ in single operators
+_MISSING_DUMP_SHARE = 0.01
+
+
+class FarmProgress(NamedTuple):
+    """How far writing has come: dumps written or lost, dumps in all, events written."""
+
+    done_files: int
+    total_files: int
+    n_events: int
+
+
+class _Night(NamedTuple):
+    """The dumps of one device, build and family: positions in the plan."""
+
+    device: int
+    build: int
+    family: int
+
+
+class FarmWriter:
+    """Writes a planned farm."""
+
+    def __init__(self, plan: FarmPlan) -> None:
+        """Take the plan."""
+        self._plan = plan
+        self._recorders: dict[tuple[int, tuple[Change, ...]], ProgramRecorder] = {}
+
+    def estimate(self) -> FarmSummary:
+        """What the farm will hold if no dump gets lost and no operator moves."""
+        families = range(len(self._plan.families))
+        recorders = [self._recorder(_Night(0, 0, family)) for family in families]
+        dumps = self._plan.dump_count // len(recorders)
+        return FarmSummary(
+            dumps * len(recorders),
+            dumps * sum(recorder.event_count for recorder in recorders),
+            dumps * sum(recorder.template.byte_count for recorder in recorders),
+        )
+
+    def write(
+        self, out: Path, progress: Callable[[FarmProgress], None] | None = None
+    ) -> FarmSummary:
+        """Write everything to a folder that is new or empty.
+
+        Args:
+            out: The folder.
+            progress: Called after every folder of dumps.
+
+        Returns:
+            What was written.
+
+        Raises:
+            SinkError: The folder is not empty, cannot be written or has too little room.
+        """
+        summary = FarmSummary()
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            self._check(out)
+            for night in self._nights():
+                self._write_night(out, night, summary)
+                if progress is not None:
+                    done = summary.dumps + len(summary.missing_dumps)
+                    progress(FarmProgress(done, self._plan.dump_count, summary.events))
+            _write_json(out / "truth.json", describe_truth(self._plan, summary), indent=1)
+        except OSError as error:
+            raise SinkError(
+                f"{error.filename or out}: {error.strerror}, wanted a folder to write to"
+            ) from error
+        return summary
+
+    def _check(self, out: Path) -> None:
+        if any(out.iterdir()):
+            raise SinkError(f"{out}: not empty, wanted a new or empty folder")
+        wanted, free = self.estimate().byte_count, shutil.disk_usage(out).free
+        if wanted > free:
+            raise SinkError(f"{out}: {free / 1e6:,.0f} MB free, wanted {wanted / 1e6:,.0f} MB")
+
+    def _nights(self) -> Iterator[_Night]:
+        plan = self._plan
+        for device in range(len(plan.devices)):
+            for build in range(len(plan.builds)):
+                if (device, build) not in plan.missing_nights:
+                    for family in range(len(plan.families)):
+                        yield _Night(device, build, family)
+
+    def _write_night(self, out: Path, night: _Night, summary: FarmSummary) -> None:
+        plan = self._plan
+        device, build = plan.devices[night.device], plan.builds[night.build]
+        family = plan.families[night.family]
+        path = f"{device.name}/{build.id}/{family.model}-{family.backend}"
+        folder = out / path
+        folder.mkdir(parents=True)
+        manifest = {
+            "device": device.describe(),
+            "build": build.describe(),
+            "model": {"name": family.model, "backend": family.backend},
+            "clock": device.kind.clock.describe(),
+            "tags": TAGS,
+        }
+        _write_json(folder / "manifest.json", manifest, indent=1)
+        recorder, factors = self._recorder(night), self._draw_factors(night)
+        began = build.committed_at + _NIGHT_BEGINS + timedelta(minutes=night.device)
+        rng = plan.draw(Stream.NIGHT, *night)
+        for number in range(plan.size.dumps):
+            name = f"{number:03}"
+            if rng.random() < _MISSING_DUMP_SHARE:
+                summary.missing_dumps.append(f"{path}/{name}.etdp")
+                continue
+            recording = recorder.record(device, factors, rng)
+            captured_at = began + _DUMP_EVERY * (number * len(plan.families) + night.family)
+            sidecar = {"captured_at": captured_at.isoformat(), "tags": TAGS}
+            _write_json(folder / f"{name}.json", sidecar)
+            (folder / f"{name}.etdp").write_bytes(recording.data)
+            summary.add(f"{path}/{name}.etdp", recording)
+
+    def _draw_factors(self, night: _Night) -> Floats:
+        """What operators take on the device with the build, relative to the template."""
+        plan = self._plan
+        device = plan.devices[night.device]
+        mix = plan.draw(Stream.MIX, night.device, night.family)
+        session = plan.draw(Stream.SESSION, night.device, night.build)
+        shared = device.slowness * session.lognormal(0.0, device.kind.noise.session)
+        own: Floats = mix.lognormal(0.0, _MIX_SPREAD, self._recorder(night).origin_count)
+        return own * shared
+
+    def _recorder(self, night: _Night) -> ProgramRecorder:
+        plan = self._plan
+        pool = plan.devices[night.device].kind.pool
+        key = (night.family, plan.find_changes(night.family, night.build, pool))
+        if key not in self._recorders:
+            program = plan.program(night.family, night.build, pool)
+            self._recorders[key] = ProgramRecorder(program, plan.size.iterations)
+        return self._recorders[key]
+
+
+def _write_json(path: Path, content: object, indent: int | None = None) -> None:
+    path.write_bytes(json.dumps(content, indent=indent).encode())

@@ -1,0 +1,64 @@
+"""How long events take from one dump and iteration to the next. Pure.
+
+Times are log-normal around the typical one. Each dump (process) has its own level, iterations
+resemble the one before (AR(1)), the first ones are slow, a hot device slows down, and now and then
+something interrupts: what real dumps show.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import numpy as np
+
+from ingest.arena import Ints
+from ingest.simulation.devices import Noise
+from ingest.simulation.timeline import Floats, Timeline
+
+_PERSISTENCE = 0.6  # correlation of an iteration's state with the one before
+_HEATING_ITERATIONS = 25.0
+_SLOW_PROCESS_SHARE = 0.01  # operators of a process that memory or cores treat badly throughout
+_SLOW_PROCESS_RATIO = 1.5
+_OUTLIER_RATIO = 4.0  # mean of what an interruption adds
+_DELEGATE_TICK_NS = 1000  # XNNPACK counts whole microseconds
+
+
+def draw_own_times(
+    timeline: Timeline, typical_ns: Floats, noise: Noise, run_count: int, rng: np.random.Generator
+) -> Ints:
+    """Own times of the events of a dump's runs in whole nanoseconds, one row per run.
+
+    Args:
+        timeline: The events of a run.
+        typical_ns: What each takes on this device with this build, after warm-up.
+        noise: How much the device wavers.
+        run_count: How many runs there are.
+        rng: Where chance comes from.
+    """
+    shape = (run_count, len(timeline))
+    log = rng.standard_normal(shape) * noise.jitter
+    log += _draw_process(noise, len(timeline), rng)
+    log += _draw_states(noise, run_count, rng)[:, None]
+    times = np.exp(log, out=log)
+    times *= typical_ns
+    times[0] *= timeline.first_ratio
+    places = rng.integers(times.size, size=rng.binomial(times.size, noise.outlier_share))
+    times.ravel()[places] *= 1 + rng.exponential(_OUTLIER_RATIO, len(places))
+    tick_ns = np.where(timeline.is_delegated, _DELEGATE_TICK_NS, 1)
+    return np.rint(times / tick_ns).astype(np.int64) * tick_ns
+
+
+def _draw_process(noise: Noise, event_count: int, rng: np.random.Generator) -> Floats:
+    """Level of each event in a process."""
+    is_slow = rng.random(event_count) < _SLOW_PROCESS_SHARE
+    slow: Floats = is_slow * np.log(_SLOW_PROCESS_RATIO)
+    return slow + rng.standard_normal(event_count) * noise.process
+
+
+def _draw_states(noise: Noise, run_count: int, rng: np.random.Generator) -> Floats:
+    """State of the device in each iteration."""
+    news = rng.standard_normal(run_count) * noise.drift * np.sqrt(1 - _PERSISTENCE**2)
+    states = np.array(list(accumulate(news.tolist(), lambda last, new: _PERSISTENCE * last + new)))
+    heat = 1 - np.exp(-np.arange(run_count) / _HEATING_ITERATIONS)
+    warm: Floats = states + noise.heating * heat
+    return warm

@@ -1,0 +1,275 @@
+"""Lowered programs: what an iteration does, in which order, and how long it takes. Pure.
+
+A program is read from a real dump and can be changed as a change of code would: an operator gets
+another speed, or moves into or out of a delegate.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from ingest.arena import Arena
+from ingest.dump_builder import DumpBuilder
+from ingest.etdump import ProfileEvents, Runs, read_heads, read_runs
+from ingest.kinds import event_kind
+from ingest.scope import Scope
+from ingest.tracer import Place
+
+LOAD_BLOCK, EXECUTE_BLOCK = "Default", "Execute"
+WARM_UP = 5  # iterations that are left out of what an operator takes
+
+_DEPTHS = {"method": 0, "operator_call": 1, "delegate_call": 1, "kernel": 2, "delegate_op": 2}
+_LOAD_DEPTHS = {b"Program::load_method": 0, b"Method::init": 1}
+_MAX_FIRST_RATIO = 20.0
+_CALL_NS = 200.0  # what an operator call takes around its kernel
+
+
+class OperatorKey(NamedTuple):
+    """An operator as builds are compared by: which of those of its name and delegate id it is."""
+
+    event_name: str
+    delegate_id: str | None
+    ordinal: int
+
+
+@dataclass(frozen=True)
+class Event:
+    """What is timed: a method, a call, a kernel or an operator of a delegate.
+
+    Attributes:
+        name: Name of the event; None in a delegate.
+        delegate_id: Delegate debug id; None outside.
+        origin: Number of the event in the program; an operator keeps it where it moves to.
+        own_ns: What it takes besides its parts, after warm-up.
+        first_ratio: What the first iteration takes, relative to that.
+        parts: Events within it, one after the other.
+    """
+
+    name: str | None
+    delegate_id: str | None
+    origin: int
+    own_ns: float
+    first_ratio: float
+    parts: tuple[Event, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The name it is shown under."""
+        return self.name or self.delegate_id or ""
+
+    @property
+    def total_ns(self) -> float:
+        """What it takes, parts included."""
+        return self.own_ns + sum(part.total_ns for part in self.parts)
+
+
+class PlacedEvent(NamedTuple):
+    """An event, and the instruction it belongs to (-1, 0 outside)."""
+
+    event: Event
+    place: Place
+
+
+@dataclass(frozen=True)
+class Program:
+    """A lowered model.
+
+    Attributes:
+        load: What happens before the first iteration.
+        execute: ``Method::execute``; its parts are the instructions, in order.
+    """
+
+    load: Event
+    execute: Event
+
+    def list_events(self) -> list[PlacedEvent]:
+        """The events of an iteration in the order in which the runtime logs them."""
+        return list(_list_events(self.execute, Place(), is_top=True))
+
+    def list_load_events(self) -> list[PlacedEvent]:
+        """The events of loading, likewise."""
+        return list(_list_events(self.load, Place()))
+
+    def key_operators(self) -> dict[OperatorKey, Event]:
+        """The events that builds are compared by; OPERATOR_CALL goes with its kernel."""
+        places: dict[tuple[str, str | None], list[Place]] = {}
+        keyed: dict[OperatorKey, Event] = {}
+        for event, place in self.list_events():
+            if event.name != "OPERATOR_CALL":
+                seen = places.setdefault((event.label, event.delegate_id), [])
+                seen += [] if place in seen else [place]
+                keyed[OperatorKey(event.label, event.delegate_id, len(seen))] = event
+        return keyed
+
+    def change_speed(self, origin: int, ratio: float) -> Program:
+        """The program whose operator `origin` takes `ratio` times as long."""
+        calls = tuple(
+            replace(
+                call,
+                parts=tuple(
+                    replace(part, own_ns=part.own_ns * ratio) if part.origin == origin else part
+                    for part in call.parts
+                ),
+            )
+            for call in self.execute.parts
+        )
+        return self._with_calls(calls)
+
+    def list_last_delegated(self) -> list[int]:
+        """Origins of the operators that `move_out` can move."""
+        return [call.parts[-1].origin for call in self.execute.parts if len(call.parts) > 1]
+
+    def move_out(self, origin: int, ratio: float) -> Program:
+        """The program whose delegate leaves its last operator to a kernel behind it."""
+        calls: list[Event] = []
+        for call in self.execute.parts:
+            last = call.parts[-1]
+            if last.origin != origin:
+                calls.append(call)
+                continue
+            kernel = replace(
+                last, name=_kernel_name(last.label), delegate_id=None, own_ns=last.own_ns * ratio
+            )
+            calls.append(replace(call, parts=call.parts[:-1]))
+            calls.append(Event("OPERATOR_CALL", None, origin, _CALL_NS, 1.0, (kernel,)))
+        return self._with_calls(tuple(calls))
+
+    def list_after_delegate(self) -> list[int]:
+        """Origins of the kernels that `move_in` can move."""
+        calls = self.execute.parts
+        return [
+            call.parts[-1].origin
+            for before, call in pairwise(calls)
+            if before.name == "DELEGATE_CALL" and call.name == "OPERATOR_CALL"
+        ]
+
+    def move_in(self, origin: int, ratio: float) -> Program:
+        """The program whose delegate also runs the kernel behind it, as its last operator."""
+        calls: list[Event] = []
+        for call in self.execute.parts:
+            last = call.parts[-1]
+            if last.origin != origin:
+                calls.append(call)
+                continue
+            delegate = calls.pop()
+            operator = replace(
+                last,
+                name=None,
+                delegate_id=_delegate_id(last.label, delegate.parts),
+                own_ns=last.own_ns * ratio,
+            )
+            calls.append(replace(delegate, parts=(*delegate.parts, operator)))
+        return self._with_calls(tuple(calls))
+
+    def scale(self, ratio: float) -> Program:
+        """The program that takes `ratio` times as long in everything."""
+        return Program(_scale(self.load, ratio), _scale(self.execute, ratio))
+
+    def write(self) -> bytes:
+        """A dump of loading and one iteration; all times are 1."""
+        builder = DumpBuilder()
+        blocks = ((LOAD_BLOCK, self.list_load_events()), (EXECUTE_BLOCK, self.list_events()))
+        for name, events in blocks:
+            builder.begin_block(name, -1)
+            for event, place in events:
+                if event.delegate_id is None:
+                    builder.add_profile(event.name, place, (1, 1))
+                else:
+                    builder.add_delegate_profile(event.delegate_id, place, (1, 1), b"")
+            builder.end_block(has_events=True)
+        return builder.finish()
+
+    def _with_calls(self, calls: tuple[Event, ...]) -> Program:
+        return replace(self, execute=replace(self.execute, parts=calls))
+
+
+def read_program(dump: bytes) -> Program:
+    """The program of a real dump: a run that loads it, and iterations that are all alike."""
+    arena = Arena([dump])
+    heads = read_heads(arena)
+    runs = read_runs(Scope.of_dumps(arena, heads.run_dump), heads.run_word)
+    counts = runs.profile_counts
+    iterations = len(counts) - 1
+    return Program(
+        _read_tree(runs, 0, 1, int(counts[0])),
+        _read_tree(runs, int(counts[0]), iterations, int(counts[1])),
+    )
+
+
+def _read_tree(runs: Runs, first: int, run_count: int, event_count: int) -> Event:
+    """The event that holds all others of some equal runs, which start with event `first`."""
+    profiles = runs.profiles
+    rows = slice(first, first + run_count * event_count)
+    durations = (profiles.end[rows] - profiles.start[rows]).astype(np.float64)
+    durations = durations.reshape(run_count, event_count)
+    open_: list[tuple[int, int, Event]] = []  # events whose parent has not come yet
+    for origin in range(event_count):
+        name, delegate_id = _names(profiles, first + origin)
+        depth = _depth(name, is_delegated=delegate_id is not None)
+        inner = [entry for entry in open_ if entry[0] > depth]
+        open_ = [entry for entry in open_ if entry[0] <= depth]
+        own = durations[:, origin] - durations[:, [row for _, row, _ in inner]].sum(axis=1)
+        own_ns, first_ratio = _typical(own)
+        parts = tuple(event for _, _, event in inner)
+        event = Event(
+            None if name is None else name.decode(),
+            delegate_id,
+            origin,
+            own_ns,
+            first_ratio,
+            parts,
+        )
+        open_.append((depth, origin, event))
+    return open_[-1][2]
+
+
+def _names(profiles: ProfileEvents, row: int) -> tuple[bytes | None, str | None]:
+    name, delegate = profiles.name.codes[row], profiles.delegate_str.codes[row]
+    return (
+        profiles.name.values[name] if name >= 0 else None,
+        profiles.delegate_str.values[delegate].decode() if delegate >= 0 else None,
+    )
+
+
+def _depth(name: bytes | None, *, is_delegated: bool) -> int:
+    depth = _LOAD_DEPTHS.get(name or b"")
+    return _DEPTHS[event_kind(name or b"", is_delegated=is_delegated)] if depth is None else depth
+
+
+def _typical(own: np.typing.NDArray[np.float64]) -> tuple[float, float]:
+    """What an event takes after warm-up, and the first iteration relative to that."""
+    steady = own[WARM_UP:] if len(own) > WARM_UP else own
+    own_ns = max(float(np.median(steady)) or float(steady.mean()), 0.0)
+    first_ratio = own[0] / own_ns if own_ns else 1.0
+    return own_ns, float(np.clip(first_ratio, 1.0, _MAX_FIRST_RATIO))
+
+
+def _list_events(event: Event, place: Place, *, is_top: bool = False) -> Iterator[PlacedEvent]:
+    for number, part in enumerate(event.parts):
+        yield from _list_events(part, Place(0, number) if is_top else place)
+    yield PlacedEvent(event, place)
+
+
+def _scale(event: Event, ratio: float) -> Event:
+    parts = tuple(_scale(part, ratio) for part in event.parts)
+    return replace(event, own_ns=event.own_ns * ratio, parts=parts)
+
+
+def _kernel_name(delegate_id: str) -> str:
+    """``Softmax (NC, F32) #1`` as a kernel: ``native_call_softmax.out``."""
+    words = re.split(r" [(#]", delegate_id)[0].lower()
+    return f"native_call_{words.replace(' ', '_')}.out"
+
+
+def _delegate_id(kernel_name: str, parts: tuple[Event, ...]) -> str:
+    """``native_call_mean.out`` as the next operator of its kind in a delegate: ``Mean #1``."""
+    words = kernel_name.removeprefix("native_call_").partition(".")[0].strip("_")
+    title = words.replace("_", " ").title()
+    number = 1 + sum(part.label.startswith(f"{title} ") for part in parts)
+    return f"{title} #{number}"

@@ -1,0 +1,92 @@
+"""Dumps of one program on one device and build: chance in, bytes out. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ingest.arena import Ints
+from ingest.dump_template import DumpTemplate, Ticks, repeat_runs
+from ingest.simulation.devices import Device
+from ingest.simulation.noise import draw_own_times
+from ingest.simulation.programs import Program
+from ingest.simulation.timeline import Floats, Timeline
+
+_MAX_UPTIME_NS = 3_600 * 10**9  # of a device's runtime when a dump begins
+_PAUSE_NS = 300_000.0  # mean time between iterations
+_FAILED_RUN_SHARE = 0.01
+_TRUNCATED_SHARE = 0.004
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A dump, and what is wrong with it.
+
+    Attributes:
+        data: Its bytes.
+        event_count: Events in it, 0 if it cannot be read.
+        failed_run: Index of the run that fails, and the events it logs before.
+        is_truncated: Whether the file was cut off.
+    """
+
+    data: bytes
+    event_count: int
+    failed_run: tuple[int, int] | None
+    is_truncated: bool
+
+
+class ProgramRecorder:
+    """Everything about a program that all of its dumps share."""
+
+    def __init__(self, program: Program, iterations: int) -> None:
+        """Write the dump that the others are made from."""
+        self.load = Timeline.of(program.list_load_events())
+        self.iteration = Timeline.of(program.list_events())
+        self.template = DumpTemplate(repeat_runs(program.write(), iterations, first_run=1))
+        self.iterations = iterations
+        self.origin_count = 1 + max(self.load.origin.max(), self.iteration.origin.max())
+
+    @property
+    def event_count(self) -> int:
+        """Events of a dump in which nothing fails."""
+        return len(self.load) + self.iterations * len(self.iteration)
+
+    def lay_out(
+        self, device: Device, factors: Floats, rng: np.random.Generator
+    ) -> tuple[Ticks, Ticks]:
+        """Starts and ends of a dump's events in ticks of the device's clock, in file order.
+
+        Args:
+            device: What runs the program.
+            factors: What operators take there, relative to the template, by origin.
+            rng: Where chance comes from.
+        """
+        instant = int(rng.integers(_MAX_UPTIME_NS))
+        starts: list[Ints] = []
+        ends: list[Ints] = []
+        for timeline, run_count in ((self.load, 1), (self.iteration, self.iterations)):
+            typical = timeline.own_ns * factors[timeline.origin]
+            own = draw_own_times(timeline, typical, device.kind.noise, run_count, rng)
+            pause = rng.exponential(_PAUSE_NS, run_count).astype(np.int64)
+            start, end, instant = timeline.lay_out(own, pause, instant)
+            starts.append(start.ravel())
+            ends.append(end.ravel())
+        clock = device.kind.clock
+        return clock.read(np.concatenate(starts)), clock.read(np.concatenate(ends))
+
+    def record(self, device: Device, factors: Floats, rng: np.random.Generator) -> Recording:
+        """A dump; a few show a run that failed, or are cut off."""
+        starts, ends = self.lay_out(device, factors, rng)
+        fate = rng.random()
+        if fate < _FAILED_RUN_SHARE:
+            run = int(rng.integers(1, self.iterations + 1))
+            count = int(rng.integers(1, len(self.iteration)))
+            data = self.template.with_times(starts, ends, event_counts={run: count})
+            lost = len(self.iteration) - count
+            return Recording(data, self.event_count - lost, (run, count), is_truncated=False)
+        data = self.template.with_times(starts, ends)
+        if fate < _FAILED_RUN_SHARE + _TRUNCATED_SHARE:
+            cut = data[: int(rng.integers(16, len(data)))]
+            return Recording(cut, 0, None, is_truncated=True)
+        return Recording(data, self.event_count, None, is_truncated=False)

@@ -1,0 +1,87 @@
+-- module_totals: Time spent in each module of the program, per run.
+--
+-- Needs ETRecords: dumps without one are left out. Counts kernels and delegates of
+-- complete runs (those with a Method::execute and without a flagged event) that run
+-- nodes of the module; an event of several modules counts in full for each. The call of
+-- a delegate and the events inside it never both count: the call, where all its nodes
+-- are in the module, else the events inside it that the ETRecord can place.
+--
+-- params:
+--   module   STRING = NULL     Only this module, e.g. layers.0.attn; '' is the whole
+--                              program.
+--   scope    STRING(total|own) = 'total'  Time of the module with all inside it, or of
+--                              its own nodes alone.
+--   device   STRING = NULL     Only this device.
+--   pool     STRING = NULL     Only devices of this pool.
+--   build    STRING = NULL     Only this build.
+--   model    STRING = NULL     Only this model.
+--   backend  STRING = NULL     Only models lowered to this backend.
+--   since    TIMESTAMP = NULL  Only dumps captured at or after this time.
+--   until    TIMESTAMP = NULL  Only dumps captured before this time.
+--
+-- columns:
+--   device       STRING  Name of the device.
+--   pool         STRING  Device pool; null if none.
+--   build        STRING  Id of the build.
+--   model        STRING  Name of the model.
+--   backend      STRING  Backend of the model; null if none.
+--   module_path  STRING  The module; '' is the whole program.
+--   module_type  STRING  Its class.
+--   run_count    BIGINT  Complete runs of dumps with an ETRecord.
+--   event_count  BIGINT  Events counted, at least 1.
+--   run_ns       DOUBLE  Time in the module per run, nanoseconds; null in cycles of
+--                        unknown rate; lower is better.
+--   time_share   DOUBLE  Time in the module over Method::execute, 0 to 1.
+WITH chosen AS (
+    SELECT n.dump_id, n.device, n.pool, n.build, n.model, n.backend, d.etrecord_id
+    FROM named_dumps AS n
+    JOIN dumps AS d ON d.dump_id = n.dump_id
+    WHERE d.etrecord_id IS NOT NULL
+        AND n.device = coalesce(CAST(:device AS STRING), n.device)
+        AND n.pool IS NOT DISTINCT FROM coalesce(CAST(:pool AS STRING), n.pool)
+        AND n.build = coalesce(CAST(:build AS STRING), n.build)
+        AND n.model = coalesce(CAST(:model AS STRING), n.model)
+        AND n.backend IS NOT DISTINCT FROM coalesce(CAST(:backend AS STRING), n.backend)
+        AND (CAST(:since AS TIMESTAMP) IS NULL
+            OR n.captured_at >= CAST(:since AS TIMESTAMP))
+        AND (CAST(:until AS TIMESTAMP) IS NULL
+            OR n.captured_at < CAST(:until AS TIMESTAMP))
+),
+runs_of_build AS (
+    SELECT
+        c.device, c.pool, c.build, c.model, c.backend,
+        count(*) AS run_count, sum(r.execute_ns) AS execute_ns
+    FROM complete_runs AS r
+    JOIN chosen AS c ON c.dump_id = r.dump_id
+    GROUP BY c.device, c.pool, c.build, c.model, c.backend
+),
+times AS (
+    SELECT
+        c.device, c.pool, c.build, c.model, c.backend,
+        m.module_path, m.module_type,
+        CAST(sum(t.event_count) AS BIGINT) AS event_count,
+        CASE WHEN count(t.total_ns) = count(*) THEN sum(t.total_ns) END AS total_ns
+    FROM complete_run_totals AS t
+    JOIN chosen AS c ON c.dump_id = t.dump_id
+    JOIN event_modules AS m
+        ON m.etrecord_id = c.etrecord_id
+        AND m.run_signature_id = t.run_signature_id
+        AND m.event_signature_id = t.event_signature_id
+    WHERE m.module_path = coalesce(CAST(:module AS STRING), m.module_path)
+        AND CASE CAST(:scope AS STRING) WHEN 'own' THEN m.is_own ELSE m.is_total END
+    GROUP BY
+        c.device, c.pool, c.build, c.model, c.backend, m.module_path, m.module_type
+)
+SELECT
+    t.device, t.pool, t.build, t.model, t.backend,
+    t.module_path, t.module_type, r.run_count, t.event_count,
+    t.total_ns / r.run_count AS run_ns,
+    t.total_ns / nullif(r.execute_ns, 0e0) AS time_share
+FROM times AS t
+JOIN runs_of_build AS r
+    ON r.device = t.device AND r.pool IS NOT DISTINCT FROM t.pool
+    AND r.build = t.build AND r.model = t.model
+    AND r.backend IS NOT DISTINCT FROM t.backend
+ORDER BY
+    t.device, t.pool NULLS LAST, t.build, t.model, t.backend NULLS LAST,
+    t.module_path, t.module_type

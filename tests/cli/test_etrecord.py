@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.command import Outcome
+from tests.support.corpus import CORPUS
+from tests.support.etrecord_builder import (
+    EDGE,
+    MODELS,
+    build_etrecord,
+    build_program,
+    build_zip,
+    node,
+)
+
+Run = Callable[..., Outcome]
+
+RECORD = MODELS / "mixed_xnnpack.etrecord"
+TWINS = MODELS / "twins_portable.etrecord"
+
+
+def test_graphs_handles_and_delegates_are_shown_as_text(run: Run) -> None:
+    lines = run("etrecord", "show", RECORD).text.splitlines()
+    assert lines[0] == "# exported_program, method forward"
+    assert "# edge_dialect_exported_program, method forward" in lines
+    handles = lines[lines.index("# debug handles") + 1 :]
+    assert handles[0].split() == ["method", "instruction_id", "debug_handles", "output_count"]
+    assert handles[1].split() == ["forward", "0", "1,", "2", "1"]
+    assert handles[2].split() == ["forward", "1", "3"]
+    delegates = lines[lines.index("# delegates") + 2 :]
+    assert [line.split() for line in delegates] == [
+        ["forward", str(instruction), "XnnpackBackend"] for instruction in (0, 2, 4, 6)
+    ]
+
+
+def test_one_graph_alone_is_its_code(run: Run) -> None:
+    text = run("etrecord", "show", RECORD, "--graph", "exported_program").text
+    assert text.startswith("# exported_program, method forward\ndef forward(")
+    assert text.count("\ndef ") == 1
+    assert "debug handles" not in text
+
+
+def test_json_has_all_there_is(run: Run) -> None:
+    document = json.loads(run("etrecord", "show", RECORD, "--format", "json").text)
+    assert list(document) == [
+        "source", "sha256", "debug_handles", "delegates", "num_outputs", "graphs",
+    ]  # fmt: skip
+    assert document["debug_handles"]["forward"]["2"] == [4, 5, 6]
+    assert document["delegates"]["forward"]["0"] == {"name": "XnnpackBackend", "handles": {}}
+    nodes = document["graphs"][1]["nodes"]
+    [sin] = [node for node in nodes if node["name"] == "aten_sin_default"]
+    assert sin["target"] == "aten.sin.default"
+    assert sin["debug_handles"] == [6]
+    assert sin["code"].startswith("aten_sin_default: float32[")
+
+
+def test_other_formats_have_a_row_per_node(run: Run) -> None:
+    text = run("etrecord", "show", TWINS, "--method", "beta", "--format", "csv").text
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert {(row["graph"], row["method"]) for row in rows} == {(EDGE, "beta")}
+    assert [row["target"] for row in rows if row["debug_handle"] == "3"] == ["aten.tanh.default"]
+
+
+def test_only_the_chosen_method_is_shown(run: Run) -> None:
+    text = run("etrecord", "show", TWINS, "--method", "alpha").text
+    assert "method alpha" in text
+    assert "beta" not in text
+
+
+def test_member_of_a_zip_is_shown(run: Run, tmp_path: Path) -> None:
+    archive = tmp_path / "artifact.zip"
+    archive.write_bytes(build_zip({"inner/r.etrecord": RECORD.read_bytes()}))
+    shown = run("etrecord", "show", f"{archive}!inner/r.etrecord").text
+    assert shown == run("etrecord", "show", RECORD).text
+
+
+def test_unknown_names_suggest_near_ones(run: Run) -> None:
+    outcome = run("etrecord", "show", TWINS, "--method", "alpah")
+    assert (outcome.code, outcome.out) == (1, b"")
+    assert outcome.error == "error: no method 'alpah' in the ETRecord; did you mean alpha?"
+    outcome = run("etrecord", "show", RECORD, "--graph", "exported")
+    assert outcome.error.startswith("error: no graph 'exported' in the ETRecord; did you mean")
+
+
+def test_bad_file_is_one_line(run: Run, tmp_path: Path) -> None:
+    dump = CORPUS / "real" / "load_only.etdp"
+    outcome = run("etrecord", "show", dump)
+    assert (outcome.code, outcome.out) == (1, b"")
+    assert outcome.error == f"error: {dump}: is an ETDump, wanted an ETRecord (a zip)"
+    assert "does not exist" in run("etrecord", "show", tmp_path / "gone").error
+
+
+def test_names_cannot_steer_the_terminal(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "r.etrecord"
+    program = build_program(node("a\x1b[2Jb\n", debug_handle="1"))
+    path.write_bytes(build_etrecord(**{EDGE: program}))
+    assert r"a\x1b[2Jb\n = torch.ops" in run("etrecord", "show", path).text
+
+
+def test_neither_duckdb_nor_pandas_is_loaded() -> None:
+    code = (
+        "import sys; from cli.main import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "sys.exit(' '.join(sys.modules.keys() & {'duckdb', 'rich', 'pandas'}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "etrecord", "show", RECORD], capture_output=True, text=True
+    )
+    assert done.stderr == "\n"
+    assert done.stdout

@@ -1,0 +1,76 @@
+"""Legacy profiler blobs among ETDumps: recognised by content, decoded alike."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from ingest import decode, decode_dumps, stream_dump
+from ingest.errors import DumpError
+from tests.support.corpus import CORPUS, read_dump
+from tests.support.etdump_builder import build_etdump
+from tests.support.prof_builder import block, build_profdump
+
+BLOB = (CORPUS / "legacy" / "iterations.prof").read_bytes()
+ETDUMP = read_dump("real/mlp_portable_n1")
+TINY = build_etdump({}, size_prefixed=False)
+
+
+def rows(tables: dict[str, pa.Table], dump_index: int) -> dict[str, list[dict]]:
+    """Rows of one dump, without its index."""
+    return {
+        name: [row for row in table.to_pylist() if row.pop("dump_index") == dump_index]
+        for name, table in tables.items()
+        if "signatures" not in name
+    }
+
+
+def test_blobs_and_etdumps_in_one_call_do_not_touch_each_other():
+    buffers = [TINY, ETDUMP, BLOB, BLOB[:-8000], ETDUMP, build_profdump(block("a")), BLOB]
+    batch = decode_dumps(buffers)
+    assert [(row["dump_index"], row["reason"]) for row in batch.errors.to_pylist()] == [
+        (3, "truncated")
+    ]
+    for index, buffer in enumerate(buffers):
+        if index != 3:
+            assert rows(batch.tables, index) == rows(decode_dumps([buffer]).tables, 0)
+    assert batch.tables["dumps"]["dump_index"].to_pylist() == [0, 1, 2, 4, 5, 6]
+
+
+def test_short_dump_before_another_is_no_blob():
+    assert len(TINY) < 36
+    batch = decode_dumps([TINY, b"\1\0\0\0" * 16, TINY])
+    assert batch.tables["dumps"]["dump_index"].to_pylist() == [0, 2]
+
+
+def test_block_is_a_run_and_its_totals_are_in_dumps():
+    tables = decode_dumps([BLOB]).tables
+    assert tables["runs"]["name"].to_pylist() == ["default"] + ["run_model_loop"] * 6
+    (row,) = tables["dumps"].to_pylist()
+    assert row == {
+        "dump_index": 0,
+        "byte_count": len(BLOB),
+        "schema_version": 1,
+        "is_size_prefixed": False,
+        "n_runs": 7,
+        "n_events": 67,
+        "n_flagged_events": 0,
+        "n_allocations": 18,
+        "n_debug_events": 0,
+        "n_empty_events": 0,
+    }
+
+
+def test_blob_in_parts_is_the_blob(monkeypatch):
+    whole = decode_dumps([BLOB]).tables
+    monkeypatch.setattr(decode, "ARENA_BYTES", 4096)
+    parts = [part.tables for part in stream_dump(BLOB)]
+    assert len(parts) > 3
+    for name in whole.keys() - {"event_signatures", "run_signatures"}:
+        together = pa.concat_tables([part[name] for part in parts])
+        assert sorted(map(str, together.to_pylist())) == sorted(map(str, whole[name].to_pylist()))
+
+
+def test_malformed_blob_raises_by_name_in_a_stream():
+    with pytest.raises(DumpError, match=r"^a\.prof: offset 18,280: .* \[truncated\]"):
+        list(stream_dump(BLOB[: 18240 + 40], "a.prof"))
