@@ -7,11 +7,17 @@ from typing import Annotated, NoReturn
 import typer
 
 from cli.exit_codes import ExitCode
+from cli.files import file_source
 from cli.ingest_report import summary_table, write_refusals
 from cli.options import DEFAULT_STORE, Output, Store, TextOption, add_options
 from cli.render import Format, write_table
 
-_MANIFEST = (
+_ETRECORD = TextOption(
+    "etrecord",
+    "FILE",
+    "ETRecord of all dumps given; by default NAME.etrecord beside each, or its folder's only one.",
+)
+MANIFEST = (
     TextOption("device", "NAME", "Device that recorded the dumps."),
     TextOption("pool", "NAME", "Device pool."),
     TextOption("os", "NAME", "Operating system of the device."),
@@ -50,7 +56,7 @@ def ingest(
     ] = False,
     store: Store = DEFAULT_STORE,
     output: Output = Format.TABLE,
-    **manifest: str | None,
+    **more: str | None,
 ) -> None:
     """Decode ETDumps into the store.
 
@@ -59,15 +65,23 @@ def ingest(
     Options such as --device hold for all dumps given. Without them, names come from NAME.json
     beside NAME.etdp, manifest.json in its folder or above, --layout, or ExecuTorch's own
     benchmark_results.json; the first that states a field wins.
+
+    Beside NAME.etdp, NAME.debug.bin is its debug buffer, and NAME.etrecord, or the only *.etrecord
+    of the folder, the ETRecord of its program. If they come later, ingest the dump again.
     """
     from cli.progress import progress_bar
+    from ingest.etrecord import read_etrecord
     from ingest.sources import find_sources
     from warehouse import Warehouse
 
     sources = find_sources(paths)  # first: a mistyped path must not leave an empty store
+    etrecord = more.pop("etrecord")
+    record = None if etrecord is None else file_source(etrecord)
+    if record is not None:
+        read_etrecord(record)
     with Warehouse.open(store) as warehouse, progress_bar() as progress:
         summary = warehouse.ingest(
-            sources, manifest=manifest, layout=layout, jobs=jobs, progress=progress
+            sources, manifest=more, layout=layout, etrecord=record, jobs=jobs, progress=progress
         )
     write_table(summary_table(summary), output)
     write_refusals(summary.refused)
@@ -75,7 +89,7 @@ def ingest(
         _fail()
 
 
-add_options(ingest, _MANIFEST)
+add_options(ingest, (_ETRECORD, *MANIFEST))
 
 
 def _fail() -> NoReturn:

@@ -17,6 +17,7 @@ from cli.ingest import ingest
 from cli.inspect import inspect
 from cli.inspect_prof import inspect_prof
 from cli.numeric_gap import numeric_gap
+from cli.record import record
 from cli.render import OutputError
 from cli.schema import schema
 from cli.simulate import simulate
@@ -40,6 +41,7 @@ app.command()(inspect)
 app.add_typer(etrecord.app, name="etrecord")
 app.command()(numeric_gap)
 app.command()(inspect_prof)
+app.command()(record)
 app.command()(simulate)
 
 

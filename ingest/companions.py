@@ -34,12 +34,10 @@ class CompanionFinder:
         """
         folder = source.folder
         if folder not in self._known:
-            names = list_names(folder) or frozenset()
-            records = [name for name in names if name.endswith(ETRECORD_SUFFIX)]
-            self._known[folder] = names, records[0] if len(records) == 1 else None
+            self._known[folder] = _list_companions(folder)
         names, shared = self._known[folder]
-        if not shared and not self._etrecord and not names:
-            return Companions()
+        if not names:
+            return Companions(self._etrecord)
         stem = os.path.splitext(source.file_name)[0]
         own, buffer = f"{stem}{ETRECORD_SUFFIX}", f"{stem}{DEBUG_BUFFER_SUFFIX}"
         record = own if own in names else shared
@@ -47,3 +45,15 @@ class CompanionFinder:
             self._etrecord or (folder.file(record) if record else None),
             folder.file(buffer) if buffer in names else None,
         )
+
+
+def _list_companions(folder: Folder) -> tuple[frozenset[str], str | None]:
+    """Names of the ETRecords and debug buffers in a folder, and the ETRecord that is alone."""
+    names = frozenset(
+        name
+        for name in list_names(folder) or ()
+        # macOS puts an AppleDouble file "._NAME" beside each NAME when it packs or copies.
+        if name.endswith((ETRECORD_SUFFIX, DEBUG_BUFFER_SUFFIX)) and not name.startswith("._")
+    )
+    records = [name for name in names if name.endswith(ETRECORD_SUFFIX)]
+    return names, records[0] if len(records) == 1 else None

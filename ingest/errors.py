@@ -3,8 +3,9 @@
 IngestError
 ├── SourceError      a path, glob or archive cannot be read
 ├── ManifestError    device, build, model or clock is missing or malformed
-├── DumpError        bytes are not a well-formed ETDump
+├── DumpError        bytes are not a well-formed ETDump or profiler blob
 ├── EtRecordError    a file, or a part of it, is not a readable ETRecord
+├── RecordingError   a program could not be run under the tracer
 └── TracerError      what is traced cannot become an ETDump
     ├── NoBlockError     no block is open, or there is nothing to write
     ├── AllocatorError   an allocator comes after events, or is not known
@@ -41,7 +42,7 @@ class ManifestError(IngestError):
 
 
 class DumpError(IngestError):
-    """Bytes are not a well-formed ETDump; carries reason and byte offset of the first fault."""
+    """Bytes are no well-formed ETDump or profiler blob; carries reason and offset of the fault."""
 
     def __init__(self, source: str, *, reason: str, byte_offset: int | None, detail: str) -> None:
         """Keep the machine-readable reason and offset beside the sentence."""
@@ -61,6 +62,10 @@ class EtRecordError(IngestError):
         super().__init__(f"{source}: {problem}")
         self.source = source
         self.problem = problem
+
+
+class RecordingError(IngestError):
+    """A program could not be run under the tracer, or its dump could not be written."""
 
 
 class TracerError(IngestError):

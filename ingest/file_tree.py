@@ -33,13 +33,20 @@ def walk(root: str) -> list[str]:
             files.append(os.path.join(folder, ""))
             continue
         for entry in listed:
-            if not os.path.isdir(entry.path):
+            if not _is_folder(entry):
                 files.append(entry.path)
             elif entry.is_symlink():
                 links.append(entry.path)
             else:
                 folders.append(entry.path)
     return sorted(files)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()  # asks the system about symlinks only
+    except OSError:  # a circle of symlinks
+        return False
 
 
 def expand_glob(pattern: str) -> list[str]:

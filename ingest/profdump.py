@@ -10,7 +10,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from operator import le
 from typing import Any
 
 import numpy as np
@@ -46,6 +45,7 @@ _ARRAYS = {"events": EVENT, "allocators": ALLOCATOR, "allocations": ALLOCATION}
 _NUMBERS = struct.Struct("<7I")
 _IDENTIFIERS = struct.Struct("<4x2I")  # where an ETDump has its identifier, bare or prefixed
 _VERSION_AT = 32
+_MOST_ENTRIES = 1 << 24  # that a runtime reserves room for
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,8 @@ def is_profdump(data: Any) -> bool:
     if IDENTIFIER in _IDENTIFIERS.unpack_from(head):
         return False
     version, *numbers = _NUMBERS.unpack_from(head, _VERSION_AT)
-    return version == VERSION and all(map(le, numbers[1::2], numbers[::2]))
+    pairs = zip(numbers[1::2], numbers[::2], strict=True)
+    return version == VERSION and all(used <= room <= _MOST_ENTRIES for used, room in pairs)
 
 
 def decode_profdump(data: Any, source: str = "blob") -> Blocks:

@@ -100,10 +100,14 @@ EVENT_MODULES = _table(
     "One row per ETRecord, run signature, event signature and module whose time the event is.",
     *_EVENT,
     _field("module_path", pa.string(), "Module, e.g. layers.0.attn; '' is the whole program."),
-    _field("module_type", pa.string(), "Class of the module."),
+    _field(
+        "module_type", pa.string(),
+        "Class of the module; null if it is only the path that others lie in, as a list is.",
+        nullable=True,
+    ),
     _field("is_total", pa.bool_(), "Whether it counts for the module with all inside it."),
     _field("is_own", pa.bool_(), "Whether it counts for the module's own nodes alone."),
-)
+)  # fmt: skip
 
 PROGRAM_TABLES: dict[str, pa.Schema] = {
     "etrecords": ETRECORDS,

@@ -184,7 +184,12 @@ DELEGATE_METADATA = _table(
     _field("event_signature_id", pa.int64(), "Signature of the event."),
     _field("occurrence", pa.int32(), "Which of the signature's events in the run, from 0."),
     _field("metadata", pa.binary(), "The delegate's bytes, as written."),
-    _field("parsed", pa.string(), "What they say, as JSON; null if neither JSON nor known to a parser.", nullable=True),
+    _field(
+        "parsed",
+        pa.string(),
+        "What they say, as JSON; null if neither JSON nor known to a parser.",
+        nullable=True,
+    ),
 )
 
 EVENT_STATS = _table(

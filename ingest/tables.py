@@ -7,7 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ingest.arena import Ints
-from ingest.arrow_columns import build_table, nullable, strings, unsigned
+from ingest.arrow_columns import build_table, plain, strings, unsigned
 from ingest.clocks import flag_durations, unwrap_starts
 from ingest.etdump import Texts
 from ingest.event_order import Slots, order_events
@@ -65,7 +65,7 @@ def _runs(dumps: Dumps, first_start: NDArray[np.uint64]) -> pa.Table:
     return build_table(
         "runs",
         *_run_columns(dumps, slice(None)),
-        nullable(dumps.signature_id, dumps.has_events),
+        plain(dumps.signature_id, dumps.has_events),
         strings(dumps.name),
         dumps.bundled_input_index,
         unsigned(first_start, dumps.counts > 0),
@@ -77,8 +77,8 @@ def _run_columns(dumps: Dumps, run: Ints | slice) -> tuple[pa.Array, pa.Array]:
     """dump_index and run_index of rows that belong to these runs."""
     heads = dumps.heads
     return (
-        pa.array(heads.run_dump.astype(np.int32)[run]),
-        pa.array(heads.run_index.astype(np.int32)[run]),
+        plain(heads.run_dump.astype(np.int32)[run]),
+        plain(heads.run_index.astype(np.int32)[run]),
     )
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from ingest.arena import Ints
-from ingest.arrow_columns import build_table, lists, named, nullable, strings
+from ingest.arena import Ints, Mask
+from ingest.arrow_columns import build_table, lists, named, plain, strings
 from ingest.etdump import DebugEvents
 from ingest.schemas import DECODED
-from ingest.values import DTYPES, MISSING, VALUE_TYPES, Tensors
+from ingest.values import DTYPES, MISSING, VALUE_TYPES, Longs, Tensors
+
+_NO_TENSOR = -(2**31)  # no code of a byte
 
 RunColumns = Callable[[Ints], tuple[pa.Array, pa.Array]]
 
@@ -27,34 +31,41 @@ def build_debug_values(events: DebugEvents, run_columns: RunColumns) -> pa.Table
     is_tensor = tensors[row] > 0
     element = np.full(len(row), -1, np.int64)
     element[is_tensor] = values.element
-    tensor = np.full(len(row), -1, np.int64)
-    tensor[is_tensor] = np.arange(len(values.element))
     return build_table(
         "debug_values",
         *run_columns(events.run[row]),
         events.position[row].astype(np.int32),
         events.chain.view(np.int64)[row],
-        nullable(events.instruction[row], events.instruction[row] != -1),
-        nullable(events.delegate_int[row], events.delegate_int[row] != -1),
+        plain(events.instruction[row], events.instruction[row] != -1),
+        plain(events.delegate_int[row], events.delegate_int[row] != -1),
         strings(events.delegate_str, row, empty=False),
         strings(events.name, row),
         _value_positions(events)[row].astype(np.int32),
-        nullable(element.astype(np.int32), element >= 0),
+        plain(element.astype(np.int32), element >= 0),
         named(values.type[row], VALUE_TYPES, {MISSING: "missing"}),
-        nullable(values.integer[row], values.has_integer[row]),
-        nullable(values.real[row], values.has_real[row]),
-        *_tensor_columns(values.tensors, tensor),
+        plain(values.integer[row], values.has_integer[row]),
+        plain(values.real[row], values.has_real[row]),
+        *_tensor_columns(values.tensors, is_tensor),
         values.is_output[row],
     )
 
 
-def _tensor_columns(tensors: Tensors, tensor: Ints) -> list[pa.Array]:
-    take = pa.array(tensor, mask=tensor < 0)
+def _tensor_columns(tensors: Tensors, is_tensor: Mask) -> list[pa.Array]:
+    """Columns with the tensors in turn where `is_tensor`, else null."""
+
+    def spread(values: NDArray[Any], filler: int) -> NDArray[Any]:
+        column = np.full(len(is_tensor), filler, values.dtype)
+        column[is_tensor] = values
+        return column
+
+    def spread_lists(longs: Longs) -> Longs:
+        return Longs(spread(longs.present, 0), spread(longs.length, 0), longs.items)
+
     return [
-        named(tensors.dtype.astype(np.int32), DTYPES, {}).take(take),
-        lists(tensors.sizes).take(take),
-        lists(tensors.strides).take(take),
-        pa.array(tensors.offset).take(take),
+        named(spread(tensors.dtype.astype(np.int32), _NO_TENSOR), DTYPES, {_NO_TENSOR: None}),
+        lists(spread_lists(tensors.sizes)),
+        lists(spread_lists(tensors.strides)),
+        plain(spread(tensors.offset, 0), is_tensor),
     ]
 
 

@@ -13,7 +13,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Protocol, runtime_checkable
 
@@ -48,6 +47,7 @@ from queries.scales import Converter
 from queries.time_scales import TimeScale
 from warehouse.correlation import EDGE_GRAPH, Correlation
 from warehouse.errors import QueryError
+from warehouse.exported_programs import parse_etrecord
 
 __all__ = ["Event", "EventBlock", "Inspector", "PerfData", "TimeScale"]
 
@@ -244,19 +244,8 @@ class _Record:
             yield Source(path)
 
     def parse(self) -> Any:
-        """ExecuTorch's object.
-
-        Raises:
-            QueryError: if executorch is not installed.
-        """
+        """ExecuTorch's object; without executorch this raises QueryError."""
         if not isinstance(self._given, str | os.PathLike):
             return self._given
-        path = os.fspath(self._given)
-        try:
-            parse = import_module("executorch.devtools").parse_etrecord
-        except ImportError as error:
-            raise QueryError(
-                f"{path}: an ExportedProgram needs executorch ({error}): "
-                "pip install 'tracehouse[executorch]'; `tracehouse etrecord show` needs none"
-            ) from error
-        return parse(path)
+        source = Source(os.fspath(self._given))
+        return parse_etrecord(read_source(source), source.name)

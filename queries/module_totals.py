@@ -1,17 +1,13 @@
 """Time spent in a module of the program, from event blocks with an ETRecord. Pure.
 
-A module's time in a block is, per run, the time of the kernels and delegates that run its nodes.
-An event that runs nodes of several modules counts in full for each. Framework events around kernels
-(OPERATOR_CALL, Method::step) never count. Of the call of a delegate and the events inside it never
-both count: the call, if all its nodes are in the module; else the events inside it that run nodes
-of the module, if the ETRecord can tell the nodes of any; else the call, if some of its nodes are.
+A module's time in a block is, per run, the time of the events that count for it, by the rule of
+`warehouse.event_modules`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -20,13 +16,17 @@ from queries.event_blocks import Event, EventBlock
 from queries.time_scales import TimeScale
 from warehouse.correlation import Hierarchy
 from warehouse.errors import QueryError
+from warehouse.event_modules import (
+    IsInside,
+    counted_of_group,
+    groups_of_instruction,
+    modules_above,
+)
 
 ALL_BLOCKS = "(all)"
 
 _MOST_LISTED = 100
 _ROOT_KEY = "L__self__"
-
-IsInside = Callable[[Hierarchy | None], bool]
 
 
 class ModuleTotal(NamedTuple):
@@ -64,7 +64,7 @@ def module_totals(
         if is_exact:
             return bool(names) and bool({path, inner_path} & set(names[-1]))
         return any(
-            key == path or any(_is_below(known, inner_path) for known in paths)
+            key == path or any(inner_path in modules_above(known) for known in paths)
             for key, *paths in names
         )
 
@@ -121,32 +121,11 @@ def _known(blocks: Sequence[EventBlock]) -> str:
     return f"there are {', '.join(paths[:_MOST_LISTED])}" + (f" and {more:,} more" * (more > 0))
 
 
-def _is_below(path: str, module: str) -> bool:
-    return not module or path == module or path.startswith(f"{module}.")
-
-
 def _counted(events: Iterable[Event], is_inside: IsInside) -> Iterator[Event]:
     """The events that count for a module."""
     timed = [event for event in events if event.samples and event.samples.statistics]
-    yield from (event for event in timed if event.kind == "kernel" and _some(event, is_inside))
-    delegated = [event for event in timed if event.kind in ("delegate_call", "delegate_op")]
-    delegated.sort(key=lambda event: event.instruction_id)
-    for _, group in groupby(delegated, key=lambda event: event.instruction_id):
-        yield from _counted_of_call(list(group), is_inside)
-
-
-def _counted_of_call(events: Sequence[Event], is_inside: IsInside) -> list[Event]:
-    """Of the call of a delegate and the events inside it, those that count."""
-    calls = [event for event in events if event.kind == "delegate_call"]
-    inner = [event for event in events if event.kind == "delegate_op"]
-    is_mapped = any(event.debug_handles is not None for event in inner)
-    nodes = [node for call in calls for node in call.module_hierarchy.values()]
-    counted = inner if is_mapped and not (nodes and all(map(is_inside, nodes))) else calls or inner
-    return [event for event in counted if _some(event, is_inside)]
-
-
-def _some(event: Event, is_inside: IsInside) -> bool:
-    return any(map(is_inside, event.module_hierarchy.values()))
+    for group in groups_of_instruction(timed):
+        yield from counted_of_group(group, is_inside)
 
 
 def _time(event: Event) -> float:

@@ -80,7 +80,7 @@ class ProfileEvents:
     def __init__(self, tables: Mapping[str, pa.Table]) -> None:
         """Index the events of the decoded tables of one dump."""
         events = tables["events"]
-        starts = tables["runs"]["start_ticks"].fill_null(0).cast(pa.uint64()).to_numpy()
+        starts = _low_words(tables["runs"]["start_ticks"])
         self._run = events["run_index"].to_numpy()
         self._occurrence = events["occurrence"].to_numpy()
         self._chain = events["chain_index"].to_numpy()
@@ -123,7 +123,9 @@ class ProfileEvents:
         """
         rows = self._rows.get((block, event_signature_id), slice(0))
         first, last = np.searchsorted(self._run[rows], [run, run + 1]).tolist()
-        return [chain for chain in np.unique(self._chain[rows][first:last]).tolist() if chain >= 0]
+        return [
+            chain for chain in sorted(set(self._chain[rows][first:last].tolist())) if chain >= 0
+        ]
 
     def _metadata_of(self, event_signature: int, valid: NDArray[np.int64]) -> list[bytes]:
         known = self._metadata.get(event_signature)
@@ -149,6 +151,16 @@ class ProfileEvents:
             FlaggedSample(run, begin, end, _describe(flags))
             for run, begin, end, flags in zip(*(c.tolist() for c in columns), strict=True)
         ]
+
+
+def _low_words(decimals: pa.ChunkedArray) -> NDArray[np.uint64]:
+    """Unsigned 64-bit values kept as decimals; whatever where null. Needs no pyarrow.compute."""
+    chunks = [chunk for chunk in decimals.chunks if len(chunk)]
+    words = [np.frombuffer(chunk.buffers()[1], np.uint64) for chunk in chunks]
+    parts = [
+        word[2 * chunk.offset :: 2][: len(chunk)] for word, chunk in zip(words, chunks, strict=True)
+    ]
+    return np.concatenate([np.zeros(0, np.uint64), *parts])
 
 
 def _describe(flags: int) -> str:

@@ -14,8 +14,10 @@ from ingest.companions import CompanionFinder, Companions
 from ingest.errors import EtRecordError, ManifestError, SourceError
 from ingest.manifest import ManifestResolver
 from ingest.sources import Source, read_source
-from warehouse.load import NewDump, Refusal
-from warehouse.programs import Program, read_program
+from warehouse.dump_rows import NewDump
+from warehouse.load import Refusal
+from warehouse.logged_data import LoggedBuffer
+from warehouse.programs import Program, ProgramReader
 
 BATCH_BYTES = 24 << 20
 BATCH_FILES = 512
@@ -33,8 +35,9 @@ class Batch:
     """Files on their way into the store together.
 
     Attributes:
-        n_files: Files the batch began with, and refused ones that came with them.
-        byte_count: Bytes read from them.
+        n_sources: Dumps the batch began with.
+        n_refused_companions: ETRecords and debug buffers that came with them and were refused.
+        byte_count: Bytes of the dumps.
         dumps: Files to decode.
         buffers: Their bytes, until they are decoded.
         seen: Files whose bytes were met before, in the store or in this run.
@@ -42,7 +45,8 @@ class Batch:
         decoded: Content of `dumps`, once decoded; empty if the only one is big.
     """
 
-    n_files: int
+    n_sources: int
+    n_refused_companions: int = 0
     byte_count: int = 0
     dumps: list[NewDump] = field(default_factory=list)
     buffers: list[Any] = field(default_factory=list)
@@ -50,23 +54,23 @@ class Batch:
     refused: list[Refusal] = field(default_factory=list)
     decoded: DecodedBatch = field(default_factory=partial(decode_dumps, ()))
 
-    def refuse_companion(self, refusal: Refusal) -> None:
-        """Put on record a file that came with a dump; it counts as a file of the batch."""
-        self.n_files += 1
-        self.refused.append(refusal)
+    def refuse_companion(self, source: Source, reason: str, detail: str) -> None:
+        """Put on record a file that came with a dump."""
+        self.n_refused_companions += 1
+        self.refused.append(Refusal(source.name, None, reason, None, detail))
 
 
 def plan_batches(sources: Sequence[Source], companions: CompanionFinder) -> Iterator[list[Files]]:
     """Neighbouring sources that make a batch."""
     group: list[Files] = []
-    room = BATCH_BYTES
+    room, most = BATCH_BYTES // 4, BATCH_FILES // 4  # a small one first: work for all sooner
     for source in sources:
         files = Files(source, companions.find(source))
         buffer = files.companions.debug_buffer
         size = _guess_size(source) + (_guess_size(buffer) if buffer else 0)
-        if group and (size > room or len(group) == BATCH_FILES):
+        if group and (size > room or len(group) >= most):
             yield group
-            group, room = [], BATCH_BYTES
+            group, room, most = [], BATCH_BYTES, BATCH_FILES
         group.append(files)
         room -= size
     if group:
@@ -84,12 +88,12 @@ def _guess_size(source: Source) -> int:
 
 
 class BatchReader:
-    """Reads batches of files; an ETRecord that several dumps share, once."""
+    """Reads batches of files."""
 
     def __init__(self, resolver: ManifestResolver) -> None:
         """Take where manifests come from."""
         self._resolver = resolver
-        self._programs: dict[Source, Program | Refusal | None] = {}
+        self._programs = ProgramReader()
 
     def read(self, group: list[Files]) -> Batch:
         """The bytes and manifests of some dumps, and what came with them."""
@@ -105,38 +109,36 @@ class BatchReader:
             try:
                 manifest = self._resolver.resolve(source)
             except ManifestError as error:
-                detail = error.problem if error.source == source.name else str(error)
+                detail = _detail(error, source)
                 batch.refused.append(Refusal(source.name, sha256, "manifest", None, detail))
                 continue
-            found = self._read_companions(companions, batch) if any(companions) else (None, None)
-            batch.dumps.append(NewDump(source.name, sha256, manifest, *found))
+            program = self._read_program(companions.etrecord, batch)
+            buffer = _read_buffer(companions.debug_buffer, batch)
+            batch.dumps.append(NewDump(source.name, sha256, manifest, program, buffer))
             batch.buffers.append(data)
         return batch
 
-    def _read_companions(
-        self, companions: Companions, batch: Batch
-    ) -> tuple[Program | None, bytes | memoryview | None]:
-        program, buffer = None, None
-        if companions.etrecord is not None:
-            if companions.etrecord not in self._programs:
-                self._programs[companions.etrecord] = _read_program(companions.etrecord)
-            known = self._programs[companions.etrecord]
-            if isinstance(known, Program):
-                program = known
-            elif known is not None:
-                self._programs[companions.etrecord] = None  # said once is enough
-                batch.refuse_companion(known)
-        if companions.debug_buffer is not None:
-            try:
-                buffer = read_source(companions.debug_buffer)
-            except SourceError as error:
-                name = companions.debug_buffer.name
-                batch.refuse_companion(Refusal(name, None, "unreadable", None, error.problem))
-        return program, buffer
+    def _read_program(self, source: Source | None, batch: Batch) -> Program | None:
+        if source is None:
+            return None
+        try:
+            return self._programs.read(source)
+        except (EtRecordError, SourceError) as error:
+            batch.refuse_companion(source, "etrecord", _detail(error, source))
+            return None
 
 
-def _read_program(source: Source) -> Program | Refusal:
+def _read_buffer(source: Source | None, batch: Batch) -> LoggedBuffer | None:
+    if source is None:
+        return None
     try:
-        return read_program(source)
-    except (EtRecordError, SourceError) as error:
-        return Refusal(source.name, None, "etrecord", None, str(error))
+        data = read_source(source)
+        return LoggedBuffer(data, hashlib.sha256(data).hexdigest())
+    except SourceError as error:
+        batch.refuse_companion(source, "unreadable", error.problem)
+        return None
+
+
+def _detail(error: EtRecordError | ManifestError | SourceError, source: Source) -> str:
+    """What is wrong, and with which file if it is another than that named beside it."""
+    return error.problem if error.source == source.name else str(error)

@@ -56,15 +56,23 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
+@contextmanager
+def registered(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> Iterator[None]:
+    """The rows under a name that statements of the body can select from."""
+    connection.register(name, rows)
+    try:
+        yield
+    finally:
+        connection.unregister(name)
+
+
 def insert_rows(
     connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table, where: str = ""
 ) -> None:
     """Append rows; `where` is our own text that leaves out rows known already."""
-    if not rows.num_rows:
-        return
-    connection.register("new_rows", rows)
-    connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM new_rows {where}")  # noqa: S608
-    connection.unregister("new_rows")
+    if rows.num_rows:
+        with registered(connection, "new_rows", rows):
+            connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM new_rows {where}")  # noqa: S608
 
 
 @contextmanager

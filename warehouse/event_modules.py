@@ -10,8 +10,7 @@ can tell the nodes of any; else the call, if some of its nodes are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import NamedTuple, Protocol, TypeVar
 
 from warehouse.correlation import Handles, Hierarchy
@@ -44,13 +43,13 @@ class EventModule(NamedTuple):
 
     Attributes:
         module_path: Path of the module; "" is the whole program.
-        module_type: Its class.
+        module_type: Its class; None if it is only the path that others lie in, as a list is.
         is_total: Whether the event counts for the module with all inside it.
         is_own: Whether it counts for the module's own nodes alone.
     """
 
     module_path: str
-    module_type: str
+    module_type: str | None
     is_total: bool
     is_own: bool
 
@@ -81,36 +80,54 @@ def counted_of_group(events: Sequence[Event], is_inside: IsInside) -> list[Event
     return [event for event in counted if any(map(is_inside, event.module_hierarchy.values()))]
 
 
-def modules_of_events(events: Sequence[Traced]) -> Iterator[tuple[int, EventModule]]:
-    """For each event, by its position, the modules for whose time it counts."""
-    position = {id(event): i for i, event in enumerate(events)}
+def modules_of_events(events: Sequence[Event]) -> Iterator[tuple[Event, EventModule]]:
+    """The modules for whose time events count; modules of events that go together by path."""
+    nodes = _Nodes(events)
     for group in groups_of_instruction(events):
-        nodes = [node for event in group for node in event.module_hierarchy.values()]
-        types = {path: name for node in nodes for path, name in _modules(node)}
-        for path, name in sorted(types.items()):
-            total = counted_of_group(group, partial(_is_within, path))
-            own = counted_of_group(group, partial(_is_in_itself, path))
-            for event in {id(event): event for event in (*total, *own)}.values():
-                yield position[id(event)], EventModule(path, name, event in total, event in own)
+        for path in sorted({path for event in group for path in nodes.modules_of(event)}):
+            total = set(map(id, counted_of_group(group, nodes.within(path))))
+            own = set(map(id, counted_of_group(group, nodes.just_in(path))))
+            for event in group:
+                counts = id(event) in total, id(event) in own
+                if any(counts):
+                    yield event, EventModule(path, nodes.types.get(path), *counts)
 
 
-def _modules(hierarchy: Hierarchy | None) -> list[tuple[str, str]]:
-    """Path and class of each module that a node is in, from the outermost."""
-    modules = [module for module in (hierarchy or {}).values() if module]
-    return [(path, name[0] if name else "") for path, *name in modules]
+def modules_above(path: str) -> list[str]:
+    """The modules that a module lies in, the whole program and itself included.
+
+    >>> modules_above("layers.0.attn")
+    ['', 'layers', 'layers.0', 'layers.0.attn']
+    """
+    inner = accumulate(path.split("."), "{}.{}".format) if path else ()
+    return ["", *inner]
 
 
-def _is_within(path: str, hierarchy: Hierarchy | None) -> bool:
-    return any(is_below(known, path) for known, _ in _modules(hierarchy))
+class _Nodes:
+    """Where the nodes of events lie, worked out once for each; `types` are the modules' classes."""
 
+    def __init__(self, events: Iterable[Traced]) -> None:
+        nodes = {id(node): node for e in events for node in e.module_hierarchy.values()}
+        lists = {key: list((node or {}).values()) for key, node in nodes.items()}
+        self.types = {path: name for known in lists.values() for path, name in filter(None, known)}
+        self._innermost = {key: known[-1][:1] for key, known in lists.items() if known}
+        self._modules = {
+            key: frozenset(m for path, _ in filter(None, known) for m in modules_above(path))
+            for key, known in lists.items()
+        }
 
-def _is_in_itself(path: str, hierarchy: Hierarchy | None) -> bool:
-    return [known for known, _ in _modules(hierarchy)][-1:] == [path]
+    def modules_of(self, event: Traced) -> Iterator[str]:
+        """Paths of the modules that an event's nodes lie in."""
+        for node in event.module_hierarchy.values():
+            yield from self._modules[id(node)]
 
+    def within(self, path: str) -> IsInside:
+        """Whether a node lies in a module or in one inside it."""
+        return lambda node: path in self._modules[id(node)]
 
-def is_below(path: str, module: str) -> bool:
-    """Whether a module's path is that of `module` or of one inside it; "" is the whole program."""
-    return not module or path == module or path.startswith(f"{module}.")
+    def just_in(self, path: str) -> IsInside:
+        """Whether a module is the innermost that a node lies in."""
+        return lambda node: self._innermost.get(id(node)) == [path]
 
 
 def _instruction(event: Traced) -> int:

@@ -19,7 +19,8 @@ from ingest.errors import DumpError
 from ingest.manifest import ManifestResolver
 from ingest.sources import Source
 from warehouse.batches import Batch, BatchReader, plan_batches
-from warehouse.load import Loader, NewDump, Refusal
+from warehouse.dump_rows import NewDump
+from warehouse.load import Loader, Refusal
 
 STREAM_BYTES = 64 << 20  # from this size on a dump is decoded in parts
 
@@ -28,7 +29,7 @@ _Result = TypeVar("_Result")
 
 
 class IngestProgress(NamedTuple):
-    """How far an ingest has come: files handled, files in all, bytes read, events committed."""
+    """How far an ingest has come: dumps handled, dumps in all, bytes read, events committed."""
 
     done_files: int
     total_files: int
@@ -41,10 +42,10 @@ class IngestSummary:
     """What an ingest did.
 
     Attributes:
-        n_files: Files handled: dumps, and what came with them where it was refused.
+        n_files: Files handled: dumps, and what came with them where that was refused.
         n_dumps: Dumps committed.
         n_events: Profile events in them.
-        byte_count: Bytes read, duplicates and refused files included.
+        byte_count: Bytes of dumps read, duplicates and refused ones included.
         n_duplicates: Files that were in the store already, manifest and all.
         n_conflicts: Files whose bytes are in the store under another manifest.
         refused: Files that were refused, conflicts included.
@@ -87,7 +88,7 @@ def ingest_sources(
     """
     start = time.perf_counter()
     workers = jobs or os.cpu_count() or 1
-    summary = IngestSummary()
+    summary, n_done = IngestSummary(), 0
     commit = _Committer(connection)
     with ThreadPoolExecutor(workers) as pool:
         reader = BatchReader(resolver)
@@ -96,8 +97,9 @@ def ingest_sources(
         )
         for batch in _in_order(pool, _decode, map(commit.claim, read), max(workers - 1, 1)):
             summary = commit.commit(batch, summary)
+            n_done += batch.n_sources
             if progress is not None:
-                done = summary.n_files, len(sources), summary.byte_count, summary.n_events
+                done = n_done, len(sources), summary.byte_count, summary.n_events
                 progress(IngestProgress(*done))
     return replace(summary, seconds=time.perf_counter() - start)
 
@@ -164,14 +166,15 @@ class _Committer:
                 conflicts += 1
                 refused.append(self._conflict(dump))
         n_dumps = self._loader.load(batch.dumps, batch.decoded, refused) + streamed
+        n_files = batch.n_sources + batch.n_refused_companions
         self._loader.attach([dump for dump in batch.seen if self._is_known(dump)])
         return replace(
             summary,
-            n_files=summary.n_files + batch.n_files,
+            n_files=summary.n_files + n_files,
             n_dumps=summary.n_dumps + n_dumps,
             n_events=summary.n_events + batch.decoded.tables["events"].num_rows + n_events,
             byte_count=summary.byte_count + batch.byte_count,
-            n_duplicates=summary.n_duplicates + batch.n_files - n_dumps - len(refused),
+            n_duplicates=summary.n_duplicates + n_files - n_dumps - len(refused),
             n_conflicts=summary.n_conflicts + conflicts,
             refused=summary.refused + tuple(refused),
         )

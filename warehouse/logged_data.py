@@ -2,58 +2,57 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest.schemas import DECODED, DELEGATE_METADATA
+from ingest.schemas import DELEGATE_METADATA
 from ingest.tensor_schemas import SHA256, TENSORS
 from ingest.tensors import build_tensors
-from warehouse.connection import insert_rows
+from warehouse.connection import insert_rows, registered
 from warehouse.delegate_metadata import metadata_json
 
-Buffers = Mapping[int, bytes | memoryview]
+
+class LoggedBuffer(NamedTuple):
+    """A debug buffer and the SHA-256 of its bytes."""
+
+    data: bytes | memoryview
+    sha256: str
 
 
-class LoggedData:
-    """The logged values of a store, and the contents of their tensors."""
+Buffers = Mapping[int, LoggedBuffer]
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Use the store's only writer."""
-        self._connection = connection
 
-    def insert_values(self, rows: pa.Table, ids: NDArray[np.int32], buffers: Buffers) -> None:
-        """Insert decoded values; ids and debug buffers are those of each ``dump_index``."""
-        hashed, tensors = _hash_tensors(rows, buffers)
-        insert_rows(self._connection, "debug_values", number_dumps(hashed, ids))
-        insert_rows(
-            self._connection, "tensors", tensors, "WHERE sha256 NOT IN (SELECT sha256 FROM tensors)"
+# Rows of debug_values that a debug buffer says more about.
+_TENSORS = """
+SELECT dump_id, rowid AS row_number, dtype, sizes, strides, tensor_offset FROM debug_values
+WHERE dump_id IN (SELECT unnest($dumps)) AND dtype IS NOT NULL ORDER BY dump_id, row_number
+"""
+
+
+def insert_values(
+    connection: duckdb.DuckDBPyConnection, rows: pa.Table, ids: NDArray[np.int32], buffers: Buffers
+) -> None:
+    """Insert decoded values; ids and debug buffers are those of each ``dump_index``."""
+    hashed = rows.append_column(SHA256, _store_tensors(connection, rows, buffers))
+    insert_rows(connection, "debug_values", number_dumps(hashed, ids))
+
+
+def attach_buffers(connection: duckdb.DuckDBPyConnection, buffers: Buffers) -> None:
+    """Look up the tensors of dumps that the store has already in debug buffers, by dump id."""
+    rows = connection.sql(_TENSORS, params={"dumps": list(buffers)}).to_arrow_table()
+    hashed = rows.append_column(SHA256, _store_tensors(connection, rows, buffers))
+    with registered(connection, "hashed", hashed):
+        connection.execute(
+            "UPDATE debug_values SET sha256 = h.sha256 FROM hashed AS h "
+            "WHERE debug_values.rowid = h.row_number"
         )
-
-    def attach(self, sha256: str, buffer: bytes | memoryview) -> None:
-        """Give the dump of that hash, which the store has already, its debug buffer."""
-        new = {"buffer": hashlib.sha256(buffer).hexdigest(), "sha256": sha256}
-        changed = self._connection.execute(
-            "UPDATE dumps SET debug_buffer_sha256 = $buffer WHERE sha256 = $sha256 "
-            "AND debug_buffer_sha256 IS DISTINCT FROM $buffer RETURNING dump_id",
-            new,
-        ).fetchall()
-        for key in changed:
-            stored = self._connection.sql(
-                "SELECT * EXCLUDE sha256 FROM debug_values WHERE dump_id = ? ORDER BY rowid",
-                params=key,
-            ).to_arrow_table()
-            self._connection.execute("DELETE FROM debug_values WHERE dump_id = ?", key)
-            index = pa.array(np.zeros(stored.num_rows, np.int32))
-            columns = [index, *stored.columns[1:]]
-            rows = pa.table(columns, DECODED["debug_values"].names).cast(DECODED["debug_values"])
-            self.insert_values(rows, np.array(key, np.int32), {0: buffer})
 
 
 def parse_metadata(rows: pa.Table, backend: Callable[[int], str | None]) -> pa.Table:
@@ -71,34 +70,32 @@ def number_dumps(rows: pa.Table, ids: NDArray[np.int32]) -> pa.Table:
     return pa.Table.from_arrays([column, *rows.columns[1:]], names)
 
 
-def _hash_tensors(values: pa.Table, buffers: Buffers) -> tuple[pa.Table, pa.Table]:
-    """Values with the hash of each tensor's content, and the contents."""
+def _store_tensors(
+    connection: duckdb.DuckDBPyConnection, values: pa.Table, buffers: Buffers
+) -> pa.ChunkedArray:
+    """Store what values' tensors hold; the hash of each, null without one or its content.
+
+    Values of a dump stand side by side; its number, which the buffers go by, is the first column.
+    """
     hashes: list[pa.Array] = []
     tensors: list[pa.Table] = [TENSORS.empty_table()]
-    for dump, rows in _by_dump(values):
-        if dump in buffers:
-            contents, hashed = build_tensors(rows, buffers[dump])
-            tensors.append(contents)
-        else:
-            hashed = pa.nulls(rows.num_rows, pa.string())
-        hashes.append(hashed)
-    column = pa.chunked_array(hashes, pa.string())
-    return values.append_column(SHA256, column), _distinct(pa.concat_tables(tensors))
-
-
-def _by_dump(table: pa.Table) -> list[tuple[int, pa.Table]]:
-    """The rows of each dump, which stand side by side."""
-    dump = table["dump_index"].to_numpy()
+    dump = values.column(0).to_numpy()
     bounds = [0, *(np.flatnonzero(np.diff(dump)) + 1).tolist(), len(dump)]
-    return [
-        (int(dump[first]), table.slice(first, last - first))
-        for first, last in pairwise(bounds)
-        if first < last
-    ]
+    for first, last in pairwise(bounds):
+        buffer = buffers.get(int(dump[first])) if first < last else None
+        if buffer is None:
+            hashes.append(pa.nulls(last - first, pa.string()))
+        else:
+            contents, hashed = build_tensors(values.slice(first, last - first), buffer.data)
+            tensors.append(contents)
+            hashes.append(hashed)
+    is_new = "AS n WHERE NOT EXISTS (SELECT 1 FROM tensors AS t WHERE t.sha256 = n.sha256)"
+    insert_rows(connection, "tensors", _distinct(pa.concat_tables(tensors)), is_new)
+    return pa.chunked_array(hashes, pa.string())
 
 
 def _distinct(tensors: pa.Table) -> pa.Table:
-    first: dict[str, int] = {}
-    for row, hashed in enumerate(tensors["sha256"].to_pylist()):
-        first.setdefault(hashed, row)
-    return tensors.take(pa.array(list(first.values()), pa.int64()))
+    _, first = np.unique(tensors["sha256"].to_numpy(), return_index=True)
+    is_first = np.zeros(tensors.num_rows, np.bool_)
+    is_first[first] = True
+    return tensors.filter(pa.array(is_first))  # unlike take, it copes with more than 2 GB

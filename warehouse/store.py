@@ -6,17 +6,19 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from ingest.companions import CompanionFinder
+from ingest.etrecord import EDGE_PROGRAM
 from ingest.manifest import ManifestResolver
 from ingest.sources import Source, find_sources
 from warehouse import DEFAULT_PATH
 from warehouse.catalogue import bind_parameters, duckdb_text, find_query
 from warehouse.connection import connect, translated_errors
 from warehouse.errors import ParameterError, StatementError, suggest
+from warehouse.exported_programs import find_etrecord, read_exported_program
 from warehouse.ingestion import IngestProgress, IngestSummary, ingest_sources
 from warehouse.migrations import check_version, is_current, migrate
 from warehouse.statements import check_statement
@@ -177,6 +179,30 @@ class Warehouse:
             table_name, column_name (null for the table or view itself), type, comment.
         """
         return self._connection.sql(_SCHEMA).to_arrow_table()
+
+    def exported_program(
+        self,
+        etrecord_id: int | None = None,
+        *,
+        dump_id: int | None = None,
+        graph: str = EDGE_PROGRAM,
+    ) -> Any:
+        """ExecuTorch's ExportedProgram out of an ETRecord; this needs executorch.
+
+        The store keeps what an ETRecord says, not its bytes: it is read again from where it was.
+        If it is gone, SourceError is raised; if it has changed, or executorch is missing,
+        QueryError.
+
+        Args:
+            etrecord_id: The ETRecord.
+            dump_id: Instead, a dump that was ingested with it.
+            graph: Its name, as in the table graph_nodes; with ``/METHOD`` for another method
+                than forward.
+        """
+        with translated_errors(self._path):
+            connection = self._connection
+            source, sha256 = find_etrecord(connection, etrecord_id=etrecord_id, dump_id=dump_id)
+        return read_exported_program(source, graph=graph, sha256=sha256)
 
     def close(self) -> None:
         """Close the store; further use fails."""

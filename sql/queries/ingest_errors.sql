@@ -15,12 +15,13 @@
 --                           conflict.
 --   byte_offset  BIGINT     Offset of the first fault; null where none applies.
 --   detail       STRING     What was found and what was wanted.
---   is_resolved  BOOLEAN    Whether a dump with the same bytes or from the same source
---                           is in the store now.
+--   is_resolved  BOOLEAN    Whether a dump with the same bytes, or a dump or ETRecord
+--                           from the same source, is in the store now.
 SELECT
     refused_at, source, sha256, reason, byte_offset, detail,
     coalesce(sha256 IN (SELECT sha256 FROM dumps), FALSE)
-        OR source IN (SELECT source FROM dumps) AS is_resolved
+        OR source IN (SELECT source FROM dumps)
+        OR source IN (SELECT source FROM etrecords) AS is_resolved
 FROM ingest_errors
 WHERE (CAST(:since AS TIMESTAMP) IS NULL
         OR refused_at >= CAST(:since AS TIMESTAMP))

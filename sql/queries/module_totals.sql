@@ -26,7 +26,7 @@
 --   model        STRING  Name of the model.
 --   backend      STRING  Backend of the model; null if none.
 --   module_path  STRING  The module; '' is the whole program.
---   module_type  STRING  Its class.
+--   module_type  STRING  Its class; null if it is only the path that others lie in.
 --   run_count    BIGINT  Complete runs of dumps with an ETRecord.
 --   event_count  BIGINT  Events counted, at least 1.
 --   run_ns       DOUBLE  Time in the module per run, nanoseconds; null in cycles of
@@ -58,7 +58,7 @@ runs_of_build AS (
 times AS (
     SELECT
         c.device, c.pool, c.build, c.model, c.backend,
-        m.module_path, m.module_type,
+        m.module_path, max(m.module_type) AS module_type,
         CAST(sum(t.event_count) AS BIGINT) AS event_count,
         CASE WHEN count(t.total_ns) = count(*) THEN sum(t.total_ns) END AS total_ns
     FROM complete_run_totals AS t
@@ -69,8 +69,7 @@ times AS (
         AND m.event_signature_id = t.event_signature_id
     WHERE m.module_path = coalesce(CAST(:module AS STRING), m.module_path)
         AND CASE CAST(:scope AS STRING) WHEN 'own' THEN m.is_own ELSE m.is_total END
-    GROUP BY
-        c.device, c.pool, c.build, c.model, c.backend, m.module_path, m.module_type
+    GROUP BY c.device, c.pool, c.build, c.model, c.backend, m.module_path
 )
 SELECT
     t.device, t.pool, t.build, t.model, t.backend,
@@ -83,5 +82,4 @@ JOIN runs_of_build AS r
     AND r.build = t.build AND r.model = t.model
     AND r.backend IS NOT DISTINCT FROM t.backend
 ORDER BY
-    t.device, t.pool NULLS LAST, t.build, t.model, t.backend NULLS LAST,
-    t.module_path, t.module_type
+    t.device, t.pool NULLS LAST, t.build, t.model, t.backend NULLS LAST, t.module_path

@@ -124,7 +124,7 @@ CREATE TABLE event_modules (
     run_signature_id BIGINT NOT NULL,
     event_signature_id BIGINT NOT NULL,
     module_path VARCHAR NOT NULL,
-    module_type VARCHAR NOT NULL,
+    module_type VARCHAR,
     is_total BOOLEAN NOT NULL,
     is_own BOOLEAN NOT NULL
 );
@@ -133,6 +133,6 @@ COMMENT ON COLUMN event_modules.etrecord_id IS 'ETRecord the row belongs to.';
 COMMENT ON COLUMN event_modules.run_signature_id IS 'Signature of the event''s run.';
 COMMENT ON COLUMN event_modules.event_signature_id IS 'Signature of the event.';
 COMMENT ON COLUMN event_modules.module_path IS 'Module, e.g. layers.0.attn; '''' is the whole program.';
-COMMENT ON COLUMN event_modules.module_type IS 'Class of the module.';
+COMMENT ON COLUMN event_modules.module_type IS 'Class of the module; null if it is only the path that others lie in, as a list is.';
 COMMENT ON COLUMN event_modules.is_total IS 'Whether it counts for the module with all inside it.';
 COMMENT ON COLUMN event_modules.is_own IS 'Whether it counts for the module''s own nodes alone.';

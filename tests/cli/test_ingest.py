@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.command import Outcome, run_on_terminal
 from tests.support.corpus import CORPUS, FARM
+from tests.support.etrecord_builder import MODELS
 
 Run = Callable[..., Outcome]
 
@@ -176,3 +177,79 @@ def test_progress_shows_on_a_terminal_only(run: Run, own: Path, tmp_path: Path) 
 def test_a_mistyped_path_leaves_no_store_behind(run: Run, own: Path) -> None:
     assert run("ingest", own.parent / "typo", "--store", own).code == 1
     assert not own.exists()
+
+
+LINKS = (
+    "SELECT e.source, d.debug_buffer_sha256 IS NOT NULL AS has_buffer FROM dumps AS d "
+    "LEFT JOIN etrecords AS e ON e.etrecord_id = d.etrecord_id"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A dump with its ETRecord and debug buffer beside it."""
+    (tmp_path / "in").mkdir()
+    for suffix in (".etdp", ".debug.bin"):
+        name = f"traced_intdesc_n1_debug{suffix}"
+        shutil.copy(CORPUS / "real" / name, tmp_path / "in" / name)
+    shutil.copy(MODELS / "traced_intdesc.etrecord", tmp_path / "in" / "net.etrecord")
+    return tmp_path / "in"
+
+
+def links_of(run: Run, own: Path) -> list[dict[str, Any]]:
+    rows = json.loads(run("sql", LINKS, "--store", own, "--format", "json").text)
+    assert isinstance(rows, list)
+    return rows
+
+
+def test_files_beside_a_dump_come_with_it(run: Run, own: Path, folder: Path) -> None:
+    outcome = run("ingest", folder, *NAMES, "--store", own, "--format", "json")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert summary_of(outcome)["files"] == 1
+    assert links_of(run, own) == [{"source": str(folder / "net.etrecord"), "has_buffer": True}]
+    query = ("query", "module_totals", "--module", "blocks", "--store", own, "--format", "json")
+    (row,) = json.loads(run(*query).text)
+    assert row["run_ns"] > 0
+
+
+def test_an_etrecord_that_is_named_goes_before_the_one_beside_the_dump(
+    run: Run, own: Path, folder: Path
+) -> None:
+    record = MODELS / "mixed_xnnpack.etrecord"
+    assert run("ingest", folder, *NAMES, "--etrecord", record, "--store", own).code == 0
+    assert links_of(run, own) == [{"source": str(record), "has_buffer": True}]
+
+
+@pytest.mark.parametrize(
+    ("record", "problem"),
+    [
+        (MODELS / "typo.etrecord", "does not exist"),
+        (DUMP, "is an ETDump, wanted an ETRecord"),
+    ],
+)
+def test_a_named_etrecord_that_is_none_stops_the_ingest_before_it_begins(
+    run: Run, own: Path, record: Path, problem: str
+) -> None:
+    outcome = run("ingest", DUMP, *NAMES, "--etrecord", record, "--store", own)
+    assert outcome.code == 1
+    assert outcome.error.startswith(f"error: {record}: {problem}")
+    assert not own.exists()
+
+
+def test_a_damaged_etrecord_beside_a_dump_is_told_and_the_dump_taken(
+    run: Run, own: Path, folder: Path
+) -> None:
+    (folder / "net.etrecord").write_bytes(b"PK damaged")
+    outcome = run("ingest", folder, *NAMES, "--store", own, "--format", "json")
+    assert outcome.code == 1
+    row = summary_of(outcome)
+    assert (row["files"], row["dumps"], row["duplicates"], row["refused"]) == (2, 1, 0, 1)
+    assert outcome.error.startswith(f"refused: {folder}/net.etrecord: ")
+    assert outcome.error.endswith("[etrecord]")
+    assert links_of(run, own) == [{"source": None, "has_buffer": True}]
+
+
+def test_help_tells_where_etrecords_and_buffers_are_looked_for(run: Run) -> None:
+    text = run("ingest", "--help").text
+    for word in ("--etrecord", "NAME.etrecord", "NAME.debug.bin"):
+        assert word in text

@@ -7,10 +7,12 @@ the exit status 1. The record says what was tested with what.
 from __future__ import annotations
 
 import argparse
+import ast
 import hashlib
 import json
 import os
 import platform
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -124,9 +126,24 @@ def _record(tally: Tally, options: argparse.Namespace, seconds: float) -> dict[s
 
 
 def _hash_of_reader() -> str:
-    """Hash of the ingest package: which reader it was."""
-    sources = sorted(Path(ingest.__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+    """Hash of the code of the modules of ingest that a decode loads: which reader it was."""
+    show = "import sys, ingest; ingest.decode_dumps; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", show], capture_output=True, check=True, text=True
+    )
+    names = sorted(name for name in loaded.stdout.split() if name.startswith("ingest."))
+    folder = Path(ingest.__file__).parent
+    code = [_code(folder / f"{name.removeprefix('ingest.')}.py") for name in names]
+    return hashlib.sha256("\n".join(code).encode()).hexdigest()[:16]
+
+
+def _code(path: Path) -> str:
+    """A module without comments and docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            node.value.value = None
+    return ast.unparse(tree)
 
 
 def _summary(tally: Tally, record: dict[str, Any]) -> Table:

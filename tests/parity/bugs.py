@@ -12,7 +12,7 @@ class Bug(StrEnum):
     I2 = "delegate times are scaled before they are subtracted"
     I3 = "a 32-bit wrap is one tick short; any other backward clock raises"
     I5 = "floating-point values pass through flatc's decimal text"
-    I6 = "module totals count a delegate twice"
+    I6 = "module totals count delegates twice and match parts of names"
     I8 = "a block without events breaks every table"
     I9 = "an event that is neither profile nor debug event raises"
     I10 = "strides are ignored"

@@ -44,7 +44,17 @@ def _is_equal_event(one: Any, other: Any) -> bool:
         return _is_equal_tensor(one, other)
     if isinstance(one, list) and isinstance(other, list):
         return all(_is_equal_tensor(a, b) for a, b in zip(one, other, strict=False))
+    for tensor, number in ((one, other), (other, one)):
+        if isinstance(tensor, Tensor) and isinstance(number, int | float):
+            return _is_equal_number(tensor, number)
     return bool(one == other)
+
+
+def _is_equal_number(tensor: Tensor, number: float) -> bool:
+    """As `if tensor == number`: torch knows the truth of one element alone."""
+    if tensor.array.size != 1:
+        raise Raised(Bug.I11, "RuntimeError", "Boolean value of Tensor")
+    return bool(tensor.array.item() == number)
 
 
 def _is_equal_tensor(one: Tensor, other: Tensor) -> bool:

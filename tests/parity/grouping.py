@@ -26,7 +26,9 @@ class Signature(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The logged value's name, else the profile event's."""
+        """The delegate id of a delegated event, else the logged value's name, else its own."""
+        if self.delegate_id is not None:
+            return str(self.delegate_id)
         return self.debug_name or self.profile_name or ""
 
     @property
@@ -36,11 +38,11 @@ class Signature(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A profile event, if any, with the values logged in its group."""
+    """A profile event, if any, with the values logged in its group, by their place in the run."""
 
     place: int
     profile: Json | None
-    values: list[Json | None]
+    values: dict[int, Json | None]
     chain_index: int
 
 
@@ -85,8 +87,9 @@ def _run_events(
             groups.setdefault(group_key(event[kind]), []).append((place, kind, event[kind]))
     found: dict[Signature, list[Member]] = {}
     for group in groups.values():
-        logged = [e for _, kind, e in group if kind == "debug_event" and not is_output(e)]
-        values = [event.get("debug_entry") for event in logged]
+        debug = {place: event for place, kind, event in group if kind == "debug_event"}
+        logged = {place: event for place, event in debug.items() if not is_output(event)}
+        values = {place: event.get("debug_entry") for place, event in logged.items()}
         profiles: list[tuple[int, Json | None]] = [
             (place, event) for place, kind, event in group if kind == "profile_event"
         ]
@@ -94,7 +97,8 @@ def _run_events(
             profiles = [(group[0][0], None)]
         for place, profile in profiles:
             member = Member(place, profile, values, group[0][2]["chain_index"])
-            found.setdefault(_signature(profile, logged), []).append(member)
+            signature = _signature(profile, list(logged.values()))
+            found.setdefault(signature, []).append(member)
     return found
 
 

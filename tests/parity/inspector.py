@@ -105,12 +105,11 @@ class Inspector:
 
     def _numbers_and_values(self, block: Block, signature: Signature) -> Json:
         runs = block.events[signature]
-        delegate_id = signature.delegate_id
-        is_delegated = delegate_id is not None
+        is_delegated = signature.delegate_id is not None
         event = {
-            "name": str(delegate_id) if is_delegated else signature.name,
+            "name": signature.name,
             "instruction_id": signature.instruction_id,
-            "delegate_debug_identifier": delegate_id,
+            "delegate_debug_identifier": signature.delegate_id,
             "is_delegated_op": is_delegated,
             **self._numbers(runs, is_delegated),
             "debug_data": self._debug_data(runs),
@@ -143,9 +142,9 @@ class Inspector:
     def _entries(self, members: Sequence[Member]) -> list[Json | None]:
         """Values logged for an event in a run: in all its groups, or only in the last."""
         if Bug.I1 in self.bugs:
-            return members[-1].values
-        groups = {member.chain_index: member.values for member in members}
-        return [entry for values in groups.values() for entry in values]
+            return list(members[-1].values.values())
+        values = {place: entry for member in members for place, entry in member.values.items()}
+        return [values[place] for place in sorted(values)]
 
     def _inflate(self, entry: Json | None) -> Any:
         return inflate(entry, self.evidence.buffer, self.bugs)
@@ -160,16 +159,24 @@ class Inspector:
         return cases[index] if -len(cases) <= index < len(cases) else None
 
     def _symbols(self, block: int, signature: Signature) -> Json:
+        """What the block's method tells of an event; nothing if it can be several that differ."""
+        if self.evidence.program is None:
+            return dict(NOTHING)
+        methods: list[str | None] = [*self._methods(block)]
+        first, *others = methods or [None]
+        events = self.blocks[block].events if others else [signature]
+        for event in events:
+            told = self._told_by(first, block, event)
+            if any(self._told_by(method, block, event) != told for method in others):
+                return dict(NOTHING)
+        return self._told_by(first, block, signature)
+
+    def _told_by(self, method: str | None, block: int, signature: Signature) -> Json:
         program = self.evidence.program
-        if program is None:
+        if program is None or method is None:
             return dict(NOTHING)
         members = [member for run in self.blocks[block].events[signature] for member in run]
-        answers = [
-            symbols(program, method, (signature, members), self.bugs)
-            for method in self._methods(block)
-        ]
-        is_one = bool(answers) and all(answer == answers[0] for answer in answers)
-        return answers[0] if is_one else dict(NOTHING)
+        return symbols(program, method, (signature, members), self.bugs)
 
     def _methods(self, block: int) -> Sequence[str]:
         return ["forward"] if Bug.I15 in self.bugs else self.methods[block]

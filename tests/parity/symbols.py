@@ -38,28 +38,32 @@ def symbols(
     handles: Handles = handle_map[number]
     if delegate is not None and signature.delegate_id is not None:
         handles = _delegate_handles(delegate["delegate_map"] or {}, signature.delegate_id, bugs)
-    by_handle = {} if signature.name in _FRAMEWORK else program.nodes.get(method, {})
+    has_no_nodes = Bug.I16 in bugs and signature.name in _FRAMEWORK
+    by_handle = {} if has_no_nodes else program.nodes.get(method, {})
     outputs = program.of_method("instruction_id_to_num_outs_map", method)
     return {
         "debug_handles": handles,
         "num_outputs": outputs.get(number, 1),
         **_nodes(by_handle, _listed(handles), bugs),
         "delegate_backend_name": delegate["name"]
-        if delegate and _is_delegated(signature)
+        if delegate and _is_delegated(signature, bugs)
         else None,
     }
 
 
 def _is_outside(signature: Signature, members: list[Member]) -> bool:
     """Whether an event is of the framework: it has instruction 0, and no chain."""
-    if signature.profile_name in _FRAMEWORK:
+    if signature.delegate_id is None and signature.profile_name in _FRAMEWORK:
         return True
     is_inside = any(0 <= member.chain_index < 2**63 for member in members)
     return signature.instruction_id == 0 and not is_inside
 
 
-def _is_delegated(signature: Signature) -> bool:
-    return signature.delegate_id is not None or signature.name in _DELEGATED
+def _is_delegated(signature: Signature, bugs: frozenset[Bug]) -> bool:
+    """Whether an event is of a delegate or its call; the Inspector asks the name that it shows."""
+    if Bug.I16 in bugs:
+        return signature.delegate_id is not None or signature.name == _DELEGATED[0]
+    return signature.delegate_id is not None or signature.profile_name in _DELEGATED
 
 
 def _nodes(by_handle: Mapping[int, list[Node]], handles: list[int], bugs: frozenset[Bug]) -> Json:
@@ -83,8 +87,9 @@ def _delegate_handles(
         return known[parts[-1]] if parts else known.get(text)
     if text in known or isinstance(delegate_id, int):
         return known.get(text)
-    words = [key for key in known if key and _is_word_of(key, text)]
+    words = [key for key in known if key and _place_of(key, text) >= 0]
     longest = [key for key in words if not any(key != other and key in other for other in words)]
+    longest.sort(key=lambda key: _place_of(key, text))
     if len(longest) == 1:
         return known[longest[0]]
     return [handle for key in longest for handle in _listed(known[key])] or None
@@ -94,5 +99,7 @@ def _listed(handles: Handles) -> list[int]:
     return [handles] if isinstance(handles, int) else handles or []
 
 
-def _is_word_of(word: str, text: str) -> bool:
-    return re.search(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])", text) is not None
+def _place_of(word: str, text: str) -> int:
+    """Where a text has a whole word; -1 if nowhere."""
+    found = re.search(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])", text)
+    return found.start() if found else -1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
@@ -9,6 +10,7 @@ from tests.parity.bugs import Bug
 from tests.parity.durations import is_possible
 from tests.parity.grouping import Block, Json, Member, Signature
 
+_ROOT = "L__self__"  # the key of the whole program, and the start of all others
 _CALLS = ("DELEGATE_CALL", "delegate_execute")
 
 Timed = tuple[Signature, Json]
@@ -50,7 +52,7 @@ def _named(answer: Sequence[Json], module: str, bugs: frozenset[Bug]) -> IsInsid
         for hierarchy in event["module_hierarchy"].values()
     )
     keys = {key: path for hierarchy in hierarchies for key, (path, *_) in hierarchy.items()}
-    wanted = keys.get(module, module)
+    wanted = keys.get(module, re.sub(f"^({_ROOT})+", "", module))
 
     def is_inside(hierarchy: Json | None) -> bool:
         paths = [path for path, *_ in (hierarchy or {}).values()]

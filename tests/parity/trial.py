@@ -130,9 +130,11 @@ class _Parts:
             return {Bug.I9}
         said, right = self._of(SPEAKING)[name], self._of(NONE)[name]
         needed = {bug for bug in SPEAKING if not is_same(self._of(SPEAKING - {bug})[name], said)}
-        return needed or {
+        found = needed or {
             bug for bug in SPEAKING if not is_same(self._of(frozenset({bug}))[name], right)
         }
+        assert found, f"no bug makes the difference in {name}"
+        return found
 
     def _of(self, bugs: frozenset[Bug]) -> Json:
         if bugs not in self._known:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from ingest.sources import Source
-from warehouse.correlation import Origin
 from queries.event_blocks import Event, EventBlock, read_event_blocks
 from queries.module_totals import module_paths, module_total_table, module_totals
 from queries.samples import Samples, Statistics
@@ -11,6 +10,7 @@ from queries.time_scales import TimeScale
 from queries.values_by_run import ValuesByRun
 from tests.support.corpus import CORPUS
 from tests.support.etrecord_builder import MODELS
+from warehouse.correlation import Origin
 from warehouse.errors import QueryError
 
 NOTHING = ValuesByRun([], lambda _: [])

@@ -22,7 +22,8 @@ def small_farm():
     """A connection to the farm's store.
 
     The new build's convolution is 10 % slower and it has one more operator; the second device has
-    neither a pool nor a backend, and times its delegate in cycles of unknown rate.
+    neither a pool nor a backend, and times its delegate in cycles of unknown rate. Kernels run the
+    module "conv", the delegate the module "head".
     """
     store = StoreRows()
     store.add_build("old", ordinal=1)
@@ -35,7 +36,9 @@ def small_farm():
         for build in ("old", "new"):
             for device in devices:
                 captured_at = LONG_AGO + timedelta(hours=number)
-                dump = store.add_dump(build=build, captured_at=captured_at, **device)
+                dump = store.add_dump(
+                    build=build, captured_at=captured_at, etrecord=f"{build}.etrecord", **device
+                )
                 load = [Event("Method::init", 900 + number, 0, chain=-1)]
                 store.add_run(dump, load, name="Default")
                 for run in range(RUNS):
@@ -53,11 +56,11 @@ def _execute(build, seed):
     ops += [("native_call_sigmoid.out", 5000 + noise[2])] if build == "new" else []
     ops += [("native_call_relu.out", 2000 + noise[3])]
     events = [
-        Event("", gemm, 0, "GEMM #1"),
+        Event("", gemm, 0, "GEMM #1", modules=("", "head")),
         Event("DELEGATE_CALL", gemm + 700 + noise[2], 0),
     ]
     for instruction, (name, ticks) in enumerate(ops, start=1):
-        events.append(Event(name, ticks, instruction))
+        events.append(Event(name, ticks, instruction, modules=("", "conv")))
         events.append(Event("OPERATOR_CALL", ticks + 300 + noise[1], instruction))
     total = sum(event.ticks for event in events if event.name.endswith("_CALL"))
     return [*events, Event("Method::execute", total + 1000 + noise[3], 0, chain=-1)]

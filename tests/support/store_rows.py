@@ -20,7 +20,10 @@ WARM_UP_RUNS = 5
 
 
 class Event(NamedTuple):
-    """One profile event, or (ticks None) the logged value of an instruction."""
+    """One profile event, or (ticks None) the logged value of an instruction.
+
+    It counts for `modules`, and for the own nodes of the last of them.
+    """
 
     name: str
     ticks: int | None
@@ -29,6 +32,7 @@ class Event(NamedTuple):
     debug_name: str | None = None
     chain: int = 0
     flags: int = 0
+    modules: tuple[str, ...] = ()
 
 
 class StoreRows:
@@ -36,7 +40,9 @@ class StoreRows:
 
     def __init__(self):
         self._rows = {name: [] for name in STORED}
-        self._ids = {name: {} for name in ("devices", "builds", "models", "signatures", "runs")}
+        self._ids = {
+            name: {} for name in ("devices", "builds", "models", "etrecords", "signatures", "runs")
+        }
 
     def add_build(self, name, *, ordinal=None, committed_at=None):
         columns = {"commit": None, "branch": None}
@@ -56,6 +62,7 @@ class StoreRows:
         ns_per_tick=1.0,
         delegate_ns_per_tick=1.0,
         resolution_ticks=1,
+        etrecord=None,
     ):
         number = len(self._rows["dumps"]) + 1
         os = dict.fromkeys(("os", "os_version", "arch", "soc"))
@@ -85,6 +92,7 @@ class StoreRows:
                 "n_debug_events": 0,
                 "n_empty_events": 0,
                 "manifest": "{}",
+                "etrecord_id": etrecord and self._etrecord(etrecord),
             }
         )
         return number
@@ -136,6 +144,10 @@ class StoreRows:
                 }
             )
             seen[signature] += 1
+        if dump["etrecord_id"]:
+            self._add_modules(
+                dump["etrecord_id"], run_signature, zip(events, signatures, strict=True)
+            )
 
     def add_error(self, source, *, sha256=None, refused_at=LONG_AGO):
         self._rows["ingest_errors"].append(
@@ -178,6 +190,26 @@ class StoreRows:
             name_hex=None,
         )
 
+    def _etrecord(self, source):
+        number = self._id("etrecords", source, source=source, byte_count=1000)
+        self._rows["etrecords"][number - 1]["sha256"] = f"{number:064x}"
+        return number
+
+    def _add_modules(self, etrecord_id, run_signature, events):
+        for event, signature in events:
+            for path in event.modules:
+                row = {
+                    "etrecord_id": etrecord_id,
+                    "run_signature_id": run_signature,
+                    "event_signature_id": signature,
+                    "module_path": path,
+                    "module_type": "Net" if path == "" else "Layer",
+                    "is_total": True,
+                    "is_own": path == event.modules[-1],
+                }
+                if row not in self._rows["event_modules"]:
+                    self._rows["event_modules"].append(row)
+
     def _id(self, space, key, **columns):
         ids = self._ids[space]
         if key not in ids:
@@ -186,6 +218,7 @@ class StoreRows:
                 "devices": ("devices", "device_id"),
                 "builds": ("builds", "build_id"),
                 "models": ("models", "model_id"),
+                "etrecords": ("etrecords", "etrecord_id"),
                 "signatures": ("event_signatures", "event_signature_id"),
                 "runs": ("run_signatures", "run_signature_id"),
             }[space]

@@ -4,13 +4,13 @@ import pytest
 
 from ingest.etrecord import read_etrecord
 from ingest.sources import Source
-from warehouse.correlation import Correlation, Place
 from queries.event_block_json import event_blocks_json
 from queries.event_blocks import build_event_blocks, decode_tables, read_event_blocks
 from tests.support.corpus import CORPUS
 from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import EDGE, MODELS, build_etrecord, build_program, node
 from tests.support.event_blocks import integer, logged, run
+from warehouse.correlation import Correlation, Place
 from warehouse.errors import QueryError
 
 FORWARD = "edge_dialect_exported_program__forward"

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warehouse.delegate_metadata import find_parser, parse_metadata
 from queries.event_block_json import event_blocks_json
 from tests.support.event_blocks import json_of, run, timed
+from warehouse.delegate_metadata import find_parser, parse_metadata
 from warehouse.errors import QueryError
 
 

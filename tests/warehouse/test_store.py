@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pytest
@@ -15,6 +14,7 @@ import pytest
 from ingest import decode
 from tests.support.corpus import read_dump
 from tests.support.etdump_builder import build_etdump
+from tests.support.stores import MANIFEST, contents, ingest, write
 from warehouse import Warehouse, batches, ingestion, stored_events
 from warehouse.errors import (
     ParameterError,
@@ -24,9 +24,6 @@ from warehouse.errors import (
     StoreVersionError,
     UnknownQueryError,
 )
-from warehouse.ingestion import IngestSummary
-
-MANIFEST = {"device": "pixel8", "build": "b1", "model": "mv2"}
 
 
 def dump_of(*durations: int, name: str = "native_call_add.out") -> bytes:
@@ -51,32 +48,6 @@ def dump_of(*durations: int, name: str = "native_call_add.out") -> bytes:
             ]
         }
     )
-
-
-def write(path: Path, data: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    return path
-
-
-def ingest(store: Path, *paths: Path, **options: Any) -> IngestSummary:
-    with Warehouse.open(store) as warehouse:
-        return warehouse.ingest(paths, manifest=options.pop("manifest", MANIFEST), **options)
-
-
-def contents(store: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """Every row of every table, without the times of ingestion."""
-    with Warehouse.open(store, read_only=True) as warehouse:
-        names = warehouse.sql(
-            "SELECT table_name FROM duckdb_tables() WHERE table_name NOT LIKE 'schema_%'"
-        )["table_name"].to_pylist()
-        return {
-            name: sorted(
-                tuple(str(v) for k, v in row.items() if k not in {"ingested_at", "refused_at"})
-                for row in warehouse.sql(f"SELECT * FROM {name}").to_pylist()  # noqa: S608
-            )
-            for name in names
-        }
 
 
 def test_ingested_dump_can_be_queried(tmp_path: Path) -> None:

@@ -1,0 +1,35 @@
+"""This machine as a device: what a manifest says of one."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+_CPUINFO = Path("/proc/cpuinfo")
+_PROCESSOR_KEYS = ("model name", "Model", "Hardware")  # of x86, of Arm boards, of older Arm kernels
+
+
+def describe_host() -> dict[str, str]:
+    """Operating system, its version, architecture and processor, those that are known.
+
+    The names are a manifest's: os, os_version, arch, soc.
+    """
+    facts = {
+        "os": platform.system(),
+        "os_version": platform.release(),
+        "arch": platform.machine(),
+        "soc": _read_processor() or platform.processor(),
+    }
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def _read_processor() -> str | None:
+    """What Linux calls the processor; None elsewhere."""
+    try:
+        lines = _CPUINFO.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    facts = {
+        key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)
+    }
+    return next((facts[key] for key in _PROCESSOR_KEYS if facts.get(key)), None)

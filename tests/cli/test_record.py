@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.command import ENVIRONMENT, ROOT, run_on_terminal
+from tests.support.corpus import CORPUS
+from tests.support.etrecord_builder import MODELS
+from tests.support.stand_in import VERSION, install_stand_in, write_program
+
+NAMES = ("--device", "bench", "--build", "b1")
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program, and a stand-in for ExecuTorch that "runs" it."""
+    monkeypatch.setenv("PYTHONPATH", str(install_stand_in(tmp_path / "packages")))
+    return write_program(tmp_path / "cnn.pte")
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    return tmp_path / "own.store"
+
+
+def dumps(run, store):
+    return json.loads(run("sql", "FROM named_dumps", "--store", store, "--format", "json").out)
+
+
+def test_recorded_dump_is_shown_and_stored(run, program, own):
+    done = run("record", program, *NAMES, "--store", own, "--format", "json")
+    assert (done.code, done.err) == (0, "note: this is dump 1 of the store\n")
+    rows = json.loads(done.out)
+    assert {row["event_name"] for row in rows} >= {"Method::execute", "DELEGATE_CALL"}
+    (dump,) = dumps(run, own)
+    assert (dump["device"], dump["build"], dump["model"]) == ("bench", "b1", "cnn")
+
+
+def test_this_machine_is_described_unless_options_do(run, program, own):
+    run("record", program, *NAMES, "--store", own, "--os", "Debian", "--model", "m", "--pool", "p")
+    (dump,) = dumps(run, own)
+    assert (dump["os"], dump["model"], dump["pool"]) == ("Debian", "m", "p")
+    assert dump["arch"]
+    assert dump["captured_at"]
+    assert dump["tick_unit"] == "ns"
+
+
+def test_version_of_executorch_is_kept_as_a_tag(run, program, own):
+    run("record", program, *NAMES, "--store", own)
+    done = run("sql", "SELECT manifest FROM dumps", "--store", own, "--format", "json")
+    (row,) = json.loads(done.out)
+    assert json.loads(row["manifest"])["tags"] == {"executorch": VERSION}
+
+
+def test_inputs_are_given_to_the_program(run, tmp_path, program, own):
+    write_program(program, inputs=("tensor", "number"))
+    np.savez(tmp_path / "inputs.npz", np.ones((1, 4)), np.array(3))
+    done = run("record", program, "--inputs", tmp_path / "inputs.npz", *NAMES, "--store", own)
+    assert done.code == 0
+
+
+def test_etrecord_is_stored_with_the_dump(run, program, own):
+    record = MODELS / "mixed_xnnpack.etrecord"
+    run("record", program, *NAMES, "--etrecord", record, "--store", own)
+    done = run("sql", "SELECT etrecord_id FROM dumps", "--store", own, "--format", "csv")
+    assert done.text.splitlines()[1]
+
+
+def test_dump_is_kept_where_asked(run, tmp_path, program, own):
+    kept = tmp_path / "kept.etdp"
+    run("record", program, *NAMES, "--output", kept, "--debug-buffer", "1", "--store", own)
+    assert kept.read_bytes() == (CORPUS / "real" / "cnn_xnnpack_n20.etdp").read_bytes()
+    assert (tmp_path / "kept.debug.bin").stat().st_size == 1_000_000
+
+
+def test_unreadable_dump_is_refused(run, program, own):
+    write_program(program, dump="hostile/truncated_00100")
+    done = run("record", program, *NAMES, "--store", own)
+    assert (done.code, done.out) == (1, b"")
+    assert done.error.startswith("refused: ")
+
+
+def test_progress_shows_on_a_terminal(program, own, monkeypatch):
+    packages = program.with_name("packages")
+    monkeypatch.setitem(ENVIRONMENT, "PYTHONPATH", os.pathsep.join([str(ROOT), str(packages)]))
+    done = run_on_terminal("record", program, *NAMES, "--store", own)
+    assert done.code == 0
+    assert "starting ExecuTorch ..." in done.text
+    assert "0/50 iterations" in done.text
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--inputs", "gone.npz"), "gone.npz: does not exist"),
+        (("--etrecord", "gone.etrecord"), "gone.etrecord: does not exist"),
+        (("--output", "gone/a.etdp"), "gone/a.etdp: no such folder"),
+        (("--ordinal", "first"), "options: build.ordinal: found 'first'"),
+        (("--python", "gone"), "gone: cannot be run: No such file or directory"),
+        (("--method", "x"), "ExecuTorch cannot run x: it has no method 'x'"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_no_store(run, program, own, args, message):
+    done = run("record", program, *NAMES, *args, "--store", own)
+    assert (done.code, done.out) == (1, b"")
+    assert message in done.error
+    assert not own.exists()
+
+
+def test_locked_store_is_told_before_the_run(run, program, own):
+    own.mkdir()
+    (own / "warehouse.duckdb").write_bytes(b"no database" * 1000)
+    write_program(program, fails="was run")
+    done = run("record", program, *NAMES, "--store", own)
+    assert done.code == 1
+    assert "was run" not in done.error
+
+
+def test_device_and_build_are_needed(run, program, own):
+    done = run("record", program, "--device", "bench", "--store", own)
+    assert done.code == 2
+    assert "wanted --device and --build" in done.err
+
+
+def test_without_executorch_the_remedy_is_told(run, tmp_path, program, own, monkeypatch):
+    (tmp_path / "executorch.py").touch()
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    done = run("record", program, *NAMES, "--store", own)
+    assert done.code == 1
+    assert "pip install 'tracehouse[executorch]'" in done.error

@@ -1,0 +1,45 @@
+"""A stand-in for ExecuTorch in processes to come, and programs that tell it what to do."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from tests.support.corpus import CORPUS
+
+VERSION = "1.5.1"
+
+
+def install_stand_in(folder: Path) -> Path:
+    """A folder for PYTHONPATH from which executorch and torch are imported."""
+    kernels = folder / "executorch" / "kernels"
+    kernels.mkdir(parents=True)
+    (kernels / "quantized.py").touch()
+    shutil.copy(Path(__file__).with_name("stand_in_runtime.py"), kernels.parent / "runtime.py")
+    (folder / "torch.py").write_text("def from_numpy(array):\n    return array\n")
+    facts = folder / f"executorch-{VERSION}.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text(f"Name: executorch\nVersion: {VERSION}\n")
+    return folder
+
+
+def write_program(
+    path: Path,
+    *,
+    dump: str = "real/cnn_xnnpack_n20",
+    inputs: tuple[str, ...] = (),
+    log: tuple[str, ...] = (),
+    fails: str = "",
+    aborts: bool = False,
+) -> Path:
+    """A file like a program, that gives this dump, or fails in this way."""
+    plan = {
+        "dump": str(CORPUS / f"{dump}.etdp"),
+        "inputs": inputs,
+        "log": log,
+        "fails": fails,
+        "aborts": aborts,
+    }
+    path.write_bytes(b"\0\0\0\0ET12" + json.dumps(plan).encode())
+    return path

@@ -1,0 +1,83 @@
+"""Stores on disk: files written for them, ingested, and read back whole."""
+
+from __future__ import annotations
+
+import shutil
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ingest.etrecord import read_etrecord
+from ingest.sources import Source
+from queries.event_blocks import EventBlock, build_event_blocks, decode_tables
+from queries.time_scales import TimeScale
+from tests.support.corpus import dump_names, read_dump
+from tests.support.etrecord_builder import MODELS
+from warehouse import Warehouse
+from warehouse.correlation import Correlation
+from warehouse.ingestion import IngestSummary
+
+MANIFEST = {"device": "pixel8", "build": "b1", "model": "mv2"}
+
+
+def write(path: Path, data: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def ingest(store: Path, *paths: Path, **options: Any) -> IngestSummary:
+    with Warehouse.open(store) as warehouse:
+        return warehouse.ingest(paths, manifest=options.pop("manifest", MANIFEST), **options)
+
+
+def contents(store: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """Every row of every table, without the times of ingestion."""
+    with Warehouse.open(store, read_only=True) as warehouse:
+        names = warehouse.sql(
+            "SELECT table_name FROM duckdb_tables() WHERE table_name NOT LIKE 'schema_%'"
+        )["table_name"].to_pylist()
+        return {
+            name: sorted(
+                tuple(str(v) for k, v in row.items() if k not in {"ingested_at", "refused_at"})
+                for row in warehouse.sql(f"SELECT * FROM {name}").to_pylist()  # noqa: S608
+            )
+            for name in names
+        }
+
+
+def write_corpus(folder: Path) -> dict[str, tuple[bytes, str]]:
+    """Write the dumps of the corpus, each beside its own ETRecord, or else some other one.
+
+    Returns:
+        By name of the dump in the folder, its bytes and the name of its ETRecord.
+    """
+    records = [path.stem for path in sorted(MODELS.glob("*.etrecord"))]
+    written: dict[str, tuple[bytes, str]] = {}
+    known: set[bytes] = set()
+    for number, name in enumerate(dump_names("real", "capi", "synthetic")):
+        data, file = read_dump(name), name.replace("/", "-")
+        own = [record for record in records if name.startswith(f"real/{record}")]
+        if data in known:
+            continue
+        known.add(data)
+        record = own[-1] if own else records[number % len(records)]
+        write(folder / f"{file}.etdp", data)
+        shutil.copy(MODELS / f"{record}.etrecord", folder / f"{file}.etrecord")
+        written[file] = data, record
+    return written
+
+
+@cache
+def read_correlation(record: str) -> Correlation:
+    """An ETRecord of the corpus, ready to correlate."""
+    return Correlation(read_etrecord(Source(str(MODELS / f"{record}.etrecord"))))
+
+
+def located_blocks(data: bytes, record: str) -> list[EventBlock]:
+    """The event blocks of a dump with an ETRecord of the corpus, in nanoseconds."""
+    return build_event_blocks(
+        decode_tables(data, "dump"),
+        correlation=read_correlation(record),
+        target_time_scale=TimeScale.NS,
+    )
