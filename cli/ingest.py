@@ -8,7 +8,7 @@ import typer
 
 from cli.exit_codes import ExitCode
 from cli.files import file_source
-from cli.ingest_report import summary_table, write_refusals
+from cli.ingest_report import summary_table, write_doubts, write_refusals
 from cli.options import DEFAULT_STORE, Output, Store, TextOption, add_options
 from cli.render import Format, write_table
 
@@ -85,6 +85,7 @@ def ingest(
         )
     write_table(summary_table(summary), output)
     write_refusals(summary.refused)
+    write_doubts(summary.doubts)
     if summary.refused and not keep_going:
         _fail()
 

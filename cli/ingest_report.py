@@ -44,6 +44,15 @@ def write_refusals(refused: Sequence[Refusal]) -> None:
         sys.stderr.write(f"and {more:,} more; list them with: tracehouse query ingest_errors\n")
 
 
+def write_doubts(doubts: Sequence[str]) -> None:
+    """Print on standard error what ETRecords and dumps disagree on, REFUSALS_SHOWN at most."""
+    for doubt in doubts[:REFUSALS_SHOWN]:
+        sys.stderr.write(f"note: {printable(doubt)}\n")
+    if len(doubts) > REFUSALS_SHOWN:
+        more = len(doubts) - REFUSALS_SHOWN
+        sys.stderr.write(f"and {more:,} more; they stand in event_origins.doubt\n")
+
+
 def _sentence(refusal: Refusal) -> str:
     place = "" if refusal.byte_offset is None else f"offset {refusal.byte_offset:,}: "
     return f"{refusal.source}: {place}{refusal.detail} [{refusal.reason}]"

@@ -94,6 +94,9 @@ EVENT_ORIGINS = _table(
     ),
     _field("debug_handles", pa.list_(pa.int64()), "Its handles; null without.", nullable=True),
     _field("op_types", pa.list_(pa.string()), "Operator of each node with one of them."),
+    _field(
+        "doubt", pa.string(), "What ETRecord and run disagree on; null if nothing.", nullable=True
+    ),
 )  # fmt: skip
 
 EVENT_MODULES = _table(

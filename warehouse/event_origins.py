@@ -14,6 +14,7 @@ from ingest.schemas import STORED
 from warehouse.connection import insert_rows, registered
 from warehouse.correlation import (
     OUTSIDE_KINDS,
+    BlockOrigin,
     Correlation,
     Handles,
     Hierarchy,
@@ -110,7 +111,7 @@ def trace_events(connection: duckdb.DuckDBPyConnection, programs: Mapping[int, P
         for _, of_run in groupby(of_record, itemgetter("run_signature_id")):
             run = list(of_run)
             located = correlation.locate([_place(event) for event in run])
-            origins += _origin_rows(run, located.method, located.origins)
+            origins += _origin_rows(run, located)
             modules += _module_rows(run, located.origins)
     for name, rows in (("event_origins", origins), ("event_modules", modules)):
         insert_rows(connection, name, pa.Table.from_pylist(rows, schema=STORED[name]))
@@ -129,16 +130,18 @@ def _place(event: Mapping[str, Any]) -> Place:
 
 
 def _origin_rows(
-    events: Sequence[Mapping[str, Any]], method: str | None, origins: Sequence[Origin]
+    events: Sequence[Mapping[str, Any]], located: BlockOrigin
 ) -> Iterator[dict[str, Any]]:
-    for event, origin in zip(events, origins, strict=True):
+    doubt = "; ".join(located.notes) or None
+    for event, origin in zip(events, located.origins, strict=True):
         has_handles = origin.debug_handles is not None
         yield {
             **_key(event),
-            "method": method,
+            "method": located.method,
             "delegate_backend": origin.delegate_backend_name,
             "debug_handles": as_list(origin.debug_handles) if has_handles else None,
             "op_types": list(origin.op_types),
+            "doubt": doubt,
         }
 
 

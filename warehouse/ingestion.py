@@ -24,6 +24,13 @@ from warehouse.load import Loader, Refusal
 
 STREAM_BYTES = 64 << 20  # from this size on a dump is decoded in parts
 
+_DOUBTS = """
+SELECT DISTINCT e.source || ': ' || o.doubt AS doubt
+FROM event_origins AS o JOIN etrecords AS e ON e.etrecord_id = o.etrecord_id
+WHERE o.doubt IS NOT NULL AND o.etrecord_id IN (SELECT unnest(?))
+ORDER BY doubt
+"""
+
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
@@ -49,6 +56,7 @@ class IngestSummary:
         n_duplicates: Files that were in the store already, manifest and all.
         n_conflicts: Files whose bytes are in the store under another manifest.
         refused: Files that were refused, conflicts included.
+        doubts: What ETRecords and the dumps they came with disagree on, as sentences.
         seconds: Wall time taken.
     """
 
@@ -59,6 +67,7 @@ class IngestSummary:
     n_duplicates: int = 0
     n_conflicts: int = 0
     refused: tuple[Refusal, ...] = ()
+    doubts: tuple[str, ...] = ()
     seconds: float = 0.0
 
 
@@ -101,7 +110,7 @@ def ingest_sources(
             if progress is not None:
                 done = n_done, len(sources), summary.byte_count, summary.n_events
                 progress(IngestProgress(*done))
-    return replace(summary, seconds=time.perf_counter() - start)
+    return replace(summary, doubts=commit.doubts(), seconds=time.perf_counter() - start)
 
 
 def _in_order(
@@ -131,11 +140,13 @@ class _Committer:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
         self._loader = Loader(connection)
+        self._programs: set[int] = set()  # ids of the ETRecords of this run
         self._manifests: dict[str, str] = {}  # of every dump met in this run, by sha256
         self._bad: dict[str, Refusal] = {}  # dumps of this run that did not decode, by sha256
 
     def claim(self, batch: Batch) -> Batch:
         """Set aside the files whose bytes were met before."""
+        self._programs |= {dump.program.id for dump in batch.dumps if dump.program}
         hashes = [dump.sha256 for dump in batch.dumps]
         known = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest(?))"
         self._manifests.update(self._connection.execute(known, [hashes]).fetchall())
@@ -178,6 +189,13 @@ class _Committer:
             n_conflicts=summary.n_conflicts + conflicts,
             refused=summary.refused + tuple(refused),
         )
+
+    def doubts(self) -> tuple[str, ...]:
+        """What the ETRecords of this run and their dumps disagree on."""
+        if not self._programs:
+            return ()
+        rows = self._connection.execute(_DOUBTS, [list(self._programs)]).fetchall()
+        return tuple(row[0] for row in rows)
 
     def _commit_streams(self, batch: Batch) -> tuple[int, int]:
         """Commit dumps that were not decoded for their size: dumps and events committed."""

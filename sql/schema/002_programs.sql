@@ -108,7 +108,8 @@ CREATE TABLE event_origins (
     method VARCHAR,
     delegate_backend VARCHAR,
     debug_handles BIGINT[],
-    op_types VARCHAR[] NOT NULL
+    op_types VARCHAR[] NOT NULL,
+    doubt VARCHAR
 );
 COMMENT ON TABLE event_origins IS 'One row per ETRecord, run signature of its dumps and event signature: what the event ran.';
 COMMENT ON COLUMN event_origins.etrecord_id IS 'ETRecord the row belongs to.';
@@ -118,6 +119,7 @@ COMMENT ON COLUMN event_origins.method IS 'Method of the run; null if that canno
 COMMENT ON COLUMN event_origins.delegate_backend IS 'Backend it ran on; null outside delegates.';
 COMMENT ON COLUMN event_origins.debug_handles IS 'Its handles; null without.';
 COMMENT ON COLUMN event_origins.op_types IS 'Operator of each node with one of them.';
+COMMENT ON COLUMN event_origins.doubt IS 'What ETRecord and run disagree on; null if nothing.';
 
 CREATE TABLE event_modules (
     etrecord_id BIGINT NOT NULL,

@@ -249,6 +249,14 @@ def test_a_damaged_etrecord_beside_a_dump_is_told_and_the_dump_taken(
     assert links_of(run, own) == [{"source": None, "has_buffer": True}]
 
 
+def test_an_etrecord_of_another_program_is_taken_with_a_note(run: Run, own: Path) -> None:
+    dump, record = CORPUS / "real/cnn_portable_n20.etdp", CORPUS / "models/traced_intdesc.etrecord"
+    for _ in range(2):
+        outcome = run("ingest", dump, *NAMES, "--etrecord", record, "--store", own)
+        assert outcome.code == 0
+        assert outcome.error.startswith(f"note: {record}: method 'forward' of the ETRecord has")
+
+
 def test_help_tells_where_etrecords_and_buffers_are_looked_for(run: Run) -> None:
     text = run("ingest", "--help").text
     for word in ("--etrecord", "NAME.etrecord", "NAME.debug.bin"):
