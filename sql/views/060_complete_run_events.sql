@@ -1,8 +1,7 @@
 -- complete_run_events: Events of runs with a Method::execute and no flagged event.
 --
 -- Only these runs can be split into parts: one that failed has kernels but no
--- Method::execute. The delegate_execute that older runtimes log inside DELEGATE_CALL is
--- left out: it is the same time again.
+-- Method::execute.
 --
 -- columns:
 --   dump_id             INT     Dump the event was recorded in.
@@ -25,16 +24,4 @@ WHERE e.run_signature_id IN (
         SELECT 1
         FROM events AS f
         WHERE f.flags > 1 AND f.dump_id = e.dump_id AND f.run_index = e.run_index
-    )
-    AND NOT EXISTS (
-        SELECT 1
-        FROM event_signatures AS i
-        JOIN event_signatures AS c
-            ON c.name = 'DELEGATE_CALL' AND c.instruction_id = i.instruction_id
-        JOIN run_signatures AS r
-            ON array_contains(r.events, i.event_signature_id)
-            AND array_contains(r.events, c.event_signature_id)
-        WHERE i.name = 'delegate_execute'
-            AND i.event_signature_id = e.event_signature_id
-            AND r.run_signature_id = e.run_signature_id
     )

@@ -54,14 +54,6 @@ def test_each_run_has_its_own_row():
     ]
 
 
-def test_delegate_execute_inside_a_delegate_call_counts_once():
-    runs = [
-        [*_run(), Event("delegate_execute", 24, 2)],
-        [*_run(), Event("delegate_execute", 20, 3)],
-    ]
-    assert [_times(row)[3] for row in _ask(*runs, scope="run")] == [25, 45]
-
-
 def test_operator_call_is_taxed_by_its_kernel():
     (row,) = _ask(_run(), scope="operator")
     assert (row["event_name"], row["instruction_id"]) == (ADD, 1)
