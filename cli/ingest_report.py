@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from warehouse.ingestion import IngestSummary
     from warehouse.load import Refusal
 
-REFUSALS_SHOWN = 20
+SHOWN = 20
 
 
 def summary_table(summary: IngestSummary) -> pa.Table:
@@ -36,21 +36,22 @@ def summary_table(summary: IngestSummary) -> pa.Table:
 
 
 def write_refusals(refused: Sequence[Refusal]) -> None:
-    """Print the first REFUSALS_SHOWN on standard error, and how many more there are."""
-    for refusal in refused[:REFUSALS_SHOWN]:
-        sys.stderr.write(f"refused: {printable(_sentence(refusal))}\n")
-    if len(refused) > REFUSALS_SHOWN:
-        more = len(refused) - REFUSALS_SHOWN
-        sys.stderr.write(f"and {more:,} more; list them with: tracehouse query ingest_errors\n")
+    """Print the first SHOWN on standard error, and how many more there are."""
+    lines = [f"refused: {_sentence(refusal)}" for refusal in refused[:SHOWN]]
+    _write(lines, len(refused), "list them with: tracehouse query ingest_errors")
 
 
 def write_doubts(doubts: Sequence[str]) -> None:
-    """Print on standard error what ETRecords and dumps disagree on, REFUSALS_SHOWN at most."""
-    for doubt in doubts[:REFUSALS_SHOWN]:
-        sys.stderr.write(f"note: {printable(doubt)}\n")
-    if len(doubts) > REFUSALS_SHOWN:
-        more = len(doubts) - REFUSALS_SHOWN
-        sys.stderr.write(f"and {more:,} more; they stand in event_origins.doubt\n")
+    """Print what ETRecords and dumps disagree on, likewise."""
+    lines = [f"note: {doubt}" for doubt in doubts[:SHOWN]]
+    _write(lines, len(doubts), "they stand in event_origins.doubt")
+
+
+def _write(lines: Sequence[str], count: int, remedy: str) -> None:
+    for line in lines:
+        sys.stderr.write(f"{printable(line)}\n")
+    if count > len(lines):
+        sys.stderr.write(f"and {count - len(lines):,} more; {remedy}\n")
 
 
 def _sentence(refusal: Refusal) -> str:
