@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from warehouse.ingestion import IngestSummary
-    from warehouse.load import Refusal
+    from warehouse.new_dumps import Refusal
 
 SHOWN = 20
 

@@ -11,13 +11,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 
-def walk(root: str) -> list[str]:
-    """Every file below a folder, sorted; a folder that cannot be listed stands for its files.
+def walk(root: str) -> dict[str, bool]:
+    """Every file below a folder, sorted, and whether it is a symlink.
 
-    Such a folder ends in a slash. Symlinks are followed, but each real folder is entered once,
-    under its own name where it lies below the root, and never the root's own parents.
+    A folder that cannot be listed stands for its files; it ends in a slash. Symlinks are followed,
+    but each real folder is entered once, under its own name where it lies below the root, and
+    never the root's own parents.
     """
-    files: list[str] = []
+    files: dict[str, bool] = {}
     entered = {str(folder) for folder in Path(os.path.realpath(root)).parents}
     folders, links = [root], deque[str]()
     while folders or links:
@@ -30,16 +31,16 @@ def walk(root: str) -> list[str]:
             with os.scandir(folder) as entries:
                 listed = sorted(entries, key=lambda entry: entry.name)
         except OSError:
-            files.append(os.path.join(folder, ""))
+            files[os.path.join(folder, "")] = False
             continue
         for entry in listed:
             if not _is_folder(entry):
-                files.append(entry.path)
+                files[entry.path] = entry.is_symlink()
             elif entry.is_symlink():
                 links.append(entry.path)
             else:
                 folders.append(entry.path)
-    return sorted(files)
+    return dict(sorted(files.items()))
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -194,7 +194,10 @@ class ManifestResolver:
             ManifestError: if device, build or model is unknown, or a field is malformed.
         """
         folder = source.folder
-        sidecars = self._read_sidecars(source, folder)
+        if folder not in self._names:
+            self._names[folder] = _list_json(folder)
+        has_sidecars = self._names[folder] != frozenset()
+        sidecars = self._read_sidecars(source, folder) if has_sidecars else ()
         layout = self._match_layout(source)
         is_shared = not sidecars and not layout
         if is_shared and folder in self._shared:
@@ -220,8 +223,6 @@ class ManifestResolver:
             raise ManifestError(place, problem) from error
 
     def _read_sidecars(self, source: Source, folder: Folder) -> tuple[_Layer, ...]:
-        if folder not in self._names:
-            self._names[folder] = list_names(folder)
         names = self._names[folder]
         layers: tuple[_Layer, ...] = ()
         for name in _sidecar_names(source):
@@ -265,6 +266,12 @@ class ManifestResolver:
             f"{_sidecar_names(source)[0]}, in a manifest.json in its folder or above, by "
             f"--layout '{template}'{matched}{benchmark}"
         )
+
+
+def _list_json(folder: Folder) -> frozenset[str] | None:
+    """Names in a folder that a sidecar could have; None where that is not known."""
+    names = list_names(folder)
+    return None if names is None else frozenset(name for name in names if name.endswith(".json"))
 
 
 def _sidecar_names(source: Source) -> tuple[str, str]:

@@ -56,7 +56,8 @@ class Source(NamedTuple):
     def folder(self) -> Folder:
         """The folder that holds the file."""
         if self.member is None:
-            return Folder(os.path.dirname(self.path))
+            head, slash, _ = self.path.rpartition("/")
+            return Folder(head.rstrip("/") or slash)
         return Folder(self.path, self.member.rpartition("/")[0])
 
     @property
@@ -97,10 +98,11 @@ def find_sources(paths: Iterable[str | os.PathLike[str] | Source]) -> list[Sourc
     be listed or holds no dump raises SourceError. A source stands for itself.
     """
     found: dict[tuple[str, str | None], Source] = {}
-    real_folders: dict[str, str] = {}
+    real_paths = _RealPaths()
     for path in paths:
-        for source in [path] if isinstance(path, Source) else _list_path(os.fspath(path)):
-            found.setdefault((_real_path(source.path, real_folders), source.member), source)
+        listed = [path] if isinstance(path, Source) else _list_path(os.fspath(path), real_paths)
+        for source in listed:
+            found.setdefault((real_paths.find(source.path), source.member), source)
     return list(found.values())
 
 
@@ -224,17 +226,17 @@ def _list_members(archive: zipfile.ZipFile) -> dict[str, frozenset[str]]:
     return {folder: frozenset(files) for folder, files in folders.items()}
 
 
-def _list_path(path: str) -> list[Source]:
+def _list_path(path: str, real_paths: _RealPaths) -> list[Source]:
     try:
         mode = os.stat(path).st_mode
     except OSError as error:
         if error.errno not in _ABSENT:
             raise SourceError(Source(path).name, _describe_refusal(error)) from error
         if glob.has_magic(path):
-            return _list_glob(path)
+            return _list_glob(path, real_paths)
         raise SourceError(Source(path).name, describe_absence(path)) from error
     if stat.S_ISDIR(mode):
-        return _list_folder(path)
+        return _list_folder(path, real_paths)
     if not _has_suffix(path, ".zip"):
         return [Source(path)]
     members = _list_archive(path)
@@ -243,22 +245,22 @@ def _list_path(path: str) -> list[Source]:
     return members
 
 
-def _list_folder(path: str) -> list[Source]:
+def _list_folder(path: str, real_paths: _RealPaths) -> list[Source]:
     try:
         os.scandir(path).close()
     except OSError as error:
         raise SourceError(Source(path).name, _describe_refusal(error)) from error
-    sources = _list_tree(path)
+    sources = _list_tree(path, real_paths)
     if not sources:
         raise SourceError(Source(path).name, f"no dumps in this folder or below, wanted {_WANTED}")
     return sources
 
 
-def _list_glob(pattern: str) -> list[Source]:
+def _list_glob(pattern: str, real_paths: _RealPaths) -> list[Source]:
     sources: list[Source] = []
     for path in expand_glob(pattern):
         if os.path.isdir(path):
-            sources += _list_tree(path)
+            sources += _list_tree(path, real_paths)
         elif not _has_suffix(path, ".json"):  # a manifest beside the dumps
             sources += _list_file(path)
     if not sources:
@@ -266,10 +268,12 @@ def _list_glob(pattern: str) -> list[Source]:
     return sources
 
 
-def _list_tree(path: str) -> list[Source]:
+def _list_tree(path: str, real_paths: _RealPaths) -> list[Source]:
+    files = walk(path)
+    real_paths.add_files(files)
     return [
         source
-        for file in walk(path)
+        for file in files
         if _is_dump(file) or _has_suffix(file, ".zip", os.sep)
         for source in _list_file(file)
     ]
@@ -299,7 +303,7 @@ def _list_archive(path: str) -> list[Source]:
 
 def _is_dump(path: str) -> bool:
     # macOS puts an AppleDouble file "._NAME" beside each NAME when it packs or copies.
-    return _has_suffix(path, *DUMP_SUFFIXES) and not os.path.basename(path).startswith("._")
+    return _has_suffix(path, *DUMP_SUFFIXES) and not path.rpartition("/")[2].startswith("._")
 
 
 def _has_suffix(path: str, *suffixes: str) -> bool:
@@ -310,9 +314,23 @@ def _describe_refusal(error: OSError) -> str:
     return f"cannot be read: {error.strerror or error}"
 
 
-def _real_path(path: str, real_folders: dict[str, str]) -> str:
-    head, tail = os.path.split(path)
-    if head not in real_folders:
-        real_folders[head] = os.path.realpath(head)
-    real = os.path.join(real_folders[head], tail)
-    return os.path.realpath(real) if os.path.islink(real) else real
+class _RealPaths:
+    """Where paths really lead; asks the system once per folder, and never of files seen there."""
+
+    def __init__(self) -> None:
+        self._folders: dict[str, str] = {}
+        self._is_link: dict[str, bool] = {}
+
+    def add_files(self, is_link: dict[str, bool]) -> None:
+        """Take which files are symlinks, as `walk` tells it."""
+        self._is_link.update(is_link)
+
+    def find(self, path: str) -> str:
+        is_link = self._is_link.get(path)
+        if is_link or (is_link is None and os.path.islink(path)):
+            return os.path.realpath(path)
+        name = path.rfind("/") + 1
+        folder = path[:name]
+        if folder not in self._folders:
+            self._folders[folder] = os.path.join(os.path.realpath(folder), "")
+        return self._folders[folder] + path[name:]

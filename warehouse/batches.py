@@ -1,26 +1,24 @@
-"""Files that go into the store together: planned by size, read with their manifests."""
+"""Files that go into the store together: planned by size, each with what comes with it."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ingest import DecodedBatch, decode_dumps
 from ingest.companions import CompanionFinder, Companions
 from ingest.errors import EtRecordError, ManifestError, SourceError
-from ingest.manifest import ManifestResolver
+from ingest.manifest import Manifest, ManifestResolver
 from ingest.sources import Source, read_source
-from warehouse.dump_rows import NewDump
-from warehouse.load import Refusal
-from warehouse.logged_data import LoggedBuffer
+from warehouse.dump_reader import ReadFiles
+from warehouse.new_dumps import LoggedBuffer, ManifestFacts, NewDump, Refusal
 from warehouse.programs import Program, ProgramReader
+from warehouse.reader_process import Pending, Reader
 
-BATCH_BYTES = 24 << 20
-BATCH_FILES = 512
+BATCH_BYTES = 40 << 20
+BATCH_FILES = 1400
 
 
 class Files(NamedTuple):
@@ -35,88 +33,109 @@ class Batch:
     """Files on their way into the store together.
 
     Attributes:
-        n_sources: Dumps the batch began with.
+        files: Dumps the batch began with.
+        reader: Who reads and decodes them.
+        reading: Their bytes, being read.
+        byte_count: How many bytes these are.
         n_refused_companions: ETRecords and debug buffers that came with them and were refused.
-        byte_count: Bytes of the dumps.
-        dumps: Files to decode.
-        buffers: Their bytes, until they are decoded.
-        seen: Files whose bytes were met before, in the store or in this run.
+        dumps: Dumps to decode.
+        sources: Where each of them is.
+        seen: Dumps whose bytes were met before, in the store or in this run.
         refused: Files refused so far.
-        decoded: Content of `dumps`, once decoded; empty if the only one is big.
     """
 
-    n_sources: int
-    n_refused_companions: int = 0
+    files: list[Files]
+    reader: Reader
+    reading: Pending[ReadFiles]
     byte_count: int = 0
+    n_refused_companions: int = 0
     dumps: list[NewDump] = field(default_factory=list)
-    buffers: list[Any] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
     seen: list[NewDump] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
-    decoded: DecodedBatch = field(default_factory=partial(decode_dumps, ()))
+
+    def refuse(self, source: Source, reason: str, detail: str, sha256: str | None = None) -> None:
+        """Put a file on record that is not taken."""
+        self.refused.append(Refusal(source.name, sha256, reason, None, detail))
 
     def refuse_companion(self, source: Source, reason: str, detail: str) -> None:
-        """Put on record a file that came with a dump."""
+        """Put a file on record that came with a dump."""
         self.n_refused_companions += 1
-        self.refused.append(Refusal(source.name, None, reason, None, detail))
+        self.refuse(source, reason, detail)
 
 
-def plan_batches(sources: Sequence[Source], companions: CompanionFinder) -> Iterator[list[Files]]:
-    """Neighbouring sources that make a batch."""
-    group: list[Files] = []
-    room, most = BATCH_BYTES // 4, BATCH_FILES // 4  # a small one first: work for all sooner
+def plan_batches(
+    sources: Sequence[Source], companions: CompanionFinder, share: Callable[[], int]
+) -> Iterator[list[Files]]:
+    """Neighbouring sources that make a batch; `share` tells which part of a full one it may be."""
+    files: list[Files] = []
+    part = total = 0
     for source in sources:
-        files = Files(source, companions.find(source))
-        buffer = files.companions.debug_buffer
+        found = Files(source, companions.find(source))
+        buffer = found.companions.debug_buffer
         size = _guess_size(source) + (_guess_size(buffer) if buffer else 0)
-        if group and (size > room or len(group) >= most):
-            yield group
-            group, room, most = [], BATCH_BYTES, BATCH_FILES
-        group.append(files)
-        room -= size
-    if group:
-        yield group
+        if files and (total + size > BATCH_BYTES // part or len(files) >= BATCH_FILES // part):
+            yield files
+            files, total = [], 0
+        if not files:
+            part = share()
+        files.append(found)
+        total += size
+    if files:
+        yield files
+
+
+def has_bytes(sources: Sequence[Source], byte_count: int) -> bool:
+    """Whether the sources have at least that many bytes together."""
+    total = 0
+    for source in sources:
+        total += _guess_size(source)
+        if total >= byte_count:
+            return True
+    return False
 
 
 def _guess_size(source: Source) -> int:
     """Bytes of a file; of a zip member a typical dump's, for batches need no precision."""
     if source.member is not None:
-        return BATCH_BYTES // 128
+        return BATCH_BYTES // 256
     try:
         return os.stat(source.path).st_size
     except OSError:  # said when the file is read
         return 0
 
 
-class BatchReader:
-    """Reads batches of files."""
+class Describer:
+    """Tells of dumps that were read what does not stand in them."""
 
     def __init__(self, resolver: ManifestResolver) -> None:
         """Take where manifests come from."""
         self._resolver = resolver
         self._programs = ProgramReader()
+        self._last: tuple[Manifest, ManifestFacts] | None = None
 
-    def read(self, group: list[Files]) -> Batch:
-        """The bytes and manifests of some dumps, and what came with them."""
-        batch = Batch(len(group))
-        for source, companions in group:
-            try:
-                data = read_source(source)
-            except SourceError as error:
-                batch.refused.append(Refusal(source.name, None, "unreadable", None, error.problem))
-                continue
-            batch.byte_count += len(data)
-            sha256 = hashlib.sha256(data).hexdigest()
-            try:
-                manifest = self._resolver.resolve(source)
-            except ManifestError as error:
-                detail = _detail(error, source)
-                batch.refused.append(Refusal(source.name, sha256, "manifest", None, detail))
-                continue
-            program = self._read_program(companions.etrecord, batch)
-            buffer = _read_buffer(companions.debug_buffer, batch)
-            batch.dumps.append(NewDump(source.name, sha256, manifest, program, buffer))
-            batch.buffers.append(data)
-        return batch
+    def describe(self, files: Files, sha256: str, batch: Batch) -> NewDump | None:
+        """The dump with its manifest and companions.
+
+        Companions that cannot be read are refused, and so is a dump without a manifest.
+        """
+        source, companions = files
+        try:
+            facts = self._resolve(source)
+        except (ManifestError, SourceError) as error:
+            batch.refuse(source, "manifest", _describe_problem(error, source), sha256)
+            return None
+        if companions == (None, None):
+            return NewDump(source.name, sha256, facts)
+        program = self._read_program(companions.etrecord, batch)
+        buffer = _read_buffer(companions.debug_buffer, batch)
+        return NewDump(source.name, sha256, facts, program, buffer)
+
+    def _resolve(self, source: Source) -> ManifestFacts:
+        manifest = self._resolver.resolve(source)
+        if self._last is None or manifest is not self._last[0]:  # dumps of a folder share theirs
+            self._last = manifest, ManifestFacts.of(manifest)
+        return self._last[1]
 
     def _read_program(self, source: Source | None, batch: Batch) -> Program | None:
         if source is None:
@@ -124,7 +143,7 @@ class BatchReader:
         try:
             return self._programs.read(source)
         except (EtRecordError, SourceError) as error:
-            batch.refuse_companion(source, "etrecord", _detail(error, source))
+            batch.refuse_companion(source, "etrecord", _describe_problem(error, source))
             return None
 
 
@@ -139,6 +158,6 @@ def _read_buffer(source: Source | None, batch: Batch) -> LoggedBuffer | None:
         return None
 
 
-def _detail(error: EtRecordError | ManifestError | SourceError, source: Source) -> str:
+def _describe_problem(error: EtRecordError | ManifestError | SourceError, source: Source) -> str:
     """What is wrong, and with which file if it is another than that named beside it."""
     return error.problem if error.source == source.name else str(error)

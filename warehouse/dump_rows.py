@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ingest import DecodedBatch
-from ingest.manifest import Manifest
 from ingest.schemas import DUMPS
 from warehouse.connection import insert_rows, registered
 from warehouse.event_origins import trace_events
 from warehouse.logged_data import (
-    LoggedBuffer,
     attach_buffers,
     insert_values,
     number_dumps,
     parse_metadata,
 )
 from warehouse.names import Builds, Names
+from warehouse.new_dumps import DEVICE_COLUMNS, MODEL_COLUMNS, NewDump
 from warehouse.programs import Program, Programs
 
 _PER_DUMP = ("runs", "events", "allocators", "allocations")
@@ -39,16 +36,6 @@ _SET_COMPANIONS = (
 )
 
 
-class NewDump(NamedTuple):
-    """What the store keeps of a dump besides its content; and the files that came with it."""
-
-    source: str
-    sha256: str
-    manifest: Manifest
-    program: Program | None = None
-    debug_buffer: LoggedBuffer | None = None
-
-
 class DumpRows:
     """Writes rows of dumps; remembers the ids in use, so it is of no use after a rollback."""
 
@@ -57,10 +44,8 @@ class DumpRows:
         self._connection = connection
         highest = "SELECT coalesce(max(dump_id), 0) FROM dumps"
         ((self._last_dump,),) = connection.execute(highest).fetchall()
-        self._devices = Names(
-            connection, "devices", ("name", "pool", "os", "os_version", "arch", "soc")
-        )
-        self._models = Names(connection, "models", ("name", "backend", "quantization"))
+        self._devices = Names(connection, "devices", DEVICE_COLUMNS)
+        self._models = Names(connection, "models", MODEL_COLUMNS)
         self._builds = Builds(connection)
         self._signatures = {name: _Known(connection, name) for name in _SIGNATURES}
         self._programs = Programs(connection)
@@ -80,9 +65,7 @@ class DumpRows:
             insert_rows(self._connection, name, number_dumps(tables[name], ids))
         buffers = {i: dump.debug_buffer for i, dump in enumerate(dumps) if dump.debug_buffer}
         insert_values(self._connection, tables["debug_values"], ids, buffers)
-        metadata = parse_metadata(
-            tables["delegate_metadata"], lambda i: dumps[i].manifest.model.backend
-        )
+        metadata = parse_metadata(tables["delegate_metadata"], lambda i: dumps[i].manifest.backend)
         insert_rows(self._connection, "delegate_metadata", number_dumps(metadata, ids))
         for name, known in self._signatures.items():
             insert_rows(self._connection, name, known.without(tables[name]))
@@ -143,10 +126,7 @@ class DumpRows:
         trace_events(self._connection, programs)
 
     def _dump_rows(self, dumps: Sequence[NewDump], decoded: DecodedBatch) -> dict[str, object]:
-        # Dumps of a folder often share their manifest: its facts are worked out once.
-        facts = {id(dump.manifest): dump.manifest for dump in dumps}
-        known = {key: self._manifest_facts(manifest) for key, manifest in facts.items()}
-        rows = [known[id(dump.manifest)] for dump in dumps]
+        facts = [dump.manifest for dump in dumps]
         content = decoded.tables["dumps"]
         return {
             **{name: content[name] for name in content.column_names[1:]},
@@ -155,21 +135,14 @@ class DumpRows:
             "ingested_at": [datetime.now(UTC)] * len(dumps),
             "etrecord_id": [dump.program and dump.program.id for dump in dumps],
             "debug_buffer_sha256": [d.debug_buffer and d.debug_buffer.sha256 for d in dumps],
-            **{name: [row[name] for row in rows] for name in rows[0]},
-        }
-
-    def _manifest_facts(self, manifest: Manifest) -> dict[str, object]:
-        """Columns of dumps that the manifest alone determines."""
-        clock = manifest.clock
-        return {
-            "device_id": self._devices.id_of(manifest.device),
-            "build_id": self._builds.id_of(manifest.build),
-            "model_id": self._models.id_of(manifest.model),
-            "captured_at": manifest.captured_at,
-            "tick_unit": clock.unit,
-            "ns_per_tick": clock.ns_per_tick,
-            "delegate_ns_per_tick": clock.delegate_ns_per_tick(manifest.model.backend),
-            "manifest": manifest.canonical_json(),
+            "device_id": [self._devices.id_of(fact.device) for fact in facts],
+            "build_id": [self._builds.id_of(fact.build) for fact in facts],
+            "model_id": [self._models.id_of(fact.model) for fact in facts],
+            "captured_at": [fact.captured_at for fact in facts],
+            "tick_unit": [fact.tick_unit for fact in facts],
+            "ns_per_tick": [fact.ns_per_tick for fact in facts],
+            "delegate_ns_per_tick": [fact.delegate_ns_per_tick for fact in facts],
+            "manifest": [fact.text for fact in facts],
         }
 
 
@@ -186,13 +159,6 @@ class _Known:
         new = [i for i, id_ in enumerate(ids) if id_ not in self._ids]
         self._ids.update(ids)
         return rows.take(new) if new else rows.slice(0, 0)
-
-
-def delegated_signatures(decoded: DecodedBatch) -> set[int]:
-    """Ids of the event signatures that carry a delegate id."""
-    signatures = decoded.tables["event_signatures"]
-    is_delegated = pc.equal(signatures["kind"], "delegate_op")
-    return set(signatures.filter(is_delegated)["event_signature_id"].to_pylist())
 
 
 def _table(columns: Mapping[str, object], schema: pa.Schema) -> pa.Table:

@@ -1,28 +1,31 @@
-"""Files into the store: read and decode in threads, claim and commit in order, batch by batch."""
+"""Files into the store: read and decoded elsewhere, claimed and committed here, in order."""
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 import duckdb
-import numpy as np
 
-from ingest import decode_dumps, stream_dump
+from ingest import stream_dump
 from ingest.companions import CompanionFinder
-from ingest.errors import DumpError
+from ingest.errors import DumpError, SourceError
 from ingest.manifest import ManifestResolver
-from ingest.sources import Source
-from warehouse.batches import Batch, BatchReader, plan_batches
-from warehouse.dump_rows import NewDump
-from warehouse.load import Loader, Refusal
+from ingest.sources import Source, read_source
+from warehouse.batches import Batch, Describer, Files, has_bytes, plan_batches
+from warehouse.dump_reader import ReadContent
+from warehouse.load import Loader
+from warehouse.new_dumps import NewDump, Refusal
+from warehouse.reader_process import Pending, Reader, Readers
 
-STREAM_BYTES = 64 << 20  # from this size on a dump is decoded in parts
+MOST_JOBS = 4  # more wait for the one that commits
+ALONE_BYTES = 16 << 20  # fewer are ingested before another process has started
 
 _DOUBTS = """
 SELECT DISTINCT e.source || ': ' || o.doubt AS doubt
@@ -31,8 +34,7 @@ WHERE o.doubt IS NOT NULL AND o.etrecord_id IN (SELECT unnest(?))
 ORDER BY doubt
 """
 
-_Item = TypeVar("_Item")
-_Result = TypeVar("_Result")
+_Work = TypeVar("_Work")
 
 
 class IngestProgress(NamedTuple):
@@ -87,107 +89,125 @@ def ingest_sources(
         sources: Files to read.
         resolver: Where their manifests come from.
         companions: Where their ETRecords and debug buffers come from; beside them by default.
-        jobs: Threads that read and decode; as many as there are cores by default.
+        jobs: Processes at work, this one included; as many as there are cores by default, at most
+            MOST_JOBS. Few files are read by this one alone.
         progress: Called after each committed batch.
 
     Returns:
         What was done. Files that cannot be read or decoded, or lack a manifest, are refused and
         put on record; they stop no other. So is an ETRecord or debug buffer that cannot be read;
         its dumps are taken without it.
+
+    Raises:
+        ReaderError: Another process that reads died; what was committed stays.
     """
     start = time.perf_counter()
-    workers = jobs or os.cpu_count() or 1
+    helpers = (jobs or min(os.cpu_count() or 1, MOST_JOBS)) - 1
+    if not has_bytes(sources, ALONE_BYTES) or not sys.executable:
+        helpers = 0
+    ahead = max(helpers, 1)
     summary, n_done = IngestSummary(), 0
-    commit = _Committer(connection)
-    with ThreadPoolExecutor(workers) as pool:
-        reader = BatchReader(resolver)
-        read = _in_order(
-            pool, reader.read, plan_batches(sources, companions or CompanionFinder()), 1
-        )
-        for batch in _in_order(pool, _decode, map(commit.claim, read), max(workers - 1, 1)):
-            summary = commit.commit(batch, summary)
-            n_done += batch.n_sources
+    commit = _Committer(connection, resolver)
+    with Readers(helpers, 2 * ahead) as readers, _one_thread(connection):
+        plans = plan_batches(sources, companions or CompanionFinder(), readers.share)
+        read = _ahead((_start_reading(files, readers.pick()) for files in plans), ahead)
+        for batch, decoding in _ahead(map(commit.claim, read), ahead):
+            summary = commit.commit(batch, decoding.result(), summary)
+            decoding.release()
+            n_done += len(batch.files)
             if progress is not None:
                 done = n_done, len(sources), summary.byte_count, summary.n_events
                 progress(IngestProgress(*done))
     return replace(summary, doubts=commit.doubts(), seconds=time.perf_counter() - start)
 
 
-def _in_order(
-    pool: Executor, function: Callable[[_Item], _Result], items: Iterable[_Item], ahead: int
-) -> Iterator[_Result]:
-    """Results of the function, computed `ahead` of their use, in the order of the items."""
-    pending: deque[Future[_Result]] = deque()
-    for item in items:
-        pending.append(pool.submit(function, item))
-        if len(pending) > ahead:
-            yield pending.popleft().result()
-    while pending:
-        yield pending.popleft().result()
+def _start_reading(files: list[Files], reader: Reader) -> Batch:
+    return Batch(files, reader, reader.read([one.source for one in files]))
 
 
-def _decode(batch: Batch) -> Batch:
-    """Decode the batch, unless it is one big dump, which is decoded while it is committed."""
-    if sum(map(len, batch.buffers)) < STREAM_BYTES:
-        batch.decoded = decode_dumps(batch.buffers)
-        batch.buffers = []
-    return batch
+def _ahead(started: Iterable[_Work], count: int) -> Iterator[_Work]:
+    """What is started, in order, each when `count` more are."""
+    waiting: deque[_Work] = deque()
+    for work in started:
+        waiting.append(work)
+        if len(waiting) > count:
+            yield waiting.popleft()
+    yield from waiting
+
+
+@contextmanager
+def _one_thread(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Let DuckDB insert in one thread: several would leave row groups half full."""
+    connection.execute("SET threads = 1")
+    try:
+        yield
+    finally:
+        connection.execute("RESET threads")
 
 
 class _Committer:
     """The part of an ingest that happens in order: who comes first, and what is committed."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, resolver: ManifestResolver) -> None:
         self._connection = connection
         self._loader = Loader(connection)
+        self._describer = Describer(resolver)
         self._programs: set[int] = set()  # ids of the ETRecords of this run
         self._manifests: dict[str, str] = {}  # of every dump met in this run, by sha256
         self._bad: dict[str, Refusal] = {}  # dumps of this run that did not decode, by sha256
 
-    def claim(self, batch: Batch) -> Batch:
-        """Set aside the files whose bytes were met before."""
-        self._programs |= {dump.program.id for dump in batch.dumps if dump.program}
-        hashes = [dump.sha256 for dump in batch.dumps]
+    def claim(self, batch: Batch) -> tuple[Batch, Pending[ReadContent | None]]:
+        """Set aside the files whose bytes were met before, and start to decode the others."""
+        read = batch.reading.result()
+        batch.byte_count = read.byte_count
+        hashes = [file.sha256 for file in read.files]
         known = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest(?))"
         self._manifests.update(self._connection.execute(known, [hashes]).fetchall())
-        new = np.ones(len(hashes), bool)
-        for i, dump in enumerate(batch.dumps):
+        wanted: list[int] = []
+        for i, (files, (sha256, problem)) in enumerate(zip(batch.files, read.files, strict=True)):
+            if sha256 is None:
+                batch.refuse(files.source, "unreadable", problem)
+                continue
+            dump = self._describer.describe(files, sha256, batch)
+            if dump is None:
+                continue
+            if dump.program:
+                self._programs.add(dump.program.id)
             if dump.sha256 in self._manifests:
-                new[i] = False
                 batch.seen.append(dump)
             else:
-                self._manifests[dump.sha256] = dump.manifest.canonical_json()
-        batch.dumps = [dump for dump, keep in zip(batch.dumps, new, strict=True) if keep]
-        batch.buffers = [data for data, keep in zip(batch.buffers, new, strict=True) if keep]
-        return batch
+                self._manifests[dump.sha256] = dump.manifest.text
+                batch.dumps.append(dump)
+                batch.sources.append(files.source)
+                wanted.append(i)
+        return batch, batch.reader.decode(wanted)
 
-    def commit(self, batch: Batch, summary: IngestSummary) -> IngestSummary:
-        """Commit a batch and add it to the summary."""
-        streamed, n_events = self._commit_streams(batch)
-        refused = list(batch.refused)
-        for error in batch.decoded.errors.to_pylist():
-            dump = batch.dumps[error.pop("dump_index")]
-            self._bad[dump.sha256] = Refusal(dump.source, dump.sha256, **error)
-            refused.append(self._bad[dump.sha256])
-        conflicts = 0
-        for dump in batch.seen:
-            if dump.sha256 in self._bad:
-                refused.append(self._bad[dump.sha256]._replace(source=dump.source))
-            elif self._manifests[dump.sha256] != dump.manifest.canonical_json():
-                conflicts += 1
-                refused.append(self._conflict(dump))
-        n_dumps = self._loader.load(batch.dumps, batch.decoded, refused) + streamed
-        n_files = batch.n_sources + batch.n_refused_companions
+    def commit(
+        self, batch: Batch, content: ReadContent | None, summary: IngestSummary
+    ) -> IngestSummary:
+        """Commit a batch and add it to the summary; without content its dumps are streamed."""
+        n_dumps, n_events = self._commit_streams(batch) if content is None else (0, 0)
+        if content is not None:
+            for error in content.decoded.errors.to_pylist():
+                dump = batch.dumps[error.pop("dump_index")]
+                self._refuse(dump, batch, **error)
+        conflicts = self._judge_seen(batch)
+        if content is None:
+            self._loader.record(batch.refused)
+        else:
+            n_dumps = self._loader.load(batch.dumps, *content, batch.refused)
+            n_events = content.decoded.tables["events"].num_rows
         self._loader.attach([dump for dump in batch.seen if self._is_known(dump)])
+        n_files = len(batch.files) + batch.n_refused_companions
         return replace(
             summary,
             n_files=summary.n_files + n_files,
             n_dumps=summary.n_dumps + n_dumps,
-            n_events=summary.n_events + batch.decoded.tables["events"].num_rows + n_events,
+            n_events=summary.n_events + n_events,
             byte_count=summary.byte_count + batch.byte_count,
-            n_duplicates=summary.n_duplicates + n_files - n_dumps - len(refused),
+            n_duplicates=summary.n_duplicates + n_files - n_dumps - len(batch.refused),
             n_conflicts=summary.n_conflicts + conflicts,
-            refused=summary.refused + tuple(refused),
+            refused=summary.refused + tuple(batch.refused),
         )
 
     def doubts(self) -> tuple[str, ...]:
@@ -200,25 +220,42 @@ class _Committer:
     def _commit_streams(self, batch: Batch) -> tuple[int, int]:
         """Commit dumps that were not decoded for their size: dumps and events committed."""
         n_dumps = n_events = 0
-        for dump, data in zip(batch.dumps if batch.buffers else [], batch.buffers, strict=True):
+        for dump, source in zip(batch.dumps, batch.sources, strict=True):
             try:
-                n_events += self._loader.load_stream(dump, stream_dump(data, dump.source))
+                parts = stream_dump(read_source(source), dump.source)
+                n_events += self._loader.load_stream(dump, parts)
                 n_dumps += 1
             except DumpError as error:
-                fault = error.reason, error.byte_offset, error.detail
-                self._bad[dump.sha256] = Refusal(dump.source, dump.sha256, *fault)
-                batch.refused.append(self._bad[dump.sha256])
-        batch.buffers = []
+                self._refuse(dump, batch, error.reason, error.byte_offset, error.detail)
+            except SourceError as error:
+                self._refuse(dump, batch, "unreadable", None, error.problem)
         return n_dumps, n_events
+
+    def _refuse(
+        self, dump: NewDump, batch: Batch, reason: str, byte_offset: int | None, detail: str
+    ) -> None:
+        self._bad[dump.sha256] = Refusal(dump.source, dump.sha256, reason, byte_offset, detail)
+        batch.refused.append(self._bad[dump.sha256])
+
+    def _judge_seen(self, batch: Batch) -> int:
+        """Refuse the dumps met before that are bad or conflict: how many conflict."""
+        conflicts = 0
+        for dump in batch.seen:
+            if dump.sha256 in self._bad:
+                batch.refused.append(self._bad[dump.sha256]._replace(source=dump.source))
+            elif self._manifests[dump.sha256] != dump.manifest.text:
+                conflicts += 1
+                batch.refused.append(self._conflict(dump))
+        return conflicts
 
     def _is_known(self, dump: NewDump) -> bool:
         """Whether the dump is in the store under the same manifest."""
-        is_same = self._manifests[dump.sha256] == dump.manifest.canonical_json()
+        is_same = self._manifests[dump.sha256] == dump.manifest.text
         return is_same and dump.sha256 not in self._bad
 
     def _conflict(self, dump: NewDump) -> Refusal:
         detail = (
             f"these bytes are known under another manifest, {self._manifests[dump.sha256]}; "
-            f"this file says {dump.manifest.canonical_json()}: correct one of them"
+            f"this file says {dump.manifest.text}: correct one of them"
         )
         return Refusal(dump.source, dump.sha256, "conflict", None, detail)

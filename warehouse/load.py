@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 import duckdb
 import numpy as np
@@ -14,19 +13,16 @@ import pyarrow as pa
 from ingest import DecodedBatch
 from ingest.schemas import INGEST_ERRORS
 from warehouse.connection import insert_rows, transaction
-from warehouse.dump_rows import DumpRows, NewDump, delegated_signatures
-from warehouse.rollups import delegate_resolution, group_events, summarise_events
+from warehouse.dump_rows import DumpRows
+from warehouse.logged_data import number_dumps
+from warehouse.new_dumps import NewDump, Refusal
+from warehouse.rollups import (
+    Statistics,
+    delegate_resolution,
+    delegated_signatures,
+    summarise_events,
+)
 from warehouse.stored_events import stored_groups
-
-
-class Refusal(NamedTuple):
-    """A file that was refused: which, why (machine-readable), where in it, and in words."""
-
-    source: str
-    sha256: str | None
-    reason: str
-    byte_offset: int | None
-    detail: str
 
 
 class Loader:
@@ -38,13 +34,18 @@ class Loader:
         self._rows: DumpRows | None = None
 
     def load(
-        self, dumps: Sequence[NewDump], decoded: DecodedBatch, refusals: Sequence[Refusal]
+        self,
+        dumps: Sequence[NewDump],
+        decoded: DecodedBatch,
+        statistics: Statistics,
+        refusals: Sequence[Refusal],
     ) -> int:
         """Commit a batch.
 
         Args:
             dumps: The dumps that were decoded, by ``dump_index``; refused ones are left out.
             decoded: Their tables.
+            statistics: Those of their events.
             refusals: Files to record as refused; each is recorded once.
 
         Returns:
@@ -52,13 +53,11 @@ class Loader:
         """
         index = decoded.tables["dumps"]["dump_index"].to_numpy()
         ids = np.zeros(len(dumps), np.int32)
-        groups = group_events(decoded.tables["events"])
-        resolution = delegate_resolution(groups, delegated_signatures(decoded), len(dumps))
         with self._transaction() as rows:
             ids[index] = rows.take_ids(len(index))
             rows.insert_content(decoded, ids, dumps)
-            insert_rows(self._connection, "event_stats", summarise_events(groups, ids))
-            rows.insert_dumps(dumps, decoded, ids, resolution)
+            insert_rows(self._connection, "event_stats", number_dumps(statistics.rows, ids))
+            rows.insert_dumps(dumps, decoded, ids, statistics.resolution)
             self._record(refusals)
         return len(index)
 
@@ -79,7 +78,8 @@ class Loader:
             delegated = delegated_signatures(part)
             steps = [np.ones(1, np.int64)]
             for groups in stored_groups(self._connection, int(ids[0])):
-                insert_rows(self._connection, "event_stats", summarise_events(groups, ids))
+                summary = number_dumps(summarise_events(groups), ids)
+                insert_rows(self._connection, "event_stats", summary)
                 if delegated.intersection(groups.signature.tolist()):
                     steps.append(delegate_resolution(groups, delegated, 1))
             resolution = np.min(steps[1:] or steps, axis=0)
@@ -91,6 +91,11 @@ class Loader:
         if any(dump.program or dump.debug_buffer is not None for dump in dumps):
             with self._transaction() as rows:
                 rows.attach_companions(dumps)
+
+    def record(self, refusals: Sequence[Refusal]) -> None:
+        """Record refusals that are not on record yet."""
+        with self._transaction():
+            self._record(refusals)
 
     @contextmanager
     def _transaction(self) -> Iterator[DumpRows]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
 
 import duckdb
 import numpy as np
@@ -17,14 +16,7 @@ from ingest.tensor_schemas import SHA256, TENSORS
 from ingest.tensors import build_tensors
 from warehouse.connection import insert_rows, registered
 from warehouse.delegate_metadata import metadata_json
-
-
-class LoggedBuffer(NamedTuple):
-    """A debug buffer and the SHA-256 of its bytes."""
-
-    data: bytes | memoryview
-    sha256: str
-
+from warehouse.new_dumps import LoggedBuffer
 
 Buffers = Mapping[int, LoggedBuffer]
 

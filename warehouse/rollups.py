@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest.schemas import EVENT_STATS
+from ingest import DecodedBatch
+from ingest.schemas import DECODED, EVENT_STATS
 from warehouse.percentiles import interpolate_sorted
 
 WARM_UP_RUNS = 5
@@ -16,6 +18,21 @@ _SHARES = {"p10": 0.10, "p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 Ints = NDArray[np.int64]
+
+
+_COLUMNS = pa.schema([DECODED["events"].field("dump_index"), *list(EVENT_STATS)[1:]])
+
+
+class Statistics(NamedTuple):
+    """What the store keeps of a batch's events besides themselves.
+
+    Attributes:
+        rows: `ingest.schemas.EVENT_STATS` with ``dump_index`` for ``dump_id``.
+        resolution: Coarseness of each dump's delegate clock in ticks; shape (dumps,).
+    """
+
+    rows: pa.Table
+    resolution: Ints
 
 
 @dataclass(frozen=True)
@@ -37,6 +54,20 @@ class EventGroups:
     count: Ints
     run: Ints
     duration: Ints
+
+
+def summarise(decoded: DecodedBatch, dump_count: int) -> Statistics:
+    """Statistics of decoded dumps, refused ones included in the count."""
+    groups = group_events(decoded.tables["events"])
+    delegated = delegated_signatures(decoded)
+    return Statistics(summarise_events(groups), delegate_resolution(groups, delegated, dump_count))
+
+
+def delegated_signatures(decoded: DecodedBatch) -> set[int]:
+    """Ids of the event signatures that carry a delegate id."""
+    signatures = decoded.tables["event_signatures"]
+    is_delegated = signatures["kind"].to_numpy() == "delegate_op"
+    return set(signatures["event_signature_id"].to_numpy()[is_delegated].tolist())
 
 
 def group_events(events: pa.Table) -> EventGroups:
@@ -62,16 +93,8 @@ def _heads(dump: Ints, signature: Ints) -> Ints:
     return np.flatnonzero(changes)
 
 
-def summarise_events(groups: EventGroups, dump_ids: NDArray[np.int32]) -> pa.Table:
-    """Statistics of grouped events.
-
-    Args:
-        groups: The events; `dump` is the position in `dump_ids`.
-        dump_ids: Id of each dump.
-
-    Returns:
-        One row per group (`ingest.schemas.EVENT_STATS`), in the order of the groups.
-    """
+def summarise_events(groups: EventGroups) -> pa.Table:
+    """Statistics of grouped events: a row of `Statistics.rows` per group, in their order."""
     duration, first = groups.duration, groups.first
     steady = _steady(groups)
     steady_count = np.add.reduceat(steady, first, dtype=np.int64) if len(first) else first
@@ -90,7 +113,7 @@ def summarise_events(groups: EventGroups, dump_ids: NDArray[np.int32]) -> pa.Tab
         else [first, first, first, median]
     )
     arrays = [
-        dump_ids[groups.dump],
+        groups.dump.astype(np.int32),
         groups.signature,
         groups.count,
         *reduced,
@@ -98,7 +121,7 @@ def summarise_events(groups: EventGroups, dump_ids: NDArray[np.int32]) -> pa.Tab
         steady_count,
         pa.array(median, mask=steady_count == 0),
     ]
-    return pa.Table.from_arrays([pa.array(array) for array in arrays], schema=EVENT_STATS)
+    return pa.Table.from_arrays([pa.array(array) for array in arrays], schema=_COLUMNS)
 
 
 def delegate_resolution(groups: EventGroups, delegated: set[int], dump_count: int) -> Ints:

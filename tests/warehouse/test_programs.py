@@ -24,12 +24,13 @@ from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import MODELS, build_zip, read_members
 from tests.support.event_blocks import run, timed
 from tests.support.stores import MANIFEST, contents, ingest, write
-from warehouse import Warehouse, batches, ingestion
+from warehouse import Warehouse, batches, dump_reader
 from warehouse.connection import connect
-from warehouse.dump_rows import NewDump
-from warehouse.load import Loader, Refusal
+from warehouse.load import Loader
 from warehouse.migrations import migrate
+from warehouse.new_dumps import ManifestFacts, NewDump, Refusal
 from warehouse.programs import ProgramReader
+from warehouse.rollups import summarise
 
 MIXED = MODELS / "mixed_xnnpack.etrecord"
 OTHER = MODELS / "cnn_xnnpack.etrecord"
@@ -255,7 +256,7 @@ def test_a_big_dump_is_traced_as_a_small_one(
 ) -> None:
     shutil.copy(MIXED, folder / "net.etrecord")
     ingest(tmp_path / "whole", folder)
-    monkeypatch.setattr(ingestion, "STREAM_BYTES", 1)
+    monkeypatch.setattr(dump_reader, "STREAM_BYTES", 1)
     monkeypatch.setattr(decode, "ARENA_BYTES", 1024)
     assert ingest(tmp_path / "parts", folder).n_dumps == 3
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
@@ -271,7 +272,7 @@ def test_what_a_big_malformed_dump_brought_comes_in_with_the_next_one(
     write(tmp_path / "in/b.etdp", good)
     shutil.copy(MIXED, tmp_path / "in/net.etrecord")
     ingest(tmp_path / "whole", tmp_path / "in")
-    monkeypatch.setattr(ingestion, "STREAM_BYTES", 1)
+    monkeypatch.setattr(dump_reader, "STREAM_BYTES", 1)
     monkeypatch.setattr(decode, "ARENA_BYTES", 4096)
     summary = ingest(tmp_path / "parts", tmp_path / "in")
     assert (summary.n_dumps, len(summary.refused)) == (1, 1)
@@ -282,15 +283,16 @@ def test_what_a_big_malformed_dump_brought_comes_in_with_the_next_one(
 def test_nothing_is_remembered_of_a_batch_that_was_rolled_back(tmp_path: Path) -> None:
     data = read_dump("real/mixed_xnnpack_n20")
     program = ProgramReader().read(Source(str(MIXED)))
-    dump = NewDump("a.etdp", "f" * 64, Manifest.model_validate(MANIFEST), program)
+    facts = ManifestFacts.of(Manifest.model_validate(MANIFEST))
+    dump = NewDump("a.etdp", "f" * 64, facts, program)
     impossible = Refusal("b.etdp", None, "reason", "no number", "detail")  # type: ignore[arg-type]
     connection = connect(tmp_path / "store")
     migrate(connection)
-    loader = Loader(connection)
+    loader, decoded = Loader(connection), decode_dumps([data])
     for _ in range(2):
         with pytest.raises(pa.ArrowInvalid):
-            loader.load([dump], decode_dumps([data]), [impossible])
-    loader.load([dump], decode_dumps([data]), [])
+            loader.load([dump], decoded, summarise(decoded, 1), [impossible])
+    loader.load([dump], decoded, summarise(decoded, 1), [])
     connection.close()
     write(tmp_path / "in/a.etdp", data)
     ingest(tmp_path / "whole", tmp_path / "in", etrecord=MIXED)
