@@ -17,8 +17,9 @@ from warehouse.new_dumps import LoggedBuffer, ManifestFacts, NewDump, Refusal
 from warehouse.programs import Program, ProgramReader
 from warehouse.reader_process import Pending, Reader
 
-BATCH_BYTES = 40 << 20
-BATCH_FILES = 1400
+BATCH_BYTES = 16 << 20
+BATCH_FILES = 560
+_FIRST_SHARE = 4  # the first batch is a quarter: work for all sooner
 
 
 class Files(NamedTuple):
@@ -69,16 +70,14 @@ def plan_batches(
 ) -> Iterator[list[Files]]:
     """Neighbouring sources that make a batch; `share` tells which part of a full one it may be."""
     files: list[Files] = []
-    part = total = 0
+    part, total = _FIRST_SHARE, 0
     for source in sources:
         found = Files(source, companions.find(source))
         buffer = found.companions.debug_buffer
         size = _guess_size(source) + (_guess_size(buffer) if buffer else 0)
         if files and (total + size > BATCH_BYTES // part or len(files) >= BATCH_FILES // part):
             yield files
-            files, total = [], 0
-        if not files:
-            part = share()
+            files, total, part = [], 0, share()
         files.append(found)
         total += size
     if files:

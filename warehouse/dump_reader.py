@@ -11,6 +11,10 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
 from ingest import DecodedBatch, decode_dumps
 from ingest.errors import SourceError
 from ingest.sources import Source, read_source
@@ -82,3 +86,30 @@ class DumpReader:
             return None
         decoded = decode_dumps(buffers)
         return ReadContent(decoded, summarise(decoded, len(buffers)))
+
+
+def merge_contents(contents: Sequence[ReadContent]) -> ReadContent:
+    """Contents as if their dumps had been decoded in one call; signatures may come twice."""
+    if not contents:
+        nothing = decode_dumps(())
+        return ReadContent(nothing, summarise(nothing, 0))
+    decoded, statistics = zip(*contents, strict=True)
+    first = np.cumsum([0, *(len(one.resolution) for one in statistics)], dtype=np.int32)
+    tables = {
+        name: _stack([one.tables[name] for one in decoded], first) for name in decoded[0].tables
+    }
+    errors = _stack([one.errors for one in decoded], first)
+    rows = _stack([one.rows for one in statistics], first)
+    resolution = np.concatenate([one.resolution for one in statistics])
+    return ReadContent(DecodedBatch(tables, errors), Statistics(rows, resolution))
+
+
+def _stack(tables: Sequence[pa.Table], first: NDArray[np.int32]) -> pa.Table:
+    """Rows of tables; `first` is the number of the first dump of each."""
+    stacked = []
+    for table, number in zip(tables, first, strict=False):
+        if number and "dump_index" in table.column_names:
+            column = pa.array(table["dump_index"].to_numpy() + number)
+            table = table.set_column(0, table.schema.field(0), column)
+        stacked.append(table)
+    return pa.concat_tables(stacked)

@@ -156,8 +156,11 @@ class _Known:
     def without(self, rows: pa.Table) -> pa.Table:
         """The rows that are new, which are known from now on."""
         ids = rows.column(0).to_pylist()
-        new = [i for i, id_ in enumerate(ids) if id_ not in self._ids]
-        self._ids.update(ids)
+        new = []
+        for row, id_ in enumerate(ids):
+            if id_ not in self._ids:
+                self._ids.add(id_)
+                new.append(row)
         return rows.take(new) if new else rows.slice(0, 0)
 
 

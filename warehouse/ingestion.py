@@ -19,13 +19,17 @@ from ingest.errors import DumpError, SourceError
 from ingest.manifest import ManifestResolver
 from ingest.sources import Source, read_source
 from warehouse.batches import Batch, Describer, Files, has_bytes, plan_batches
-from warehouse.dump_reader import ReadContent
+from warehouse.dump_reader import ReadContent, merge_contents
 from warehouse.load import Loader
 from warehouse.new_dumps import NewDump, Refusal
 from warehouse.reader_process import Pending, Reader, Readers
 
+# Fewer events at a time would leave DuckDB's row groups so empty that it rewrites them when the
+# store closes (it looks for four in a row that fit into three), and the file twice as large.
+COMMIT_EVENTS = 3 * 122_880
+COMMIT_BATCHES = 8  # at most, committed together
 MOST_JOBS = 4  # more wait for the one that commits
-ALONE_BYTES = 16 << 20  # fewer are ingested before another process has started
+ALONE_BYTES = 128 << 20  # fewer are ingested sooner than another process has started and paid off
 
 _DOUBTS = """
 SELECT DISTINCT e.source || ': ' || o.doubt AS doubt
@@ -35,6 +39,7 @@ ORDER BY doubt
 """
 
 _Work = TypeVar("_Work")
+_Claimed = tuple[Batch, Pending[ReadContent | None]]
 
 
 class IngestProgress(NamedTuple):
@@ -73,6 +78,13 @@ class IngestSummary:
     seconds: float = 0.0
 
 
+@dataclass
+class _Decoded:
+    batch: Batch
+    decoding: Pending[ReadContent | None]
+    content: ReadContent | None
+
+
 def ingest_sources(
     connection: duckdb.DuckDBPyConnection,
     sources: Sequence[Source],
@@ -89,8 +101,8 @@ def ingest_sources(
         sources: Files to read.
         resolver: Where their manifests come from.
         companions: Where their ETRecords and debug buffers come from; beside them by default.
-        jobs: Processes at work, this one included; as many as there are cores by default, at most
-            MOST_JOBS. Few files are read by this one alone.
+        jobs: Processes at work on many files, this one included; as many as there are cores by
+            default, at most MOST_JOBS.
         progress: Called after each committed batch.
 
     Returns:
@@ -105,19 +117,21 @@ def ingest_sources(
     helpers = (jobs or min(os.cpu_count() or 1, MOST_JOBS)) - 1
     if not has_bytes(sources, ALONE_BYTES) or not sys.executable:
         helpers = 0
-    ahead = max(helpers, 1)
+    ahead = 2 * helpers or 1
     summary, n_done = IngestSummary(), 0
     commit = _Committer(connection, resolver)
-    with Readers(helpers, 2 * ahead) as readers, _one_thread(connection):
+    with Readers(helpers, ahead + COMMIT_BATCHES + 1) as readers, _one_thread(connection):
         plans = plan_batches(sources, companions or CompanionFinder(), readers.share)
-        read = _ahead((_start_reading(files, readers.pick()) for files in plans), ahead)
-        for batch, decoding in _ahead(map(commit.claim, read), ahead):
-            summary = commit.commit(batch, decoding.result(), summary)
-            decoding.release()
-            n_done += len(batch.files)
+        read = _ahead((_start_reading(files, readers.pick()) for files in plans), helpers or 1)
+        for group in _groups(_ahead(map(commit.claim, read), ahead)):
+            summary = commit.commit(group, summary)
+            for decoded in group:
+                decoded.content = None
+                decoded.decoding.release()
+                n_done += len(decoded.batch.files)
             if progress is not None:
-                done = n_done, len(sources), summary.byte_count, summary.n_events
-                progress(IngestProgress(*done))
+                n_bytes, n_events = summary.byte_count, summary.n_events
+                progress(IngestProgress(n_done, len(sources), n_bytes, n_events))
     return replace(summary, doubts=commit.doubts(), seconds=time.perf_counter() - start)
 
 
@@ -133,6 +147,25 @@ def _ahead(started: Iterable[_Work], count: int) -> Iterator[_Work]:
         if len(waiting) > count:
             yield waiting.popleft()
     yield from waiting
+
+
+def _groups(claimed: Iterable[_Claimed]) -> Iterator[list[_Decoded]]:
+    """Neighbouring batches to commit together; the first alone, and so a dump that is streamed."""
+    group: list[_Decoded] = []
+    n_events, wanted = 0, 1
+    for batch, decoding in claimed:
+        content = decoding.result()
+        if group and content is None:
+            yield group
+            group, n_events = [], 0
+        group.append(_Decoded(batch, decoding, content))
+        n_events += content.decoded.tables["events"].num_rows if content else COMMIT_EVENTS
+        del content
+        if n_events >= wanted or len(group) == COMMIT_BATCHES:
+            yield group
+            group, n_events, wanted = [], 0, COMMIT_EVENTS
+    if group:
+        yield group
 
 
 @contextmanager
@@ -156,7 +189,7 @@ class _Committer:
         self._manifests: dict[str, str] = {}  # of every dump met in this run, by sha256
         self._bad: dict[str, Refusal] = {}  # dumps of this run that did not decode, by sha256
 
-    def claim(self, batch: Batch) -> tuple[Batch, Pending[ReadContent | None]]:
+    def claim(self, batch: Batch) -> _Claimed:
         """Set aside the files whose bytes were met before, and start to decode the others."""
         read = batch.reading.result()
         batch.byte_count = read.byte_count
@@ -182,32 +215,33 @@ class _Committer:
                 wanted.append(i)
         return batch, batch.reader.decode(wanted)
 
-    def commit(
-        self, batch: Batch, content: ReadContent | None, summary: IngestSummary
-    ) -> IngestSummary:
-        """Commit a batch and add it to the summary; without content its dumps are streamed."""
-        n_dumps, n_events = self._commit_streams(batch) if content is None else (0, 0)
-        if content is not None:
-            for error in content.decoded.errors.to_pylist():
-                dump = batch.dumps[error.pop("dump_index")]
-                self._refuse(dump, batch, **error)
-        conflicts = self._judge_seen(batch)
-        if content is None:
-            self._loader.record(batch.refused)
-        else:
-            n_dumps = self._loader.load(batch.dumps, *content, batch.refused)
-            n_events = content.decoded.tables["events"].num_rows
-        self._loader.attach([dump for dump in batch.seen if self._is_known(dump)])
-        n_files = len(batch.files) + batch.n_refused_companions
+    def commit(self, group: Sequence[_Decoded], summary: IngestSummary) -> IngestSummary:
+        """Commit batches together; the dumps of one without content are streamed, each alone."""
+        n_dumps = n_events = conflicts = 0
+        for decoded in group:
+            if decoded.content is None:
+                n_dumps, n_events = self._commit_streams(decoded.batch)
+            else:
+                self._refuse_malformed(decoded.batch, decoded.content)
+            conflicts += self._judge_seen(decoded.batch)
+        batches = [decoded.batch for decoded in group]
+        refused = [refusal for batch in batches for refusal in batch.refused]
+        dumps = [dump for decoded in group if decoded.content for dump in decoded.batch.dumps]
+        content = merge_contents([decoded.content for decoded in group if decoded.content])
+        n_dumps += self._loader.load(dumps, *content, refused)
+        n_events += content.decoded.tables["events"].num_rows
+        seen = [dump for batch in batches for dump in batch.seen]
+        self._loader.attach([dump for dump in seen if self._is_known(dump)])
+        n_files = sum(len(batch.files) + batch.n_refused_companions for batch in batches)
         return replace(
             summary,
             n_files=summary.n_files + n_files,
             n_dumps=summary.n_dumps + n_dumps,
             n_events=summary.n_events + n_events,
-            byte_count=summary.byte_count + batch.byte_count,
-            n_duplicates=summary.n_duplicates + n_files - n_dumps - len(batch.refused),
+            byte_count=summary.byte_count + sum(batch.byte_count for batch in batches),
+            n_duplicates=summary.n_duplicates + n_files - n_dumps - len(refused),
             n_conflicts=summary.n_conflicts + conflicts,
-            refused=summary.refused + tuple(batch.refused),
+            refused=summary.refused + tuple(refused),
         )
 
     def doubts(self) -> tuple[str, ...]:
@@ -230,6 +264,10 @@ class _Committer:
             except SourceError as error:
                 self._refuse(dump, batch, "unreadable", None, error.problem)
         return n_dumps, n_events
+
+    def _refuse_malformed(self, batch: Batch, content: ReadContent) -> None:
+        for error in content.decoded.errors.to_pylist():
+            self._refuse(batch.dumps[error.pop("dump_index")], batch, **error)
 
     def _refuse(
         self, dump: NewDump, batch: Batch, reason: str, byte_offset: int | None, detail: str

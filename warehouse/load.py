@@ -92,11 +92,6 @@ class Loader:
             with self._transaction() as rows:
                 rows.attach_companions(dumps)
 
-    def record(self, refusals: Sequence[Refusal]) -> None:
-        """Record refusals that are not on record yet."""
-        with self._transaction():
-            self._record(refusals)
-
     @contextmanager
     def _transaction(self) -> Iterator[DumpRows]:
         """All of the body's writes, or none and nothing remembered of them."""

@@ -17,10 +17,12 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 from itertools import cycle
+from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, Any, Protocol, TypeVar, cast
 
@@ -36,8 +38,13 @@ sys.path[:] = {path!r}
 from warehouse.reader_process import serve
 serve({files})
 """
-# Memory that glibc gave back would have to be cleared, page by page, for the next batch.
-_MALLOC = {"MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_MMAP_THRESHOLD_": str(32 << 20)}
+_PACKAGES = str(Path(__file__).parents[1])
+_SETTINGS = {
+    # Memory that glibc gave back would have to be cleared, page by page, for the next batch.
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+    "OPENBLAS_NUM_THREADS": "1",  # numpy would start threads that we have no work for
+}
 
 _T_co = TypeVar("_T_co", covariant=True)
 
@@ -46,7 +53,7 @@ class Pending(Protocol[_T_co]):
     """Work that was handed over."""
 
     def result(self) -> _T_co:
-        """What came of it; to be taken in the order in which work was handed over."""
+        """What came of it; to be asked for once."""
 
     def release(self) -> None:
         """Give back the memory of the result, of which nothing must be in use any more."""
@@ -70,9 +77,9 @@ class Readers:
 
         Args:
             process_count: Processes besides this one.
-            most_pending: Batches that may be with one reader.
+            most_pending: Batches of one reader that may be decoded and not released.
         """
-        self._here = _Here(DumpReader())
+        self._here = _Here()
         self._processes = [ReaderProcess(most_pending) for _ in range(process_count)]
         self._turns = cycle(range(process_count or 1))
 
@@ -83,32 +90,38 @@ class Readers:
 
     def share(self) -> int:
         """Which part of a full batch the next one may be: a small one while others get ready."""
-        return 1 if any(process.is_ready() for process in self._processes) else _SHARE_HERE
+        are_ready = [process.is_ready() for process in self._processes]
+        return 1 if any(are_ready) or not are_ready else _SHARE_HERE
 
     def __enter__(self) -> Readers:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self._here.close()
         for process in self._processes:
             process.close()
 
 
 class _Here:
-    """A reader in this process: works when the result is asked for."""
+    """A reader in a thread of this process."""
 
-    def __init__(self, reader: DumpReader) -> None:
-        self._reader = reader
+    def __init__(self) -> None:
+        self._reader = DumpReader()
+        self._thread = ThreadPoolExecutor(1)
 
     def read(self, sources: Sequence[Source]) -> Pending[ReadFiles]:
-        return _Later(partial(self._reader.read, sources))
+        return _Later(self._thread.submit(self._reader.read, sources))
 
     def decode(self, wanted: Sequence[int]) -> Pending[ReadContent | None]:
-        return _Later(partial(self._reader.decode, wanted))
+        return _Later(self._thread.submit(self._reader.decode, wanted))
+
+    def close(self) -> None:
+        self._thread.shutdown(cancel_futures=True)
 
 
 class _Later:
-    def __init__(self, work: Callable[[], Any]) -> None:
-        self.result = work
+    def __init__(self, future: Future[Any]) -> None:
+        self.result = future.result
 
     def release(self) -> None:
         """Nothing to give back."""
@@ -119,53 +132,53 @@ class ReaderProcess:
 
     def __init__(self, most_pending: int) -> None:
         """Start it; it takes a while until it is ready."""
-        # One more than may be with it: that of the batch being committed.
-        self._free = [_Memory(_create_file()) for _ in range(most_pending + 1)]
+        self._free = [_Memory(_create_file()) for _ in range(most_pending)]
         files = [memory.file for memory in self._free]
         # Not multiprocessing: it would import the main module of whoever calls us.
         self._process = subprocess.Popen(  # noqa: S603 - this very Python
-            [sys.executable, "-c", _BEGIN.format(path=sys.path, files=files)],
+            [sys.executable, "-S", "-c", _BEGIN.format(path=[_PACKAGES, *sys.path], files=files)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=files,
-            env={**_MALLOC, **os.environ},
+            env={**_SETTINGS, **os.environ},
         )
         self._requests = cast("IO[bytes]", self._process.stdin)
         self._answers = cast("IO[bytes]", self._process.stdout)
         self._memories = list(self._free)
-        self._is_ready = False
+        self._start = _Answer(self, "starting")
+        self._pending = deque([self._start])
 
     def is_ready(self) -> bool:
         """Whether it has started."""
-        if not self._is_ready and select.select([self._answers], [], [], 0)[0]:
+        if not self._start.is_here and select.select([self._answers], [], [], 0)[0]:
             self.receive()
-            self._is_ready = True
-        return self._is_ready
+        return self._start.is_here
 
     def read(self, sources: Sequence[Source]) -> Pending[ReadFiles]:
         """See `DumpReader.read`."""
-        self._send(("read", None, sources))
-        return _Answer(self, f"reading {sources[0].name} ... {sources[-1].name}")
+        doing = f"reading {sources[0].name} ... {sources[-1].name}"
+        return self._ask(("read", None, sources), _Answer(self, doing))
 
     def decode(self, wanted: Sequence[int]) -> Pending[ReadContent | None]:
         """See `DumpReader.decode`."""
         memory = self._free.pop()
-        self._send(("decode", self._memories.index(memory), wanted))
-        return _Answer(self, f"decoding {len(wanted)} dumps", memory)
+        request = "decode", self._memories.index(memory), wanted
+        return self._ask(request, _Answer(self, f"decoding {len(wanted)} dumps", memory))
 
-    def receive(self, doing: str = "starting") -> Any:
-        """Its next answer.
+    def receive(self) -> None:
+        """Wait for its next answer, which is to the earliest request.
 
         Raises:
             ReaderError: It died, or something failed that should not.
         """
+        answer = self._pending.popleft()
         try:
-            answer = pickle.load(self._answers)  # noqa: S301 - our own process
+            answer.content = pickle.load(self._answers)  # noqa: S301 - our own process
         except (EOFError, pickle.UnpicklingError):
-            raise ReaderError(doing, _describe_end(self._process.wait())) from None
-        if isinstance(answer, _Failure):
-            raise ReaderError(doing, answer.text)
-        return answer
+            raise ReaderError(answer.doing, _describe_end(self._process.wait())) from None
+        if isinstance(answer.content, _Failure):
+            raise ReaderError(answer.doing, answer.content.text)
+        answer.is_here = True
 
     def give_back(self, memory: _Memory) -> None:
         """Use the memory for another batch."""
@@ -178,23 +191,27 @@ class ReaderProcess:
         for memory in self._memories:
             os.close(memory.file)
 
-    def _send(self, request: object) -> None:
-        try:
+    def _ask(self, request: tuple[str, int | None, object], answer: _Answer) -> _Answer:
+        self._pending.append(answer)
+        with suppress(BrokenPipeError):  # it died: said when the answer is waited for
             pickle.dump(request, self._requests)
             self._requests.flush()
-        except BrokenPipeError:
-            self.receive()
+        return answer
 
 
 class _Answer:
     """An answer to come, and the memory that it lies in, if it is large."""
 
     def __init__(self, process: ReaderProcess, doing: str, memory: _Memory | None = None) -> None:
-        self._process, self._doing, self._memory = process, doing, memory
+        self.doing = doing
+        self.is_here = False
+        self.content: Any = None
+        self._process, self._memory = process, memory
 
     def result(self) -> Any:
-        answer = self._process.receive(self._doing)
-        return answer if self._memory is None else self._memory.load(*answer)
+        while not self.is_here:
+            self._process.receive()
+        return self.content if self._memory is None else self._memory.load(*self.content)
 
     def release(self) -> None:
         if self._memory is not None:
@@ -256,7 +273,8 @@ class _Memory:
 def _create_file() -> int:
     """A file without a name, in memory where the system can."""
     if sys.platform == "linux":
-        return os.memfd_create("tracehouse")
+        with suppress(OSError):  # forbidden in some containers
+            return os.memfd_create("tracehouse")
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
 
