@@ -109,7 +109,8 @@ def _stack(tables: Sequence[pa.Table], first: NDArray[np.int32]) -> pa.Table:
     stacked = []
     for table, number in zip(tables, first, strict=False):
         if number and "dump_index" in table.column_names:
-            column = pa.array(table["dump_index"].to_numpy() + number)
+            chunks = [pa.array(chunk.to_numpy() + number) for chunk in table["dump_index"].chunks]
+            column = pa.chunked_array(chunks, pa.int32())
             table = table.set_column(0, table.schema.field(0), column)
         stacked.append(table)
     return pa.concat_tables(stacked)

@@ -114,7 +114,7 @@ def ingest_sources(
         ReaderError: Another process that reads died; what was committed stays.
     """
     start = time.perf_counter()
-    helpers = (jobs or min(os.cpu_count() or 1, MOST_JOBS)) - 1
+    helpers = (jobs or min(_count_cores(), MOST_JOBS)) - 1
     if not has_bytes(sources, ALONE_BYTES) or not sys.executable:
         helpers = 0
     ahead = 2 * helpers or 1
@@ -133,6 +133,13 @@ def ingest_sources(
                 n_bytes, n_events = summary.byte_count, summary.n_events
                 progress(IngestProgress(n_done, len(sources), n_bytes, n_events))
     return replace(summary, doubts=commit.doubts(), seconds=time.perf_counter() - start)
+
+
+def _count_cores() -> int:
+    """Cores that this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _start_reading(files: list[Files], reader: Reader) -> Batch:

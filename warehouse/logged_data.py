@@ -57,7 +57,8 @@ def parse_metadata(rows: pa.Table, backend: Callable[[int], str | None]) -> pa.T
 
 def number_dumps(rows: pa.Table, ids: NDArray[np.int32]) -> pa.Table:
     """Rows with `dump_id` for `dump_index`."""
-    column = pa.array(ids[rows["dump_index"].to_numpy()])
+    chunks = [pa.array(ids[chunk.to_numpy()]) for chunk in rows["dump_index"].chunks]
+    column = pa.chunked_array(chunks, pa.int32())
     names = ["dump_id", *rows.column_names[1:]]
     return pa.Table.from_arrays([column, *rows.columns[1:]], names)
 

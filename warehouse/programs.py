@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from threading import Lock
 from typing import NamedTuple
 
 import duckdb
@@ -31,11 +30,10 @@ class Program(NamedTuple):
 
 
 class ProgramReader:
-    """Reads ETRecords, for several threads; remembers the last few."""
+    """Reads ETRecords; remembers the last few."""
 
     def __init__(self) -> None:
         """Nothing is read yet."""
-        self._lock = Lock()
         self._recent: dict[Source, Program] = {}
         self._refused: set[Source] = set()
 
@@ -44,14 +42,13 @@ class ProgramReader:
 
         One that cannot be read raises IngestError; asked for again, it is None.
         """
-        with self._lock:
-            if source in self._refused:
-                return None
-            if source not in self._recent:
-                self._recent[source] = self._read(source)
-                if len(self._recent) > _PROGRAMS_KEPT:
-                    del self._recent[next(iter(self._recent))]
-            return self._recent[source]
+        if source in self._refused:
+            return None
+        if source not in self._recent:
+            self._recent[source] = self._read(source)
+            if len(self._recent) > _PROGRAMS_KEPT:
+                del self._recent[next(iter(self._recent))]
+        return self._recent[source]
 
     def _read(self, source: Source) -> Program:
         try:

@@ -19,8 +19,8 @@ def bench_ingest(folder: Path) -> Figures:
     """Ingest a few large dumps, and many small ones, all different."""
     big = Template(repeat_runs(SMALL.read_bytes(), LARGE_REPEATS))
     small = Template(SMALL.read_bytes())
-    return _ingest(folder, big, 10, "dumps of 200 k events") | _ingest(
-        folder, small, 4000, f"dumps of {SMALL_EVENTS} events"
+    return _ingest(folder, big, 40, "dumps of 200 k events") | _ingest(
+        folder, small, 12_000, f"dumps of {SMALL_EVENTS} events"
     )
 
 
@@ -38,6 +38,7 @@ def _ingest(folder: Path, template: Template, count: int, kind: str) -> Figures:
     return {
         f"ingest {count:,} {kind}": {
             "CPU ns/event": cpu / events * 1e9,
+            f"wall ns/event on {count_cores()} cores": wall / events * 1e9,
             "dumps/s of CPU": count / cpu,
             f"dumps/s on {count_cores()} cores": count / wall,
         }
