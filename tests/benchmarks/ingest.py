@@ -19,8 +19,8 @@ def bench_ingest(folder: Path) -> Figures:
     """Ingest a few large dumps, and many small ones, all different."""
     big = Template(repeat_runs(SMALL.read_bytes(), LARGE_REPEATS))
     small = Template(SMALL.read_bytes())
-    return _ingest(folder, big, 40, "dumps of 200 k events") | _ingest(
-        folder, small, 12_000, f"dumps of {SMALL_EVENTS} events"
+    return _ingest(folder, big, 60, "dumps of 200 k events") | _ingest(
+        folder, small, 30_000, f"dumps of {SMALL_EVENTS} events"
     )
 
 
