@@ -122,7 +122,7 @@ def ingest_sources(
     commit = _Committer(connection, resolver)
     with Readers(helpers, ahead + COMMIT_BATCHES + 1) as readers, _one_thread(connection):
         plans = plan_batches(sources, companions or CompanionFinder(), readers.share)
-        read = _ahead((_start_reading(files, readers.pick()) for files in plans), helpers or 1)
+        read = _ahead((_start_reading(files, readers.pick()) for files in plans), ahead)
         for group in _groups(_ahead(map(commit.claim, read), ahead)):
             summary = commit.commit(group, summary)
             for decoded in group:

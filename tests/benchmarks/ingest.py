@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from ingest.dump_template import repeat_runs
@@ -29,6 +30,7 @@ def _ingest(folder: Path, template: Template, count: int, kind: str) -> Figures:
     source.mkdir()
     for i in range(count):
         (source / f"{i:05}.etdp").write_bytes(template.vary(i))
+    os.sync()  # or the system would write them while we measure
     stores = [folder / f"{kind}.{i}.store" for i in range(PASSES)]
     for store in stores:
         Warehouse.open(store).close()
