@@ -111,7 +111,8 @@ def summarise_events(groups: EventGroups) -> pa.Table:
             stats["zero_count"][members] = (ordered == 0).sum(axis=1)
         stats["min_ticks"][members] = ordered[:, 0]
         stats["max_ticks"][members] = ordered[:, -1]
-        stats["sum_ticks"][members] = ordered.sum(axis=1, dtype=np.float64)
+        # Turned whole: numpy would turn and add it piece by piece, and round by what stands before.
+        stats["sum_ticks"][members] = ordered.astype(np.float64).sum(axis=1)
         for name, share in _SHARES.items():
             stats[f"{name}_ticks"][members] = interpolate_sorted(ordered, share)
         count, median = _steady(samples, _rows(groups.run, first, size))
