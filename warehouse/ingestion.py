@@ -7,8 +7,10 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple, TypeVar
 
 import duckdb
@@ -119,11 +121,16 @@ def ingest_sources(
         helpers = 0
     ahead = 2 * helpers or 1
     summary, n_done = IngestSummary(), 0
-    commit = _Committer(connection, resolver)
-    with Readers(helpers, ahead + COMMIT_BATCHES + 1) as readers, _one_thread(connection):
+    most_decoded = ahead + 1 + 2 * COMMIT_BATCHES
+    with (
+        closing(_Committer(connection, resolver)) as commit,
+        ThreadPoolExecutor(1) as thread,  # waited for when the processes it waits for have ended
+        Readers(helpers, most_decoded) as readers,
+        _one_thread(connection),
+    ):
         plans = plan_batches(sources, companions or CompanionFinder(), readers.share)
         read = _ahead((_start_reading(files, readers.pick()) for files in plans), ahead)
-        for group in _groups(_ahead(map(commit.claim, read), ahead)):
+        for group in _prefetch(thread, _groups(_ahead(map(commit.claim, read), ahead))):
             summary = commit.commit(group, summary)
             for decoded in group:
                 decoded.content = None
@@ -132,7 +139,7 @@ def ingest_sources(
             if progress is not None:
                 n_bytes, n_events = summary.byte_count, summary.n_events
                 progress(IngestProgress(n_done, len(sources), n_bytes, n_events))
-    return replace(summary, doubts=commit.doubts(), seconds=time.perf_counter() - start)
+        return replace(summary, doubts=commit.doubts(), seconds=time.perf_counter() - start)
 
 
 def _count_cores() -> int:
@@ -154,6 +161,14 @@ def _ahead(started: Iterable[_Work], count: int) -> Iterator[_Work]:
         if len(waiting) > count:
             yield waiting.popleft()
     yield from waiting
+
+
+def _prefetch(thread: Executor, items: Iterator[_Work]) -> Iterator[_Work]:
+    """The items; the thread gets the next one while one is in use."""
+    coming = thread.submit(list[_Work], islice(items, 1))
+    while item := coming.result():
+        coming = thread.submit(list[_Work], islice(items, 1))
+        yield item[0]
 
 
 def _groups(claimed: Iterable[_Claimed]) -> Iterator[list[_Decoded]]:
@@ -190,11 +205,16 @@ class _Committer:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, resolver: ManifestResolver) -> None:
         self._connection = connection
+        self._claiming = connection.cursor()  # for another thread
         self._loader = Loader(connection)
         self._describer = Describer(resolver)
         self._programs: set[int] = set()  # ids of the ETRecords of this run
         self._manifests: dict[str, str] = {}  # of every dump met in this run, by sha256
         self._bad: dict[str, Refusal] = {}  # dumps of this run that did not decode, by sha256
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._claiming.close()
 
     def claim(self, batch: Batch) -> _Claimed:
         """Set aside the files whose bytes were met before, and start to decode the others."""
@@ -202,7 +222,7 @@ class _Committer:
         batch.byte_count = read.byte_count
         hashes = [file.sha256 for file in read.files]
         known = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest(?))"
-        self._manifests.update(self._connection.execute(known, [hashes]).fetchall())
+        self._manifests.update(self._claiming.execute(known, [hashes]).fetchall())
         wanted: list[int] = []
         for i, (files, (sha256, problem)) in enumerate(zip(batch.files, read.files, strict=True)):
             if sha256 is None:
