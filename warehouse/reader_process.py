@@ -31,7 +31,7 @@ from warehouse.dump_reader import DumpReader, ReadContent, ReadFiles
 from warehouse.errors import ReaderError
 
 _ALIGNMENT = 64
-_SHARE_HERE = 4  # small batches here: the others get to work soon after they are ready
+_SHARE_HERE = 2  # half a batch: there is less of it, and others that get ready wait less
 _BEGIN = """
 import sys
 sys.path[:] = {path!r}
@@ -89,9 +89,8 @@ class Readers:
         return ready[next(self._turns) % len(ready)] if ready else self._here
 
     def share(self) -> int:
-        """Which part of a full batch the next one may be: a small one while others get ready."""
-        are_ready = [process.is_ready() for process in self._processes]
-        return 1 if any(are_ready) or not are_ready else _SHARE_HERE
+        """Which part of a full batch the next one may be."""
+        return 1 if any(process.is_ready() for process in self._processes) else _SHARE_HERE
 
     def __enter__(self) -> Readers:
         return self
