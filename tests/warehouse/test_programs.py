@@ -303,8 +303,8 @@ def test_nothing_is_remembered_of_a_batch_that_was_rolled_back(tmp_path: Path) -
 
 
 INGEST = (
-    "import sys; import warehouse.batches as batches; from warehouse import Warehouse\n"
-    "batches.BATCH_FILES = 1\n"
+    "import sys; from warehouse import Warehouse, batches, ingestion\n"
+    "batches.BATCH_FILES, ingestion.COMMIT_EVENTS = 1, 1\n"
     "manifest = {'device': 'pixel8', 'build': 'b1', 'model': 'mv2'}\n"
     "with Warehouse.open(sys.argv[1]) as w:\n"
     "    w.ingest([sys.argv[2]], manifest=manifest, progress=lambda p: print(p, flush=True))"

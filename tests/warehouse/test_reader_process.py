@@ -64,9 +64,8 @@ def test_other_processes_make_the_store_that_this_one_makes(tmp_path: Path, jobs
     alone = ingest(tmp_path / "alone", tmp_path / "in", jobs=1)
     helped = ingest(tmp_path / "helped", tmp_path / "in", jobs=jobs)
     assert {r.reason for r in helped.refused} > {"unreadable"}
-    assert (alone.n_dumps, alone.n_duplicates, alone.refused) == (
-        helped.n_dumps, helped.n_duplicates, helped.refused,
-    )  # fmt: skip
+    assert set(alone.refused) == set(helped.refused)
+    assert (alone.n_dumps, alone.n_duplicates) == (helped.n_dumps, helped.n_duplicates)
     assert rows(tmp_path / "alone") == rows(tmp_path / "helped")
     again = ingest(tmp_path / "helped", tmp_path / "in", jobs=jobs)
     assert (again.n_dumps, again.n_files) == (0, helped.n_files)

@@ -259,8 +259,8 @@ def test_a_store_in_use_names_the_process(tmp_path: Path) -> None:
 
 
 INGEST = (
-    "import sys; import warehouse.batches as batches; from warehouse import Warehouse\n"
-    "batches.BATCH_FILES = 4\n"
+    "import sys; from warehouse import Warehouse, batches, ingestion\n"
+    "batches.BATCH_FILES, ingestion.COMMIT_EVENTS = 4, 1\n"
     "manifest = {'device': 'pixel8', 'build': 'b1', 'model': 'mv2'}\n"
     "with Warehouse.open(sys.argv[1]) as w:\n"
     "    print('open', flush=True)\n"
