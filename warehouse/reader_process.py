@@ -46,6 +46,11 @@ _SETTINGS = {
     "OPENBLAS_NUM_THREADS": "1",  # numpy would start threads that we have no work for
 }
 
+_HINTS: dict[int, str] = {
+    signal.SIGKILL: ", as the system does when memory runs out",
+    signal.SIGBUS: ", as the system does when a file is cut while it is read, or the disk is full",
+}
+
 _T_co = TypeVar("_T_co", covariant=True)
 
 
@@ -80,7 +85,10 @@ class Readers:
             most_pending: Batches of one reader that may be decoded and not released.
         """
         self._here = _Here()
-        self._processes = [ReaderProcess(most_pending) for _ in range(process_count)]
+        self._processes: list[ReaderProcess] = []
+        with suppress(OSError):  # no more processes are allowed: fewer do as well
+            for _ in range(process_count):
+                self._processes.append(ReaderProcess(most_pending))
         self._turns = cycle(range(process_count or 1))
 
     def pick(self) -> Reader:
@@ -130,17 +138,19 @@ class ReaderProcess:
     """A reader in a process of its own."""
 
     def __init__(self, most_pending: int) -> None:
-        """Start it; it takes a while until it is ready."""
+        """Start it; it takes a while until it is ready.
+
+        Raises:
+            OSError: The system allows no more processes.
+        """
         self._free = [_Memory(_create_file()) for _ in range(most_pending)]
         files = [memory.file for memory in self._free]
-        # Not multiprocessing: it would import the main module of whoever calls us.
-        self._process = subprocess.Popen(  # noqa: S603 - this very Python
-            [sys.executable, "-S", "-c", _BEGIN.format(path=[_PACKAGES, *sys.path], files=files)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            pass_fds=files,
-            env={**_SETTINGS, **os.environ},
-        )
+        try:
+            self._process = _start(files)
+        except OSError:
+            for file in files:
+                os.close(file)
+            raise
         self._requests = cast("IO[bytes]", self._process.stdin)
         self._answers = cast("IO[bytes]", self._process.stdout)
         self._memories = list(self._free)
@@ -269,6 +279,17 @@ class _Memory:
         return self._map
 
 
+def _start(files: Sequence[int]) -> subprocess.Popen[bytes]:
+    # Not multiprocessing: it would import the main module of whoever calls us.
+    return subprocess.Popen(  # noqa: S603 - this very Python
+        [sys.executable, "-S", "-c", _BEGIN.format(path=[_PACKAGES, *sys.path], files=files)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        pass_fds=files,
+        env={**_SETTINGS, **os.environ},
+    )
+
+
 def _create_file() -> int:
     """A file without a name, in memory where the system can."""
     if sys.platform == "linux":
@@ -281,8 +302,7 @@ def _create_file() -> int:
 def _describe_end(code: int) -> str:
     if code >= 0:
         return f"its process ended with exit code {code}"
-    hint = ", as the system does when memory runs out" if -code == signal.SIGKILL else ""
-    return f"its process was ended by {signal.Signals(-code).name}{hint}"
+    return f"its process was ended by {signal.Signals(-code).name}{_HINTS.get(-code, '')}"
 
 
 def serve(files: Sequence[int]) -> None:

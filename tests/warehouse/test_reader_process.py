@@ -235,3 +235,39 @@ def test_files_stand_in_for_memory_where_that_is_not_to_be_had(
         assert content.decoded.tables["events"].num_rows == 422
         del content
         pending.release()
+
+
+@pytest.mark.usefixtures("always")
+def test_this_process_does_it_alone_where_no_other_can_be_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(files: object) -> None:
+        raise BlockingIOError("no more processes")
+
+    monkeypatch.setattr(reader_process, "_start", refuse)
+    before = len(os.listdir("/proc/self/fd"))
+    assert ingest(tmp_path / "store", write(tmp_path / "a.etdp", SMALL), jobs=3).n_dumps == 1
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
+@pytest.mark.usefixtures("always")
+def test_a_file_that_is_cut_while_it_is_read_kills_no_one_but_the_other_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader_process, "_BEGIN", CUTTING + reader_process._BEGIN)
+    write(tmp_path / "a.etdp", SMALL * 2)
+    with pytest.raises(ReaderError, match="SIGBUS, as the system does when a file is cut"):
+        ingest(tmp_path / "store", tmp_path / "a.etdp", jobs=2)
+
+
+CUTTING = """
+import mmap, os, sys, types
+sys.path[:] = {path!r}
+import ingest.sources as sources
+def cut(file, *args, **more):
+    mapped = mmap.mmap(file, *args, **more)
+    os.truncate(os.readlink(f"/proc/self/fd/{{file}}"), 0)
+    return mapped
+sources.mmap = types.SimpleNamespace(mmap=cut, ACCESS_READ=mmap.ACCESS_READ)
+sources.MAP_FROM_BYTES = 1
+"""
