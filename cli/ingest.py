@@ -49,7 +49,11 @@ def ingest(
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, metavar="NUMBER", help="Processes; as many as cores by default."),
+        typer.Option(
+            min=1,
+            metavar="NUMBER",
+            help="Threads that read; one per spare core by default.",
+        ),
     ] = None,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Exit 0 even if files were refused.")

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ingest.companions import CompanionFinder, Companions
 from ingest.errors import EtRecordError, ManifestError, SourceError
 from ingest.manifest import Manifest, ManifestResolver
 from ingest.sources import Source, read_source
-from warehouse.dump_reader import ReadFiles
 from warehouse.new_dumps import LoggedBuffer, ManifestFacts, NewDump, Refusal
 from warehouse.programs import Program, ProgramReader
-from warehouse.reader_process import Pending, Reader
 
-BATCH_BYTES = 16 << 20
-BATCH_FILES = 560
-_FIRST_SHARE = 4  # the first batch is a quarter: work for all sooner
+BATCH_BYTES = 8 << 20
+BATCH_FILES = 280
 
 
 class Files(NamedTuple):
@@ -35,23 +32,19 @@ class Batch:
 
     Attributes:
         files: Dumps the batch began with.
-        reader: Who reads and decodes them.
-        reading: Their bytes, being read.
-        byte_count: How many bytes these are.
+        byte_count: Bytes of these.
         n_refused_companions: ETRecords and debug buffers that came with them and were refused.
         dumps: Dumps to decode.
-        sources: Where each of them is.
+        big: Their bytes, if they are too many to be decoded at once.
         seen: Dumps whose bytes were met before, in the store or in this run.
         refused: Files refused so far.
     """
 
     files: list[Files]
-    reader: Reader
-    reading: Pending[ReadFiles]
-    byte_count: int = 0
+    byte_count: int
     n_refused_companions: int = 0
     dumps: list[NewDump] = field(default_factory=list)
-    sources: list[Source] = field(default_factory=list)
+    big: list[Any] = field(default_factory=list)
     seen: list[NewDump] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
 
@@ -65,39 +58,27 @@ class Batch:
         self.refuse(source, reason, detail)
 
 
-def plan_batches(
-    sources: Sequence[Source], companions: CompanionFinder, share: Callable[[], int]
-) -> Iterator[list[Files]]:
-    """Neighbouring sources that make a batch; `share` tells which part of a full one it may be."""
+def plan_batches(sources: Sequence[Source], companions: CompanionFinder) -> Iterator[list[Files]]:
+    """Neighbouring sources that make a batch."""
     files: list[Files] = []
-    part, total = _FIRST_SHARE, 0
+    room, most = BATCH_BYTES // 2, BATCH_FILES // 2  # a small one first: work for all sooner
     for source in sources:
         found = Files(source, companions.find(source))
         buffer = found.companions.debug_buffer
         size = _guess_size(source) + (_guess_size(buffer) if buffer else 0)
-        if files and (total + size > BATCH_BYTES // part or len(files) >= BATCH_FILES // part):
+        if files and (size > room or len(files) >= most):
             yield files
-            files, total, part = [], 0, share()
+            files, room, most = [], BATCH_BYTES, BATCH_FILES
         files.append(found)
-        total += size
+        room -= size
     if files:
         yield files
-
-
-def has_bytes(sources: Sequence[Source], byte_count: int) -> bool:
-    """Whether the sources have at least that many bytes together."""
-    total = 0
-    for source in sources:
-        total += _guess_size(source)
-        if total >= byte_count:
-            return True
-    return False
 
 
 def _guess_size(source: Source) -> int:
     """Bytes of a file; of a zip member a typical dump's, for batches need no precision."""
     if source.member is not None:
-        return BATCH_BYTES // 256
+        return BATCH_BYTES // 128
     try:
         return os.stat(source.path).st_size
     except OSError:  # said when the file is read

@@ -4,7 +4,6 @@ WarehouseError
 ├── StoreError            a store cannot be opened, or a write to it failed
 │   ├── StoreLockedError  another process has it open
 │   └── StoreVersionError a newer tracehouse wrote it
-├── ReaderError           a process that reads dumps died
 QueryError
 ├── HeaderError           a .sql file's header is malformed
 ├── UnknownQueryError     no canned query of that name
@@ -57,17 +56,6 @@ class StoreVersionError(StoreError):
             "upgrade tracehouse",
         )
         self.version = version
-
-
-class ReaderError(WarehouseError):
-    """A process that reads and decodes dumps for an ingest died."""
-
-    def __init__(self, doing: str, problem: str) -> None:
-        """Tell what it did, and how it ended."""
-        super().__init__(
-            f"{doing}: {problem}; what was committed before is safe: run the command again, with "
-            "--jobs 1 if it happens again"
-        )
 
 
 class QueryError(Exception):

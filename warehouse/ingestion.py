@@ -1,4 +1,4 @@
-"""Files into the store: read and decoded elsewhere, claimed and committed here, in order."""
+"""Files into the store: read and decoded in threads, claimed and committed in order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -17,21 +17,18 @@ import duckdb
 
 from ingest import stream_dump
 from ingest.companions import CompanionFinder
-from ingest.errors import DumpError, SourceError
+from ingest.errors import DumpError
 from ingest.manifest import ManifestResolver
-from ingest.sources import Source, read_source
-from warehouse.batches import Batch, Describer, Files, has_bytes, plan_batches
-from warehouse.dump_reader import ReadContent, merge_contents
+from ingest.sources import Source
+from warehouse.batches import Batch, Describer, Files, plan_batches
+from warehouse.dump_reader import Content, ReadFile, decode_content, merge_contents, read_files
 from warehouse.load import Loader
 from warehouse.new_dumps import NewDump, Refusal
-from warehouse.reader_process import Pending, Reader, Readers
 
 # Fewer events at a time would leave DuckDB's row groups so empty that it rewrites them when the
 # store closes (it looks for four in a row that fit into three), and the file twice as large.
 COMMIT_EVENTS = 3 * 122_880
-COMMIT_BATCHES = 8  # at most, committed together
-MOST_JOBS = 4  # more wait for the one that commits
-ALONE_BYTES = 128 << 20  # fewer are ingested sooner than another process has started and paid off
+STREAM_BYTES = 64 << 20  # from this size on a dump is decoded in parts
 
 _DOUBTS = """
 SELECT DISTINCT e.source || ': ' || o.doubt AS doubt
@@ -41,7 +38,9 @@ ORDER BY doubt
 """
 
 _Work = TypeVar("_Work")
-_Claimed = tuple[Batch, Pending[ReadContent | None]]
+_Reading = tuple[list[Files], Future[list[ReadFile]]]
+_Claimed = tuple[Batch, Future[Content] | None]
+_Decoded = tuple[Batch, Content | None]
 
 
 class IngestProgress(NamedTuple):
@@ -80,13 +79,6 @@ class IngestSummary:
     seconds: float = 0.0
 
 
-@dataclass
-class _Decoded:
-    batch: Batch
-    decoding: Pending[ReadContent | None]
-    content: ReadContent | None
-
-
 def ingest_sources(
     connection: duckdb.DuckDBPyConnection,
     sources: Sequence[Source],
@@ -103,39 +95,30 @@ def ingest_sources(
         sources: Files to read.
         resolver: Where their manifests come from.
         companions: Where their ETRecords and debug buffers come from; beside them by default.
-        jobs: Processes at work on many files, this one included; as many as there are cores by
-            default, at most MOST_JOBS.
+        jobs: Threads that read and decode, besides the one that commits; by default as many as
+            there are cores for.
         progress: Called after each committed batch.
 
     Returns:
         What was done. Files that cannot be read or decoded, or lack a manifest, are refused and
         put on record; they stop no other. So is an ETRecord or debug buffer that cannot be read;
         its dumps are taken without it.
-
-    Raises:
-        ReaderError: Another process that reads died; what was committed stays.
     """
     start = time.perf_counter()
-    helpers = (jobs or min(_count_cores(), MOST_JOBS)) - 1
-    if not has_bytes(sources, ALONE_BYTES) or not sys.executable:
-        helpers = 0
-    ahead = 2 * helpers or 1
+    workers = jobs or max(_count_cores() - 1, 1)
     summary, n_done = IngestSummary(), 0
-    most_decoded = ahead + 1 + 2 * COMMIT_BATCHES
     with (
-        closing(_Committer(connection, resolver)) as commit,
-        ThreadPoolExecutor(1) as thread,  # waited for when the processes it waits for have ended
-        Readers(helpers, most_decoded) as readers,
+        ThreadPoolExecutor(workers) as pool,
+        ThreadPoolExecutor(1) as claims,
+        closing(_Committer(connection, resolver, pool)) as commit,
         _one_thread(connection),
     ):
-        plans = plan_batches(sources, companions or CompanionFinder(), readers.share)
-        read = _ahead((_start_reading(files, readers.pick()) for files in plans), ahead)
-        for group in _prefetch(thread, _groups(_ahead(map(commit.claim, read), ahead))):
+        plans = plan_batches(sources, companions or CompanionFinder())
+        read = _ahead((_start_reading(pool, files) for files in plans), workers)
+        for group in _prefetch(claims, _groups(_ahead(map(commit.claim, read), workers))):
             summary = commit.commit(group, summary)
-            for decoded in group:
-                decoded.content = None
-                decoded.decoding.release()
-                n_done += len(decoded.batch.files)
+            n_done += sum(len(batch.files) for batch, _ in group)
+            group.clear()  # or its columns would wait for the next group
             if progress is not None:
                 n_bytes, n_events = summary.byte_count, summary.n_events
                 progress(IngestProgress(n_done, len(sources), n_bytes, n_events))
@@ -149,8 +132,8 @@ def _count_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _start_reading(files: list[Files], reader: Reader) -> Batch:
-    return Batch(files, reader, reader.read([one.source for one in files]))
+def _start_reading(pool: Executor, files: list[Files]) -> _Reading:
+    return files, pool.submit(read_files, [one.source for one in files])
 
 
 def _ahead(started: Iterable[_Work], count: int) -> Iterator[_Work]:
@@ -168,7 +151,7 @@ def _prefetch(thread: Executor, items: Iterator[_Work]) -> Iterator[_Work]:
     coming = thread.submit(list[_Work], islice(items, 1))
     while item := coming.result():
         coming = thread.submit(list[_Work], islice(items, 1))
-        yield item[0]
+        yield item.pop()
 
 
 def _groups(claimed: Iterable[_Claimed]) -> Iterator[list[_Decoded]]:
@@ -176,14 +159,13 @@ def _groups(claimed: Iterable[_Claimed]) -> Iterator[list[_Decoded]]:
     group: list[_Decoded] = []
     n_events, wanted = 0, 1
     for batch, decoding in claimed:
-        content = decoding.result()
+        content = decoding.result() if decoding else None
         if group and content is None:
             yield group
             group, n_events = [], 0
-        group.append(_Decoded(batch, decoding, content))
-        n_events += content.decoded.tables["events"].num_rows if content else COMMIT_EVENTS
-        del content
-        if n_events >= wanted or len(group) == COMMIT_BATCHES:
+        group.append((batch, content))
+        n_events += content.decoded.tables["events"].num_rows if content else wanted
+        if n_events >= wanted:
             yield group
             group, n_events, wanted = [], 0, COMMIT_EVENTS
     if group:
@@ -203,8 +185,10 @@ def _one_thread(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 class _Committer:
     """The part of an ingest that happens in order: who comes first, and what is committed."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, resolver: ManifestResolver) -> None:
-        self._connection = connection
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, resolver: ManifestResolver, pool: Executor
+    ) -> None:
+        self._connection, self._pool = connection, pool
         self._claiming = connection.cursor()  # for another thread
         self._loader = Loader(connection)
         self._describer = Describer(resolver)
@@ -216,15 +200,15 @@ class _Committer:
         """Let go of the store."""
         self._claiming.close()
 
-    def claim(self, batch: Batch) -> _Claimed:
+    def claim(self, reading: _Reading) -> _Claimed:
         """Set aside the files whose bytes were met before, and start to decode the others."""
-        read = batch.reading.result()
-        batch.byte_count = read.byte_count
-        hashes = [file.sha256 for file in read.files]
+        read = reading[1].result()
+        batch = Batch(reading[0], sum(len(file.data) for file in read))
+        hashes = [file.sha256 for file in read]
         known = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest(?))"
         self._manifests.update(self._claiming.execute(known, [hashes]).fetchall())
-        wanted: list[int] = []
-        for i, (files, (sha256, problem)) in enumerate(zip(batch.files, read.files, strict=True)):
+        buffers = []
+        for files, (data, sha256, problem) in zip(batch.files, read, strict=True):
             if sha256 is None:
                 batch.refuse(files.source, "unreadable", problem)
                 continue
@@ -238,25 +222,27 @@ class _Committer:
             else:
                 self._manifests[dump.sha256] = dump.manifest.text
                 batch.dumps.append(dump)
-                batch.sources.append(files.source)
-                wanted.append(i)
-        return batch, batch.reader.decode(wanted)
+                buffers.append(data)
+        if sum(map(len, buffers)) >= STREAM_BYTES:
+            batch.big = buffers
+            return batch, None
+        return batch, self._pool.submit(decode_content, buffers)
 
     def commit(self, group: Sequence[_Decoded], summary: IngestSummary) -> IngestSummary:
         """Commit batches together; the dumps of one without content are streamed, each alone."""
         n_dumps = n_events = conflicts = 0
-        for decoded in group:
-            if decoded.content is None:
-                n_dumps, n_events = self._commit_streams(decoded.batch)
+        for batch, content in group:
+            if content is None:
+                n_dumps, n_events = self._commit_streams(batch)
             else:
-                self._refuse_malformed(decoded.batch, decoded.content)
-            conflicts += self._judge_seen(decoded.batch)
-        batches = [decoded.batch for decoded in group]
+                self._refuse_malformed(batch, content)
+            conflicts += self._judge_seen(batch)
+        batches = [batch for batch, _ in group]
         refused = [refusal for batch in batches for refusal in batch.refused]
-        dumps = [dump for decoded in group if decoded.content for dump in decoded.batch.dumps]
-        content = merge_contents([decoded.content for decoded in group if decoded.content])
-        n_dumps += self._loader.load(dumps, *content, refused)
-        n_events += content.decoded.tables["events"].num_rows
+        dumps = [dump for batch, content in group if content for dump in batch.dumps]
+        decoded, statistics = merge_contents([content for _, content in group if content])
+        n_dumps += self._loader.load(dumps, decoded, statistics, refused)
+        n_events += decoded.tables["events"].num_rows
         seen = [dump for batch in batches for dump in batch.seen]
         self._loader.attach([dump for dump in seen if self._is_known(dump)])
         n_files = sum(len(batch.files) + batch.n_refused_companions for batch in batches)
@@ -281,18 +267,16 @@ class _Committer:
     def _commit_streams(self, batch: Batch) -> tuple[int, int]:
         """Commit dumps that were not decoded for their size: dumps and events committed."""
         n_dumps = n_events = 0
-        for dump, source in zip(batch.dumps, batch.sources, strict=True):
+        for dump, data in zip(batch.dumps, batch.big, strict=True):
             try:
-                parts = stream_dump(read_source(source), dump.source)
+                parts = stream_dump(data, dump.source)
                 n_events += self._loader.load_stream(dump, parts)
                 n_dumps += 1
             except DumpError as error:
                 self._refuse(dump, batch, error.reason, error.byte_offset, error.detail)
-            except SourceError as error:
-                self._refuse(dump, batch, "unreadable", None, error.problem)
         return n_dumps, n_events
 
-    def _refuse_malformed(self, batch: Batch, content: ReadContent) -> None:
+    def _refuse_malformed(self, batch: Batch, content: Content) -> None:
         for error in content.decoded.errors.to_pylist():
             self._refuse(batch.dumps[error.pop("dump_index")], batch, **error)
 

@@ -1,4 +1,4 @@
-"""What an ingest knows of a file before it is in the store: plain values, cheap to send about."""
+"""What an ingest knows of a file before it is in the store."""
 
 from __future__ import annotations
 

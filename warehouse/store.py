@@ -108,7 +108,7 @@ class Warehouse:
             layout: Template of paths, e.g. ``{device}/{build}/{model}/*.etdp``.
             etrecord: ETRecord of all of them; by default what lies beside each, as
                 ``NAME.etrecord`` or as the only such file of the folder.
-            jobs: Processes at work on many files; as many as there are cores by default.
+            jobs: Threads that read and decode; by default as many as there are cores for.
             progress: Called after each committed batch.
 
         Returns:
@@ -116,7 +116,6 @@ class Warehouse:
 
         Raises:
             StoreError: A batch cannot be written (earlier ones are committed).
-            ReaderError: A process that reads and decodes died (what was committed stays).
         """
         resolver = ManifestResolver(overrides=manifest, layout=layout)
         sources = find_sources(paths)

@@ -1,29 +1,24 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from ingest import decode_dumps
-from ingest.sources import find_sources
 from tests.support.corpus import dump_names, read_dump
-from tests.support.stores import contents, ingest, write
+from tests.support.stores import contents, ingest, write, write_corpus
 from warehouse import batches, ingestion
-from warehouse.dump_reader import DumpReader, ReadContent, merge_contents
-from warehouse.rollups import summarise
+from warehouse.dump_reader import decode_content, merge_contents
 
 SIGNATURES = {"event_signatures", "run_signatures"}
 
 
-def decode(dumps: list[bytes]) -> ReadContent:
-    decoded = decode_dumps(dumps)
-    return ReadContent(decoded, summarise(decoded, len(dumps)))
-
-
 def test_merged_contents_are_those_of_one_call() -> None:
     dumps = [read_dump(name) for name in dump_names("real", "hostile", "synthetic")[:60]]
-    whole = decode(dumps)
-    parts = merge_contents([decode(dumps[:7]), decode(dumps[7:8]), decode([]), decode(dumps[8:])])
+    whole = decode_content(dumps)
+    parts = merge_contents(
+        [decode_content(part) for part in (dumps[:7], dumps[7:8], [], dumps[8:])]
+    )
     for name, table in whole.decoded.tables.items():
         if name not in SIGNATURES:
             assert parts.decoded.tables[name].equals(table), name
@@ -39,20 +34,6 @@ def test_nothing_merged_is_nothing() -> None:
     nothing = merge_contents([])
     assert nothing.decoded.tables["events"].num_rows == 0
     assert nothing.statistics.rows.num_rows == 0
-
-
-def test_batches_are_decoded_in_the_order_they_were_read(tmp_path: Path) -> None:
-    for name in ("cnn_portable_n20", "mixed_xnnpack_n20"):
-        write(tmp_path / f"{name}.etdp", read_dump(f"real/{name}"))
-    first, second = find_sources([tmp_path])
-    reader = DumpReader()
-    reader.read([first])
-    reader.read([first, second])
-    assert reader.decode([0]) is not None
-    content = reader.decode([1])
-    assert content is not None
-    expected = decode_dumps([read_dump("real/mixed_xnnpack_n20")]).tables["events"]
-    assert content.decoded.tables["events"].equals(expected)
 
 
 @pytest.mark.parametrize("at_a_time", [1, 500, 10**9])
@@ -72,3 +53,47 @@ def test_how_many_batches_are_committed_together_changes_nothing(
     assert (len(steps) == 24) == (at_a_time == 1)
     signatures = contents(tmp_path / "store")["event_signatures"]
     assert len({row[0] for row in signatures}) == len(signatures)
+
+
+@pytest.mark.parametrize("jobs", [2, 5])
+def test_more_threads_make_the_same_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
+    folder = tmp_path / "in"
+    write_corpus(folder)
+    for i, path in enumerate(sorted(folder.glob("*.etdp"))):
+        data = path.read_bytes()
+        if i % 5 == 0:
+            write(folder / f"again{i}.etdp", data)
+            write(folder / f"cut{i}.etdp", data[:-9])
+    os.mkfifo(folder / "pipe.etdp")
+    monkeypatch.setattr(batches, "BATCH_FILES", 12)
+    monkeypatch.setattr(ingestion, "COMMIT_EVENTS", 2000)
+    one = ingest(tmp_path / "one", folder, jobs=1)
+    more = ingest(tmp_path / "more", folder, jobs=jobs)
+    assert {refusal.reason for refusal in more.refused} > {"unreadable"}
+    assert more.refused == one.refused
+    assert (more.n_dumps, more.n_duplicates) == (one.n_dumps, one.n_duplicates)
+    assert contents(tmp_path / "more") == contents(tmp_path / "one")
+
+
+def test_an_interrupt_leaves_what_was_committed_and_a_store_that_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "BATCH_FILES", 2)
+    monkeypatch.setattr(ingestion, "COMMIT_EVENTS", 1)
+    for i, name in enumerate(dump_names("real")[:24]):
+        write(tmp_path / f"in/{i}.etdp", read_dump(name))
+    done: list[int] = []
+
+    def interrupt(progress: ingestion.IngestProgress) -> None:
+        done.append(progress.n_events)
+        if len(done) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ingest(tmp_path / "store", tmp_path / "in", progress=interrupt)
+    assert len(contents(tmp_path / "store")["events"]) == done[-1] > 0
+    ingest(tmp_path / "store", tmp_path / "in")
+    ingest(tmp_path / "whole", tmp_path / "in")
+    assert contents(tmp_path / "store") == contents(tmp_path / "whole")

@@ -16,7 +16,7 @@ from tests.support.corpus import CORPUS, read_dump
 from tests.support.etdump_builder import build_etdump
 from tests.support.event_blocks import logged, run
 from tests.support.stores import contents, ingest, write
-from warehouse import Warehouse, dump_reader
+from warehouse import Warehouse, ingestion
 
 NAMES = sorted(
     f"{path.parent.name}/{path.name.removesuffix('.debug.bin')}"
@@ -172,7 +172,7 @@ def test_a_big_dump_has_the_tensors_of_a_small_one(
     for name in ("real/stateful_portable_n3_debug", "real/dyn_portable_shapes_debug", DUMP):
         place(tmp_path / "in", name)
     ingest(tmp_path / "whole", tmp_path / "in")
-    monkeypatch.setattr(dump_reader, "STREAM_BYTES", 1)
+    monkeypatch.setattr(ingestion, "STREAM_BYTES", 1)
     monkeypatch.setattr(decode, "ARENA_BYTES", 512)
     assert ingest(tmp_path / "parts", tmp_path / "in").n_dumps == 3
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")

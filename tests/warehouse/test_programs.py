@@ -24,7 +24,7 @@ from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import MODELS, build_zip, read_members
 from tests.support.event_blocks import run, timed
 from tests.support.stores import MANIFEST, contents, ingest, write
-from warehouse import Warehouse, batches, dump_reader
+from warehouse import Warehouse, batches, ingestion
 from warehouse.connection import connect
 from warehouse.load import Loader
 from warehouse.migrations import migrate
@@ -256,7 +256,7 @@ def test_a_big_dump_is_traced_as_a_small_one(
 ) -> None:
     shutil.copy(MIXED, folder / "net.etrecord")
     ingest(tmp_path / "whole", folder)
-    monkeypatch.setattr(dump_reader, "STREAM_BYTES", 1)
+    monkeypatch.setattr(ingestion, "STREAM_BYTES", 1)
     monkeypatch.setattr(decode, "ARENA_BYTES", 1024)
     assert ingest(tmp_path / "parts", folder).n_dumps == 3
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
@@ -272,7 +272,7 @@ def test_what_a_big_malformed_dump_brought_comes_in_with_the_next_one(
     write(tmp_path / "in/b.etdp", good)
     shutil.copy(MIXED, tmp_path / "in/net.etrecord")
     ingest(tmp_path / "whole", tmp_path / "in")
-    monkeypatch.setattr(dump_reader, "STREAM_BYTES", 1)
+    monkeypatch.setattr(ingestion, "STREAM_BYTES", 1)
     monkeypatch.setattr(decode, "ARENA_BYTES", 4096)
     summary = ingest(tmp_path / "parts", tmp_path / "in")
     assert (summary.n_dumps, len(summary.refused)) == (1, 1)

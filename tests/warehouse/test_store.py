@@ -15,7 +15,7 @@ from ingest import decode
 from tests.support.corpus import read_dump
 from tests.support.etdump_builder import build_etdump
 from tests.support.stores import MANIFEST, contents, ingest, write
-from warehouse import Warehouse, batches, dump_reader, stored_events
+from warehouse import Warehouse, batches, ingestion, stored_events
 from warehouse.errors import (
     ParameterError,
     StatementError,
@@ -337,7 +337,7 @@ def test_a_big_dump_is_stored_in_parts_with_the_same_result(
     write(tmp_path / "in/b.etdp", read_dump("real/mixed_xnnpack_n20"))
     write(tmp_path / "in/c.etdp", read_dump("real/traced_str_n20"))
     ingest(tmp_path / "whole", tmp_path / "in")
-    monkeypatch.setattr(dump_reader, "STREAM_BYTES", 1)
+    monkeypatch.setattr(ingestion, "STREAM_BYTES", 1)
     monkeypatch.setattr(batches, "BATCH_FILES", 1)
     monkeypatch.setattr(decode, "ARENA_BYTES", 1024)
     monkeypatch.setattr(stored_events, "_MOST_EVENTS", 100)
@@ -355,7 +355,7 @@ def test_nothing_is_kept_of_a_big_dump_that_turns_out_malformed(
     write(tmp_path / "in/a.etdp", bytes(bad))
     write(tmp_path / "in/b.etdp", good)
     ingest(tmp_path / "whole", tmp_path / "in")
-    monkeypatch.setattr(dump_reader, "STREAM_BYTES", 1)
+    monkeypatch.setattr(ingestion, "STREAM_BYTES", 1)
     monkeypatch.setattr(batches, "BATCH_FILES", 1)
     monkeypatch.setattr(decode, "ARENA_BYTES", 4096)
     summary = ingest(tmp_path / "parts", tmp_path / "in")
