@@ -28,6 +28,7 @@ from warehouse.new_dumps import NewDump, Refusal
 # Fewer events at a time would leave DuckDB's row groups so empty that it rewrites them when the
 # store closes (it looks for four in a row that fit into three), and the file twice as large.
 COMMIT_EVENTS = 3 * 122_880
+COMMIT_BATCHES = 8  # at most, however few events they have: debug buffers need memory too
 STREAM_BYTES = 64 << 20  # from this size on a dump is decoded in parts
 
 _DOUBTS = """
@@ -109,8 +110,8 @@ def ingest_sources(
     summary, n_done = IngestSummary(), 0
     with (
         ThreadPoolExecutor(workers) as pool,
-        ThreadPoolExecutor(1) as claims,
         closing(_Committer(connection, resolver, pool)) as commit,
+        ThreadPoolExecutor(1) as claims,
         _one_thread(connection),
     ):
         plans = plan_batches(sources, companions or CompanionFinder())
@@ -165,7 +166,7 @@ def _groups(claimed: Iterable[_Claimed]) -> Iterator[list[_Decoded]]:
             group, n_events = [], 0
         group.append((batch, content))
         n_events += content.decoded.tables["events"].num_rows if content else wanted
-        if n_events >= wanted:
+        if n_events >= wanted or len(group) == COMMIT_BATCHES:
             yield group
             group, n_events, wanted = [], 0, COMMIT_EVENTS
     if group:
