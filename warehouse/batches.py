@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from ingest.companions import CompanionFinder, Companions
 from ingest.errors import EtRecordError, ManifestError, SourceError
-from ingest.manifest import Manifest, ManifestResolver
+from ingest.manifest import ManifestResolver
 from ingest.sources import Source, read_source
-from warehouse.new_dumps import LoggedBuffer, ManifestFacts, NewDump, Refusal
+from warehouse.new_dumps import LoggedBuffer, NewDump, Refusal
 from warehouse.programs import Program, ProgramReader
 
 BATCH_BYTES = 8 << 20
@@ -92,7 +92,6 @@ class Describer:
         """Take where manifests come from."""
         self._resolver = resolver
         self._programs = ProgramReader()
-        self._last: tuple[Manifest, ManifestFacts] | None = None
 
     def describe(self, files: Files, sha256: str, batch: Batch) -> NewDump | None:
         """The dump with its manifest and companions.
@@ -101,21 +100,15 @@ class Describer:
         """
         source, companions = files
         try:
-            facts = self._resolve(source)
+            manifest = self._resolver.resolve(source)
         except (ManifestError, SourceError) as error:
             batch.refuse(source, "manifest", _describe_problem(error, source), sha256)
             return None
         if companions == (None, None):
-            return NewDump(source.name, sha256, facts)
+            return NewDump(source.name, sha256, manifest)
         program = self._read_program(companions.etrecord, batch)
         buffer = _read_buffer(companions.debug_buffer, batch)
-        return NewDump(source.name, sha256, facts, program, buffer)
-
-    def _resolve(self, source: Source) -> ManifestFacts:
-        manifest = self._resolver.resolve(source)
-        if self._last is None or manifest is not self._last[0]:  # dumps of a folder share theirs
-            self._last = manifest, ManifestFacts.of(manifest)
-        return self._last[1]
+        return NewDump(source.name, sha256, manifest, program, buffer)
 
     def _read_program(self, source: Source | None, batch: Batch) -> Program | None:
         if source is None:

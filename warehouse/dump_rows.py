@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ingest import DecodedBatch
+from ingest.manifest import Manifest
 from ingest.schemas import DUMPS
 from warehouse.connection import insert_rows, registered
 from warehouse.event_origins import trace_events
@@ -21,7 +22,7 @@ from warehouse.logged_data import (
     parse_metadata,
 )
 from warehouse.names import Builds, Names
-from warehouse.new_dumps import DEVICE_COLUMNS, MODEL_COLUMNS, NewDump
+from warehouse.new_dumps import NewDump
 from warehouse.programs import Program, Programs
 
 _PER_DUMP = ("runs", "events", "allocators", "allocations")
@@ -44,8 +45,10 @@ class DumpRows:
         self._connection = connection
         highest = "SELECT coalesce(max(dump_id), 0) FROM dumps"
         ((self._last_dump,),) = connection.execute(highest).fetchall()
-        self._devices = Names(connection, "devices", DEVICE_COLUMNS)
-        self._models = Names(connection, "models", MODEL_COLUMNS)
+        self._devices = Names(
+            connection, "devices", ("name", "pool", "os", "os_version", "arch", "soc")
+        )
+        self._models = Names(connection, "models", ("name", "backend", "quantization"))
         self._builds = Builds(connection)
         self._signatures = {name: _Known(connection, name) for name in _SIGNATURES}
         self._programs = Programs(connection)
@@ -65,7 +68,9 @@ class DumpRows:
             insert_rows(self._connection, name, number_dumps(tables[name], ids))
         buffers = {i: dump.debug_buffer for i, dump in enumerate(dumps) if dump.debug_buffer}
         insert_values(self._connection, tables["debug_values"], ids, buffers)
-        metadata = parse_metadata(tables["delegate_metadata"], lambda i: dumps[i].manifest.backend)
+        metadata = parse_metadata(
+            tables["delegate_metadata"], lambda i: dumps[i].manifest.model.backend
+        )
         insert_rows(self._connection, "delegate_metadata", number_dumps(metadata, ids))
         for name, known in self._signatures.items():
             insert_rows(self._connection, name, known.without(tables[name]))
@@ -126,7 +131,10 @@ class DumpRows:
         trace_events(self._connection, programs)
 
     def _dump_rows(self, dumps: Sequence[NewDump], decoded: DecodedBatch) -> dict[str, object]:
-        facts = [dump.manifest for dump in dumps]
+        # Dumps of a folder often share their manifest: its facts are worked out once.
+        facts = {id(dump.manifest): dump.manifest for dump in dumps}
+        known = {key: self._manifest_facts(manifest) for key, manifest in facts.items()}
+        rows = [known[id(dump.manifest)] for dump in dumps]
         content = decoded.tables["dumps"]
         return {
             **{name: content[name] for name in content.column_names[1:]},
@@ -135,14 +143,21 @@ class DumpRows:
             "ingested_at": [datetime.now(UTC)] * len(dumps),
             "etrecord_id": [dump.program and dump.program.id for dump in dumps],
             "debug_buffer_sha256": [d.debug_buffer and d.debug_buffer.sha256 for d in dumps],
-            "device_id": [self._devices.id_of(fact.device) for fact in facts],
-            "build_id": [self._builds.id_of(fact.build) for fact in facts],
-            "model_id": [self._models.id_of(fact.model) for fact in facts],
-            "captured_at": [fact.captured_at for fact in facts],
-            "tick_unit": [fact.tick_unit for fact in facts],
-            "ns_per_tick": [fact.ns_per_tick for fact in facts],
-            "delegate_ns_per_tick": [fact.delegate_ns_per_tick for fact in facts],
-            "manifest": [fact.text for fact in facts],
+            **{name: [row[name] for row in rows] for name in rows[0]},
+        }
+
+    def _manifest_facts(self, manifest: Manifest) -> dict[str, object]:
+        """Columns of dumps that the manifest alone determines."""
+        clock = manifest.clock
+        return {
+            "device_id": self._devices.id_of(manifest.device),
+            "build_id": self._builds.id_of(manifest.build),
+            "model_id": self._models.id_of(manifest.model),
+            "captured_at": manifest.captured_at,
+            "tick_unit": clock.unit,
+            "ns_per_tick": clock.ns_per_tick,
+            "delegate_ns_per_tick": clock.delegate_ns_per_tick(manifest.model.backend),
+            "manifest": manifest.canonical_json(),
         }
 
 

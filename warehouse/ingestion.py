@@ -106,7 +106,7 @@ def ingest_sources(
         its dumps are taken without it.
     """
     start = time.perf_counter()
-    workers = jobs or max(_count_cores() - 1, 1)
+    workers = jobs or max(count_cores() - 1, 1)
     summary, n_done = IngestSummary(), 0
     with (
         ThreadPoolExecutor(workers) as pool,
@@ -126,11 +126,9 @@ def ingest_sources(
         return replace(summary, doubts=commit.doubts(), seconds=time.perf_counter() - start)
 
 
-def _count_cores() -> int:
+def count_cores() -> int:
     """Cores that this process may use."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def _start_reading(pool: Executor, files: list[Files]) -> _Reading:
@@ -221,7 +219,7 @@ class _Committer:
             if dump.sha256 in self._manifests:
                 batch.seen.append(dump)
             else:
-                self._manifests[dump.sha256] = dump.manifest.text
+                self._manifests[dump.sha256] = dump.manifest.canonical_json()
                 batch.dumps.append(dump)
                 buffers.append(data)
         if sum(map(len, buffers)) >= STREAM_BYTES:
@@ -293,19 +291,19 @@ class _Committer:
         for dump in batch.seen:
             if dump.sha256 in self._bad:
                 batch.refused.append(self._bad[dump.sha256]._replace(source=dump.source))
-            elif self._manifests[dump.sha256] != dump.manifest.text:
+            elif self._manifests[dump.sha256] != dump.manifest.canonical_json():
                 conflicts += 1
                 batch.refused.append(self._conflict(dump))
         return conflicts
 
     def _is_known(self, dump: NewDump) -> bool:
         """Whether the dump is in the store under the same manifest."""
-        is_same = self._manifests[dump.sha256] == dump.manifest.text
+        is_same = self._manifests[dump.sha256] == dump.manifest.canonical_json()
         return is_same and dump.sha256 not in self._bad
 
     def _conflict(self, dump: NewDump) -> Refusal:
         detail = (
             f"these bytes are known under another manifest, {self._manifests[dump.sha256]}; "
-            f"this file says {dump.manifest.text}: correct one of them"
+            f"this file says {dump.manifest.canonical_json()}: correct one of them"
         )
         return Refusal(dump.source, dump.sha256, "conflict", None, detail)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
-from warehouse.new_dumps import BUILD_COLUMNS
+from ingest.manifest import Build, Device, Model
 
 
 class Names:
@@ -19,8 +19,9 @@ class Names:
         rows = connection.execute(text).fetchall()
         self._ids = {row: number for number, row in enumerate(rows, 1)}
 
-    def id_of(self, key: tuple[str | None, ...]) -> int:
-        """The id of what has these values, given out now if it is new."""
+    def id_of(self, thing: Device | Model) -> int:
+        """The thing's id, given out now if it is new."""
+        key = tuple(getattr(thing, column) for column in self._columns)
         known = self._ids.get(key)
         if known is None:
             known = self._ids[key] = len(self._ids) + 1
@@ -37,22 +38,20 @@ class Builds:
         self._connection = connection
         rows = connection.execute("SELECT name, build_id FROM builds").fetchall()
         self._ids: dict[str, int] = dict(rows)
-        self._stated: set[tuple[object, ...]] = set()
+        self._stated: set[Build] = set()
 
-    def id_of(self, build: tuple[object, ...]) -> int:
+    def id_of(self, build: Build) -> int:
         """The build's id, given out now if it is new; missing facts are filled in."""
-        stated = dict(zip(BUILD_COLUMNS, build, strict=True))
-        name = str(stated["id"])
-        if name not in self._ids:
-            self._ids[name] = len(self._ids) + 1
+        if build.id not in self._ids:
+            self._ids[build.id] = len(self._ids) + 1
             text = "INSERT INTO builds (build_id, name) VALUES (?, ?)"
-            self._connection.execute(text, [self._ids[name], name])
+            self._connection.execute(text, [self._ids[build.id], build.id])
         if build not in self._stated:
             self._stated.add(build)
             self._connection.execute(
                 "UPDATE builds SET commit = coalesce(commit, $commit), "
                 "branch = coalesce(branch, $branch), ordinal = coalesce(ordinal, $ordinal), "
                 "committed_at = least(committed_at, $committed_at) WHERE name = $id",
-                stated,
+                build.model_dump(),
             )
-        return self._ids[name]
+        return self._ids[build.id]

@@ -14,7 +14,7 @@ from tests.benchmarks.ingest import MANIFEST
 from tests.benchmarks.record import Figures
 from warehouse import Warehouse
 from warehouse.load import Loader
-from warehouse.new_dumps import ManifestFacts, NewDump
+from warehouse.new_dumps import NewDump
 from warehouse.rollups import summarise
 
 QUERIES: tuple[tuple[str, str, dict[str, str]], ...] = (
@@ -49,8 +49,7 @@ def _load(store: Path) -> int:
             build, device = dump // 100, dump // 20 % 5
             decoded = decode_dumps([template.vary(dump, scale=1 + build)])
             manifest = {**MANIFEST, "device": f"device{device}", "build": f"b{build}"}
-            facts = ManifestFacts.of(Manifest.model_validate(manifest))
-            new = NewDump(f"{dump}", f"{dump}", facts)
+            new = NewDump(f"{dump}", f"{dump}", Manifest.model_validate(manifest))
             loader.load([new], decoded, summarise(decoded, 1), [])
             events += decoded.tables["events"].num_rows
     return events

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
-import sys
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+
+from warehouse.ingestion import count_cores
 
 FOLDER = Path(__file__).parent
 Figures = dict[str, dict[str, float]]
@@ -51,11 +51,6 @@ class Record:
         """Day, machine and versions in one line."""
         versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
         return f"{self.date}, {self.cpu}, {self.cores} cores; {versions}"
-
-
-def count_cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def ratio(record: Record | None, what: str, unit: str, value: float) -> str:

@@ -28,7 +28,7 @@ from warehouse import Warehouse, batches, ingestion
 from warehouse.connection import connect
 from warehouse.load import Loader
 from warehouse.migrations import migrate
-from warehouse.new_dumps import ManifestFacts, NewDump, Refusal
+from warehouse.new_dumps import NewDump, Refusal
 from warehouse.programs import ProgramReader
 from warehouse.rollups import summarise
 
@@ -283,8 +283,7 @@ def test_what_a_big_malformed_dump_brought_comes_in_with_the_next_one(
 def test_nothing_is_remembered_of_a_batch_that_was_rolled_back(tmp_path: Path) -> None:
     data = read_dump("real/mixed_xnnpack_n20")
     program = ProgramReader().read(Source(str(MIXED)))
-    facts = ManifestFacts.of(Manifest.model_validate(MANIFEST))
-    dump = NewDump("a.etdp", "f" * 64, facts, program)
+    dump = NewDump("a.etdp", "f" * 64, Manifest.model_validate(MANIFEST), program)
     impossible = Refusal("b.etdp", None, "reason", "no number", "detail")  # type: ignore[arg-type]
     connection = connect(tmp_path / "store")
     migrate(connection)
