@@ -21,6 +21,7 @@ from ingest.errors import DumpError
 from ingest.manifest import ManifestResolver
 from ingest.sources import Source
 from warehouse.batches import Batch, Describer, Files, plan_batches
+from warehouse.connection import open_cursor
 from warehouse.dump_reader import Content, ReadFile, decode_content, merge_contents, read_files
 from warehouse.load import Loader
 from warehouse.new_dumps import NewDump, Refusal
@@ -188,7 +189,7 @@ class _Committer:
         self, connection: duckdb.DuckDBPyConnection, resolver: ManifestResolver, pool: Executor
     ) -> None:
         self._connection, self._pool = connection, pool
-        self._claiming = connection.cursor()  # for another thread
+        self._claiming = open_cursor(connection)  # for another thread
         self._loader = Loader(connection)
         self._describer = Describer(resolver)
         self._programs: set[int] = set()  # ids of the ETRecords of this run
