@@ -11,7 +11,6 @@ import duckdb
 import pyarrow as pa
 
 from warehouse.errors import StoreError, StoreLockedError
-from warehouse.own_tables import check_nothing_strange
 from warehouse.store_file import FILE_NAME
 
 DATABASE = "warehouse"  # what the store's file is called in SQL
@@ -31,12 +30,13 @@ _WRITER: dict[str, str | bool | int | float | list[str]] = {
     "checkpoint_threshold": "1GB",
 }
 
+_IN_UTC = "SET TimeZone = 'UTC'"
+
 
 def open_writer(file: Path) -> duckdb.DuckDBPyConnection:
     """A connection that writes the database in a file, which is made if there is none.
 
-    Raises:
-        StoreError: The file holds what could run by itself.
+    The database is attached, but not yet the current one: see `use_database`.
     """
     config = {**_CAREFUL, **_WRITER, "temp_directory": f"{file}.tmp"}
     connection = duckdb.connect(":memory:", config=config)
@@ -53,14 +53,13 @@ def open_reader(
 ) -> duckdb.DuckDBPyConnection:
     """A connection that answers questions: it reads the database in a file, and no more.
 
+    The database is attached, but not yet the current one: see `use_database`.
+
     Args:
         file: The database.
         spill: Folder for what does not fit into memory. With it, a statement could write there
             and over the database, so it must be our own; without it, no file can be touched.
         allow_files: Let statements read files.
-
-    Raises:
-        StoreError: The file holds what could run by itself.
     """
     config = {**_CAREFUL, "temp_directory": str(spill or "")}
     connection = duckdb.connect(":memory:", config=config)
@@ -81,22 +80,22 @@ def _attach(
     # An absolute path never starts like the address of another kind of database.
     path = str(file.absolute()).replace("'", "''")
     connection.execute(f"ATTACH '{path}' AS {DATABASE} (TYPE duckdb, {options})")
+    connection.execute(_IN_UTC)
     if not allow_files:
         connection.execute("SET enable_external_access = false")
-    check_nothing_strange(connection, DATABASE, str(file.parent))
-    _use_database(connection)
 
 
 def open_cursor(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     """A cursor for another thread or purpose, which sees the same database."""
     cursor = connection.cursor()
-    _use_database(cursor)
+    cursor.execute(_IN_UTC)
+    use_database(cursor)
     return cursor
 
 
-def _use_database(connection: duckdb.DuckDBPyConnection) -> None:
+def use_database(connection: duckdb.DuckDBPyConnection) -> None:
+    """Let names mean those of the store, its own functions first."""
     connection.execute(f"USE {DATABASE}")
-    connection.execute("SET TimeZone = 'UTC'")
 
 
 @contextmanager

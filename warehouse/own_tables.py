@@ -9,6 +9,7 @@ from __future__ import annotations
 import duckdb
 
 from ingest.schemas import STORED
+from warehouse.connection import DATABASE
 from warehouse.errors import StoreError
 from warehouse.sql_types import SQL_TYPES
 
@@ -31,16 +32,16 @@ AND t.schema_name = 'main' AND c.column_default IS NULL
 """
 
 
-def check_nothing_strange(connection: duckdb.DuckDBPyConnection, database: str, store: str) -> None:
-    """Pass if nothing in an attached database can run by itself.
+def check_nothing_strange(connection: duckdb.DuckDBPyConnection, store: str) -> None:
+    """Pass if nothing in the attached database can run by itself.
 
-    The database must not be the current one yet: its functions would take the place of those that
-    this check calls.
+    It must not be the current one yet: its functions would take the place of those that this check
+    calls.
 
     Raises:
         StoreError: It has functions, types, triggers or constraints, which we never make.
     """
-    strange = connection.execute(_STRANGE, {"database": database}).fetchone()
+    strange = connection.execute(_STRANGE, {"database": DATABASE}).fetchone()
     if strange:
         raise StoreError(
             store,

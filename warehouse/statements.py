@@ -55,15 +55,15 @@ def check_statement(
         StatementError: It does not parse, is several statements, or not only a SELECT.
     """
     try:
-        statements = connection.extract_statements(text)
+        kinds = [statement.type for statement in connection.extract_statements(text)]
     except duckdb.Error as error:
         raise StatementError(str(error)) from error
     except ValueError as error:  # a kind of statement that the Python module cannot name
         raise StatementError("found a command, wanted a SELECT") from error
-    if len(statements) != 1:
-        raise StatementError(f"found {len(statements)} statements, wanted exactly one SELECT")
-    if statements[0].type != duckdb.StatementType.SELECT:
-        raise StatementError(f"found {statements[0].type.name}, wanted a SELECT")
+    if len(kinds) != 1:
+        raise StatementError(f"found {len(kinds)} statements, wanted exactly one SELECT")
+    if kinds[0] != duckdb.StatementType.SELECT:
+        raise StatementError(f"found {kinds[0].name}, wanted a SELECT")
     functions = _READING_FUNCTIONS | _FILE_FUNCTIONS if allow_files else _READING_FUNCTIONS
     try:
         rows = connection.execute(_TREE, [text]).fetchall()

@@ -16,12 +16,12 @@ from ingest.manifest import ManifestResolver
 from ingest.sources import Source, find_sources
 from warehouse import DEFAULT_PATH
 from warehouse.catalogue import bind_parameters, duckdb_text, find_query
-from warehouse.connection import open_cursor, open_reader, reading, translated_errors
+from warehouse.connection import open_cursor, open_reader, reading, translated_errors, use_database
 from warehouse.errors import ParameterError, StatementError, StoreError, suggest
 from warehouse.exported_programs import find_etrecord, read_exported_program
 from warehouse.ingestion import IngestProgress, IngestSummary, ingest_sources
 from warehouse.migrations import check_version
-from warehouse.own_tables import check_tables
+from warehouse.own_tables import check_nothing_strange, check_tables
 from warehouse.scratch import ScratchFolder
 from warehouse.statements import check_statement
 from warehouse.store_file import FILE_NAME, is_made, make_folder
@@ -68,7 +68,8 @@ class Warehouse:
         """Wrap a locked store; see `open`."""
         self._path, self._lock, self._writer = path, lock, writer
         self._scratch = ScratchFolder()
-        self._answering: dict[str, duckdb.DuckDBPyConnection] = {}
+        self._answering: dict[_Whose, duckdb.DuckDBPyConnection] = {}
+        self._with_views: set[_Whose] = set()
 
     @classmethod
     def open(
@@ -107,7 +108,8 @@ class Warehouse:
         try:
             writer = None if read_only else Writer(store, is_shared=is_shared)
             warehouse = cls(store, lock, writer)
-            warehouse._answers("ours")
+            if read_only:
+                warehouse._check()
         except BaseException:  # an interrupt too must not leave the store locked
             if warehouse:
                 warehouse._let_go()
@@ -282,30 +284,33 @@ class Warehouse:
         else:  # which tells more than what closing would add
             self._let_go()
 
+    def _check(self) -> None:
+        """Pass if the store is one that we can read, as seen from where nothing can be touched."""
+        store = str(self._path)
+        with translated_errors(self._path):
+            connection = self._answering["theirs"] = open_reader(self._path / FILE_NAME)
+            check_nothing_strange(connection, store)
+            use_database(connection)
+            check_version(connection, store, read_only=True)
+            check_tables(connection, store)
+
     def _answers(self, whose: _Whose) -> duckdb.DuckDBPyConnection:
         """What answers our own statements, those of others, or those that may read files."""
-        if whose not in self._answering:
-            with translated_errors(self._path):
+        with translated_errors(self._path):
+            if whose not in self._answering:
                 self._answering[whose] = self._open_answering(whose)
+                use_database(self._answering[whose])
+            if whose not in self._with_views:
+                make_temporary_views(self._answering[whose])
+                self._with_views.add(whose)
         return self._answering[whose]
 
     def _open_answering(self, whose: _Whose) -> duckdb.DuckDBPyConnection:
         if self._writer is not None:
-            connection = open_cursor(self._writer.connection)
-        else:
-            connection = open_reader(
-                self._path / FILE_NAME,
-                spill=self._scratch.path() if whose == "ours" else None,
-                allow_files=whose == "with files",
-            )
-        try:
-            check_version(connection, str(self._path), read_only=True)
-            check_tables(connection, str(self._path))
-            make_temporary_views(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+            return open_cursor(self._writer.connection)
+        spill = self._scratch.path() if whose == "ours" else None
+        file = self._path / FILE_NAME
+        return open_reader(file, spill=spill, allow_files=whose == "with files")
 
 
 def _check_names(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from warehouse.connection import open_writer, translated_errors
+from warehouse.connection import open_writer, translated_errors, use_database
 from warehouse.migrations import check_version, migrate
-from warehouse.own_tables import check_tables
+from warehouse.own_tables import check_nothing_strange, check_tables
 from warehouse.store_file import FILE_NAME, OpenFile, is_made, make_file
 
 
@@ -32,6 +32,8 @@ class Writer:
             self.connection = open_writer(store / FILE_NAME)
             try:
                 self.file = OpenFile(store)
+                check_nothing_strange(self.connection, str(store))
+                use_database(self.connection)
                 check_version(self.connection, str(store))
                 migrate(self.connection)
                 check_tables(self.connection, str(store))
@@ -53,6 +55,7 @@ class Writer:
 def _build(file: Path) -> None:
     connection = open_writer(file)
     try:
+        use_database(connection)
         migrate(connection)
         connection.execute("CHECKPOINT")
     finally:
