@@ -18,7 +18,7 @@ class Allowance:
     def __init__(self, most: int, wanted: str) -> None:
         """Begin with `most`; `wanted` completes a sentence on what takes more: "of its rows"."""
         self.most = most
-        self._taken = 0
+        self.taken = 0
         self._wanted = wanted
 
     def grant(self, amount: int) -> None:
@@ -31,6 +31,6 @@ class Allowance:
         Raises:
             AllowanceError: It is more than there is left.
         """
-        if amount > self.most - self._taken:
+        if amount > self.most - self.taken:
             raise AllowanceError(f"would take more than {self.most:,} {self._wanted}")
-        self._taken += amount
+        self.taken += amount
