@@ -71,7 +71,15 @@ def describe(value: object) -> str:
     """The value in short, for messages."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
-    return f"{value!r:.60}"
+    return quote(value)
+
+
+def quote(value: object) -> str:
+    """The value as Python writes it, cut, for messages."""
+    try:
+        return f"{value!r:.60}"
+    except (ValueError, RecursionError):  # an integer of too many digits; nested too deeply
+        return f"a value of type {type(value).__name__}"
 
 
 def _check_marks(text: str) -> None:
