@@ -24,6 +24,8 @@ MAX_MODULES = 100
 MAX_MODULE_LEVELS = 100
 MAX_SCOPE_LETTERS = 4_000
 
+_BRACKET = re.compile(r"[\[\]()]")
+
 
 @dataclass(frozen=True)
 class GraphNode:
@@ -193,6 +195,8 @@ def _need_path(path: str) -> str:
 
 
 def _split_outside_brackets(text: str) -> list[str]:
+    if not _BRACKET.search(text):
+        return text.split(",")
     parts, start, depth = [], 0, 0
     for mark in re.finditer(r"[\[(\]),]", text):
         if mark[0] == "," and depth == 0:

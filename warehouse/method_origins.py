@@ -173,15 +173,12 @@ def _shown(node: GraphNode) -> str:
 
 
 def _node_bytes(node: GraphNode) -> int:
-    texts = 2 * len(node.name) + len(node.target) + len(node.stack_trace or "")
-    return _ROW_BYTES + texts + sum(map(_module_bytes, node.module_hierarchy.items()))
-
-
-def _module_bytes(entry: tuple[str, list[str]]) -> int:
-    """Of a module and those that it lies in."""
-    key, known = entry
-    levels = known[0].count(".") + 2 if known else 1
-    return levels * (_ROW_BYTES + sum(map(len, known))) + len(key)
+    size = _ROW_BYTES + 2 * len(node.name) + len(node.target) + len(node.stack_trace or "")
+    for key, known in node.module_hierarchy.items():
+        path, type_ = known or ("", "")
+        # A module counts for those that it lies in, too.
+        size += len(key) + (path.count(".") + 2) * (_ROW_BYTES + len(path) + len(type_))
+    return size
 
 
 def _operator(target: str) -> str:
