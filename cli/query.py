@@ -12,8 +12,9 @@ from typer.main import get_command
 
 from cli.options import DEFAULT_STORE, Output, Store, TextOption, add_options
 from cli.render import Format, write_table
-from warehouse.catalogue import Query, bind_parameters, find_query, load_catalogue
+from warehouse.catalogue import Query, find_query, load_catalogue
 from warehouse.header import Column, Parameter
+from warehouse.parameters import bind_parameters
 
 if TYPE_CHECKING:
     from typer._click import Command

@@ -1,27 +1,33 @@
-"""The canned queries: names and parameters in, one documented SELECT out; no engine."""
+"""The canned queries by name, each with its documentation and its text; no engine.
+
+Filters that queries share are written once, in sql/filters. A query says in its header which of
+them it takes, and reads it like a table::
+
+    -- filters: chosen_dumps
+    ...
+    SELECT ... FROM named_dumps WHERE dump_id IN (SELECT dump_id FROM chosen_dumps)
+
+Here the file gets what it reads as a CTE in front, and the parameters of that as its own.
+"""
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
-from warehouse.errors import HeaderError, ParameterError, UnknownQueryError, suggest
-from warehouse.header import Header, Parameter, parse_header
-
-_MARKERS = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|::|:([A-Za-z_]\w*)", re.DOTALL)
+from warehouse.dialect import without_parameter
+from warehouse.errors import HeaderError, UnknownQueryError
+from warehouse.header import Header, parse_header
+from warehouse.sql_files import read_sql_files
 
 
 class Query(NamedTuple):
     """One canned query.
 
     Attributes:
-        header: Its documentation, parameters and columns.
-        sql: Text of the file: one SELECT with parameters as `:name`.
+        header: Its documentation, parameters (those of its filters too) and columns.
+        sql: One SELECT with parameters as `:name`, complete: what any engine is to run.
     """
 
     header: Header
@@ -33,17 +39,16 @@ def load_catalogue() -> Mapping[str, Query]:
     """Every canned query by name, in alphabetical order.
 
     Raises:
-        HeaderError: A .sql file that ships with the project has a malformed header.
+        HeaderError: A .sql file that ships with the project has a malformed header, or names
+            filters that there are not.
     """
-    paths = sorted((files("sql") / "queries").iterdir(), key=lambda path: path.name)
+    filters = {name.removesuffix(".sql"): text for name, text in read_sql_files("filters")}
     queries = {}
-    for path in paths:
-        if path.name.endswith(".sql"):
-            text = path.read_text(encoding="utf-8")
-            header = parse_header(text, path.name)
-            if f"{header.name}.sql" != path.name:
-                raise HeaderError(f"{path.name}:1", f"is called {header.name}")
-            queries[header.name] = Query(header, text)
+    for path, text in read_sql_files("queries"):
+        query = expand(text, path, filters)
+        if f"{query.header.name}.sql" != path:
+            raise HeaderError(f"{path}:1", f"is called {query.header.name}")
+        queries[query.header.name] = query
     return queries
 
 
@@ -59,100 +64,45 @@ def find_query(name: str) -> Query:
     return catalogue[name]
 
 
-def bind_parameters(query: Query, params: Mapping[str, object]) -> dict[str, object]:
-    """A value of the declared type for every parameter of the query, in the header's order.
+def expand(text: str, path: str, filters: Mapping[str, str]) -> Query:
+    """The query of a .sql file, complete with the filters that its header names.
 
-    Texts (from a command line or a URL) are converted, defaults filled in; None is the same as
-    not given. Times without a zone are UTC.
+    Args:
+        text: The file's text.
+        path: Its name, for errors.
+        filters: Texts of the files of sql/filters by name; they may take filters themselves.
 
     Raises:
-        ParameterError: A parameter is unknown, missing, or not of its type.
+        HeaderError: A header is malformed, or names filters or parameters that there are not.
     """
-    header = query.header
-    known = [parameter.name for parameter in header.params]
-    for name in params:
-        if name not in known:
-            problem = f"no such parameter{suggest(name, known)}"
-            raise ParameterError(header.name, name, problem)
-    bound = {}
-    for parameter in header.params:
-        value = params.get(parameter.name)
-        if value is None and parameter.is_required:
-            raise ParameterError(header.name, parameter.name, f"missing: {parameter.doc}")
-        bound[parameter.name] = _convert(
-            header.name, parameter, parameter.default if value is None else value
-        )
-    return bound
+    header = parse_header(text, path)
+    if header.filters is None:
+        return Query(header, text)
+    name, without = header.filters
+    if name not in filters:
+        raise HeaderError(path, f"no filters '{name}' in sql/filters")
+    taken = expand(filters[name], f"{name}.sql", filters)
+    known = {parameter.name for parameter in taken.header.params}
+    if not known.issuperset(without):
+        raise HeaderError(path, f"filters '{name}' have no {', '.join(set(without) - known)}")
+    params = tuple(param for param in taken.header.params if param.name not in without)
+    filter_sql = taken.sql
+    for left_out in without:
+        filter_sql = without_parameter(filter_sql, left_out)
+    return Query(
+        header._replace(params=(*header.params, *params)), _with_cte(text, name, filter_sql)
+    )
 
 
-def duckdb_text(sql: str) -> str:
-    """The text with each parameter `:name` as DuckDB's `$name`.
-
-    >>> duckdb_text("SELECT ':a', CAST(:a AS INT), b::INT -- :a")
-    "SELECT ':a', CAST($a AS INT), b::INT -- :a"
-    """
-    return _MARKERS.sub(lambda match: f"${match[1]}" if match[1] else match[0], sql)
+def _with_cte(text: str, name: str, cte: str) -> str:
+    """The text with one more CTE before its own, if it has any."""
+    header, body = _split(text)
+    rest = f"),\n{body.removeprefix('WITH ')}" if body.startswith("WITH ") else f")\n{body}"
+    return f"{header}WITH {name} AS (\n{_split(cte)[1].rstrip()}\n{rest}"
 
 
-def _convert(query: str, parameter: Parameter, value: object) -> object:
-    if value is None:
-        return None
-    if parameter.choices and value not in parameter.choices:
-        wanted = ", ".join(parameter.choices)
-        raise ParameterError(query, parameter.name, f"{value!r}, wanted one of {wanted}")
-    convert, wanted = _CONVERSIONS[parameter.type]
-    try:
-        return convert(value)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise ParameterError(query, parameter.name, f"{value!r}, wanted {wanted}") from error
-
-
-def _string(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _integer(bits: int) -> Callable[[object], int]:
-    def convert(value: object) -> int:
-        if not isinstance(value, int | str) or isinstance(value, bool):
-            raise TypeError
-        number = int(value)
-        if not -(1 << bits - 1) <= number < 1 << bits - 1:
-            raise OverflowError
-        return number
-
-    return convert
-
-
-def _double(value: object) -> float:
-    if not isinstance(value, int | float | str) or isinstance(value, bool):
-        raise TypeError
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueError
-    return number
-
-
-def _boolean(value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    text = _string(value).lower()
-    if text not in {"true", "false"}:
-        raise ValueError
-    return text == "true"
-
-
-def _timestamp(value: object) -> datetime:
-    time = value if isinstance(value, datetime) else datetime.fromisoformat(_string(value))
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-
-
-_CONVERSIONS: dict[str, tuple[Callable[[object], object], str]] = {
-    "STRING": (_string, "a text"),
-    "INT": (_integer(32), "a whole number of 32 bits"),
-    "BIGINT": (_integer(64), "a whole number of 64 bits"),
-    "DOUBLE": (_double, "a finite number"),
-    "BOOLEAN": (_boolean, "true or false"),
-    "TIMESTAMP": (_timestamp, "a date or time such as 2026-11-21T08:00:00Z"),
-}
+def _split(text: str) -> tuple[str, str]:
+    """The header of a .sql file, and the statement that follows."""
+    lines = text.splitlines(keepends=True)
+    start = next((n for n, line in enumerate(lines) if not line.startswith("--")), len(lines))
+    return "".join(lines[:start]), "".join(lines[start:])

@@ -9,11 +9,17 @@ A header is the block of `--` lines a file starts with::
     -- params:
     --   event   STRING              Required, for it has no default.
     --   scope   STRING(run|all) = 'run'   One of the texts in brackets.
-    --   device  STRING = NULL       A line indented deeper
-    --                               continues the sentence.
+    --   q       DOUBLE(0..1) = 0.01       From 0 to 1; either end may be left out.
+    --   until   TIMESTAMP(>since) = NULL  Later than another parameter; <> is other than.
+    --   device  STRING[] OF devices.name = NULL   One or several of the names that a
+    --                               column of the store has; this line continues.
+    --
+    -- filters: chosen_dumps without build
     --
     -- columns:
     --   total_ns  BIGINT   Name, type, and meaning with unit.
+
+`filters` names a file of sql/filters whose parameters the file takes too, but for those left out.
 """
 
 from __future__ import annotations
@@ -26,25 +32,49 @@ from typing import NamedTuple
 from warehouse.errors import HeaderError
 
 TYPES = ("STRING", "INT", "BIGINT", "DOUBLE", "BOOLEAN", "TIMESTAMP")
+PARAMETER_TYPES = (*TYPES, "STRING[]", "TAG[]", "TAG_KEY")
 
 _TITLE = re.compile(r"(\w+): +(\S.*)")
 _SECTIONS = ("params:", "columns:")
+_FILTERS = re.compile(r"filters: (?P<name>\w+)(?: without (?P<without>[\w, ]+))?")
 _ENTRY_INDENT = 2
 _ENTRY = re.compile(
-    r"(?P<name>\w+) +(?P<type>\w+)(?:\((?P<choices>[^)]*)\))?"
+    r"(?P<name>\w+) +(?P<type>\w+(?:\[\])?)(?:\((?P<limits>[^)]*)\))?"
+    r"(?: +OF +(?P<table>\w+)\.(?P<column>\w+))?"
     r"(?: += +(?:'(?P<text>[^']*)'|(?P<word>\S+)))? +(?P<doc>\S.*)"
 )
+_RANGE = re.compile(r"(?P<least>-?\d+)?\.\.(?P<most>-?\d+)?")
+_RELATION = re.compile(r"(?P<is>>|<>)(?P<other>\w+)")
+
+
+class Names(NamedTuple):
+    """A column of the store that holds the names a parameter may have."""
+
+    table: str
+    column: str
+
+
+class Relation(NamedTuple):
+    """What a parameter must be to another one: greater (`>`), or just not the same (`<>`)."""
+
+    sign: str
+    other: str
 
 
 class Parameter(NamedTuple):
     """One parameter of a query.
 
     Attributes:
-        type: One of TYPES.
+        type: One of PARAMETER_TYPES. Those with [] take several values, and globs of the names
+            there are; TAG is a text `key=value`, TAG_KEY the key of a tag or one of `choices`.
         choices: The texts it may be; empty if free.
         is_required: Whether it has no default.
         default: Text of the default; None for NULL and where there is none.
         doc: What it means.
+        least: Lowest number it may be; None if there is none.
+        most: Highest number it may be; None if there is none.
+        relation: What it must be to another parameter.
+        names: Where the names are that it may be.
     """
 
     name: str
@@ -53,6 +83,10 @@ class Parameter(NamedTuple):
     is_required: bool
     default: str | None
     doc: str
+    least: int | None = None
+    most: int | None = None
+    relation: Relation | None = None
+    names: Names | None = None
 
 
 class Column(NamedTuple):
@@ -61,6 +95,13 @@ class Column(NamedTuple):
     name: str
     type: str
     doc: str
+
+
+class Filters(NamedTuple):
+    """The file of sql/filters that a query reads, and the parameters of it that stay out."""
+
+    name: str
+    without: tuple[str, ...]
 
 
 class Header(NamedTuple):
@@ -72,6 +113,7 @@ class Header(NamedTuple):
         description: Further paragraphs, joined by empty lines; '' without any.
         params: Parameters, in the file's order.
         columns: Columns of the result, in order.
+        filters: The filters it takes; None without any.
     """
 
     name: str
@@ -79,6 +121,7 @@ class Header(NamedTuple):
     description: str
     params: tuple[Parameter, ...]
     columns: tuple[Column, ...]
+    filters: Filters | None = None
 
 
 class _Entry(NamedTuple):
@@ -96,7 +139,7 @@ def parse_header(text: str, path: str) -> Header:
     title = _TITLE.fullmatch(lines[0]) if lines else None
     if title is None:
         raise HeaderError(f"{path}:1", "wanted '-- name: Purpose.'")
-    starts = [number for number, line in enumerate(lines) if line in _SECTIONS]
+    starts = [n for n, line in enumerate(lines) if line in _SECTIONS or _FILTERS.fullmatch(line)]
     end = starts[0] if starts else len(lines)
     sections = {
         lines[start]: list(_entries(lines, start + 1, stop, path))
@@ -104,12 +147,14 @@ def parse_header(text: str, path: str) -> Header:
     }
     if "columns:" not in sections:
         raise HeaderError(f"{path}:{len(lines)}", "wanted a section '-- columns:'")
+    filters = [match for line in sections if (match := _FILTERS.fullmatch(line))]
     return Header(
         name=title[1],
         purpose=title[2],
         description=_paragraphs(lines[1:end]),
         params=tuple(_parameter(entry) for entry in sections.get("params:", ())),
         columns=tuple(_column(entry) for entry in sections["columns:"]),
+        filters=_filters(filters[0]) if filters else None,
     )
 
 
@@ -133,7 +178,7 @@ def _entries(lines: Sequence[str], start: int, stop: int, path: str) -> Iterator
         match = _ENTRY.fullmatch(" ".join(" ".join(lines[number:following]).split()))
         if match is None:
             raise HeaderError(place, "wanted '--   name TYPE [= default] meaning'")
-        if match["type"] not in TYPES:
+        if match["type"] not in PARAMETER_TYPES:
             raise HeaderError(place, f"type {match['type']}, wanted one of {', '.join(TYPES)}")
         if match["name"] in names:
             raise HeaderError(place, f"{match['name']} is there twice")
@@ -145,18 +190,35 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
+def _filters(match: re.Match[str]) -> Filters:
+    return Filters(match["name"], tuple(re.findall(r"\w+", match["without"] or "")))
+
+
 def _parameter(entry: _Entry) -> Parameter:
-    match = entry.match
-    choices = tuple(match["choices"].split("|")) if match["choices"] else ()
+    match, limits = entry.match, entry.match["limits"] or ""
+    range_, relation = _RANGE.fullmatch(limits), _RELATION.fullmatch(limits)
+    choices = tuple(limits.split("|")) if limits and not (range_ or relation) else ()
     default = match["text"] if match["word"] in {None, "NULL"} else match["word"]
     if choices and default is not None and default not in choices:
         raise HeaderError(entry.place, f"default {default} is not one of {', '.join(choices)}")
-    is_required = match["text"] is None and match["word"] is None
-    return Parameter(match["name"], match["type"], choices, is_required, default, match["doc"])
+    return Parameter(
+        name=match["name"],
+        type=match["type"],
+        choices=choices,
+        is_required=match["text"] is None and match["word"] is None,
+        default=default,
+        doc=match["doc"],
+        least=int(range_["least"]) if range_ and range_["least"] else None,
+        most=int(range_["most"]) if range_ and range_["most"] else None,
+        relation=Relation(relation["is"], relation["other"]) if relation else None,
+        names=Names(match["table"], match["column"]) if match["table"] else None,
+    )
 
 
 def _column(entry: _Entry) -> Column:
     match = entry.match
     if match["text"] is not None or match["word"] is not None:
         raise HeaderError(entry.place, "a column has no default")
+    if match["type"] not in TYPES or match["limits"] or match["table"]:
+        raise HeaderError(entry.place, f"wanted a type alone, one of {', '.join(TYPES)}")
     return Column(match["name"], match["type"], match["doc"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,9 +15,10 @@ from ingest.etrecord import EDGE_PROGRAM
 from ingest.manifest import ManifestResolver
 from ingest.sources import Source, find_sources
 from warehouse import DEFAULT_PATH
-from warehouse.catalogue import bind_parameters, duckdb_text, find_query
+from warehouse.answers import answer_query
+from warehouse.catalogue import find_query
 from warehouse.connection import open_cursor, open_reader, reading, translated_errors, use_database
-from warehouse.errors import ParameterError, StatementError, StoreError, suggest
+from warehouse.errors import StatementError, StoreError
 from warehouse.exported_programs import find_etrecord, read_exported_program
 from warehouse.ingestion import IngestProgress, IngestSummary, ingest_sources
 from warehouse.migrations import check_version
@@ -46,19 +47,6 @@ WHERE c.table_oid IN (
 ) AND c.database_name = current_database() OR c.database_name = 'temp' AND NOT c.internal
 ORDER BY table_name, column_name NULLS FIRST
 """
-
-
-# Parameters that name something, and the names there are: a misspelt one must not mean "no rows".
-_NAMES = {
-    "device": "SELECT name FROM devices",
-    "pool": "SELECT pool FROM devices WHERE pool IS NOT NULL",
-    "build": "SELECT name FROM builds",
-    "base": "SELECT name FROM builds",
-    "head": "SELECT name FROM builds",
-    "model": "SELECT name FROM models",
-    "backend": "SELECT backend FROM models WHERE backend IS NOT NULL",
-    "event": "SELECT event_name FROM named_event_signatures",
-}
 
 
 class Warehouse:
@@ -175,29 +163,35 @@ class Warehouse:
 
         Args:
             name: Name of the query.
-            **params: Its parameters; texts are converted, defaults filled in.
+            **params: Its parameters; texts are converted, defaults filled in. One that takes
+                several values takes a text or a sequence of them, globs too.
 
         Returns:
             The columns of the query's header, in its order.
 
         Raises:
             UnknownQueryError: No canned query of that name.
-            ParameterError: A parameter is unknown, missing or of the wrong type, or names a
-                device, build, model, ... that the store does not have.
+            ParameterError: A parameter is unknown, missing, of the wrong type or out of range, or
+                names a dump, device, build, tag, ... that the store does not have.
         """
         query = find_query(name)
-        values = bind_parameters(query, params)
         connection = self._answers("ours")
         with translated_errors(self._path), reading(connection):
-            _check_names(connection, name, values)
-            return connection.sql(duckdb_text(query.sql), params=values).to_arrow_table()
+            return answer_query(connection, query, params)
 
-    def sql(self, text: str, *, allow_files: bool = False) -> pa.Table:
+    def sql(
+        self,
+        text: str,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        *,
+        allow_files: bool = False,
+    ) -> pa.Table:
         """Rows of an ad-hoc SELECT over the tables and views.
 
         Args:
             text: The statement. It is answered where it can change nothing, touch no file and
                 spill none to disk.
+            params: Values for its parameters: by name for ``$name``, in order for ``?``.
             allow_files: Let it read files, such as a CSV to join; the store must be opened
                 read-only for that.
 
@@ -210,7 +204,7 @@ class Warehouse:
         check_statement(connection, text, allow_files=allow_files)
         try:
             with reading(connection):
-                return connection.sql(text).to_arrow_table()
+                return connection.sql(text, params=params).to_arrow_table()
         except duckdb.Error as error:
             raise StatementError(str(error)) from error
 
@@ -311,15 +305,3 @@ class Warehouse:
         spill = self._scratch.path() if whose == "ours" else None
         file = self._path / FILE_NAME
         return open_reader(file, spill=spill, allow_files=whose == "with files")
-
-
-def _check_names(
-    connection: duckdb.DuckDBPyConnection, query: str, values: Mapping[str, object]
-) -> None:
-    for param, text in _NAMES.items():
-        value = values.get(param)
-        if value is not None:
-            known = sorted({row[0] for row in connection.execute(text).fetchall()})
-            if value not in known:
-                problem = f"nothing in the store is called '{value}'"
-                raise ParameterError(query, param, problem + suggest(str(value), known))

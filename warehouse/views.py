@@ -8,14 +8,15 @@ from functools import cache
 
 import duckdb
 
+from warehouse.dialect import duckdb_text
 from warehouse.header import Header, parse_header
 from warehouse.sql_files import read_sql_files
 
 
 @cache
 def load_views() -> dict[str, str]:
-    """Text of every view by name, in an order in which they can be made."""
-    return {name[4:-4]: text for name, text in read_sql_files("views")}
+    """Text for DuckDB of every view by name, in an order in which they can be made."""
+    return {name[4:-4]: duckdb_text(text) for name, text in read_sql_files("views")}
 
 
 def views_digest() -> str:

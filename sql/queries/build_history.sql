@@ -5,21 +5,17 @@
 -- the sixth run on) where at least 20 events are left, else of all its events.
 --
 -- params:
---   event           STRING            Name of the event, e.g.
---                                     native_call_convolution.out; a delegate id where
---                                     it has none.
---   instruction_id  INT = NULL        Only this instruction; ids shift between builds,
---                                     ordinals less so.
---   delegate_id     STRING = NULL     Only this delegate debug id.
---   ordinal         INT = NULL        Only the n-th instruction of that name and
---                                     delegate id, from 1.
---   device          STRING = NULL     Only this device.
---   pool            STRING = NULL     Only devices of this pool.
---   build           STRING = NULL     Only this build.
---   model           STRING = NULL     Only this model.
---   backend         STRING = NULL     Only models lowered to this backend.
---   since           TIMESTAMP = NULL  Only dumps captured at or after this time.
---   until           TIMESTAMP = NULL  Only dumps captured before this time.
+--   event           STRING[] OF named_event_signatures.event_name  Name or names of the
+--                                  event, e.g. native_call_convolution.out or
+--                                  'native_call_*'; a delegate id where it has none.
+--   instruction_id  INT(0..) = NULL  Only this instruction; ids shift between builds,
+--                                  ordinals less so.
+--   delegate_id     STRING[] OF named_event_signatures.delegate_id = NULL  Only this
+--                                  delegate debug id.
+--   ordinal         INT(1..) = NULL  Only the n-th instruction of that name and
+--                                  delegate id, from 1.
+--
+-- filters: chosen_dumps
 --
 -- columns:
 --   device             STRING     Name of the device.
@@ -62,25 +58,17 @@ series AS (
         median(value_ns) AS p50_ns, min(value_ns) AS min_ns, max(value_ns) AS max_ns
     FROM (
         SELECT
-            device, pool, build, model, backend, captured_at,
+            dump_id, device, build, model, backend,
             event_name, instruction_id, delegate_id, ordinal, sample_count,
             coalesce(value_ns, p50_ns) AS value_ns
         FROM operator_stats
     ) AS d
-    WHERE device = coalesce(CAST(:device AS STRING), device)
-        AND pool IS NOT DISTINCT FROM coalesce(CAST(:pool AS STRING), pool)
-        AND build = coalesce(CAST(:build AS STRING), build)
-        AND model = coalesce(CAST(:model AS STRING), model)
-        AND backend IS NOT DISTINCT FROM coalesce(CAST(:backend AS STRING), backend)
-        AND (CAST(:since AS TIMESTAMP) IS NULL
-            OR captured_at >= CAST(:since AS TIMESTAMP))
-        AND (CAST(:until AS TIMESTAMP) IS NULL
-            OR captured_at < CAST(:until AS TIMESTAMP))
-        AND event_name = CAST(:event AS STRING)
+    WHERE dump_id IN (SELECT dump_id FROM chosen_dumps)
+        AND array_contains(CAST(:event AS ARRAY<STRING>), event_name)
         AND instruction_id
             IS NOT DISTINCT FROM coalesce(CAST(:instruction_id AS INT), instruction_id)
-        AND delegate_id
-            IS NOT DISTINCT FROM coalesce(CAST(:delegate_id AS STRING), delegate_id)
+        AND (CAST(:delegate_id AS ARRAY<STRING>) IS NULL
+            OR array_contains(CAST(:delegate_id AS ARRAY<STRING>), delegate_id))
         AND ordinal = coalesce(CAST(:ordinal AS INT), ordinal)
         AND value_ns IS NOT NULL
     GROUP BY device, model, backend, event_name, delegate_id, ordinal, build

@@ -1,13 +1,6 @@
 -- dumps: Dumps in the store, with their names and counts.
 --
--- params:
---   device   STRING = NULL     Only this device.
---   pool     STRING = NULL     Only devices of this pool.
---   build    STRING = NULL     Only this build.
---   model    STRING = NULL     Only this model.
---   backend  STRING = NULL     Only models lowered to this backend.
---   since    TIMESTAMP = NULL  Only dumps captured at or after this time.
---   until    TIMESTAMP = NULL  Only dumps captured before this time.
+-- filters: chosen_dumps
 --
 -- columns:
 --   dump_id           INT        Number of the dump, from 1, in order of arrival.
@@ -28,18 +21,11 @@
 --   byte_count        BIGINT     Size in bytes.
 --   sha256            STRING     SHA-256 of the dump's bytes, hex.
 --   source            STRING     Path or archive member it was first read from.
+--   tags              STRING     Free fields of its manifest, a JSON object.
 SELECT
     dump_id, device, pool, build, model, backend, quantization,
     captured_at, ingested_at, n_runs, n_events, n_flagged_events,
-    n_allocations, n_debug_events, tick_unit, byte_count, sha256, source
+    n_allocations, n_debug_events, tick_unit, byte_count, sha256, source, tags
 FROM named_dumps
-WHERE device = coalesce(CAST(:device AS STRING), device)
-    AND pool IS NOT DISTINCT FROM coalesce(CAST(:pool AS STRING), pool)
-    AND build = coalesce(CAST(:build AS STRING), build)
-    AND model = coalesce(CAST(:model AS STRING), model)
-    AND backend IS NOT DISTINCT FROM coalesce(CAST(:backend AS STRING), backend)
-    AND (CAST(:since AS TIMESTAMP) IS NULL
-        OR captured_at >= CAST(:since AS TIMESTAMP))
-    AND (CAST(:until AS TIMESTAMP) IS NULL
-        OR captured_at < CAST(:until AS TIMESTAMP))
+WHERE dump_id IN (SELECT dump_id FROM chosen_dumps)
 ORDER BY dump_id

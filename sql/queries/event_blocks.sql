@@ -5,14 +5,7 @@
 -- count as samples, also those that repeat within a run. Flagged events do not.
 --
 -- params:
---   dump     INT               Number of the dump, its dump_id.
---   device   STRING = NULL     Only this device.
---   pool     STRING = NULL     Only devices of this pool.
---   build    STRING = NULL     Only this build.
---   model    STRING = NULL     Only this model.
---   backend  STRING = NULL     Only models lowered to this backend.
---   since    TIMESTAMP = NULL  Only dumps captured at or after this time.
---   until    TIMESTAMP = NULL  Only dumps captured before this time.
+--   dump  INT OF dumps.dump_id  Number of the dump, its dump_id.
 --
 -- columns:
 --   block_index          INT      Position of the block among the dump's blocks, from
@@ -35,21 +28,11 @@
 --   max_ns               DOUBLE   Longest.
 WITH blocks AS (
     SELECT
-        r.run_signature_id,
-        row_number() OVER (ORDER BY min(r.run_index)) - 1 AS block_index
-    FROM runs AS r
-    JOIN named_dumps AS d ON d.dump_id = r.dump_id
-    WHERE r.dump_id = CAST(:dump AS INT) AND r.run_signature_id IS NOT NULL
-        AND device = coalesce(CAST(:device AS STRING), device)
-        AND pool IS NOT DISTINCT FROM coalesce(CAST(:pool AS STRING), pool)
-        AND build = coalesce(CAST(:build AS STRING), build)
-        AND model = coalesce(CAST(:model AS STRING), model)
-        AND backend IS NOT DISTINCT FROM coalesce(CAST(:backend AS STRING), backend)
-        AND (CAST(:since AS TIMESTAMP) IS NULL
-            OR captured_at >= CAST(:since AS TIMESTAMP))
-        AND (CAST(:until AS TIMESTAMP) IS NULL
-            OR captured_at < CAST(:until AS TIMESTAMP))
-    GROUP BY r.run_signature_id
+        run_signature_id,
+        row_number() OVER (ORDER BY min(run_index)) - 1 AS block_index
+    FROM runs
+    WHERE dump_id = CAST(:dump AS INT) AND run_signature_id IS NOT NULL
+    GROUP BY run_signature_id
 ),
 samples AS (
     SELECT

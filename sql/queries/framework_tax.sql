@@ -14,21 +14,17 @@
 -- params:
 --   scope    STRING(total|run|operator|delegate|all) = 'total'  What is taxed; all
 --                              gives every row.
---   device   STRING = NULL     Only this device.
---   pool     STRING = NULL     Only devices of this pool.
---   build    STRING = NULL     Only this build.
---   model    STRING = NULL     Only this model.
---   backend  STRING = NULL     Only models lowered to this backend.
---   since    TIMESTAMP = NULL  Only dumps captured at or after this time.
---   until    TIMESTAMP = NULL  Only dumps captured before this time.
+--
+-- filters: grouped_dumps
 --
 -- columns:
 --   scope           STRING  total, run, operator or delegate.
---   device          STRING  Name of the device.
---   pool            STRING  Device pool; null if none.
+--   device          STRING  Name of the device; null with group_by.
+--   pool            STRING  Device pool; null if none, and with group_by.
 --   build           STRING  Id of the build.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
+--   group           STRING  What the dumps have of what group_by names, else null.
 --   dump_id         INT     Dump of the run; null in other scopes.
 --   run_index       INT     Position of the run in its dump, from 0; null in other
 --                           scopes.
@@ -44,20 +40,7 @@
 --                           operators in scope delegate; null in scope operator.
 --   tax_ns          DOUBLE  Mean time in neither; lower is better.
 --   tax_share       DOUBLE  tax_ns over execute_ns, 0 to 1; lower is better.
-WITH chosen AS (
-    SELECT dump_id, device, pool, build, model, backend
-    FROM named_dumps
-    WHERE device = coalesce(CAST(:device AS STRING), device)
-        AND pool IS NOT DISTINCT FROM coalesce(CAST(:pool AS STRING), pool)
-        AND build = coalesce(CAST(:build AS STRING), build)
-        AND model = coalesce(CAST(:model AS STRING), model)
-        AND backend IS NOT DISTINCT FROM coalesce(CAST(:backend AS STRING), backend)
-        AND (CAST(:since AS TIMESTAMP) IS NULL
-            OR captured_at >= CAST(:since AS TIMESTAMP))
-        AND (CAST(:until AS TIMESTAMP) IS NULL
-            OR captured_at < CAST(:until AS TIMESTAMP))
-),
-taxed AS (
+WITH taxed AS (
     SELECT
         'total' AS scope, dump_id, CAST(NULL AS INT) AS run_dump_id,
         CAST(NULL AS INT) AS run_index, event_name, instruction_id, call_count,
@@ -75,7 +58,7 @@ taxed AS (
 -- A sum over a group is known only if every term is.
 sums AS (
     SELECT
-        t.scope, c.device, c.pool, c.build, c.model, c.backend,
+        t.scope, c.device, c.pool, c.build, c.model, c.backend, c.group_value,
         t.run_dump_id, t.run_index, t.event_name, t.instruction_id,
         CAST(sum(t.call_count) AS BIGINT) AS run_count,
         CASE WHEN count(t.execute_ns) = count(*) THEN sum(t.execute_ns) END
@@ -87,13 +70,13 @@ sums AS (
         CASE WHEN count(t.tax_ns) = count(*) THEN sum(t.tax_ns) END
             AS tax_ns
     FROM taxed AS t
-    JOIN chosen AS c ON c.dump_id = t.dump_id
+    JOIN grouped_dumps AS c ON c.dump_id = t.dump_id
     GROUP BY
-        t.scope, c.device, c.pool, c.build, c.model, c.backend,
+        t.scope, c.device, c.pool, c.build, c.model, c.backend, c.group_value,
         t.run_dump_id, t.run_index, t.event_name, t.instruction_id
 )
 SELECT
-    scope, device, pool, build, model, backend,
+    scope, device, pool, build, model, backend, group_value AS group,
     run_dump_id AS dump_id, run_index, event_name, instruction_id, run_count,
     execute_ns / run_count AS execute_ns,
     kernel_ns / run_count AS kernel_ns,
@@ -102,5 +85,6 @@ SELECT
     tax_ns / nullif(execute_ns, 0e0) AS tax_share
 FROM sums
 ORDER BY
-    scope, device, pool NULLS LAST, build, model, backend NULLS LAST,
+    scope, device NULLS LAST, pool NULLS LAST, build, model, backend NULLS LAST,
+    group_value NULLS LAST,
     dump_id NULLS LAST, run_index NULLS LAST, instruction_id NULLS LAST, event_name

@@ -4,8 +4,8 @@
 -- filtered.
 --
 -- params:
---   since  TIMESTAMP = NULL  Only files refused at or after this time.
---   until  TIMESTAMP = NULL  Only files refused before this time.
+--   since  TIMESTAMP = NULL          Only files refused at or after this time.
+--   until  TIMESTAMP(>since) = NULL  Only files refused before this time.
 --
 -- columns:
 --   refused_at   TIMESTAMP  Time of the refusal.

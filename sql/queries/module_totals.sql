@@ -7,24 +7,20 @@
 -- are in the module, else the events inside it that the ETRecord can place.
 --
 -- params:
---   module   STRING = NULL     Only this module, e.g. layers.0.attn; '' is the whole
---                              program.
+--   module   STRING[] OF event_modules.module_path = NULL  Only this module, e.g.
+--                              layers.0.attn or 'layers.*'; '' is the whole program.
 --   scope    STRING(total|own) = 'total'  Time of the module with all inside it, or of
 --                              its own nodes alone.
---   device   STRING = NULL     Only this device.
---   pool     STRING = NULL     Only devices of this pool.
---   build    STRING = NULL     Only this build.
---   model    STRING = NULL     Only this model.
---   backend  STRING = NULL     Only models lowered to this backend.
---   since    TIMESTAMP = NULL  Only dumps captured at or after this time.
---   until    TIMESTAMP = NULL  Only dumps captured before this time.
+--
+-- filters: grouped_dumps
 --
 -- columns:
---   device       STRING  Name of the device.
---   pool         STRING  Device pool; null if none.
+--   device       STRING  Name of the device; null with group_by.
+--   pool         STRING  Device pool; null if none, and with group_by.
 --   build        STRING  Id of the build.
 --   model        STRING  Name of the model.
 --   backend      STRING  Backend of the model; null if none.
+--   group        STRING  What the dumps have of what group_by names, else null.
 --   module_path  STRING  The module; '' is the whole program.
 --   module_type  STRING  Its class; null if it is only the path that others lie in.
 --   run_count    BIGINT  Complete runs of dumps with an ETRecord.
@@ -33,31 +29,24 @@
 --                        unknown rate; lower is better.
 --   time_share   DOUBLE  Time in the module over Method::execute, 0 to 1.
 WITH chosen AS (
-    SELECT n.dump_id, n.device, n.pool, n.build, n.model, n.backend, d.etrecord_id
-    FROM named_dumps AS n
-    JOIN dumps AS d ON d.dump_id = n.dump_id
+    SELECT
+        g.dump_id, g.device, g.pool, g.build, g.model, g.backend, g.group_value,
+        d.etrecord_id
+    FROM grouped_dumps AS g
+    JOIN dumps AS d ON d.dump_id = g.dump_id
     WHERE d.etrecord_id IS NOT NULL
-        AND n.device = coalesce(CAST(:device AS STRING), n.device)
-        AND n.pool IS NOT DISTINCT FROM coalesce(CAST(:pool AS STRING), n.pool)
-        AND n.build = coalesce(CAST(:build AS STRING), n.build)
-        AND n.model = coalesce(CAST(:model AS STRING), n.model)
-        AND n.backend IS NOT DISTINCT FROM coalesce(CAST(:backend AS STRING), n.backend)
-        AND (CAST(:since AS TIMESTAMP) IS NULL
-            OR n.captured_at >= CAST(:since AS TIMESTAMP))
-        AND (CAST(:until AS TIMESTAMP) IS NULL
-            OR n.captured_at < CAST(:until AS TIMESTAMP))
 ),
 runs_of_build AS (
     SELECT
-        c.device, c.pool, c.build, c.model, c.backend,
+        c.device, c.pool, c.build, c.model, c.backend, c.group_value,
         count(*) AS run_count, sum(r.execute_ns) AS execute_ns
     FROM complete_runs AS r
     JOIN chosen AS c ON c.dump_id = r.dump_id
-    GROUP BY c.device, c.pool, c.build, c.model, c.backend
+    GROUP BY c.device, c.pool, c.build, c.model, c.backend, c.group_value
 ),
 times AS (
     SELECT
-        c.device, c.pool, c.build, c.model, c.backend,
+        c.device, c.pool, c.build, c.model, c.backend, c.group_value,
         m.module_path, max(m.module_type) AS module_type,
         CAST(sum(t.event_count) AS BIGINT) AS event_count,
         CASE WHEN count(t.total_ns) = count(*) THEN sum(t.total_ns) END AS total_ns
@@ -67,19 +56,24 @@ times AS (
         ON m.etrecord_id = c.etrecord_id
         AND m.run_signature_id = t.run_signature_id
         AND m.event_signature_id = t.event_signature_id
-    WHERE m.module_path = coalesce(CAST(:module AS STRING), m.module_path)
+    WHERE (CAST(:module AS ARRAY<STRING>) IS NULL
+            OR array_contains(CAST(:module AS ARRAY<STRING>), m.module_path))
         AND CASE CAST(:scope AS STRING) WHEN 'own' THEN m.is_own ELSE m.is_total END
-    GROUP BY c.device, c.pool, c.build, c.model, c.backend, m.module_path
+    GROUP BY
+        c.device, c.pool, c.build, c.model, c.backend, c.group_value, m.module_path
 )
 SELECT
-    t.device, t.pool, t.build, t.model, t.backend,
+    t.device, t.pool, t.build, t.model, t.backend, t.group_value AS group,
     t.module_path, t.module_type, r.run_count, t.event_count,
     t.total_ns / r.run_count AS run_ns,
     t.total_ns / nullif(r.execute_ns, 0e0) AS time_share
 FROM times AS t
 JOIN runs_of_build AS r
-    ON r.device = t.device AND r.pool IS NOT DISTINCT FROM t.pool
+    ON r.device IS NOT DISTINCT FROM t.device
+    AND r.pool IS NOT DISTINCT FROM t.pool
     AND r.build = t.build AND r.model = t.model
     AND r.backend IS NOT DISTINCT FROM t.backend
+    AND r.group_value IS NOT DISTINCT FROM t.group_value
 ORDER BY
-    t.device, t.pool NULLS LAST, t.build, t.model, t.backend NULLS LAST, t.module_path
+    t.device NULLS LAST, t.pool NULLS LAST, t.build, t.model, t.backend NULLS LAST,
+    t.group_value NULLS LAST, t.module_path

@@ -8,22 +8,18 @@
 -- unknown kind are left out too.
 --
 -- params:
---   top_n    INT = NULL        Only this many rows per build on a device, those of most
---                              self time.
---   device   STRING = NULL     Only this device.
---   pool     STRING = NULL     Only devices of this pool.
---   build    STRING = NULL     Only this build.
---   model    STRING = NULL     Only this model.
---   backend  STRING = NULL     Only models lowered to this backend.
---   since    TIMESTAMP = NULL  Only dumps captured at or after this time.
---   until    TIMESTAMP = NULL  Only dumps captured before this time.
+--   top_n  INT(1..) = NULL  Only this many rows per build on a device, those of most
+--                           self time.
+--
+-- filters: grouped_dumps
 --
 -- columns:
---   device          STRING  Name of the device.
---   pool            STRING  Device pool; null if none.
+--   device          STRING  Name of the device; null with group_by.
+--   pool            STRING  Device pool; null if none, and with group_by.
 --   build           STRING  Id of the build.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
+--   group           STRING  What the dumps have of what group_by names, else null.
 --   event_name      STRING  Name of the operator, else its delegate id.
 --   instruction_id  INT     Instruction id; null outside the program.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.
@@ -38,30 +34,17 @@
 --   mean_ns         DOUBLE  total_ns per call.
 --   time_share      DOUBLE  total_ns over that of Method::execute, 0 to 1.
 --   self_share      DOUBLE  self_ns over total_ns of Method::execute, 0 to 1.
-WITH chosen AS (
-    SELECT dump_id, device, pool, build, model, backend
-    FROM named_dumps
-    WHERE device = coalesce(CAST(:device AS STRING), device)
-        AND pool IS NOT DISTINCT FROM coalesce(CAST(:pool AS STRING), pool)
-        AND build = coalesce(CAST(:build AS STRING), build)
-        AND model = coalesce(CAST(:model AS STRING), model)
-        AND backend IS NOT DISTINCT FROM coalesce(CAST(:backend AS STRING), backend)
-        AND (CAST(:since AS TIMESTAMP) IS NULL
-            OR captured_at >= CAST(:since AS TIMESTAMP))
-        AND (CAST(:until AS TIMESTAMP) IS NULL
-            OR captured_at < CAST(:until AS TIMESTAMP))
-),
-totals AS (
+WITH totals AS (
     SELECT
-        c.device, c.pool, c.build, c.model, c.backend,
+        c.device, c.pool, c.build, c.model, c.backend, c.group_value,
         t.event_name, t.instruction_id, t.delegate_id, t.kind,
         CAST(sum(t.event_count) AS BIGINT) AS call_count,
         CASE WHEN count(t.total_ns) = count(*) THEN sum(t.total_ns) END AS total_ns
     FROM complete_run_totals AS t
-    JOIN chosen AS c ON c.dump_id = t.dump_id
+    JOIN grouped_dumps AS c ON c.dump_id = t.dump_id
     WHERE t.kind IN ('method', 'kernel', 'delegate_call', 'delegate_op')
     GROUP BY
-        c.device, c.pool, c.build, c.model, c.backend,
+        c.device, c.pool, c.build, c.model, c.backend, c.group_value,
         t.event_name, t.instruction_id, t.delegate_id, t.kind
 ),
 parents AS (
@@ -78,9 +61,10 @@ parents AS (
         END AS op_ns
     FROM totals
     WINDOW
-        whole AS (PARTITION BY device, pool, build, model, backend),
+        whole AS (PARTITION BY device, pool, build, model, backend, group_value),
         instruction AS (
-            PARTITION BY device, pool, build, model, backend, instruction_id
+            PARTITION BY
+                device, pool, build, model, backend, group_value, instruction_id
         )
 ),
 selves AS (
@@ -97,7 +81,7 @@ ranked AS (
     SELECT
         *,
         row_number() OVER (
-            PARTITION BY device, pool, build, model, backend
+            PARTITION BY device, pool, build, model, backend, group_value
             ORDER BY
                 self_ns DESC NULLS LAST, instruction_id NULLS LAST, event_name,
                 delegate_id NULLS LAST, kind
@@ -105,7 +89,7 @@ ranked AS (
     FROM selves
 )
 SELECT
-    device, pool, build, model, backend,
+    device, pool, build, model, backend, group_value AS group,
     event_name, instruction_id, delegate_id, kind, CAST(rank AS INT) AS rank,
     call_count, total_ns, self_ns,
     total_ns / call_count AS mean_ns,
@@ -113,4 +97,6 @@ SELECT
     self_ns / nullif(method_ns, 0e0) AS self_share
 FROM ranked
 WHERE rank <= coalesce(CAST(:top_n AS INT), rank)
-ORDER BY device, pool NULLS LAST, build, model, backend NULLS LAST, rank
+ORDER BY
+    device NULLS LAST, pool NULLS LAST, build, model, backend NULLS LAST,
+    group_value NULLS LAST, rank

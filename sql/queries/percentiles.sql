@@ -4,21 +4,15 @@
 -- of unknown rate never count. Events of different dumps count alike: a long dump
 -- weighs more than a short one.
 --
--- params:
---   device   STRING = NULL     Only this device.
---   pool     STRING = NULL     Only devices of this pool.
---   build    STRING = NULL     Only this build.
---   model    STRING = NULL     Only this model.
---   backend  STRING = NULL     Only models lowered to this backend.
---   since    TIMESTAMP = NULL  Only dumps captured at or after this time.
---   until    TIMESTAMP = NULL  Only dumps captured before this time.
+-- filters: grouped_dumps
 --
 -- columns:
---   device          STRING  Name of the device.
---   pool            STRING  Device pool; null if none.
+--   device          STRING  Name of the device; null with group_by.
+--   pool            STRING  Device pool; null if none, and with group_by.
 --   build           STRING  Id of the build.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
+--   group           STRING  What the dumps have of what group_by names, else null.
 --   event_name      STRING  Name of the event, else its delegate id.
 --   instruction_id  INT     Instruction id; null outside the program.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.
@@ -35,18 +29,12 @@
 --   max_ns          DOUBLE  Longest.
 WITH chosen AS (
     SELECT
-        dump_id, device, pool, build, model, backend, ns_per_tick, delegate_ns_per_tick,
-        dense_rank() OVER (ORDER BY device, pool, build, model, backend) AS group_id
-    FROM named_dumps
-    WHERE device = coalesce(CAST(:device AS STRING), device)
-        AND pool IS NOT DISTINCT FROM coalesce(CAST(:pool AS STRING), pool)
-        AND build = coalesce(CAST(:build AS STRING), build)
-        AND model = coalesce(CAST(:model AS STRING), model)
-        AND backend IS NOT DISTINCT FROM coalesce(CAST(:backend AS STRING), backend)
-        AND (CAST(:since AS TIMESTAMP) IS NULL
-            OR captured_at >= CAST(:since AS TIMESTAMP))
-        AND (CAST(:until AS TIMESTAMP) IS NULL
-            OR captured_at < CAST(:until AS TIMESTAMP))
+        dump_id, device, pool, build, model, backend, group_value,
+        ns_per_tick, delegate_ns_per_tick,
+        dense_rank() OVER (
+            ORDER BY device, pool, build, model, backend, group_value
+        ) AS group_id
+    FROM grouped_dumps
 ),
 -- Numbers for names: the events below are grouped and sorted by integers only.
 signatures AS (
@@ -80,7 +68,8 @@ quantiles AS (
 ),
 totals AS (
     SELECT
-        c.group_id, s.key_id, t.device, t.pool, t.build, t.model, t.backend,
+        c.group_id, s.key_id,
+        c.device, c.pool, c.build, c.model, c.backend, c.group_value,
         t.event_name, t.instruction_id, t.delegate_id, t.kind,
         CAST(sum(t.sample_count) AS BIGINT) AS sample_count,
         sum(t.sum_ns) / sum(t.sample_count) AS avg_ns,
@@ -91,15 +80,17 @@ totals AS (
     JOIN signatures AS s ON s.event_signature_id = t.event_signature_id
     WHERE t.sum_ns IS NOT NULL
     GROUP BY
-        c.group_id, s.key_id, t.device, t.pool, t.build, t.model, t.backend,
+        c.group_id, s.key_id,
+        c.device, c.pool, c.build, c.model, c.backend, c.group_value,
         t.event_name, t.instruction_id, t.delegate_id, t.kind
 )
 SELECT
-    t.device, t.pool, t.build, t.model, t.backend,
+    t.device, t.pool, t.build, t.model, t.backend, t.group_value AS group,
     t.event_name, t.instruction_id, t.delegate_id, t.kind, t.sample_count,
     q.p10_ns, q.p50_ns, q.p90_ns, q.p95_ns, q.p99_ns, t.avg_ns, t.min_ns, t.max_ns
 FROM totals AS t
 JOIN quantiles AS q ON q.group_id = t.group_id AND q.key_id = t.key_id
 ORDER BY
-    t.device, t.pool NULLS LAST, t.build, t.model, t.backend NULLS LAST,
-    t.instruction_id NULLS LAST, t.event_name, t.delegate_id NULLS LAST, t.kind
+    t.device NULLS LAST, t.pool NULLS LAST, t.build, t.model, t.backend NULLS LAST,
+    t.group_value NULLS LAST, t.instruction_id NULLS LAST, t.event_name,
+    t.delegate_id NULLS LAST, t.kind

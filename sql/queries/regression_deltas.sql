@@ -15,16 +15,13 @@
 -- two sessions looks like a change of code.
 --
 -- params:
---   base        STRING            Build to compare with.
---   head        STRING            Build in question.
---   q           DOUBLE = 0.01     Share of false alarms accepted among alarms.
---   min_change  DOUBLE = 0.03     Smallest change that counts, as a share.
---   device      STRING = NULL     Only this device.
---   pool        STRING = NULL     Only devices of this pool.
---   model       STRING = NULL     Only this model.
---   backend     STRING = NULL     Only models lowered to this backend.
---   since       TIMESTAMP = NULL  Only dumps captured at or after this time.
---   until       TIMESTAMP = NULL  Only dumps captured before this time.
+--   base        STRING OF builds.name          Build to compare with.
+--   head        STRING(<>base) OF builds.name  Build in question.
+--   q           DOUBLE(0..1) = 0.01            Share of false alarms accepted among
+--                                              alarms.
+--   min_change  DOUBLE(0..) = 0.03             Smallest change that counts, as a share.
+--
+-- filters: chosen_dumps without build
 --
 -- columns:
 --   device              STRING  Name of the device.
@@ -48,23 +45,22 @@
 --   minimum_detectable  DOUBLE  Change the dumps could show, as a share: half the
 --                               interval's width.
 --   verdict             STRING  See above.
+--   instruction_id      INT     Instruction id in the head; null outside the program,
+--                               and for a removed_op.
+--   module_path         STRING  Module whose own nodes it runs in the head, '' if the
+--                               program's; null if they are several, or without an
+--                               ETRecord.
 WITH samples AS (
     SELECT
-        device, model, backend, event_name, delegate_id, ordinal, value_ns, floor_ns,
+        dump_id, event_signature_id, device, model, backend,
+        event_name, delegate_id, ordinal, instruction_id, value_ns, floor_ns,
         CASE WHEN build = CAST(:head AS STRING) THEN 1 ELSE 0 END AS is_head,
         dense_rank() OVER (ORDER BY device, model, backend) AS family_id,
         dense_rank() OVER (
             ORDER BY device, model, backend, event_name, delegate_id, ordinal
         ) AS series_id
     FROM operator_stats
-    WHERE device = coalesce(CAST(:device AS STRING), device)
-        AND pool IS NOT DISTINCT FROM coalesce(CAST(:pool AS STRING), pool)
-        AND model = coalesce(CAST(:model AS STRING), model)
-        AND backend IS NOT DISTINCT FROM coalesce(CAST(:backend AS STRING), backend)
-        AND (CAST(:since AS TIMESTAMP) IS NULL
-            OR captured_at >= CAST(:since AS TIMESTAMP))
-        AND (CAST(:until AS TIMESTAMP) IS NULL
-            OR captured_at < CAST(:until AS TIMESTAMP))
+    WHERE dump_id IN (SELECT dump_id FROM chosen_dumps)
         AND build IN (CAST(:base AS STRING), CAST(:head AS STRING))
         AND kind NOT IN ('operator_call', 'load')
 ),
@@ -76,10 +72,29 @@ series AS (
         count(CASE WHEN is_head = 1 THEN value_ns END) AS head_count,
         median(CASE WHEN is_head = 0 THEN value_ns END) AS base_ns,
         median(CASE WHEN is_head = 1 THEN value_ns END) AS head_ns,
-        median(CASE WHEN is_head = 0 THEN floor_ns END) AS floor_ns
+        median(CASE WHEN is_head = 0 THEN floor_ns END) AS floor_ns,
+        min(CASE WHEN is_head = 1 THEN instruction_id END) AS instruction_id
     FROM samples
     GROUP BY
         family_id, series_id, device, model, backend, event_name, delegate_id, ordinal
+),
+modules AS (
+    SELECT
+        series_id,
+        CASE WHEN min(module_path) = max(module_path) THEN min(module_path) END
+            AS module_path
+    FROM (
+        SELECT s.series_id, s.event_signature_id, d.etrecord_id
+        FROM samples AS s
+        JOIN dumps AS d ON d.dump_id = s.dump_id
+        WHERE s.is_head = 1
+        GROUP BY s.series_id, s.event_signature_id, d.etrecord_id
+    ) AS h
+    JOIN event_modules AS m
+        ON m.etrecord_id = h.etrecord_id
+        AND m.event_signature_id = h.event_signature_id
+    WHERE m.is_own
+    GROUP BY series_id
 ),
 ties AS (
     SELECT series_id, sum(n * n * n - n) AS ties
@@ -202,7 +217,9 @@ SELECT
             THEN 'unchanged'
         WHEN delta > 0 THEN 'regression'
         ELSE 'improvement'
-    END AS verdict
-FROM adjusted
+    END AS verdict,
+    instruction_id, module_path
+FROM adjusted AS a
+LEFT JOIN modules AS m ON m.series_id = a.series_id
 ORDER BY
     device, model, backend NULLS LAST, event_name, delegate_id NULLS LAST, ordinal

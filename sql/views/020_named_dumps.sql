@@ -25,6 +25,8 @@
 --   model                      STRING     Name of the model.
 --   backend                    STRING     Backend of the model; null if none.
 --   quantization               STRING     Quantization of the model; null if none.
+--   tags                       STRING     Free fields of the manifest, a JSON object;
+--                                         {} without any.
 --   tick_unit                  STRING     Unit of a clock tick: ns, us, ms, s or
 --                                         cycles.
 --   ns_per_tick                DOUBLE     Nanoseconds per tick; null for cycles of
@@ -44,6 +46,7 @@ SELECT
     v.name AS device, v.pool, v.os, v.os_version, v.arch, v.soc,
     b.name AS build, b.commit, b.branch, b.committed_at, b.ordinal AS build_ordinal,
     m.name AS model, m.backend, m.quantization,
+    coalesce(get_json_object(d.manifest, '$.tags'), '{}') AS tags,
     d.tick_unit, d.ns_per_tick, d.delegate_ns_per_tick, d.delegate_resolution_ticks,
     d.n_runs, d.n_events, d.n_flagged_events, d.n_allocations, d.n_debug_events
 FROM dumps AS d

@@ -1,6 +1,7 @@
 import pytest
 
 from tests.support.store_rows import Event, StoreRows, run_query
+from warehouse.errors import ParameterError
 
 ADD = "native_call_add.out"
 
@@ -95,4 +96,5 @@ def test_only_the_asked_dump_is_shown():
     connection = store.connect()
     (row,) = run_query(connection, "event_blocks", dump=2)
     assert row["p50_ns"] == 20
-    assert run_query(connection, "event_blocks", dump=3) == []
+    with pytest.raises(ParameterError, match="'dump': 3 is not in the store; there are 1 to 2"):
+        run_query(connection, "event_blocks", dump=3)

@@ -1,65 +1,244 @@
-"""A filter keeps exactly the rows that are about what it names."""
+"""Every parameter of every query, against what the query answers where nothing else is stored."""
+
+from contextlib import contextmanager
 
 import pytest
 
-from tests.support.small_farm import QUESTIONS, small_farm
+from tests.support.mixed_farm import DUMPS, captured_at, mixed_farm
 from tests.support.store_rows import LONG_AGO, Event, StoreRows, run_query
 from warehouse.catalogue import load_catalogue
+from warehouse.errors import ParameterError
 
-CASES = [
-    (name, column, value)
-    for name, query in load_catalogue().items()
-    for column, value in [
-        ("device", "tablet"),
-        ("pool", "lab"),
-        ("build", "new"),
-        ("model", "net"),
-        ("backend", "xnnpack"),
-    ]
-    if column in {c.name for c in query.header.columns}
-    and column in {p.name for p in query.header.params}
-    and (name, column) != ("build_history", "build")
+# What each query of the farm is asked, beside the parameter in question.
+QUESTIONS = {
+    "build_history": {"event": "native_call_conv.out"},
+    "event_blocks": {"dump": 3},
+    "framework_tax": {"scope": "all"},
+    "regression_deltas": {"base": "old", "head": "new"},
+}
+
+
+def _in(column, *names):
+    return lambda dump: dump[column] in names
+
+
+def _tagged(*wanted):
+    return lambda dump: all(dump["tags"].get(key) in values for key, values in wanted)
+
+
+def _hours(low, high):
+    return lambda dump: dump["hours"] is not None and low <= dump["hours"] < high
+
+
+# Values of each filter, and which dumps they choose.
+FILTERS = {
+    "device": [
+        ("tablet", _in("device", "tablet")),
+        (["tablet", "phablet"], _in("device", "tablet", "phablet")),
+        ("ph*", _in("device", "phone", "phablet")),
+    ],
+    "pool": [
+        ("lab", _in("pool", "lab")),
+        (["field", "l?b"], _in("pool", "field", "lab")),
+    ],
+    "build": [
+        ("mid", _in("build", "mid")),
+        (["old", "[mn]*"], _in("build", "old", "mid", "new")),
+    ],
+    "model": [
+        ("dw", _in("model", "dw")),
+        ("net", _in("model", "net")),
+        (["net?", "dw"], _in("model", "net2", "dw")),
+    ],
+    "backend": [
+        ("portable", _in("backend", "portable")),
+        ("*", _in("backend", "portable", "xnnpack")),
+    ],
+    "tag": [
+        ("lab=north", _tagged(("lab", {"north"}))),
+        ("device.colour=r*", _tagged(("device.colour", {"red"}))),
+        (["lab=north", "lab=south"], _tagged(("lab", {"north", "south"}))),
+        (["lab=north", "mode=3"], _tagged(("lab", {"north"}), ("mode", {3}))),
+    ],
+    "since": [(captured_at(1), _hours(1, 9)), (captured_at(2), _hours(2, 9))],
+    "until": [(captured_at(1), _hours(0, 1)), (captured_at(2), _hours(0, 2))],
+}
+
+# Values of parameters that choose rows, and which rows they choose.
+ROWS = {
+    ("build_history", "event"): ("GEMM*", lambda row: row["event_name"].startswith("GEMM")),
+    ("build_history", "instruction_id"): (2, lambda row: row["ordinal"] == 2),
+    ("build_history", "ordinal"): (1, lambda row: row["ordinal"] == 1),
+    ("build_history", "delegate_id"): ("GEMM #2", lambda row: row["delegate_id"] == "GEMM #2"),
+    ("framework_tax", "scope"): ("operator", lambda row: row["scope"] == "operator"),
+    ("module_totals", "module"): (["head", "body.*"], lambda row: row["module_path"] in PATHS),
+    ("operator_hotspots", "top_n"): (2, lambda row: row["rank"] <= 2),
+    ("ingest_errors", "since"): (captured_at(1), lambda row: row["refused_at"] >= captured_at(1)),
+    ("ingest_errors", "until"): (captured_at(1), lambda row: row["refused_at"] < captured_at(1)),
+}
+PATHS = ("head", "body.conv")
+# Where all rows are asked for, for the parameters above that have another default.
+EVERYTHING = {
+    ("build_history", "event"): {"event": "*"},
+    ("build_history", "delegate_id"): {"event": "*"},
+}
+# Parameters with tests of their own.
+ELSEWHERE = {
+    ("event_blocks", "dump"): "below",
+    ("module_totals", "scope"): "test_module_totals",
+    ("regression_deltas", "base"): "below",
+    ("regression_deltas", "head"): "below",
+    ("regression_deltas", "q"): "test_regression_deltas",
+    ("regression_deltas", "min_change"): "test_regression_deltas",
+}
+
+TAKEN = [(name, param) for name, query in load_catalogue().items() for param in query.header.params]
+FILTERED = [
+    (name, param.name, value, is_chosen)
+    for name, param in TAKEN
+    if (name, param.name) not in ROWS
+    for value, is_chosen in FILTERS.get(param.name, ())
+]
+GROUPED = [
+    (name, key)
+    for name, param in TAKEN
+    if param.name == "group_by"
+    for key in (*param.choices, "lab", "mode", "device.colour")
 ]
 
 
 @pytest.fixture(scope="module")
 def farm():
-    return small_farm()
+    return mixed_farm()
 
 
-@pytest.mark.parametrize(("name", "column", "value"), CASES)
-def test_filter_keeps_the_rows_of_its_value(name, column, value, farm):
-    question = QUESTIONS.get(name, {})
-    rows = run_query(farm, name, **question)
-    kept = run_query(farm, name, **question, **{column: value})
-    assert kept == [row for row in rows if row[column] == value]
-    assert kept
+@contextmanager
+def _only(farm, is_chosen):
+    """The farm's store without any other dumps."""
+    chosen = [number for number, dump in enumerate(DUMPS, start=1) if is_chosen(dump)]
+    assert 0 < len(chosen) < len(DUMPS)
+    farm.execute("BEGIN")
+    for table in ("dumps", "runs", "events", "event_stats"):
+        farm.execute(f"DELETE FROM {table} WHERE NOT array_contains(?, dump_id)", [chosen])  # noqa: S608
+    yield
+    farm.execute("ROLLBACK")
 
 
-def _two_hours():
+def _ask(farm, name, **params):
+    """Rows of the query, but for what it takes from dumps that are filtered out."""
+    rows = run_query(farm, name, **{**QUESTIONS.get(name, {}), **params})
+    return [{key: row[key] for key in row if key != "first_captured_at"} for row in rows]
+
+
+def test_every_parameter_is_tried():
+    tried = ROWS.keys() | ELSEWHERE.keys() | {(name, param) for name, param, _, _ in FILTERED}
+    tried |= {(name, "group_by") for name, _ in GROUPED}
+    assert {(name, param.name) for name, param in TAKEN} == tried
+
+
+@pytest.mark.parametrize(("name", "param", "value", "is_chosen"), FILTERED)
+def test_filter_answers_as_if_nothing_else_were_stored(farm, name, param, value, is_chosen):
+    filtered = _ask(farm, name, **{param: value})
+    assert filtered != _ask(farm, name)
+    with _only(farm, is_chosen):
+        assert filtered == _ask(farm, name)
+    assert filtered
+
+
+@pytest.mark.parametrize("name", sorted({name for name, *_ in FILTERED}))
+def test_different_filters_must_all_hold(farm, name):
+    values = {param: values[0] for param, values in FILTERS.items() if param != "build"}
+    values["device"], values["model"] = (
+        ("ph*", _in("device", "phone", "phablet")),
+        FILTERS["model"][1],
+    )
+    values["backend"], values["until"] = FILTERS["backend"][1], FILTERS["until"][1]
+    filtered = _ask(farm, name, **{param: value for param, (value, _) in values.items()})
+    with _only(farm, lambda dump: all(is_chosen(dump) for _, is_chosen in values.values())):
+        assert filtered == _ask(farm, name)
+    assert filtered
+
+
+@pytest.mark.parametrize(("name", "param"), ROWS)
+def test_parameter_keeps_exactly_its_rows(farm, name, param):
+    value, is_kept = ROWS[name, param]
+    rows = _ask(farm, name, **EVERYTHING.get((name, param), {}))
+    kept = _ask(farm, name, **{**EVERYTHING.get((name, param), {}), param: value})
+    expected = [row for row in rows if is_kept(row)]
+    assert 0 < len(expected) < len(rows)
+    assert kept == expected
+
+
+@pytest.mark.parametrize("number", [1, 20])
+def test_event_blocks_are_those_of_the_dump_alone(farm, number):
+    rows = _ask(farm, "event_blocks", dump=number)
+    farm.execute("BEGIN")
+    for table in ("dumps", "runs", "events", "event_stats"):
+        farm.execute(f"DELETE FROM {table} WHERE dump_id <> ?", [number])  # noqa: S608
+    assert _ask(farm, "event_blocks", dump=number) == rows
+    farm.execute("ROLLBACK")
+    assert rows
+    assert rows != _ask(farm, "event_blocks", dump=2)
+
+
+def test_only_base_and_head_are_compared(farm):
+    rows = _ask(farm, "regression_deltas", base="mid", head="side")
+    with _only(farm, _in("build", "mid", "side")):
+        assert rows == _ask(farm, "regression_deltas", base="mid", head="side")
+    swapped = _ask(farm, "regression_deltas", base="side", head="mid")
+    sides = ("base_count", "head_count", "base_ns", "head_ns")
+    assert [tuple(row[side] for side in sides) for row in rows] == [
+        tuple(row[sides[position]] for position in (1, 0, 3, 2)) for row in swapped
+    ]
+    assert any(row["base_ns"] != row["head_ns"] for row in rows)
+
+
+def _value(dump, key):
+    value = dump[key] if key in dump else dump["tags"].get(key)
+    return None if value is None else str(value)
+
+
+@pytest.mark.parametrize(("name", "key"), GROUPED)
+def test_group_answers_as_if_it_were_one_device(farm, name, key):
+    grouped = _ask(farm, name, group_by=key)
+    farm.execute("BEGIN")
+    for number, value in enumerate(sorted({_value(dump, key) or "" for dump in DUMPS}), start=100):
+        chosen = [n for n, dump in enumerate(DUMPS, start=1) if (_value(dump, key) or "") == value]
+        farm.execute(
+            "INSERT INTO devices BY NAME SELECT ? AS device_id, ? AS name", [number, value]
+        )
+        farm.execute(
+            "UPDATE dumps SET device_id = ? WHERE array_contains(?, dump_id)", [number, chosen]
+        )
+    rows = _ask(farm, name)
+    farm.execute("ROLLBACK")
+    expected = [{**row, "group": row["device"] or None, "device": None} for row in rows]
+    assert sorted(grouped, key=repr) == sorted(expected, key=repr)
+    assert len({row["group"] for row in grouped}) > 1
+
+
+def test_dumps_of_unknown_time_are_outside_of_any_time_range(farm):
+    rows = _ask(farm, "dumps", since="2000-01-01")
+    assert {row["captured_at"] for row in rows} == {captured_at(hours) for hours in range(3)}
+
+
+def test_a_name_with_letters_of_a_glob_matches_itself_alone():
     store = StoreRows()
-    for hour in (0, 1):
-        dump = store.add_dump(captured_at=LONG_AGO.replace(hour=hour))
-        store.add_run(dump, [Event("Method::execute", 100 * (hour + 1), 0)])
-    store.add_run(store.add_dump(captured_at=None), [Event("Method::execute", 500, 0)])
-    return store.connect()
+    for device in ("a*", "ab", "[x]", "x"):
+        store.add_run(store.add_dump(device=device), [Event("Method::execute", 1, 0)])
+    connection = store.connect()
+    for wanted, found in (("a*", ["a*"]), ("[x]", ["[x]"]), ("a?", ["a*", "ab"]), ("X*", None)):
+        if found is None:
+            with pytest.raises(ParameterError, match=r"nothing in the store is called 'X\*'"):
+                run_query(connection, "dumps", device=wanted)
+        else:
+            rows = run_query(connection, "dumps", device=wanted)
+            assert [row["device"] for row in rows] == found
 
 
-@pytest.mark.parametrize(
-    ("filters", "longest"),
-    [
-        ({}, 500),
-        ({"since": "2026-01-01T00:00:00Z"}, 200),
-        ({"since": "2026-01-01T01:00:00Z"}, 200),
-        ({"until": "2026-01-01T01:00:00Z"}, 100),
-        ({"since": "2026-01-01T00:00:01Z", "until": "2026-01-01T01:00:01Z"}, 200),
-    ],
-)
-def test_time_range_includes_since_and_excludes_until(filters, longest):
-    (row,) = run_query(_two_hours(), "percentiles", **filters)
-    assert row["max_ns"] == longest
-
-
-def test_filter_matches_text_not_patterns():
-    assert run_query(_two_hours(), "dumps", device="pho%") == []
-    assert run_query(_two_hours(), "dumps", device="' OR TRUE --") == []
+@pytest.mark.parametrize("text", ["pho%", "' OR TRUE --", "", "Phone"])
+def test_text_that_is_no_name_of_the_store_is_an_error(text):
+    store = StoreRows()
+    store.add_dump(captured_at=LONG_AGO)
+    with pytest.raises(ParameterError, match=r"there are phone|did you mean phone"):
+        run_query(store.connect(), "dumps", device=text)

@@ -8,8 +8,10 @@ import duckdb
 import pytest
 
 from tests.support.store_rows import StoreRows
-from warehouse.catalogue import bind_parameters, duckdb_text, load_catalogue
+from warehouse.catalogue import load_catalogue
+from warehouse.dialect import duckdb_text
 from warehouse.header import parse_header
+from warehouse.parameters import bind_parameters
 
 TYPES = {
     "VARCHAR": "STRING",
@@ -24,7 +26,8 @@ VIEWS = {
     path.name: path.read_text(encoding="utf-8")
     for path in sorted((files("sql") / "views").iterdir())
 }
-FILTERS = ("device", "pool", "build", "model", "backend", "since", "until")
+CASTS = {"STRING[]": "ARRAY<STRING>", "TAG[]": "ARRAY<STRING>", "TAG_KEY": "STRING"}
+FILTERS = ("device", "pool", "build", "model", "backend", "tag", "since", "until")
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +38,11 @@ def connection():
 def _describe(connection, sql, params):
     rows = connection.execute(f"DESCRIBE {sql}", params).fetchall()
     return [(row[0], TYPES[row[1]]) for row in rows]
+
+
+def _required(name):
+    params = [param.name for param in QUERIES[name].header.params if param.is_required]
+    return {param: str(number) for number, param in enumerate(params, start=1)}
 
 
 def _without_comments(sql):
@@ -67,8 +75,8 @@ def test_header_parameters_are_the_ones_used(name):
 def test_every_use_of_a_parameter_is_cast_to_its_declared_type(name):
     sql = _without_comments(QUERIES[name].sql)
     uses = re.findall(r"(?<!:):(\w+)", sql)
-    casts = re.findall(r"CAST\(:(\w+) AS (\w+)\)", sql)
-    types = {param.name: param.type for param in QUERIES[name].header.params}
+    casts = re.findall(r"CAST\(:(\w+) AS ([\w<>]+)\)", sql)
+    types = {param.name: CASTS.get(param.type, param.type) for param in QUERIES[name].header.params}
     assert casts == [(use, types[use]) for use in uses]
 
 
@@ -85,15 +93,15 @@ def test_query_is_one_select_with_a_final_order(name, connection):
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_defaults_are_of_their_types(name):
-    required = {p.name: "1" for p in QUERIES[name].header.params if p.is_required}
-    bind_parameters(QUERIES[name], required)
+    bind_parameters(QUERIES[name], _required(name))
 
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_query_takes_the_filters_that_its_rows_can_be_told_apart_by(name):
     names = {param.name for param in QUERIES[name].header.params}
     exempt = {
-        "ingest_errors": {"device", "pool", "build", "model", "backend"},
+        "event_blocks": set(FILTERS),
+        "ingest_errors": {"device", "pool", "build", "model", "backend", "tag"},
         "regression_deltas": {"build"},
     }
     assert set(FILTERS) - names == exempt.get(name, set())
@@ -101,7 +109,5 @@ def test_query_takes_the_filters_that_its_rows_can_be_told_apart_by(name):
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_empty_store_has_no_rows(name, connection):
-    query = QUERIES[name]
-    required = {param.name: "1" for param in query.header.params if param.is_required}
-    values = bind_parameters(query, required)
-    assert connection.execute(duckdb_text(query.sql), values).fetchall() == []
+    values = bind_parameters(QUERIES[name], _required(name))
+    assert connection.execute(duckdb_text(QUERIES[name].sql), values).fetchall() == []

@@ -7,6 +7,7 @@ from tests.support.small_farm import small_farm
 from tests.support.store_rows import Event, StoreRows, run_query
 from tests.support.stores import located_blocks, write_corpus
 from warehouse import Warehouse
+from warehouse.errors import ParameterError
 from warehouse.event_modules import modules_above
 
 RUN = [
@@ -47,7 +48,9 @@ def test_own_time_is_that_outside_the_modules_inside():
 def test_one_module_is_asked_for_by_its_whole_path():
     assert list(_times(_ask(RUN, module="layers"))) == ["layers"]
     assert list(_times(_ask(RUN, module=""))) == [""]
-    assert _ask(RUN, module="layer") == []
+    with pytest.raises(ParameterError, match="called 'layer'; did you mean layers"):
+        _ask(RUN, module="layer")
+    assert list(_times(_ask(RUN, module="layers*"))) == ["layers", "layers.0"]
 
 
 def test_time_is_per_complete_run_and_repeated_events_add_up():

@@ -26,6 +26,7 @@ def test_four_samples_by_hand():
         "build": "b1",
         "model": "net",
         "backend": "xnnpack",
+        "group": None,
         "event_name": OP,
         "instruction_id": 3,
         "delegate_id": None,

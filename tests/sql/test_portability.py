@@ -9,7 +9,7 @@ from warehouse.header import parse_header
 
 FILES = {
     path.name: path.read_text(encoding="utf-8")
-    for folder in ("queries", "views")
+    for folder in ("filters", "queries", "views")
     for path in sorted((files("sql") / folder).iterdir())
 }
 

@@ -55,6 +55,8 @@ def test_ten_per_cent_slower_by_hand():
         "p_adjusted": pytest.approx(2 / math.comb(20, 10), rel=1e-12),
         "minimum_detectable": pytest.approx(math.sqrt(ratios[84] / ratios[15]) - 1, rel=1e-9),
         "verdict": "regression",
+        "instruction_id": 1,
+        "module_path": None,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -12,7 +13,8 @@ import pyarrow as pa
 
 from ingest.kinds import event_kind
 from ingest.schemas import STORED
-from warehouse.catalogue import bind_parameters, duckdb_text, find_query
+from warehouse.answers import answer_query
+from warehouse.catalogue import find_query
 from warehouse.migrations import migrate
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
@@ -44,11 +46,9 @@ class StoreRows:
             name: {} for name in ("devices", "builds", "models", "etrecords", "signatures", "runs")
         }
 
-    def add_build(self, name, *, ordinal=None, committed_at=None):
-        columns = {"commit": None, "branch": None}
-        return self._id(
-            "builds", name, name=name, committed_at=committed_at, ordinal=ordinal, **columns
-        )
+    def add_build(self, name, *, ordinal=None, committed_at=None, branch=None):
+        columns = {"commit": None, "committed_at": committed_at, "branch": branch}
+        return self._id("builds", name, name=name, ordinal=ordinal, **columns)
 
     def add_dump(
         self,
@@ -58,24 +58,35 @@ class StoreRows:
         build="b1",
         model="net",
         backend="xnnpack",
+        quantization=None,
+        tags=None,
         captured_at=LONG_AGO,
         ns_per_tick=1.0,
         delegate_ns_per_tick=1.0,
         resolution_ticks=1,
         etrecord=None,
+        **system,
     ):
+        """Add a dump; `system` is what else is known of the device: os, os_version, arch, soc."""
         number = len(self._rows["dumps"]) + 1
-        os = dict.fromkeys(("os", "os_version", "arch", "soc"))
+        system = {name: system.get(name) for name in ("os", "os_version", "arch", "soc")}
+        manifest = {"device": device, "model": "tags", "tags": tags or {}}
         self._rows["dumps"].append(
             {
                 "dump_id": number,
                 "sha256": f"{number:064x}",
                 "source": f"{number:03}.etdp",
                 "byte_count": 1000,
-                "device_id": self._id("devices", (device, pool), name=device, pool=pool, **os),
+                "device_id": self._id(
+                    "devices", (device, pool, *system.values()), name=device, pool=pool, **system
+                ),
                 "build_id": self.add_build(build),
                 "model_id": self._id(
-                    "models", (model, backend), name=model, backend=backend, quantization=None
+                    "models",
+                    (model, backend, quantization),
+                    name=model,
+                    backend=backend,
+                    quantization=quantization,
                 ),
                 "captured_at": captured_at,
                 "ingested_at": LONG_AGO,
@@ -91,7 +102,7 @@ class StoreRows:
                 "n_allocations": 0,
                 "n_debug_events": 0,
                 "n_empty_events": 0,
-                "manifest": "{}",
+                "manifest": json.dumps(manifest, sort_keys=True, separators=(",", ":")),
                 "etrecord_id": etrecord and self._etrecord(etrecord),
             }
         )
@@ -258,7 +269,4 @@ class StoreRows:
 
 def run_query(connection, name, **params) -> list[dict[str, object]]:
     """Rows of a canned query as dicts."""
-    query = find_query(name)
-    values = bind_parameters(query, params)
-    relation = connection.sql(duckdb_text(query.sql), params=values)
-    return relation.to_arrow_table().to_pylist()
+    return answer_query(connection, find_query(name), params).to_pylist()

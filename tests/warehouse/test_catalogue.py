@@ -2,15 +2,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from warehouse.catalogue import (
-    Query,
-    bind_parameters,
-    duckdb_text,
-    find_query,
-    load_catalogue,
-)
+from warehouse.catalogue import Query, find_query, load_catalogue
+from warehouse.dialect import duckdb_text
 from warehouse.errors import ParameterError, UnknownQueryError
 from warehouse.header import parse_header
+from warehouse.parameters import bind_parameters
 
 QUERY = Query(
     parse_header(

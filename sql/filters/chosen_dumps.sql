@@ -1,0 +1,57 @@
+-- chosen_dumps: Dumps that the filters of a query leave.
+--
+-- Different filters must all hold. Of the values of one filter any may; each may be a
+-- glob (* ? [a-z]) of the names that the store has.
+--
+-- params:
+--   device   STRING[] OF devices.name = NULL    Only these devices, by name or glob:
+--                                              'pixel*'.
+--   pool     STRING[] OF devices.pool = NULL    Only devices of these pools.
+--   build    STRING[] OF builds.name = NULL     Only these builds.
+--   model    STRING[] OF models.name = NULL     Only these models.
+--   backend  STRING[] OF models.backend = NULL  Only models lowered to these backends.
+--   tag      TAG[] OF named_dumps.tags = NULL   Only dumps with this tag in their
+--                                              manifest, KEY=VALUE; several of one key
+--                                              are alternatives.
+--   since    TIMESTAMP = NULL                   Only dumps captured at or after this
+--                                              time.
+--   until    TIMESTAMP(>since) = NULL           Only dumps captured before this time.
+--
+-- columns:
+--   dump_id               INT     Number of the dump.
+--   device                STRING  Name of the device.
+--   pool                  STRING  Device pool; null if none.
+--   os                    STRING  Operating system of the device; null if unknown.
+--   os_version            STRING  Its version; null if unknown.
+--   arch                  STRING  Processor architecture; null if unknown.
+--   soc                   STRING  System on chip; null if unknown.
+--   build                 STRING  Id of the build.
+--   branch                STRING  Branch of the build; null if unknown.
+--   model                 STRING  Name of the model.
+--   backend               STRING  Backend of the model; null if none.
+--   quantization          STRING  Quantization of the model; null if none.
+--   tags                  STRING  Free fields of the manifest, a JSON object.
+--   ns_per_tick           DOUBLE  Nanoseconds per tick; null in cycles of unknown
+--                                 rate.
+--   delegate_ns_per_tick  DOUBLE  Nanoseconds per tick of delegate events; null for
+--                                 cycles of unknown rate.
+SELECT
+    dump_id, device, pool, os, os_version, arch, soc, build, branch,
+    model, backend, quantization, tags, ns_per_tick, delegate_ns_per_tick
+FROM named_dumps
+WHERE (CAST(:device AS ARRAY<STRING>) IS NULL
+        OR array_contains(CAST(:device AS ARRAY<STRING>), device))
+    AND (CAST(:pool AS ARRAY<STRING>) IS NULL
+        OR array_contains(CAST(:pool AS ARRAY<STRING>), pool))
+    AND (CAST(:build AS ARRAY<STRING>) IS NULL
+        OR array_contains(CAST(:build AS ARRAY<STRING>), build))
+    AND (CAST(:model AS ARRAY<STRING>) IS NULL
+        OR array_contains(CAST(:model AS ARRAY<STRING>), model))
+    AND (CAST(:backend AS ARRAY<STRING>) IS NULL
+        OR array_contains(CAST(:backend AS ARRAY<STRING>), backend))
+    AND (CAST(:tag AS ARRAY<STRING>) IS NULL
+        OR array_contains(CAST(:tag AS ARRAY<STRING>), tags))
+    AND (CAST(:since AS TIMESTAMP) IS NULL
+        OR captured_at >= CAST(:since AS TIMESTAMP))
+    AND (CAST(:until AS TIMESTAMP) IS NULL
+        OR captured_at < CAST(:until AS TIMESTAMP))

@@ -1,0 +1,45 @@
+-- grouped_dumps: The chosen dumps with what their rows are grouped by.
+--
+-- By default each device, in each state of its attributes, is a group. With group_by
+-- the devices of a group are taken together.
+--
+-- params:
+--   group_by  TAG_KEY(device|pool|os|os_version|arch|soc|branch|backend|quantization)
+--             OF named_dumps.tags = NULL  Take devices together that have the same of
+--             this, be it an attribute or a tag; null counts as a value.
+--
+-- filters: chosen_dumps
+--
+-- columns:
+--   dump_id               INT     Number of the dump.
+--   device                STRING  Name of the device; null with group_by.
+--   pool                  STRING  Device pool; null if none, and with group_by.
+--   build                 STRING  Id of the build.
+--   model                 STRING  Name of the model.
+--   backend               STRING  Backend of the model; null if none.
+--   group_value           STRING  What the dump has of what group_by names, else null.
+--   ns_per_tick           DOUBLE  Nanoseconds per tick; null in cycles of unknown
+--                                 rate.
+--   delegate_ns_per_tick  DOUBLE  Nanoseconds per tick of delegate events; null for
+--                                 cycles of unknown rate.
+SELECT
+    dump_id,
+    CASE WHEN CAST(:group_by AS STRING) IS NULL THEN device END AS device,
+    CASE WHEN CAST(:group_by AS STRING) IS NULL THEN pool END AS pool,
+    build, model, backend,
+    CASE CAST(:group_by AS STRING)
+        WHEN 'device' THEN device
+        WHEN 'pool' THEN pool
+        WHEN 'os' THEN os
+        WHEN 'os_version' THEN os_version
+        WHEN 'arch' THEN arch
+        WHEN 'soc' THEN soc
+        WHEN 'branch' THEN branch
+        WHEN 'backend' THEN backend
+        WHEN 'quantization' THEN quantization
+        ELSE try_element_at(
+            from_json(tags, 'MAP<STRING, STRING>'), CAST(:group_by AS STRING)
+        )
+    END AS group_value,
+    ns_per_tick, delegate_ns_per_tick
+FROM chosen_dumps

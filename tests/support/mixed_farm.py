@@ -1,0 +1,84 @@
+"""A farm where no two filters choose the same dumps, and every one of them leaves some out."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from tests.support.store_rows import LONG_AGO, Event, StoreRows
+
+RUNS = 25  # 20 are left after warm-up
+
+_USUAL: dict[str, Any] = {
+    "device": "phone",
+    "pool": "lab",
+    "os": "Android",
+    "os_version": "15",
+    "arch": "arm64",
+    "soc": "tensor",
+    "model": "net",
+    "backend": "xnnpack",
+    "quantization": "int8",
+    "tags": {"lab": "north", "mode": "hot", "device.colour": "red"},
+    "hours": 1,
+}
+# How each dump of a build differs from the usual one.
+_OTHERS: tuple[dict[str, Any], ...] = (
+    {},
+    {"device": "tablet"},
+    {"device": "phablet", "soc": None},
+    {"pool": None, "os": "iOS"},
+    {"pool": "field", "os_version": "16"},
+    {"model": "net2", "arch": "x86"},
+    {"model": "dw", "quantization": None},
+    {"backend": None},
+    {"backend": "portable"},
+    {"tags": {"lab": "south", "mode": "hot"}},
+    {"tags": {"lab": "north", "mode": 3}},
+    {"tags": {}},
+    {"hours": 0},
+    {"hours": 2},
+    {"hours": None},
+)
+BRANCHES = {"old": "main", "mid": None, "new": "main", "side": "topic"}
+
+# By dump, in order of their numbers: what it was recorded with.
+DUMPS: list[dict[str, Any]] = [
+    {**_USUAL, **other, "build": build, "branch": branch}
+    for build, branch in BRANCHES.items()
+    for other in _OTHERS
+]
+
+
+def captured_at(hours: int | None):
+    return None if hours is None else LONG_AGO + timedelta(hours=hours)
+
+
+def mixed_farm():
+    """A connection to the farm's store; every dump has times of its own."""
+    store = StoreRows()
+    for ordinal, (build, branch) in enumerate(BRANCHES.items(), start=1):
+        store.add_build(build, ordinal=ordinal, branch=branch)
+    for position, facts in enumerate(DUMPS):
+        columns = {key: facts[key] for key in facts.keys() - {"hours", "branch"}}
+        dump = store.add_dump(
+            captured_at=captured_at(facts["hours"]), etrecord="some.etrecord", **columns
+        )
+        for run in range(RUNS):
+            store.add_run(dump, _execute(10_000 + 100 * position + run))
+    for hours in range(3):
+        store.add_error(f"{hours}.etdp", refused_at=captured_at(hours))
+    return store.connect()
+
+
+def _execute(ticks):
+    return [
+        Event("", 2 * ticks, 0, "GEMM #1", modules=("", "head")),
+        Event("", 3 * ticks, 0, "GEMM #2", modules=("", "head")),
+        Event("DELEGATE_CALL", 6 * ticks, 0),
+        Event("native_call_conv.out", ticks, 1, modules=("", "body", "body.conv")),
+        Event("OPERATOR_CALL", ticks + 500, 1),
+        Event("native_call_conv.out", 4 * ticks, 2, modules=("", "body")),
+        Event("OPERATOR_CALL", 4 * ticks + 500, 2),
+        Event("Method::execute", 13 * ticks, 0, chain=-1),
+    ]
