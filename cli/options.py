@@ -17,11 +17,19 @@ DEFAULT_STORE = Path(DEFAULT_PATH)
 
 
 class TextOption(NamedTuple):
-    """An option that takes a text and may be left out: its name in Python, type shown, help."""
+    """An option that takes a text and may be left out.
+
+    Attributes:
+        name: Its name in Python.
+        metavar: Type that the help shows.
+        help: What it means.
+        is_repeatable: Whether it may be given several times; its value is a list then.
+    """
 
     name: str
     metavar: str
     help: str
+    is_repeatable: bool = False
 
 
 def check_format(value: Format) -> Format:
@@ -68,5 +76,5 @@ def _parameter(option: TextOption) -> inspect.Parameter:
         option.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=None,
-        annotation=Annotated[str | None, declaration],
+        annotation=Annotated[list[str] | None if option.is_repeatable else str | None, declaration],
     )

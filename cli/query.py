@@ -64,13 +64,14 @@ def _function(query: Query) -> Callable[..., None]:
         *,
         store: Store = DEFAULT_STORE,
         output: Output = Format.TABLE,
-        **params: str | None,
+        **params: str | list[str] | None,
     ) -> None:
-        bind_parameters(query, {**params, **_unknown(context.args)})  # before a store is opened
+        given = {param: value for param, value in params.items() if value not in (None, [])}
+        bind_parameters(query, {**given, **_unknown(context.args)})  # before a store is opened
         from warehouse import Warehouse
 
         with Warehouse.open(store, read_only=True) as warehouse:
-            table = warehouse.query(name, **params)
+            table = warehouse.query(name, **given)
         write_table(table, output)
 
     add_options(run, map(_option, query.header.params))
@@ -87,12 +88,17 @@ def _unknown(args: list[str]) -> dict[str, str]:
 
 
 def _option(parameter: Parameter) -> TextOption:
-    default = "required" if parameter.is_required else f"default: {parameter.default}"
-    is_plain = not parameter.is_required and parameter.default is None
+    is_repeatable = parameter.type.endswith("[]")
+    notes = (
+        "required" if parameter.is_required else None,
+        f"default: {parameter.default}" if parameter.default is not None else None,
+        "repeatable" if is_repeatable else None,
+    )
     return TextOption(
         parameter.name,
         "|".join(parameter.choices) or parameter.type,
-        parameter.doc if is_plain else f"{parameter.doc}  [{default}]",
+        "  ".join([parameter.doc, *(f"[{note}]" for note in notes if note)]),
+        is_repeatable=is_repeatable,
     )
 
 

@@ -119,8 +119,8 @@ def _tagged(place: _Place, wanted: Sequence[str], sets: Sequence[str]) -> list[s
         matches = _matching(value, known.get(key, ()))
         if not matches:
             near = [f"{key}={other[:_LONGEST_SHOWN]}" for other in sorted(known.get(key, ()))]
-            problem = f"nothing in the store is tagged '{text}'{suggest(text, near or [*known])}"
-            raise ParameterError(*place, problem)
+            there = suggest(text, near or [f"{other}=..." for other in known])
+            raise ParameterError(*place, f"nothing in the store is tagged '{text}'{there}")
         chosen[key].update(matches)
     return [
         text

@@ -1,38 +1,9 @@
-from datetime import UTC, datetime
-
+import duckdb
 import pytest
 
-from warehouse.catalogue import Query, find_query, load_catalogue
+from warehouse.catalogue import expand, find_query, load_catalogue
 from warehouse.dialect import duckdb_text
-from warehouse.errors import ParameterError, UnknownQueryError
-from warehouse.header import parse_header
-from warehouse.parameters import bind_parameters
-
-QUERY = Query(
-    parse_header(
-        """\
--- probe: A query of every type.
---
--- params:
---   name   STRING             Some name.
---   count  INT = 20           Some count.
---   total  BIGINT = NULL      Some total.
---   share  DOUBLE = 0.5       Some share.
---   is_on  BOOLEAN = true     Some switch.
---   since  TIMESTAMP = NULL   Some time.
---   scope  STRING(run|all) = 'run'   Some scope.
---
--- columns:
---   c  INT  Some column.
-""",
-        "probe.sql",
-    ),
-    "",
-)
-
-
-def _bind(**params):
-    return bind_parameters(QUERY, {"name": "n", **params})
+from warehouse.errors import HeaderError, UnknownQueryError
 
 
 def test_catalogue_holds_the_canned_queries_under_their_names():
@@ -54,76 +25,80 @@ def test_unknown_query_suggests_the_nearest():
         find_query("percentile")
 
 
-def test_defaults_fill_what_is_not_given():
-    assert _bind(count=None) == {
-        "name": "n",
-        "count": 20,
-        "total": None,
-        "share": 0.5,
-        "is_on": True,
-        "since": None,
-        "scope": "run",
-    }
-
-
-@pytest.mark.parametrize(
-    ("given", "bound"),
-    [
-        ({"count": "-2147483648"}, -(2**31)),
-        ({"total": 2**63 - 1}, 2**63 - 1),
-        ({"share": "1e-3"}, 0.001),
-        ({"share": 1}, 1.0),
-        ({"is_on": "False"}, False),
-        ({"since": "2026-11-21"}, datetime(2026, 11, 21, tzinfo=UTC)),
-        ({"since": "2026-11-21T10:00:00+02:00"}, datetime(2026, 11, 21, 8, tzinfo=UTC)),
-        ({"since": datetime(2026, 11, 21)}, datetime(2026, 11, 21, tzinfo=UTC)),
-        ({"scope": "all"}, "all"),
-    ],
+INNER = """\
+-- numbers: Numbers.
+--
+-- params:
+--   low   INT = NULL  Lowest.
+--   high  INT = NULL  Highest.
+--
+-- columns:
+--   n  INT  Number.
+SELECT n FROM (VALUES (1), (2), (3)) AS t (n)
+WHERE n >= coalesce(CAST(:low AS INT), n)
+    AND n <= coalesce(CAST(:high AS INT), n)
+"""
+OUTER = """\
+-- outer: Squares of numbers.
+--
+-- params:
+--   sign  INT = 1  Sign.
+--
+-- filters: numbers
+--
+-- columns:
+--   s  INT  Square.
+"""
+SELECTS = (
+    "SELECT n * n * CAST(:sign AS INT) AS s FROM numbers ORDER BY s",
+    "WITH squares AS (SELECT n * n AS s FROM numbers)\n"
+    "SELECT s * CAST(:sign AS INT) AS s FROM squares ORDER BY s",
 )
-def test_values_are_converted_to_the_declared_type(given, bound):
-    (name,) = given
-    assert _bind(**given)[name] == bound
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (
-            {"count": "many"},
-            "query 'probe', parameter 'count': 'many', wanted a whole number of 32",
-        ),
-        ({"count": 2**31}, "wanted a whole number of 32 bits"),
-        ({"total": True}, "wanted a whole number of 64 bits"),
-        ({"total": 1.5}, "wanted a whole number of 64 bits"),
-        ({"share": "nan"}, "wanted a finite number"),
-        ({"is_on": "maybe"}, "wanted true or false"),
-        ({"since": "yesterday"}, "wanted a date or time such as"),
-        ({"scope": "runs"}, "'runs', wanted one of run, all"),
-        ({"name": 5}, "wanted a text"),
-        ({"cuont": 5}, "parameter 'cuont': no such parameter; did you mean count?"),
-    ],
-)
-def test_wrong_value_is_one_line_that_says_what_is_wanted(given, message):
-    with pytest.raises(ParameterError) as error:
-        _bind(**given)
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
+def _answer(query, **params):
+    values = {param.name: params.get(param.name, param.default) for param in query.header.params}
+    return [row[0] for row in duckdb.execute(duckdb_text(query.sql), values).fetchall()]
 
 
-def test_missing_parameter_is_named_with_its_meaning():
-    with pytest.raises(ParameterError, match=r"parameter 'name': missing: Some name\."):
-        bind_parameters(QUERY, {})
+@pytest.mark.parametrize("select", SELECTS)
+def test_query_reads_its_filters_and_takes_their_parameters_after_its_own(select):
+    query = expand(OUTER + select, "outer.sql", {"numbers": INNER})
+    assert query.sql.startswith(OUTER)
+    assert [param.name for param in query.header.params] == ["sign", "low", "high"]
+    assert _answer(query, low=2, sign=-1) == [-9, -4]
 
 
-@pytest.mark.parametrize(
-    ("text", "marked"),
-    [
-        ("a = :a AND b = :b_2", "a = $a AND b = $b_2"),
-        ("':a' || '''x:a' || \":a\"", "':a' || '''x:a' || \":a\""),
-        ("a::INT, :a::INT", "a::INT, $a::INT"),
-        ("1 -- :a\n, :a", "1 -- :a\n, $a"),
-        ("1 /* :a\n:a */, :a", "1 /* :a\n:a */, $a"),
-    ],
-)
-def test_markers_become_dollars_outside_texts_and_comments(text, marked):
-    assert duckdb_text(text) == marked
+MIDDLE = """\
+-- middle: All numbers but one.
+--
+-- params:
+--   but  INT = NULL  The one.
+--
+-- filters: numbers
+--
+-- columns:
+--   n  INT  Number.
+SELECT n FROM numbers WHERE n <> CAST(:but AS INT)
+"""
+
+
+def test_filters_may_read_filters():
+    text = OUTER.replace("numbers\n", "middle\n") + SELECTS[0].replace("numbers", "middle")
+    query = expand(text, "outer.sql", {"numbers": INNER, "middle": MIDDLE})
+    assert [param.name for param in query.header.params] == ["sign", "but", "low", "high"]
+    assert _answer(query, high=2, but=1) == [4]
+
+
+def test_parameter_of_the_filters_that_is_left_out_is_never_given():
+    text = OUTER.replace("numbers", "numbers without low, sign") + SELECTS[0]
+    with pytest.raises(HeaderError, match=r"outer\.sql: filters 'numbers' have no sign"):
+        expand(text, "outer.sql", {"numbers": INNER})
+    query = expand(text.replace(", sign", ""), "outer.sql", {"numbers": INNER})
+    assert [param.name for param in query.header.params] == ["sign", "high"]
+    assert _answer(query, high=2) == [1, 4]
+
+
+def test_unknown_filters_are_an_error_that_names_the_file():
+    with pytest.raises(HeaderError, match=r"outer\.sql: no filters 'numbers' in sql/filters"):
+        expand(OUTER + SELECTS[0], "outer.sql", {})

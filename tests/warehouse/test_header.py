@@ -1,7 +1,7 @@
 import pytest
 
 from warehouse.errors import HeaderError
-from warehouse.header import Column, Parameter, parse_header
+from warehouse.header import Column, Filters, Names, Parameter, Relation, parse_header
 
 FULL = """\
 -- operator_hotspots: Operators ranked by time.
@@ -57,6 +57,40 @@ def test_header_without_parameters_and_description_is_enough():
 
 
 @pytest.mark.parametrize(
+    ("entry", "facts"),
+    [
+        ("p  INT(1..) = 5  D.", {"least": 1, "most": None, "default": "5", "choices": ()}),
+        ("p  DOUBLE(0..1)  D.", {"least": 0, "most": 1, "is_required": True}),
+        ("p  INT(..-1)  D.", {"least": None, "most": -1}),
+        ("p  TIMESTAMP(>since) = NULL  D.", {"relation": Relation(">", "since"), "choices": ()}),
+        ("p  STRING(<>base) OF a.b  D.", {"relation": Relation("<>", "base")}),
+        ("p  STRING[] OF a.b = NULL  D.", {"type": "STRING[]", "names": Names("a", "b")}),
+        ("p  INT OF a.b  D.", {"names": Names("a", "b"), "is_required": True}),
+        ("p  TAG_KEY(x|y) OF a.b = NULL  D.", {"choices": ("x", "y"), "names": Names("a", "b")}),
+    ],
+)
+def test_parameter_tells_what_it_may_be(entry, facts):
+    text = f"-- a: B.\n--\n-- params:\n--   {entry}\n--\n-- columns:\n--   c  INT  D.\n"
+    (parameter,) = parse_header(text, "x.sql").params
+    assert {name: getattr(parameter, name) for name in facts} == facts
+    assert parameter.doc == "D."
+
+
+@pytest.mark.parametrize(
+    ("line", "filters"),
+    [
+        ("filters: chosen", Filters("chosen", ())),
+        ("filters: chosen without build", Filters("chosen", ("build",))),
+        ("filters: chosen without build, tag", Filters("chosen", ("build", "tag"))),
+    ],
+)
+def test_header_names_the_filters_it_takes(line, filters):
+    text = f"-- a: B.\n--\n-- {line}\n--\n-- columns:\n--   c  INT  D.\n"
+    header = parse_header(text, "x.sql")
+    assert (header.filters, header.description, header.params) == (filters, "", ())
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("SELECT 1", "x.sql:1: wanted '-- name: Purpose.'"),
@@ -67,6 +101,9 @@ def test_header_without_parameters_and_description_is_enough():
         ("-- a: B.\n-- columns:\n--   c TEXT  D.\n", "x.sql:3: type TEXT, wanted one of STRING"),
         ("-- a: B.\n-- columns:\n--   c INT D.\n--   c INT D.\n", "x.sql:4: c is there twice"),
         ("-- a: B.\n-- columns:\n--   c INT = 1  D.\n", "x.sql:3: a column has no default"),
+        ("-- a: B.\n-- columns:\n--   c INT(1..)  D.\n", "x.sql:3: wanted a type alone"),
+        ("-- a: B.\n-- columns:\n--   c TAG[]  D.\n", "x.sql:3: wanted a type alone"),
+        ("-- a: B.\n-- columns:\n--   c INT OF a.b  D.\n", "x.sql:3: wanted a type alone"),
         (
             "-- a: B.\n-- params:\n--   p STRING(x|y) = 'z'  D.\n-- columns:\n--   c INT D.\n",
             "x.sql:3: default z is not one of x, y",
