@@ -88,6 +88,14 @@ def test_options_are_the_parameters(run: Run, store: Path) -> None:
         ),
         (("framework_tax", "--scope", "runs"), "'runs', wanted one of total, run, operator"),
         (("dumps", "--since", "yesterday"), "'yesterday', wanted a date or time"),
+        (("dumps", "--since", "2026-02-01", "--until", "2026-01-01"), "wanted later than 'since'"),
+        (("dumps", "--tag", "lab"), "parameter 'tag': ['lab'], wanted KEY=VALUE, or several"),
+        (("operator_hotspots", "--top-n", "-2"), "parameter 'top_n': -2, wanted at least 1"),
+        (("regression_deltas", "--base", "a", "--head", "a"), "'a', which is 'base' too"),
+        (
+            ("regression_deltas", "--base", "a", "--head", "b", "--q", "2"),
+            "parameter 'q': 2.0, wanted 0 to 1",
+        ),
     ],
 )
 def test_wrong_name_or_parameter_is_one_line_even_without_a_store(
@@ -96,6 +104,33 @@ def test_wrong_name_or_parameter_is_one_line_even_without_a_store(
     outcome = run("query", *args, "--store", "nowhere")
     assert outcome.code == 1
     assert outcome.error.startswith("error: ")
+    assert problem in outcome.error
+
+
+def test_a_filter_may_be_repeated_and_be_a_glob(run: Run, store: Path) -> None:
+    args = ("query", "dumps", "--store", store, "--format", "json")
+    every = {row["build"] for row in json.loads(run(*args).text)}
+    assert {"base", "ch26", "f136"} <= every
+    wanted = ("--build", "base", "--build", "ch*")
+    found = {row["build"] for row in json.loads(run(*args, *wanted).text)}
+    assert found == {build for build in every if build == "base" or build.startswith("ch")}
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        (("dumps", "--device", ""), "'device': nothing in the store is called ''; "),
+        (("dumps", "--build", "base", "--build", "x"), "'build': nothing in the store is called"),
+        (("dumps", "--tag", "runtime=x"), "tagged 'runtime=x'; there are runtime=executorch"),
+        (("event_blocks", "--dump", "99999"), "'dump': 99999 is not in the store; there are 1 to"),
+        (("percentiles", "--group-by", "o_s"), "no tag or attribute 'o_s'; did you mean os?"),
+    ],
+)
+def test_what_the_store_does_not_have_is_one_line(
+    run: Run, store: Path, args: tuple[str, ...], problem: str
+) -> None:
+    outcome = run("query", *args, "--store", store)
+    assert outcome.code == 1
     assert problem in outcome.error
 
 

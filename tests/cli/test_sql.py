@@ -45,6 +45,30 @@ def test_anything_else_is_refused_in_one_line(
     assert problem in outcome.error
 
 
+def test_parameters_are_texts_by_name(run: Run, store: Path) -> None:
+    text = "SELECT count(*) AS n FROM named_dumps WHERE build = $build AND n_runs > CAST($n AS INT)"
+    outcome = run("sql", text, "--param", "build=ch26", "--param", "n=0", "--store", store)
+    assert outcome.text.split() == ["n", "24"]
+    equal = run("sql", "SELECT $a AS a", "--param", "a=b=' --", "--store", store, "--format=csv")
+    assert equal.text == "a\nb=' --\n"
+
+
+@pytest.mark.parametrize(
+    ("params", "problem"),
+    [
+        (("a",), "--param 'a', wanted NAME=VALUE"),
+        (("=a",), "--param '=a', wanted NAME=VALUE"),
+        (("a=1", "a=2"), "--param 'a' is given twice"),
+    ],
+)
+def test_parameter_that_names_nothing_is_a_usage_error(
+    run: Run, params: tuple[str, ...], problem: str
+) -> None:
+    outcome = run("sql", "SELECT $a AS a", *(f"--param={text}" for text in params))
+    assert outcome.code == 2
+    assert problem in outcome.err
+
+
 def test_output_is_utf8_whatever_the_locale(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ENVIRONMENT, "PYTHONIOENCODING", "ascii")
     outcome = run_process("sql", "SELECT 'größe ∞' AS a", "--store", store)

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from tests.support.store_rows import StoreRows
-from warehouse.catalogue import load_catalogue
+from warehouse.catalogue import expand, load_catalogue
 from warehouse.dialect import duckdb_text
 from warehouse.header import parse_header
 from warehouse.parameters import bind_parameters
@@ -25,6 +25,10 @@ QUERIES = load_catalogue()
 VIEWS = {
     path.name: path.read_text(encoding="utf-8")
     for path in sorted((files("sql") / "views").iterdir())
+}
+FILTER_FILES = {
+    path.name.removesuffix(".sql"): path.read_text(encoding="utf-8")
+    for path in sorted((files("sql") / "filters").iterdir())
 }
 CASTS = {"STRING[]": "ARRAY<STRING>", "TAG[]": "ARRAY<STRING>", "TAG_KEY": "STRING"}
 FILTERS = ("device", "pool", "build", "model", "backend", "tag", "since", "until")
@@ -63,6 +67,25 @@ def test_header_columns_are_the_view_s_columns(name, connection):
     assert name[4:] == f"{header.name}.sql"
     declared = [(column.name, column.type) for column in header.columns]
     assert declared == _describe(connection, f"TABLE {header.name}", [])
+
+
+@pytest.mark.parametrize("name", FILTER_FILES)
+def test_header_columns_are_the_filters_columns(name, connection):
+    filters = expand(FILTER_FILES[name], f"{name}.sql", FILTER_FILES)
+    assert filters.header.name == name
+    nulls = dict.fromkeys((param.name for param in filters.header.params), None)
+    declared = [(column.name, column.type) for column in filters.header.columns]
+    assert declared == _describe(connection, duckdb_text(filters.sql), nulls)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_names_that_a_parameter_may_have_are_in_the_store(name, connection):
+    for param in QUERIES[name].header.params:
+        if param.names is not None:
+            column = connection.table(param.names.table).project(param.names.column)
+            assert column.fetchall() == []
+        if param.relation is not None:
+            assert param.relation.other in {other.name for other in QUERIES[name].header.params}
 
 
 @pytest.mark.parametrize("name", QUERIES)

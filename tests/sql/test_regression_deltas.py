@@ -87,6 +87,21 @@ def test_overlapping_dumps_give_the_exact_p():
     assert row["p_adjusted"] == pytest.approx(0.10489510489510488, rel=1e-12)
 
 
+def test_share_of_false_alarms_that_is_accepted_decides():
+    base, head = BASE[:8], [10_005, 10_025, 10_045, 10_065, 10_085, 10_105, 10_125, 10_145]
+    verdicts = {
+        q: _ask(base, head, q=q, min_change=0)[0]["verdict"] for q in (0, 1e-4, 0.1, 0.105, 1)
+    }
+    # The least p that 8 dumps a side can give is 1.55e-4, this one is 0.1049.
+    assert verdicts == {
+        0: "insufficient_data",
+        1e-4: "insufficient_data",
+        0.1: "unchanged",
+        0.105: "regression",
+        1: "regression",
+    }
+
+
 def test_more_than_thirty_dumps_use_the_normal_approximation():
     base = [10_000 + step for step in range(31)]
     (row,) = _ask(base, _slower(base, 10))
@@ -174,6 +189,50 @@ def test_inserted_operator_is_new_and_shifts_nothing():
         ("native_call_new", 1, None, "new_op"),
     ]
     assert [r["verdict"] for r in _ask(head, base)] == ["unchanged", "unchanged", "removed_op"]
+
+
+def test_instruction_is_that_of_the_head():
+    base = [[Event(CONV, v, 4), Event("native_call_old", 5000, 9)] for v in BASE]
+    head = [[Event("native_call_new", 5000, 4), Event(CONV, v, 7)] for v in BASE]
+    assert {row["event_name"]: row["instruction_id"] for row in _ask(base, head)} == {
+        CONV: 7,
+        "native_call_new": 4,
+        "native_call_old": None,
+    }
+
+
+def test_module_is_that_whose_own_nodes_the_operator_runs_in_the_head():
+    store = StoreRows()
+    places = {"base": ("", "old"), "head": ("", "layers", "layers.0")}
+    for build, modules in places.items():
+        run = [
+            Event(CONV, 10_000, 1, modules=modules),
+            Event("native_call_add", 5000, 2, modules=("",)),
+            Event("native_call_free", 5000, 3),
+            *([Event("native_call_old", 5000, 4, modules=("",))] if build == "base" else []),
+        ]
+        _add_build(store, build, [run] * 2, etrecord=f"{build}.etrecord")
+    rows = run_query(store.connect(), "regression_deltas", base="base", head="head")
+    assert {row["event_name"]: row["module_path"] for row in rows} == {
+        CONV: "layers.0",
+        "native_call_add": "",
+        "native_call_free": None,
+        "native_call_old": None,
+    }
+
+
+def test_module_is_unknown_where_etrecords_of_the_head_disagree():
+    store = StoreRows()
+    for build, record, path in (
+        ("base", "base", "a"),
+        ("head", "one", "a"),
+        ("head", "two", "b"),
+        ("head", None, "c"),
+    ):
+        run = [Event(CONV, 10_000, 1, modules=("", path)), Event("x", 10_000, 2, modules=("", "m"))]
+        _add_build(store, build, [run] * 2, etrecord=record)
+    rows = run_query(store.connect(), "regression_deltas", base="base", head="head")
+    assert {row["event_name"]: row["module_path"] for row in rows} == {CONV: None, "x": "m"}
 
 
 def test_operators_of_a_device_the_other_build_never_ran_on_are_not_new():
