@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from importlib.resources import files
 from pathlib import Path
 
 import duckdb
@@ -16,6 +15,7 @@ from warehouse import Warehouse
 from warehouse.errors import OldStoreError
 from warehouse.migrations import load_migrations, migrate
 from warehouse.store_file import FILE_NAME
+from warehouse.views import load_views
 
 DUMPS = ("traced_intdesc_n1_debug", "mixed_xnnpack_n20")
 NEW_TABLES = {
@@ -41,8 +41,8 @@ def old(tmp_path: Path, folder: Path) -> Path:
     with duckdb.connect(str(tmp_path / "old" / FILE_NAME)) as connection:
         connection.execute(load_migrations()[0].text)
         connection.execute("INSERT INTO schema_migrations VALUES (1, 'tables', now(), '0.1.0')")
-        for view in sorted((files("sql") / "views").iterdir(), key=lambda file: file.name):
-            connection.execute(f"CREATE VIEW {view.name[4:-4]} AS {view.read_text()}")
+        for view, text in load_views().items():
+            connection.execute(f"CREATE VIEW {view} AS {text}")
         connection.execute(f"ATTACH '{tmp_path / 'new' / FILE_NAME}' AS new (READ_ONLY)")
         tables = connection.execute(
             "SELECT table_name, list(column_name ORDER BY column_index) FROM duckdb_columns() "
