@@ -21,7 +21,7 @@ def load_views() -> dict[str, str]:
 
 def views_digest() -> str:
     """What tells these views from those of another version."""
-    text = "\n".join(name + text for name, text in read_sql_files("views"))
+    text = "\n".join(name + text for name, text in load_views().items())
     return hashlib.sha256(text.encode()).hexdigest()
 
 
