@@ -10,7 +10,8 @@ import typer
 
 from cli.files import file_source
 from cli.options import Output
-from cli.render import Format, write_document, write_lines, write_table
+from cli.render import Format, write_document, write_table
+from cli.streams import write_lines
 from warehouse.errors import QueryError, suggest
 
 if TYPE_CHECKING:

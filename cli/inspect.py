@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from cli.files import dump_source, file_source
 from cli.options import Output, TextOption, add_options
 from cli.render import Format, write_document, write_table
+from cli.streams import write_note
 from queries.time_scales import TimeScale
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _first_and_last(times: list[object] | None) -> str | None:
 def _tell_notes(blocks: Sequence[EventBlock]) -> None:
     for block in blocks:
         for note in block.notes:
-            sys.stderr.write(f"note: block {block.name}: {note}\n")
+            write_note(f"note: block {block.name}: {note}")
 
 
 def _tell_flagged(blocks: Sequence[EventBlock]) -> None:
@@ -149,7 +149,7 @@ def _tell_flagged(blocks: Sequence[EventBlock]) -> None:
         len(event.samples.flagged) for block in blocks for event in block.events if event.samples
     )
     if count:
-        sys.stderr.write(
+        write_note(
             "note: durations that cannot be right, all left out of these numbers: "
-            f"{count:,}; --format json lists them under flagged\n"
+            f"{count:,}; --format json lists them under flagged"
         )

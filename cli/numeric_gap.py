@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,7 @@ import typer
 from cli.files import dump_source, file_source
 from cli.options import Output, TextOption, add_options
 from cli.render import Format, write_table
-from cli.text import printable
+from cli.streams import write_note
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -125,4 +124,4 @@ def _arrange(table: pa.Table) -> pa.Table:
 def _tell_notes(runs: Sequence[Sequence[LoggedRun]]) -> None:
     for name, side in zip(("base", "head"), runs, strict=True):
         for note in dict.fromkeys(note for run in side for note in run.notes):
-            sys.stderr.write(f"note: {name}: {printable(note)}\n")
+            write_note(f"note: {name}: {note}")

@@ -18,6 +18,7 @@ from cli.ingest import MANIFEST
 from cli.ingest_report import write_refusals
 from cli.options import DEFAULT_STORE, Output, Store, TextOption, add_options
 from cli.render import Format, write_table
+from cli.streams import write_note
 
 if TYPE_CHECKING:
     from ingest.recording import RecordingPlan
@@ -146,7 +147,7 @@ def _write_answer(warehouse: Warehouse, form: Format) -> None:
     """Print the event blocks of the newest dump, and its number."""
     dump_id = warehouse.sql("SELECT max(dump_id) FROM dumps")[0][0].as_py()
     write_table(warehouse.query("event_blocks", dump=dump_id), form)
-    sys.stderr.write(f"note: this is dump {dump_id:,} of the store\n")
+    write_note(f"note: this is dump {dump_id:,} of the store")
 
 
 @contextmanager
@@ -163,7 +164,7 @@ def _kept_on_failure(dump: Path, folder: Path) -> Iterator[None]:
     except StoreError:
         if dump.parent == folder:
             kept = [shutil.move(file, Path.cwd()) for file in folder.glob(f"{dump.stem}.*")]
-            sys.stderr.write(f"note: the recording is kept: {', '.join(map(str, kept))}\n")
+            write_note(f"note: the recording is kept: {', '.join(map(str, kept))}")
         raise
 
 

@@ -11,6 +11,7 @@ import typer
 
 from cli.options import Output
 from cli.render import Format, write_table
+from cli.streams import write_note
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,7 +54,7 @@ def simulate(  # noqa: PLR0913 - its options
 def _announce(writer: FarmWriter) -> None:
     farm = writer.estimate()
     sizes = f"{farm.dumps:,} dumps, {farm.events:,} events, {farm.byte_count / 1e6:,.0f} MB"
-    sys.stderr.write(f"about {sizes}\n")
+    write_note(f"about {sizes}")
 
 
 def _summary_table(plan: FarmPlan, summary: FarmSummary, seconds: float) -> pa.Table:
