@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options import Output
+from cli.options import CsvSafe, Output
 from cli.render import Format, write_document, write_table
 from cli.streams import write_lines, write_note
 from queries.prof_time_scales import ProfTimeScale
@@ -22,6 +22,7 @@ def inspect_prof(
         ),
     ] = ProfTimeScale.NS,
     output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
 ) -> None:
     """Show one legacy profiler blob: profile, framework tax and memory; needs no store.
 
@@ -42,7 +43,7 @@ def inspect_prof(
             write_table(table, output)
             write_lines([""])
     else:
-        write_table(sample_table(blocks, time_scale), output)
+        write_table(sample_table(blocks, time_scale), output, is_csv_safe=is_csv_safe)
     wrong_count = sum(block.wrong_count for block in blocks)
     if wrong_count:
         write_note(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn, cast
 
 import typer
+from typer.exceptions import TyperException
 from typer.main import get_command
 
 from cli import etrecord, query
@@ -22,7 +24,11 @@ from cli.simulate import simulate
 from cli.sql import sql
 from cli.streams import prepare_streams, write_lines, write_note
 from ingest.errors import IngestError
+from queries.printable import printable
 from warehouse.errors import QueryError, WarehouseError
+
+if TYPE_CHECKING:
+    from typer._click.exceptions import ClickException
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -59,12 +65,17 @@ def main(args: Sequence[str] | None = None) -> int:
     return ExitCode.FAILED
 
 
-def _run(args: Sequence[str] | None) -> None:
+def _run(args: Sequence[str] | None) -> NoReturn:
     try:
-        get_command(app).main(args, prog_name="tracehouse")
+        code = get_command(app).main(args, prog_name="tracehouse", standalone_mode=False)
+    except TyperException as error:  # the command line is malformed
+        error.message = "\n".join(map(printable, error.message.split("\n")))
+        cast("ClickException", error).show()
+        code = error.exit_code
     except OSError:  # of a help text, which Typer prints, or a bug: the one fails once more
         write_lines([""])
         raise
+    sys.exit(code or 0)
 
 
 def _print_version(is_wanted: bool) -> None:

@@ -16,7 +16,7 @@ from cli.exit_codes import ExitCode
 from cli.files import file_source
 from cli.ingest import MANIFEST
 from cli.ingest_report import write_refusals
-from cli.options import DEFAULT_STORE, Output, Store, TextOption, add_options
+from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, TextOption, add_options
 from cli.render import Format, write_table
 from cli.streams import write_note
 
@@ -53,6 +53,7 @@ def record(
     ] = 0,
     store: Store = DEFAULT_STORE,
     form: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
     **more: str | None,
 ) -> None:
     """Run a program here, under ExecuTorch's event tracer, and ingest the dump.
@@ -83,7 +84,7 @@ def record(
         with _kept_on_failure(dump, Path(folder)), Warehouse.open(store) as warehouse:
             summary = warehouse.ingest([dump], manifest=manifest, etrecord=etrecord)
             if summary.n_dumps:
-                _write_answer(warehouse, form)
+                _write_answer(warehouse, form, is_csv_safe=is_csv_safe)
     write_refusals(summary.refused)
     if summary.refused:
         _fail()
@@ -143,10 +144,11 @@ def _check_etrecord(file: str | None) -> Source | None:
     return source
 
 
-def _write_answer(warehouse: Warehouse, form: Format) -> None:
+def _write_answer(warehouse: Warehouse, form: Format, *, is_csv_safe: bool) -> None:
     """Print the event blocks of the newest dump, and its number."""
     dump_id = warehouse.sql("SELECT max(dump_id) FROM dumps")[0][0].as_py()
-    write_table(warehouse.query("event_blocks", dump=dump_id), form)
+    table = warehouse.query("event_blocks", dump=dump_id)
+    write_table(table, form, is_csv_safe=is_csv_safe)
     write_note(f"note: this is dump {dump_id:,} of the store")
 
 
