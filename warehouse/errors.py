@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 _MOST_NAMES = 12  # in a suggestion
 _LONGEST_NAME = 100  # likewise; comparing takes its square
-_MOST_COMPARED = 5000  # names
+_MOST_COMPARED = 2000  # names
 
 
 class WarehouseError(Exception):

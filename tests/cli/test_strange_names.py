@@ -119,8 +119,9 @@ def test_names_are_exact_in_every_other_format_in_a_pipe(run: Run, lines: list[L
 def test_csv_safe_leaves_no_formula_in_any_command(run: Run, lines: list[Line]) -> None:
     for line in lines:
         for format_, delimiter in ((Format.CSV, ","), (Format.TSV, "\t")):
-            text = run(*line, "--format", format_, "--csv-safe").text
-            rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+            outcome = run(*line, "--format", format_, "--csv-safe")
+            assert outcome.code == 0
+            rows = csv.reader(io.StringIO(outcome.text, newline=""), delimiter=delimiter)
             cells = [cell for row in rows for cell in row]
             assert [cell for cell in cells if is_formula(cell)] == [], line
 
