@@ -9,7 +9,7 @@ import typer
 from cli.exit_codes import ExitCode
 from cli.files import file_source
 from cli.ingest_report import summary_table, write_doubts, write_refusals
-from cli.options import DEFAULT_STORE, Output, Store, TextOption, add_options
+from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, TextOption, add_options
 from cli.render import Format, write_table
 
 _ETRECORD = TextOption(
@@ -38,7 +38,7 @@ MANIFEST = (
 )
 
 
-def ingest(
+def ingest(  # noqa: PLR0913 - its options
     paths: Annotated[
         list[str], typer.Argument(help="Files, folders, zip artifacts or globs.", metavar="PATHS")
     ],
@@ -60,6 +60,7 @@ def ingest(
     ] = False,
     store: Store = DEFAULT_STORE,
     output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
     **more: str | None,
 ) -> None:
     """Decode ETDumps into the store.
@@ -87,7 +88,7 @@ def ingest(
         summary = warehouse.ingest(
             sources, manifest=more, layout=layout, etrecord=record, jobs=jobs, progress=progress
         )
-    write_table(summary_table(summary), output)
+    write_table(summary_table(summary), output, is_csv_safe=is_csv_safe)
     write_refusals(summary.refused)
     write_doubts(summary.doubts)
     if summary.refused and not keep_going:

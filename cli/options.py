@@ -50,6 +50,14 @@ Output = Annotated[
         help="How to print the result; only table rounds numbers.",
     ),
 ]
+CsvSafe = Annotated[
+    bool,
+    typer.Option(
+        "--csv-safe",
+        help="In CSV and TSV, put ' before texts that start with = + - @, a tab or a line end: "
+        "a spreadsheet would take them for formulas.",
+    ),
+]
 
 
 def add_options(function: Callable[..., None], options: Iterable[TextOption]) -> None:

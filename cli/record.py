@@ -16,8 +16,9 @@ from cli.exit_codes import ExitCode
 from cli.files import file_source
 from cli.ingest import MANIFEST
 from cli.ingest_report import write_refusals
-from cli.options import DEFAULT_STORE, Output, Store, TextOption, add_options
+from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, TextOption, add_options
 from cli.render import Format, write_table
+from cli.streams import write_note
 
 if TYPE_CHECKING:
     from ingest.recording import RecordingPlan
@@ -52,6 +53,7 @@ def record(
     ] = 0,
     store: Store = DEFAULT_STORE,
     form: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
     **more: str | None,
 ) -> None:
     """Run a program here, under ExecuTorch's event tracer, and ingest the dump.
@@ -82,7 +84,7 @@ def record(
         with _kept_on_failure(dump, Path(folder)), Warehouse.open(store) as warehouse:
             summary = warehouse.ingest([dump], manifest=manifest, etrecord=etrecord)
             if summary.n_dumps:
-                _write_answer(warehouse, form)
+                _write_answer(warehouse, form, is_csv_safe=is_csv_safe)
     write_refusals(summary.refused)
     if summary.refused:
         _fail()
@@ -142,11 +144,12 @@ def _check_etrecord(file: str | None) -> Source | None:
     return source
 
 
-def _write_answer(warehouse: Warehouse, form: Format) -> None:
+def _write_answer(warehouse: Warehouse, form: Format, *, is_csv_safe: bool) -> None:
     """Print the event blocks of the newest dump, and its number."""
     dump_id = warehouse.sql("SELECT max(dump_id) FROM dumps")[0][0].as_py()
-    write_table(warehouse.query("event_blocks", dump=dump_id), form)
-    sys.stderr.write(f"note: this is dump {dump_id:,} of the store\n")
+    table = warehouse.query("event_blocks", dump=dump_id)
+    write_table(table, form, is_csv_safe=is_csv_safe)
+    write_note(f"note: this is dump {dump_id:,} of the store")
 
 
 @contextmanager
@@ -163,7 +166,7 @@ def _kept_on_failure(dump: Path, folder: Path) -> Iterator[None]:
     except StoreError:
         if dump.parent == folder:
             kept = [shutil.move(file, Path.cwd()) for file in folder.glob(f"{dump.stem}.*")]
-            sys.stderr.write(f"note: the recording is kept: {', '.join(map(str, kept))}\n")
+            write_note(f"note: the recording is kept: {', '.join(map(str, kept))}")
         raise
 
 
