@@ -41,6 +41,21 @@ Store = Annotated[
         "--store", envvar="TRACEHOUSE_STORE", metavar="DIR", help="Directory of the store."
     ),
 ]
+Wait = Annotated[
+    float,
+    typer.Option(
+        "--wait",
+        min=0,
+        metavar="SECONDS",
+        help="Wait so long for others who have the store open, instead of failing at once.",
+    ),
+]
+Shared = Annotated[
+    bool,
+    typer.Option(
+        "--shared", help="Leave a new store's permissions to the umask; else it is yours alone."
+    ),
+]
 Output = Annotated[
     Format,
     typer.Option(

@@ -16,8 +16,9 @@ from cli.exit_codes import ExitCode
 from cli.files import file_source
 from cli.ingest import MANIFEST
 from cli.ingest_report import write_refusals
-from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, TextOption, add_options
+from cli.options import DEFAULT_STORE, CsvSafe, Output, Shared, Store, TextOption, Wait, add_options
 from cli.render import Format, write_table
+from cli.stores import open_to_write
 from cli.streams import write_note
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ def record(
         ),
     ] = 0,
     store: Store = DEFAULT_STORE,
+    wait: Wait = 0.0,
+    is_shared: Shared = False,
     form: Output = Format.TABLE,
     is_csv_safe: CsvSafe = False,
     **more: str | None,
@@ -66,7 +69,6 @@ def record(
     from ingest.manifest import ManifestResolver
     from ingest.recording import check_program, run_recording
     from ingest.sources import Source
-    from warehouse import Warehouse
 
     manifest = _state_manifest(program, more)
     check_program(program)
@@ -77,11 +79,15 @@ def record(
         # What would stop the ingest is better known now than after the run.
         ManifestResolver(overrides=manifest).resolve(Source(str(dump)))
         if store.exists():
-            Warehouse.open(store).close()
+            with open_to_write(store, wait=wait):
+                pass
         with _progress(iterations) as progress:
             version = run_recording(plan, dump, progress=progress)
         manifest["executorch"] = version  # a tag
-        with _kept_on_failure(dump, Path(folder)), Warehouse.open(store) as warehouse:
+        with (
+            _kept_on_failure(dump, Path(folder)),
+            open_to_write(store, wait=wait, is_shared=is_shared) as warehouse,
+        ):
             summary = warehouse.ingest([dump], manifest=manifest, etrecord=etrecord)
             if summary.n_dumps:
                 _write_answer(warehouse, form, is_csv_safe=is_csv_safe)

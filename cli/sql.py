@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options import DEFAULT_STORE, CsvSafe, Output, Store
+from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, Wait
 from cli.render import Format, write_table
 from warehouse.errors import StatementError
 
@@ -17,15 +17,28 @@ def sql(
     statement: Annotated[
         str, typer.Argument(metavar="SELECT", help="One SELECT statement; - reads it from stdin.")
     ],
+    *,
+    allow_files: Annotated[
+        bool,
+        typer.Option(
+            "--allow-files",
+            help="Let the statement read files, such as a CSV to join: FROM 'goals.csv'. "
+            "Nothing is ever written.",
+        ),
+    ] = False,
     store: Store = DEFAULT_STORE,
+    wait: Wait = 0.0,
     output: Output = Format.TABLE,
     is_csv_safe: CsvSafe = False,
 ) -> None:
-    """Answer one SELECT over the tables that 'schema' lists."""
+    """Answer one SELECT over the tables that 'schema' lists.
+
+    It can change nothing, and reads no file of this machine unless you allow it.
+    """
     from warehouse import Warehouse
 
-    with Warehouse.open(store, read_only=True) as warehouse:
-        table = warehouse.sql(_read(statement))
+    with Warehouse.open(store, read_only=True, wait=wait) as warehouse:
+        table = warehouse.sql(_read(statement), allow_files=allow_files)
     write_table(table, output, is_csv_safe=is_csv_safe)
 
 

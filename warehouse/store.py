@@ -210,7 +210,9 @@ class Warehouse:
         check_statement(connection, text, allow_files=allow_files)
         try:
             with reading(connection):
-                return connection.sql(text).to_arrow_table()
+                relation = connection.sql(text)
+                _check_types(relation)
+                return relation.to_arrow_table()
         except duckdb.Error as error:
             raise StatementError(str(error)) from error
 
@@ -323,3 +325,16 @@ def _check_names(
             if value not in known:
                 problem = f"nothing in the store is called '{value}'"
                 raise ParameterError(query, param, problem + suggest(str(value), known))
+
+
+def _check_types(relation: duckdb.DuckDBPyRelation) -> None:
+    """Pass if Arrow can hold the columns.
+
+    Raises:
+        StatementError: One has integers that would come out as others, without a word.
+    """
+    for name, type_ in zip(relation.columns, relation.types, strict=True):
+        if "UHUGEINT" in str(type_):
+            raise StatementError(
+                f"column '{name}' is {type_}, which Arrow lacks: CAST it AS VARCHAR"
+            )

@@ -75,3 +75,16 @@ def test_statement_in_utf8_is_read_whatever_the_locale(store: Path) -> None:
         env=ENVIRONMENT | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
     )
     assert (done.returncode, done.stdout.decode()) == (0, "a\ngröße\n")
+
+
+def test_files_are_read_only_if_that_is_allowed(run: Run, store: Path, tmp_path: Path) -> None:
+    (tmp_path / "goals.csv").write_text("build,goal\nbase,7\n")
+    text = f"SELECT goal FROM '{tmp_path}/goals.csv' JOIN builds ON build = name"  # noqa: S608
+    assert run("sql", text, "--store", store).code == 1
+    assert run("sql", text, "--store", store, "--allow-files").text == "goal\n   7\n"
+
+
+def test_900_additions_are_a_question_and_3000_an_error(run: Run, store: Path) -> None:
+    text = "SELECT {} AS a"
+    assert run("sql", text.format("+".join(["1"] * 900)), "--store", store).text == "  a\n900\n"
+    assert "depth limit" in run("sql", text.format("+".join(["1"] * 3000)), "--store", store).error
