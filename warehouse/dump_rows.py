@@ -114,7 +114,7 @@ class DumpRows:
             ((path,),) = self._connection.execute(_PATH).fetchall()
             raise StoreError(
                 path,
-                "somebody else put the same dumps in meanwhile: nothing of this batch was stored; "
+                "somebody else put dumps in meanwhile: nothing of this batch was stored; "
                 "let one at a time write to the store, and run the command again",
             )
 
