@@ -259,4 +259,5 @@ class _Claims:
     def _meet_stored(self, hashes: Sequence[str | None]) -> None:
         """Take note of the manifests of dumps that the store has."""
         known = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest(?))"
-        self._met.manifests.update(self._connection.execute(known, [hashes]).fetchall())
+        for sha256, manifest in self._connection.execute(known, [hashes]).fetchall():
+            self._met.manifests[sha256] = sys.intern(manifest)  # many dumps have the same
