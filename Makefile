@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test lint parity fuzz bench bench-inspector test-executorch clean
+.PHONY: help demo test lint parity fuzz torture bench bench-inspector test-executorch clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -31,6 +31,9 @@ parity: .venv/.installed ## Compare answers with the Inspector's, dump by dump (
 
 fuzz: .venv/.installed ## Decode mutants beside the reference reader (ARGS="--count 1000000")
 	$(BIN)/python -m tests.fuzz.run $(ARGS)
+
+torture: .venv/.installed ## Kill the making of stores again and again (RECORD=1 keeps the result)
+	$(BIN)/python -m tests.reliability.creation $(if $(RECORD),--record tests/reliability/record.json)
 
 bench: .venv/.installed ## Measure decode, ingest and queries (reports, never gates; RECORD=1 keeps it)
 	$(BIN)/python -m tests.benchmarks.run $(if $(RECORD),tests/benchmarks/record.json,build/bench.json)

@@ -16,6 +16,7 @@ from cli.exit_codes import ExitCode
 from cli.ingest import ingest
 from cli.inspect import inspect
 from cli.inspect_prof import inspect_prof
+from cli.migrate import migrate
 from cli.numeric_gap import numeric_gap
 from cli.record import record
 from cli.render import OutputError
@@ -36,6 +37,7 @@ app = typer.Typer(
 app.command()(ingest)
 app.add_typer(query.app, name="query")
 app.command()(sql)
+app.command()(migrate)
 app.command()(schema)
 app.command()(inspect)
 app.add_typer(etrecord.app, name="etrecord")

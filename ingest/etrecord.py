@@ -3,6 +3,9 @@
 It is a zip of JSON and torch.save archives. The maps are read at once, programs and values only
 when they are asked for: one that cannot be read stops nothing else. Any part may be absent.
 
+Bounds: MAX_JSON_BYTES of JSON per member, MAX_PROGRAMS, and those of `ingest.zip_members`,
+`ingest.strict_json`, `ingest.etrecord_maps`, `ingest.etrecord_graphs` and `ingest.torch_archive`.
+
 Members:
 
     ETRECORD_V0                            empty, marks the file
@@ -47,6 +50,8 @@ from ingest.zip_members import ZipMembers
 EDGE_PROGRAM = "edge_dialect_exported_program"
 EXPORTED_PROGRAM = "exported_program"
 MAX_JSON_BYTES = 256 << 20
+MAX_INFLATION = 64  # bytes per byte of the ETRecord, should it be packed
+MAX_PROGRAMS = 1_000
 
 _IDENTIFIER = "ETRECORD_V0"
 _REMEDY = "save the ETRecord again"
@@ -107,7 +112,15 @@ class EtRecord:
     @cached_property
     def graphs(self) -> list[Graph]:
         """All graphs of all programs: of each, the main one first."""
-        return [graph for key in self.programs for graph in self._read_graphs(key)]
+        return list(self.read_graphs())
+
+    def read_graphs(self) -> Iterator[Graph]:
+        """The same, one program after the other: memory is needed for one at a time.
+
+        A program that cannot be read raises EtRecordError.
+        """
+        for key in self.programs:
+            yield from self._read_graphs(key)
 
     def select(self, *, method: str | None = None, graph: str | None = None) -> EtRecord:
         """The same without other methods, and without programs whose graphs have another name."""
@@ -155,15 +168,20 @@ def read_etrecord(source: Source) -> EtRecord:
     """The ETRecord in a file; a file that is gone or unreadable raises SourceError.
 
     Raises:
-        EtRecordError: It is no ETRecord, or one of its maps cannot be read.
+        EtRecordError: It is no ETRecord, holds more than MAX_PROGRAMS, or one of its maps cannot be
+            read.
     """
     data = read_source(source)
     if bytes(data[:2]) != b"PK":
         raise EtRecordError(source.name, f"is {_describe(data)}, wanted an ETRecord (a zip)")
-    members = ZipMembers(data, source.name)
+    members = ZipMembers(data, source.name, inflation=MAX_INFLATION)
     if _IDENTIFIER not in members.names:
         raise EtRecordError(source.name, f"is a zip without {_IDENTIFIER}, wanted an ETRecord")
     handles: dict[str, dict[int, Handles]] = _read_map(members, "debug_handle_map", parse_handles)
+    programs = _list_programs(members.names, list(handles))
+    if len(programs) > MAX_PROGRAMS:
+        problem = f"holds {len(programs):,} programs, wanted at most {MAX_PROGRAMS:,}"
+        raise EtRecordError(source.name, f"{problem}; save them in several ETRecords")
     return EtRecord(
         source.name,
         len(data),
@@ -171,7 +189,7 @@ def read_etrecord(source: Source) -> EtRecord:
         handles,
         _read_map(members, "delegate_map", parse_delegate),
         _read_map(members, "instruction_id_to_num_outs_map", parse_integer),
-        _list_programs(members.names, list(handles)),
+        programs,
         members,
     )
 

@@ -2,6 +2,9 @@
 
 A program holds one graph, whose nodes may hold more: the bodies of control flow, and what a
 delegate was given to lower.
+
+Bounds: MAX_HANDLES in a program, MAX_MODULES that a node lies in and MAX_MODULE_LEVELS of each,
+names of MAX_NAME_LETTERS, and MAX_SCOPE_LETTERS for the names of the nodes that hold a graph.
 """
 
 from __future__ import annotations
@@ -11,9 +14,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ingest.allowance import Allowance
+from ingest.etrecord_maps import need_name
 from ingest.strict_json import parse_integer, parse_json
 
 DIALECTS = "executorch.exir.dialects."
+MAX_HANDLES = 1_000_000
+MAX_MODULES = 100
+MAX_MODULE_LEVELS = 100
+MAX_SCOPE_LETTERS = 4_000
+
+_BRACKET = re.compile(r"[\[\]()]")
 
 
 @dataclass(frozen=True)
@@ -63,27 +74,42 @@ def read_graphs(program: object, name: str, method: str) -> Iterator[Graph]:
     """The main graph of a serialized program (parsed JSON), then those that its nodes hold.
 
     Raises:
-        ValueError: The program is not of the form that ExecuTorch serializes.
+        ValueError: The program is not of the form that ExecuTorch serializes, or too large.
     """
+    handles = Allowance(MAX_HANDLES, "debug handles")
     match program:
         case {"graph_module": {"graph": {} as graph}}:
-            yield from _read_scopes(graph, name, method, "")
+            for scope, inner in _scopes(graph, ""):
+                yield Graph(name, method, scope, _read_nodes(inner, handles), inner)
         case _:
             raise ValueError("holds no graph_module with a graph")
 
 
-def _read_scopes(graph: Mapping[str, Any], name: str, method: str, scope: str) -> Iterator[Graph]:
-    inputs, calls, _ = (_list(graph, key) for key in ("inputs", "nodes", "outputs"))
-    nodes = [
-        *(_placeholder(position, value) for position, value in enumerate(inputs)),
-        *map(_call, calls),
-        GraphNode("output", "output", "output", [], None, {}),
-    ]
-    yield Graph(name, method, scope, nodes, graph)
-    for call in calls:
+def _scopes(graph: Mapping[str, Any], scope: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """A graph and those that its nodes hold, each with its scope; each is read before the next.
+
+    Raises:
+        ValueError: A scope is too long.
+    """
+    yield scope, graph
+    for call in graph["nodes"]:
         for label, inner in _inner_graphs(call):
             inner_scope = ".".join(filter(None, (scope, call["name"], label)))
-            yield from _read_scopes(inner, name, method, inner_scope)
+            if len(inner_scope) > MAX_SCOPE_LETTERS:
+                raise ValueError(
+                    f"names of nodes around a graph take {len(inner_scope):,} letters, "
+                    f"wanted at most {MAX_SCOPE_LETTERS:,}"
+                )
+            yield from _scopes(inner, inner_scope)
+
+
+def _read_nodes(graph: Mapping[str, Any], handles: Allowance) -> list[GraphNode]:
+    inputs, calls, _ = (_list(graph, key) for key in ("inputs", "nodes", "outputs"))
+    return [
+        *(_placeholder(position, value) for position, value in enumerate(inputs)),
+        *(_call(call, handles) for call in calls),
+        GraphNode("output", "output", "output", [], None, {}),
+    ]
 
 
 def _inner_graphs(call: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -107,23 +133,29 @@ def _placeholder(position: int, value: object) -> GraphNode:
             | {"as_sym_int": {"as_name": str(name)}}
         ):
             pass
-    return GraphNode(name, "placeholder", name, [], None, {})
+    return GraphNode(need_name(name), "placeholder", name, [], None, {})
 
 
-def _call(call: object) -> GraphNode:
+def _call(call: object, handles: Allowance) -> GraphNode:
     match call:
         case {"name": str(name), "target": str(target), "metadata": {**metadata}}:
             trace, handle = metadata.get("stack_trace"), metadata.get("debug_handle")
             if isinstance(trace, str | None) and isinstance(handle, str | int | None):
                 return GraphNode(
-                    name,
+                    need_name(name),
                     "call_function",
-                    _op_type(target),
-                    [parse_integer(number) for number in re.findall(r"-?\d+", str(handle))],
+                    _op_type(need_name(target)),
+                    list(_parse_numbers(str(handle), handles)),
                     trace or None,
                     _module_hierarchy(str(metadata.get("nn_module_stack") or "")),
                 )
     raise ValueError("holds a node without name, target or proper metadata")
+
+
+def _parse_numbers(text: str, allowance: Allowance) -> Iterator[int]:
+    for number in re.finditer(r"-?\d+", text):
+        allowance.take(1)
+        yield parse_integer(number[0])
 
 
 def _op_type(target: str) -> str:
@@ -140,23 +172,38 @@ def _module_hierarchy(text: str) -> dict[str, list[str]]:
 
     >>> _module_hierarchy("L__self__,,M;L__self__a[0, 1],a[0, 1],N")
     {'L__self__': ['', 'M'], 'L__self__a[0, 1]': ['a[0, 1]', 'N']}
+
+    Raises:
+        ValueError: There are too many, or one lies too deep.
     """
     modules = {}
+    if text.count(";") >= MAX_MODULES:
+        raise ValueError(f"holds a node that lies in more than {MAX_MODULES:,} modules")
     for entry in text.split(";") if text else ():
         key, *rest = (part.strip() for part in _split_outside_brackets(entry))
-        modules.update({key: rest} if len(rest) == 2 else {entry: []})
+        if len(rest) == 2:
+            modules[key] = [_need_path(rest[0]), need_name(rest[1])]
+        else:
+            modules[entry] = []
     return modules
 
 
+def _need_path(path: str) -> str:
+    if path.count(".") >= MAX_MODULE_LEVELS:
+        raise ValueError(f"holds a module that lies more than {MAX_MODULE_LEVELS:,} deep")
+    return need_name(path)
+
+
 def _split_outside_brackets(text: str) -> list[str]:
-    parts, depth = [""], 0
-    for piece in re.split(r"([\[(\])]|,)", text):
-        if piece == "," and depth == 0:
-            parts.append("")
-            continue
-        depth += (piece in ("[", "(")) - (piece in ("]", ")"))
-        parts[-1] += piece
-    return parts
+    if not _BRACKET.search(text):
+        return text.split(",")
+    parts, start, depth = [], 0, 0
+    for mark in re.finditer(r"[\[(\]),]", text):
+        if mark[0] == "," and depth == 0:
+            parts.append(text[start : mark.start()])
+            start = mark.end()
+        depth += (mark[0] in "[(") - (mark[0] in "])")
+    return [*parts, text[start:]]
 
 
 def _list(holder: Mapping[str, Any], key: str) -> list[Any]:

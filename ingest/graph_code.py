@@ -23,6 +23,7 @@ _CHOICES = {
     ),
 }  # fmt: skip
 _MOST_LITERAL = 60  # letters of a text argument that are shown
+_MOST_TYPE = 200  # letters of a result's type that are shown; many results may have one type
 _MOST_LEVELS = 8  # of lists and objects in an argument that are shown
 
 
@@ -105,8 +106,13 @@ def _result_types(graph: Mapping[str, Any]) -> dict[str, str]:
     match graph:
         case {"tensor_values": dict() as tensors, "sym_int_values": dict() as numbers}:
             types = {name: f"SymInt({_text(value)})" for name, value in numbers.items()}
-            return types | {name: _tensor_type(meta) for name, meta in tensors.items()}
+            types |= {name: _tensor_type(meta) for name, meta in tensors.items()}
+            return {name: _shorten(text) for name, text in types.items()}
     return {}
+
+
+def _shorten(text: str) -> str:
+    return f"{text[:_MOST_TYPE]}..." if len(text) > _MOST_TYPE else text
 
 
 def _tensor_type(meta: object) -> str:

@@ -9,149 +9,26 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
-from functools import cached_property
-from typing import Annotated, Literal, NamedTuple
+from typing import NamedTuple
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    JsonValue,
-    PlainValidator,
-    ValidationError,
-    model_validator,
-)
+from pydantic import ValidationError
 from pydantic_core import from_json
 
 from ingest.benchmark_results import parse_benchmark_results
 from ingest.errors import ManifestError
-from ingest.manifest_fields import LAYOUT_FIELDS, REQUIRED, Fields, FullShape, flatten, nest
+from ingest.manifest_fields import LAYOUT_FIELDS, REQUIRED, Fields, flatten, nest
+from ingest.manifest_models import Build, Clock, Device, Manifest, Model, Rate
 from ingest.path_template import parse_layout
 from ingest.sources import Folder, Source, list_names, read_if_present
+from ingest.strict_json import DuplicateKeyError, quote, unique_keys
+
+__all__ = ["Build", "Clock", "Device", "Manifest", "ManifestResolver", "Model", "Rate"]
 
 MAX_MANIFEST_BYTES = 1 << 20
 
-_NS_PER_UNIT = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_CANONICAL = json.JSONEncoder(
-    sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=datetime.isoformat
-)
-
-
-def _parse_time(value: object) -> datetime:
-    try:
-        time = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
-        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise ValueError("wanted an ISO 8601 time, e.g. 2026-11-21T08:12:51Z") from None
-
-
-Name = Annotated[str, Field(min_length=1)]
-Time = Annotated[datetime, PlainValidator(_parse_time)]
-
-
-class _Frozen(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", str_strip_whitespace=True, allow_inf_nan=False
-    )
-
-
-class Device(_Frozen):
-    """A device as it was when the dump was recorded."""
-
-    name: Name
-    pool: Name | None = None
-    os: Name | None = None
-    os_version: Name | None = None
-    arch: Name | None = None
-    soc: Name | None = None
-
-
-class Build(_Frozen):
-    """A build of the runtime and the program."""
-
-    id: Name
-    commit: Name | None = None
-    branch: Name | None = None
-    committed_at: Time | None = None
-    ordinal: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
-
-
-class Model(_Frozen):
-    """A model, lowered to a backend and quantized in some way."""
-
-    name: Name
-    backend: Name | None = None
-    quantization: Name | None = None
-
-
-class Rate(_Frozen):
-    """How long a tick is: a unit of time, or cycles, whose rate may be known."""
-
-    unit: Literal["ns", "us", "ms", "s", "cycles"] = "ns"
-    ticks_per_second: Annotated[float, Field(gt=0)] | None = None
-
-    @model_validator(mode="after")
-    def _check_rate(self) -> Rate:
-        if self.ticks_per_second is not None and self.unit != "cycles":
-            raise ValueError(f"ticks_per_second goes with unit cycles, not {self.unit}")
-        return self
-
-    @property
-    def ns_per_tick(self) -> float | None:
-        """Nanoseconds per tick; None for cycles of unknown rate."""
-        if self.ticks_per_second is not None:
-            return 1e9 / self.ticks_per_second
-        return _NS_PER_UNIT.get(self.unit)
-
-
-class Clock(Rate):
-    """The dump's clock, and the clocks of delegates that use another one."""
-
-    delegates: dict[str, Rate] = {}
-
-    def delegate_ns_per_tick(self, backend: str | None) -> float | None:
-        """Nanoseconds per tick of a backend's events, whatever its case; None if unknown."""
-        wanted = (backend or "").casefold()
-        named = (rate for name, rate in self.delegates.items() if name.casefold() == wanted)
-        return next(named, self).ns_per_tick
-
-
-class Manifest(_Frozen):
-    """Everything known about a dump besides its bytes.
-
-    Validates from any shape that a manifest file may have: `device`, `build`, `model` and
-    `clock` may be plain text, and unknown fields become tags (``device.color`` for a device's).
-
-    >>> Manifest.model_validate({"device": "pixel8", "build": "b7", "model": "mv2", "lab": 3}).tags
-    {'lab': 3}
-    """
-
-    device: Device
-    build: Build
-    model: Model
-    captured_at: Time | None = None
-    clock: Clock = Clock()
-    tags: dict[str, JsonValue] = {}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _normalise(cls, data: object) -> object:
-        if isinstance(data, FullShape) or not isinstance(data, Mapping):
-            return data
-        return nest(flatten(data))
-
-    def canonical_json(self) -> str:
-        """The manifest as JSON with sorted keys, without whitespace and nulls.
-
-        Equal manifests give equal text, and the text validates as the same manifest.
-        """
-        return self._canonical_json
-
-    @cached_property
-    def _canonical_json(self) -> str:
-        return _CANONICAL.encode(self.model_dump(exclude_none=True) | {"tags": self.tags})
+_MOST_PLACE_LETTERS = 4_096  # of a path that a layout is matched with, and of a name in it
+_MOST_SEGMENT_LETTERS = 255
 
 
 class _Layer(NamedTuple):
@@ -219,7 +96,7 @@ class ManifestResolver:
         try:
             return Manifest.model_validate(nest(fields))
         except ValidationError as error:
-            place, problem = _locate(error, layers)
+            place, problem = _locate(error, layers, source.name)
             raise ManifestError(place, problem) from error
 
     def _read_sidecars(self, source: Source, folder: Folder) -> tuple[_Layer, ...]:
@@ -251,7 +128,8 @@ class ManifestResolver:
         return self._benchmarks[folder]
 
     def _match_layout(self, source: Source) -> tuple[_Layer, ...]:
-        match = self._pattern.search(source.place) if self._pattern else None
+        is_usual = _is_usual(source.place)  # fields that share a name are tried in all ways
+        match = self._pattern.search(source.place) if self._pattern and is_usual else None
         if match is None:
             return ()
         return (_flatten_layer(f"{source.name}: layout {self._layout!r}", match.groupdict()),)
@@ -266,6 +144,12 @@ class ManifestResolver:
             f"{_sidecar_names(source)[0]}, in a manifest.json in its folder or above, by "
             f"--layout '{template}'{matched}{benchmark}"
         )
+
+
+def _is_usual(place: str) -> bool:
+    """Whether a path is no longer than those of file systems."""
+    longest = max(map(len, place.split("/")))
+    return len(place) <= _MOST_PLACE_LETTERS and longest <= _MOST_SEGMENT_LETTERS
 
 
 def _list_json(folder: Folder) -> frozenset[str] | None:
@@ -284,7 +168,7 @@ def _read_layer(file: Source) -> tuple[_Layer, ...]:
         return ()
     content = _parse_json(file.name, data)
     if not isinstance(content, dict):
-        raise ManifestError(file.name, f"found {content!r:.60}, wanted a JSON object")
+        raise ManifestError(file.name, f"found {quote(content)}, wanted a JSON object")
     return (_flatten_layer(file.name, content),)
 
 
@@ -292,25 +176,34 @@ def _flatten_layer(place: str, content: Mapping[str, object]) -> _Layer:
     try:
         return _Layer(place, flatten(content))
     except ValueError as error:
-        raise ManifestError(place, str(error)) from error
+        raise ManifestError(place, _printable(str(error))) from error
 
 
 def _parse_json(place: str, data: bytes | memoryview) -> object:
     if len(data) > MAX_MANIFEST_BYTES:
         raise ManifestError(place, f"{len(data):,} bytes, wanted at most {MAX_MANIFEST_BYTES:,}")
     try:
-        return from_json(bytes(data).removeprefix(_BYTE_ORDER_MARK), allow_inf_nan=False)
+        text = bytes(data).removeprefix(_BYTE_ORDER_MARK)
+        content: object = from_json(text, allow_inf_nan=False)
+        json.loads(text, object_pairs_hook=unique_keys)
+        return content
+    except DuplicateKeyError as error:
+        raise ManifestError(place, str(error)) from error
     except ValueError as error:
         raise ManifestError(place, f"not valid JSON: {error}") from error
 
 
-def _locate(error: ValidationError, layers: Iterable[_Layer]) -> tuple[str, str]:
-    """The first fault, with the name of the place that stated the value."""
+def _locate(error: ValidationError, layers: Iterable[_Layer], source: str) -> tuple[str, str]:
+    """The first fault, with the name of the place that stated the value; else the dump's."""
     fault = error.errors(include_url=False, include_context=False)[0]
     path = ".".join(map(str, fault["loc"]))
-    place = next(layer.place for layer in layers if _states(layer.fields, path))
+    places = (layer.place for layer in layers if _states(layer.fields, path))
     wanted = fault["msg"].removeprefix("Value error, ").replace("Input should be", "wanted")
-    return place, f"{path}: found {fault['input']!r:.60}, {wanted}"
+    return next(places, source), _printable(f"{path:.200}: found {quote(fault['input'])}, {wanted}")
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _states(fields: Fields, path: str) -> bool:

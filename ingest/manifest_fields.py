@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel
 
+from ingest.strict_json import quote
+
 Key = tuple[str, str]
 Fields = dict[Key, object]
 
@@ -58,7 +60,8 @@ def flatten(data: Mapping[str, object]) -> Fields:
     for key, value in _list_fields(data):
         if value is None or value == "":
             continue
-        if fields.setdefault(key, value) != value:
+        stated = fields.setdefault(key, value)
+        if stated is not value and stated != value:
             raise ValueError(f"{'.'.join(filter(None, key))}: stated twice, wanted one value")
     if _RATE in fields:
         fields.setdefault(_UNIT, "cycles")
@@ -114,5 +117,5 @@ def _need_object(place: str, value: object) -> Mapping[str, object]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise ValueError(f"{place}: found {value!r:.60}, wanted an object")
+        raise ValueError(f"{place}: found {quote(value)}, wanted an object")
     return value

@@ -2,6 +2,9 @@
 
 The runtime copies a tensor's memory to the debug buffer as it lies; only with the strides do the
 elements get their logical order. Whatever cannot be read is missing, with the reason: never zeros.
+
+Tensors may overlap, and one may repeat its elements (a stride of 0). All that are read of one
+buffer take at most FREE_BYTES and BYTES_PER_BYTE per byte of it; further ones are missing.
 """
 
 from __future__ import annotations
@@ -17,7 +20,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ingest.allowance import Allowance, AllowanceError
 from ingest.tensor_schemas import SHA256, TENSORS
+
+FREE_BYTES = 16 << 20
+BYTES_PER_BYTE = 4
 
 # As stored; a bool is any byte but 0, bfloat16 the upper half of a float32, and the scale of a
 # quantized tensor is not logged.
@@ -101,6 +108,8 @@ class DebugBuffer:
         """Keep a view of the buffer, None without one; it may be mapped from a file."""
         self._data = None if data is None else memoryview(data).cast("B")
         self._known: dict[tuple[str, _Ints, _Ints, int], Tensor] = {}
+        size = 0 if self._data is None else len(self._data)
+        self._allowance = Allowance(FREE_BYTES + BYTES_PER_BYTE * size, "bytes of tensors")
 
     def read(
         self,
@@ -113,16 +122,28 @@ class DebugBuffer:
         """The tensor that these columns of debug_values describe; nothing is read yet."""
         if sizes is None:
             return Tensor(dtype, None, None, "no sizes")
+        if len(sizes) > _MOST_DIMENSIONS:
+            problem = f"{len(sizes):,} dimensions, wanted at most {_MOST_DIMENSIONS}"
+            return Tensor(dtype, list(sizes), None, problem)
         place = dtype, tuple(sizes), tuple(strides or ()), offset
         tensor = self._known.get(place)
         if tensor is None:
-            tensor = self._known[place] = _locate(*place[:3], offset=offset, data=self._data)
+            tensor = self._charged(_locate(*place[:3], offset=offset, data=self._data))
+            self._known[place] = tensor
+        return tensor
+
+    def _charged(self, tensor: Tensor) -> Tensor:
+        try:
+            self._allowance.take(0 if tensor.stored is None else tensor.stored.nbytes)
+        except AllowanceError as error:
+            return Tensor(tensor.dtype, tensor.shape, None, f"with those before it {error}")
         return tensor
 
 
 def read_stored(dtype: str, sizes: Sequence[int], data: bytes) -> Tensor:
     """The tensor of that type and shape whose bytes are `data`, a row's of the table tensors."""
-    strides = [math.prod(sizes[dimension + 1 :]) for dimension in range(len(sizes))]
+    inner = range(1, len(sizes) + 1) if len(sizes) <= _MOST_DIMENSIONS else ()
+    strides = [math.prod(sizes[first:]) for first in inner]
     return DebugBuffer(data).read(dtype, sizes, strides=strides, offset=0)
 
 
@@ -222,8 +243,6 @@ def _form_of(dtype: str, sizes: _Ints, strides: _Ints) -> _Form | str:
 def _sizes_problem(dtype: str, sizes: _Ints) -> str | None:
     if dtype not in _STORED:
         return _unread(dtype)
-    if len(sizes) > _MOST_DIMENSIONS:
-        return f"{len(sizes):,} dimensions, wanted at most {_MOST_DIMENSIONS}"
     if min(sizes, default=0) < 0:
         return "negative size"
     if math.prod(size or 1 for size in sizes) >= _MOST_ELEMENTS:

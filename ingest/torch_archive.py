@@ -2,6 +2,9 @@
 
 The pickle inside is read opcode by opcode by a small stack machine, which knows the opcodes that
 torch.save writes for such values and a fixed list of names; anything else is refused.
+
+Bounds: a pickle has at most MAX_PICKLE_BYTES and MAX_OPCODES; its tensors, which may share
+elements, take at most FREE_TENSOR_BYTES and TENSOR_BYTES_PER_BYTE per byte of the archive.
 """
 
 from __future__ import annotations
@@ -10,10 +13,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
+from ingest.allowance import Allowance
 from ingest.errors import EtRecordError
 from ingest.pickle_opcodes import read_opcodes
 from ingest.tensors import DebugBuffer, Tensor
 from ingest.zip_members import ZipMembers
+
+MAX_PICKLE_BYTES = 64 << 20
+MAX_OPCODES = 2_000_000  # of 60,000 tensors; they take about a second
+FREE_TENSOR_BYTES = 64 << 20
+TENSOR_BYTES_PER_BYTE = 8
 
 _WIDTHS = {
     "bool": 1, "uint8": 1, "int8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4,
@@ -65,16 +74,18 @@ def read_torch_archive(data: bytes, place: str) -> object:
     """
     if not data.startswith(b"PK"):
         raise EtRecordError(place, "is not a zip of torch.save; save it with a newer ExecuTorch")
-    members = ZipMembers(data, place)
+    members = ZipMembers(data, place, inflation=1)  # torch.save packs nothing
     pickles = [name for name in members.names if name.count("/") == 1 and _is_pickle(name)]
     if len(pickles) != 1:
         raise EtRecordError(place, f"holds {len(pickles)} pickles, wanted one of torch.save")
     folder = pickles[0].removesuffix("data.pkl")
     order = f"{folder}byteorder"
-    if order in members.names and members.read(order) != b"little":
+    if order in members.names and members.read(order, most_bytes=6) != b"little":
         raise EtRecordError(place, "was saved on a big-endian machine, wanted a little-endian one")
     try:
-        return _Machine(members, folder).run(members.read(pickles[0]))
+        most = FREE_TENSOR_BYTES + TENSOR_BYTES_PER_BYTE * len(data)
+        machine = _Machine(members, folder, Allowance(most, "bytes of tensors"))
+        return machine.run(members.read(pickles[0], most_bytes=MAX_PICKLE_BYTES))
     except (ValueError, IndexError) as error:
         problem = f"{error}; wanted plain values and dense tensors, as torch.save writes them"
         raise EtRecordError(members.place_of(pickles[0]), problem) from error
@@ -87,8 +98,9 @@ def _is_pickle(name: str) -> bool:
 class _Machine:
     """Builds a value. A step does what is written here, or raises ValueError or IndexError."""
 
-    def __init__(self, members: ZipMembers, folder: str) -> None:
+    def __init__(self, members: ZipMembers, folder: str, tensors: Allowance) -> None:
         self._members = members
+        self._tensors = tensors
         self._folder = folder
         self._stack: list[Any] = []
         self._marks: list[int] = []
@@ -125,11 +137,13 @@ class _Machine:
             "LONG_BINGET": self._recall,
             "GLOBAL": self._push_name,
             "BINPERSID": lambda _: push(self._read_storage(*self._pop(1))),
-            "REDUCE": lambda _: push(_call(*self._pop(2))),
+            "REDUCE": lambda _: self._reduce(*self._pop(2)),
         }
 
     def run(self, pickle: bytes) -> object:
-        for name, argument in read_opcodes(pickle):
+        for count, (name, argument) in enumerate(read_opcodes(pickle), 1):
+            if count > MAX_OPCODES:
+                raise ValueError(f"has more than {MAX_OPCODES:,} opcodes")
             self._steps[name](argument)
         [value] = self._stack
         return value
@@ -147,9 +161,15 @@ class _Machine:
         del self._stack[mark:]
         return values
 
+    def _reduce(self, function: object, arguments: object) -> None:
+        made = _call(function, arguments)
+        if isinstance(made, Tensor) and made.stored is not None:
+            self._tensors.take(made.stored.nbytes)
+        self._stack.append(made)
+
     def _push_name(self, name: str) -> None:
         if name not in _NAMES:
-            raise ValueError(f"refers to {name.replace(' ', '.')}")
+            raise ValueError(f"refers to {name.replace(' ', '.'):.100}")
         self._stack.append(_Name(name))
 
     def _keep(self, key: int) -> None:
@@ -180,7 +200,7 @@ class _Machine:
                 size = count * _WIDTHS[dtype]
                 if 0 <= size <= len(data):
                     return _Storage(dtype, data[:size])
-                raise ValueError(f"storage {key} has {len(data):,} bytes, wanted {size:,}")
+                raise ValueError(f"storage {key:.60} has {len(data):,} bytes, wanted {size:,}")
         raise ValueError("refers to something outside that is no storage of a tensor")
 
 

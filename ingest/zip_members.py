@@ -1,4 +1,8 @@
-"""Members of a zip that lies in memory: listed once, each read within bounds when asked for."""
+"""Members of a zip that lies in memory: listed once, each read within bounds when asked for.
+
+Bounds: the list of members takes at most MAX_DIRECTORY_BYTES, and what is read of all members
+together at most FREE_BYTES and as many bytes per byte of the zip as the caller allows.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,10 @@ import zlib
 from collections import Counter
 
 from ingest.errors import EtRecordError
-from ingest.sources import INFLATION_FREE_BYTES, MAX_INFLATION, MAX_MEMBER_BYTES
+from ingest.sources import MAX_MEMBER_BYTES
+
+MAX_DIRECTORY_BYTES = 8 << 20  # 80,000 members of usual names
+FREE_BYTES = 4 << 20
 
 _FAULTS = (
     zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, ValueError,
@@ -22,17 +29,28 @@ _TORN = "it is damaged or cut; copy it again from where it was saved"
 class ZipMembers:
     """A zip archive and the names in it."""
 
-    def __init__(self, data: bytes | memoryview, place: str) -> None:
+    def __init__(self, data: bytes | memoryview, place: str, *, inflation: int) -> None:
         """List the members of the zip in `data`, which is called `place` in messages.
 
+        Args:
+            data: The zip.
+            place: What it is called in messages.
+            inflation: How many bytes may be read per byte of the zip, beyond FREE_BYTES.
+
         Raises:
-            EtRecordError: It is no zip, a damaged one, or two members share a name.
+            EtRecordError: It is no zip, a damaged one, has too many members, or two share a name.
         """
         self.place = place
+        self._most_bytes = FREE_BYTES + inflation * len(data)
+        self._counted: set[str] = set()
+        file = _View(data)
         try:
-            self._archive = zipfile.ZipFile(io.BufferedReader(_View(data)))
+            self._archive = zipfile.ZipFile(file)
+        except _DirectoryError as error:
+            raise EtRecordError(place, str(error)) from error
         except _FAULTS as error:
             raise EtRecordError(place, f"unreadable zip ({error}); {_TORN}") from error
+        file.is_listed = True
         self.names = self._archive.namelist()
         self._infos = self._archive.NameToInfo
         if len(self._infos) < len(self.names):
@@ -52,8 +70,8 @@ class ZipMembers:
         """
         info = self._infos.get(name)
         if info is None:
-            raise EtRecordError(self.place, f"has no member {name}")
-        problem = _problem(info, most_bytes)
+            raise EtRecordError(self.place, f"has no member {name:.200}")
+        problem = _problem(info, min(most_bytes, self._count(info)))
         if problem:
             raise EtRecordError(self.place_of(name), problem)
         try:
@@ -62,6 +80,16 @@ class ZipMembers:
         except _FAULTS as error:
             raise EtRecordError(self.place_of(name), f"unreadable ({error}); {_TORN}") from error
 
+    def _count(self, info: zipfile.ZipInfo) -> int:
+        """The bytes that a member may take, which it takes; one counted before is free."""
+        if info.filename in self._counted:
+            return MAX_MEMBER_BYTES
+        room = self._most_bytes
+        if info.file_size <= room:
+            self._most_bytes -= info.file_size
+            self._counted.add(info.filename)
+        return room
+
 
 def _problem(info: zipfile.ZipInfo, most_bytes: int) -> str | None:
     if info.flag_bits & 0x1:
@@ -69,18 +97,28 @@ def _problem(info: zipfile.ZipInfo, most_bytes: int) -> str | None:
     # Only deflate can be inflated in bounds: zipfile expands bzip2 and LZMA without a limit.
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         return f"is packed by zip method {info.compress_type}; pack it stored or deflated"
-    most = min(most_bytes, max(INFLATION_FREE_BYTES, MAX_INFLATION * info.compress_size))
-    if info.file_size > most:
-        return f"would take {info.file_size:,} bytes, wanted at most {most:,}"
+    if info.file_size > most_bytes:
+        return (
+            f"would take {info.file_size:,} bytes, wanted at most {most_bytes:,}; "
+            "if it is genuine, pack it stored, as ExecuTorch does"
+        )
     return None
 
 
+class _DirectoryError(Exception):
+    """The list of a zip's members is too long."""
+
+
 class _View(io.RawIOBase):
-    """Bytes in memory, possibly mapped, as a file: nothing is copied before it is read."""
+    """Bytes in memory, possibly mapped, as a file: nothing is copied before it is read.
+
+    Until `is_listed` is set zipfile is looking for the list of members, which it reads at once.
+    """
 
     def __init__(self, data: bytes | memoryview) -> None:
         self._data = memoryview(data).cast("B")
         self._position = 0
+        self.is_listed = False
 
     def readable(self) -> bool:
         return True
@@ -95,8 +133,13 @@ class _View(io.RawIOBase):
         self._position = start + offset
         return self._position
 
-    def readinto(self, target: memoryview) -> int:  # type: ignore[override]
-        piece = self._data[self._position : self._position + len(target)]
-        target[: len(piece)] = piece
+    def read(self, size: int = -1, /) -> bytes:
+        if size > MAX_DIRECTORY_BYTES and not self.is_listed:
+            raise _DirectoryError(
+                f"the list of its members takes {size:,} bytes, "
+                f"wanted at most {MAX_DIRECTORY_BYTES:,}; save it in several files"
+            )
+        end = None if size < 0 else self._position + size
+        piece = bytes(self._data[self._position : end])
         self._position += len(piece)
-        return len(piece)
+        return piece

@@ -214,7 +214,7 @@ class _BlockBuilder:
         self._places = EventPlaces(self._profiles, self._logged)
         self._signatures = _by_id(tables["event_signatures"])
         self._scales = scales
-        self._correlation = correlation
+        self._correlation = correlation and correlation.renewed()
 
     def block(
         self, row: Mapping[str, Any], runs: list[int], time_scales: tuple[TimeScale, TimeScale]

@@ -4,24 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from ingest.schemas import STORED
 from warehouse import Warehouse
-
-SQL_TYPES = {
-    pa.int32(): "INTEGER",
-    pa.int64(): "BIGINT",
-    pa.string(): "VARCHAR",
-    pa.float64(): "DOUBLE",
-    pa.bool_(): "BOOLEAN",
-    pa.binary(): "BLOB",
-    pa.list_(pa.int64()): "BIGINT[]",
-    pa.list_(pa.string()): "VARCHAR[]",
-    pa.decimal128(20, 0): "DECIMAL(20,0)",
-    pa.timestamp("us", tz="UTC"): "TIMESTAMP WITH TIME ZONE",
-}
+from warehouse.sql_types import SQL_TYPES
 
 
 @pytest.mark.parametrize("table", STORED)

@@ -1,4 +1,4 @@
-"""Opening a store's DuckDB file, and DuckDB's errors in our words."""
+"""Connections to a store's DuckDB file, and DuckDB's errors in our words."""
 
 from __future__ import annotations
 
@@ -11,36 +11,102 @@ import duckdb
 import pyarrow as pa
 
 from warehouse.errors import StoreError, StoreLockedError
+from warehouse.store_file import FILE_NAME
 
-FILE_NAME = "warehouse.duckdb"
+DATABASE = "warehouse"  # what the store's file is called in SQL
 
-# Files stay readable by DuckDB 1.5; commits go to the WAL and reach the file when the store closes.
+# Nothing is loaded, looked up or spilled that we did not ask for.
+_CAREFUL: dict[str, str | bool | int | float | list[str]] = {
+    "autoload_known_extensions": False,
+    "autoinstall_known_extensions": False,
+    "allow_community_extensions": False,
+    "allow_persistent_secrets": False,
+    "python_enable_replacements": False,
+    "temp_directory": "",
+}
+# New files stay readable by DuckDB 1.5; commits go to the WAL and reach the file when it is closed.
 _WRITER: dict[str, str | bool | int | float | list[str]] = {
     "storage_compatibility_version": "v1.5.0",
     "checkpoint_threshold": "1GB",
 }
 
+_IN_UTC = "SET TimeZone = 'UTC'"
 
-def connect(store: Path, *, read_only: bool = False) -> duckdb.DuckDBPyConnection:
-    """A connection to the store's file, which is created with its directory unless read-only.
 
-    Raises:
-        StoreError: There is no such store, it is not one, or it cannot be written.
-        StoreLockedError: Another process has it open.
+def open_writer(file: Path) -> duckdb.DuckDBPyConnection:
+    """A connection that writes the database in a file, which is made if there is none.
+
+    The database is attached, but not yet the current one: see `use_database`.
     """
-    file = store / FILE_NAME
-    if read_only and not file.is_file():
-        raise StoreError(str(store), "no store here; create one with 'tracehouse ingest PATHS...'")
+    config = {**_CAREFUL, **_WRITER, "temp_directory": f"{file}.tmp"}
+    connection = duckdb.connect(":memory:", config=config)
     try:
-        store.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(str(store), f"cannot be created: {error.strerror}") from error
-    with translated_errors(store):
-        connection = duckdb.connect(
-            str(file), read_only=read_only, config={} if read_only else _WRITER
-        )
-        connection.execute("SET TimeZone = 'UTC'")
+        _attach(connection, file, "READ_WRITE", allow_files=False)
+    except BaseException:  # an interrupt too must not leave the file locked
+        connection.close()
+        raise
     return connection
+
+
+def open_reader(
+    file: Path, *, spill: Path | None = None, allow_files: bool = False
+) -> duckdb.DuckDBPyConnection:
+    """A connection that answers questions: it reads the database in a file, and no more.
+
+    The database is attached, but not yet the current one: see `use_database`.
+
+    Args:
+        file: The database.
+        spill: Folder for what does not fit into memory. With it, a statement could write there
+            and over the database, so it must be our own; without it, no file can be touched.
+        allow_files: Let statements read files.
+    """
+    config = {**_CAREFUL, "temp_directory": str(spill or "")}
+    connection = duckdb.connect(":memory:", config=config)
+    try:
+        _attach(connection, file, "READ_ONLY", allow_files=allow_files)
+        if not (spill or allow_files):
+            connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
+        connection.execute("SET lock_configuration = true")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _attach(
+    connection: duckdb.DuckDBPyConnection, file: Path, options: str, *, allow_files: bool
+) -> None:
+    # An absolute path never starts like the address of another kind of database.
+    path = str(file.absolute()).replace("'", "''")
+    connection.execute(f"ATTACH '{path}' AS {DATABASE} (TYPE duckdb, {options})")
+    connection.execute(_IN_UTC)
+    if not allow_files:
+        connection.execute("SET enable_external_access = false")
+
+
+def open_cursor(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """A cursor for another thread or purpose, which sees the same database."""
+    cursor = connection.cursor()
+    cursor.execute(_IN_UTC)
+    use_database(cursor)
+    return cursor
+
+
+def use_database(connection: duckdb.DuckDBPyConnection) -> None:
+    """Let names mean those of the store, its own functions first."""
+    connection.execute(f"USE {DATABASE}")
+
+
+@contextmanager
+def reading(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """The body sees one state of the store, and changes nothing."""
+    connection.execute("BEGIN TRANSACTION READ ONLY")
+    try:
+        yield
+    finally:
+        with suppress(duckdb.Error):  # a dead connection has none; its first error is the cause
+            connection.execute("ROLLBACK")
 
 
 @contextmanager

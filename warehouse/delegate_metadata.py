@@ -9,6 +9,9 @@ A package can bring a parser for its backend as an entry point of the group
 It is called as the Inspector calls its `delegate_metadata_parser`: with the metadata of all samples
 of one event, a list of bytes (b"" where a sample has none), and returns a list of values or one
 dictionary.
+
+Of one sample at most MOST_JSON_BYTES are read as JSON; more is not JSON to us, and neither is an
+object with a key stated twice or an integer of more than MOST_INTEGER_BITS.
 """
 
 from __future__ import annotations
@@ -20,9 +23,13 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import entry_points
 
+from ingest.strict_json import unique_keys
 from warehouse.errors import QueryError
 
 GROUP = "tracehouse.delegate_metadata"
+
+MOST_JSON_BYTES = 1 << 20
+MOST_INTEGER_BITS = 10_000  # 3,000 digits; Python writes 4,300
 
 Parser = Callable[[list[bytes]], object]
 
@@ -54,7 +61,8 @@ def metadata_json(raw: bytes, backend: str | None) -> str | None:
     value = parse_metadata([raw], backend)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
-    return None if value == raw.hex() else json.dumps(value, ensure_ascii=False)
+    is_unknown = isinstance(value, str) and value == raw.hex()
+    return None if is_unknown else json.dumps(value, ensure_ascii=False)
 
 
 @cache
@@ -79,13 +87,15 @@ def plain_json(value: object, depth: int = 0) -> object:
     """The value with bytes as hex, and what JSON lacks as text.
 
     Raises:
-        ValueError: if it is nested too deep.
+        ValueError: if it is nested too deep, or an integer is too large.
     """
     if depth > _DEEPEST:
         raise ValueError(f"nested more than {_DEEPEST} deep")
     match value:
-        case None | bool() | int():
+        case None | bool():
             return value
+        case int():
+            return _need_small(value)
         case float():
             return value if math.isfinite(value) else json.dumps(value)  # NaN, Infinity
         case bytes():
@@ -100,10 +110,18 @@ def plain_json(value: object, depth: int = 0) -> object:
 def _parse_json(raw: bytes) -> object:
     if not raw:
         return None
+    if len(raw) > MOST_JSON_BYTES:
+        return raw.hex()
     try:
-        return plain_json(json.loads(raw.decode("utf-8")))
+        return plain_json(json.loads(raw.decode("utf-8"), object_pairs_hook=unique_keys))
     except (ValueError, RecursionError):
         return raw.hex()
+
+
+def _need_small(number: int) -> int:
+    if number.bit_length() > MOST_INTEGER_BITS:
+        raise ValueError(f"an integer of more than {MOST_INTEGER_BITS:,} bits")
+    return number
 
 
 def _text(text: str) -> str:

@@ -3,7 +3,8 @@
 WarehouseError
 ├── StoreError            a store cannot be opened, or a write to it failed
 │   ├── StoreLockedError  another process has it open
-│   └── StoreVersionError a newer tracehouse wrote it
+│   ├── StoreVersionError a newer tracehouse wrote it
+│   └── OldStoreError     an older one did, and it must be migrated before it is read
 QueryError
 ├── HeaderError           a .sql file's header is malformed
 ├── UnknownQueryError     no canned query of that name
@@ -54,6 +55,19 @@ class StoreVersionError(StoreError):
             path,
             f"written by a newer tracehouse (schema {version}, this one knows up to {known}); "
             "upgrade tracehouse",
+        )
+        self.version = version
+
+
+class OldStoreError(StoreError):
+    """An older tracehouse wrote the store, and it must be migrated before it is read."""
+
+    def __init__(self, path: str, version: int, known: int) -> None:
+        """Tell both schema versions."""
+        super().__init__(
+            path,
+            f"written by an older tracehouse (schema {version}, now {known}); bring it up to date "
+            "with 'tracehouse migrate', which needs the right to write it",
         )
         self.version = version
 

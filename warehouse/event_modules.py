@@ -9,11 +9,12 @@ can tell the nodes of any; else the call, if some of its nodes are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import NamedTuple, Protocol, TypeVar
 
-from warehouse.correlation import Handles, Hierarchy
+from warehouse.origins import Handles, Hierarchy
 
 IsInside = Callable[[Hierarchy | None], bool]
 
@@ -84,13 +85,15 @@ def modules_of_events(events: Sequence[Event]) -> Iterator[tuple[Event, EventMod
     """The modules for whose time events count; modules of events that go together by path."""
     nodes = _Nodes(events)
     for group in groups_of_instruction(events):
-        for path in sorted({path for event in group for path in nodes.modules_of(event)}):
-            total = set(map(id, counted_of_group(group, nodes.within(path))))
-            own = set(map(id, counted_of_group(group, nodes.just_in(path))))
-            for event in group:
-                counts = id(event) in total, id(event) in own
-                if any(counts):
-                    yield event, EventModule(path, nodes.types.get(path), *counts)
+        total = _counted_by_path(group, nodes.modules)
+        own = _counted_by_path(group, nodes.innermost)
+        order = {id(event): position for position, event in enumerate(group)}
+        for path in sorted(total.keys() | own.keys()):
+            counts = [{order[id(event)] for event in of.get(path, ())} for of in (total, own)]
+            for position in sorted(counts[0] | counts[1]):
+                is_total, is_own = (position in some for some in counts)
+                module = EventModule(path, nodes.types.get(path), is_total, is_own)
+                yield group[position], module
 
 
 def modules_above(path: str) -> list[str]:
@@ -103,31 +106,52 @@ def modules_above(path: str) -> list[str]:
     return ["", *inner]
 
 
+def _counted_by_path(
+    events: Sequence[Event], paths: Mapping[int, Collection[str]]
+) -> dict[str, list[Event]]:
+    """What `counted_of_group` gives for each path, from the paths of each node; in one pass."""
+    inner = [event for event in events if event.kind == "delegate_op"]
+    calls = [event for event in events if event.kind != "delegate_op"]
+    is_mapped = any(event.debug_handles is not None for event in inner)
+    nodes = [node for call in calls for node in call.module_hierarchy.values()]
+    insides = Counter(path for node in nodes for path in paths[id(node)])
+    of_calls, of_inner = _by_path(calls, paths), _by_path(inner, paths)
+    if not is_mapped:
+        return of_calls if calls else of_inner
+    whole = {path: of_calls[path] for path, count in insides.items() if count == len(nodes)}
+    return of_inner | whole
+
+
+def _by_path(
+    events: Iterable[Event], paths: Mapping[int, Collection[str]]
+) -> dict[str, list[Event]]:
+    """The events with a node in each path, in order."""
+    found: dict[str, list[Event]] = {}
+    for event in events:
+        nodes = event.module_hierarchy.values()
+        for path in {path for node in nodes for path in paths[id(node)]}:
+            found.setdefault(path, []).append(event)
+    return found
+
+
 class _Nodes:
-    """Where the nodes of events lie, worked out once for each; `types` are the modules' classes."""
+    """Where the nodes of events lie, worked out once for each.
+
+    Attributes:
+        types: The modules' classes by path.
+        modules: Paths of the modules that a node lies in, by its identity.
+        innermost: That of the innermost.
+    """
 
     def __init__(self, events: Iterable[Traced]) -> None:
         nodes = {id(node): node for e in events for node in e.module_hierarchy.values()}
         lists = {key: list((node or {}).values()) for key, node in nodes.items()}
         self.types = {path: name for known in lists.values() for path, name in filter(None, known)}
-        self._innermost = {key: known[-1][:1] for key, known in lists.items() if known}
-        self._modules = {
+        self.innermost = {key: known[-1][:1] if known else [] for key, known in lists.items()}
+        self.modules = {
             key: frozenset(m for path, _ in filter(None, known) for m in modules_above(path))
             for key, known in lists.items()
         }
-
-    def modules_of(self, event: Traced) -> Iterator[str]:
-        """Paths of the modules that an event's nodes lie in."""
-        for node in event.module_hierarchy.values():
-            yield from self._modules[id(node)]
-
-    def within(self, path: str) -> IsInside:
-        """Whether a node lies in a module or in one inside it."""
-        return lambda node: path in self._modules[id(node)]
-
-    def just_in(self, path: str) -> IsInside:
-        """Whether a module is the innermost that a node lies in."""
-        return lambda node: self._innermost.get(id(node)) == [path]
 
 
 def _instruction(event: Traced) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -24,6 +24,10 @@ from warehouse.correlation import (
 )
 from warehouse.event_modules import modules_of_events
 from warehouse.programs import Program
+
+_ROWS_AT_ONCE = 10_000
+_VALUES_AT_ONCE = 2_000_000
+_MOST_DOUBT = 1_000  # letters, of which every event of a run has its copy
 
 # Run signatures of dumps that are not traced to the dumps' ETRecord yet, with the first such run.
 _UNTRACED = """
@@ -59,11 +63,11 @@ WITH timed AS (
         AND t.delegate_id_str IS NOT DISTINCT FROM v.delegate_id_str
     )
 ), listed AS (
-    SELECT u.etrecord_id, u.run_signature_id, unnest(r.events) AS event_signature_id,
+    SELECT u.etrecord_id, u.dump_id, u.run_signature_id, unnest(r.events) AS event_signature_id,
         generate_subscripts(r.events, 1) AS place
     FROM untraced AS u JOIN run_signatures AS r ON r.run_signature_id = u.run_signature_id
 )
-SELECT l.etrecord_id, l.run_signature_id, s.*, EXISTS (
+SELECT l.etrecord_id, l.dump_id, l.run_signature_id, s.*, EXISTS (
     SELECT 1 FROM timed AS t
     WHERE t.etrecord_id = l.etrecord_id AND t.run_signature_id = l.run_signature_id
     AND t.event_signature_id = l.event_signature_id
@@ -74,7 +78,7 @@ SELECT l.etrecord_id, l.run_signature_id, s.*, EXISTS (
     AND v.delegate_id_str IS NOT DISTINCT FROM s.delegate_id_str
 ) AS is_on_chain
 FROM listed AS l JOIN event_signatures AS s ON s.event_signature_id = l.event_signature_id
-ORDER BY l.etrecord_id, l.run_signature_id, l.place
+ORDER BY l.etrecord_id, l.dump_id, l.run_signature_id, l.place
 """
 
 
@@ -102,19 +106,48 @@ def trace_events(connection: duckdb.DuckDBPyConnection, programs: Mapping[int, P
     if not untraced.num_rows:
         return
     with registered(connection, "untraced", untraced):
-        events = connection.sql(_EVENTS).to_arrow_table().to_pylist()
+        events = connection.sql(_EVENTS).to_arrow_table()
     records = {program.id: program.record for program in programs.values()}
-    origins: list[dict[str, Any]] = []
-    modules: list[dict[str, Any]] = []
-    for id_, of_record in groupby(events, itemgetter("etrecord_id")):
-        correlation = Correlation(records[id_])
-        for _, of_run in groupby(of_record, itemgetter("run_signature_id")):
-            run = list(of_run)
-            located = correlation.locate([_place(event) for event in run])
-            origins += _origin_rows(run, located)
-            modules += _module_rows(run, located.origins)
-    for name, rows in (("event_origins", origins), ("event_modules", modules)):
-        insert_rows(connection, name, pa.Table.from_pylist(rows, schema=STORED[name]))
+    origins, modules = _Rows(connection, "event_origins"), _Rows(connection, "event_modules")
+    for id_, of_record in groupby(_rows_of(events), itemgetter("etrecord_id")):
+        of_all = Correlation(records[id_])
+        for _, of_dump in groupby(of_record, itemgetter("dump_id")):
+            correlation = of_all.renewed()
+            for _, of_run in groupby(of_dump, itemgetter("run_signature_id")):
+                run = list(of_run)
+                located = correlation.locate([_place(event) for event in run])
+                origins.extend(_origin_rows(run, located))
+                modules.extend(_module_rows(run, located.origins))
+    origins.flush()
+    modules.flush()
+
+
+class _Rows:
+    """Rows on their way into a table: never too many at a time."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, table: str) -> None:
+        self._connection, self._table = connection, table
+        self._waiting: list[dict[str, Any]] = []
+        self._value_count = 0
+
+    def extend(self, rows: Iterable[dict[str, Any]]) -> None:
+        for row in rows:
+            self._waiting.append(row)
+            lists = (value for value in row.values() if isinstance(value, list))
+            self._value_count += len(row) + sum(map(len, lists))
+            if self._value_count >= _VALUES_AT_ONCE:
+                self.flush()
+
+    def flush(self) -> None:
+        rows = pa.Table.from_pylist(self._waiting, schema=STORED[self._table])
+        insert_rows(self._connection, self._table, rows)
+        self._waiting.clear()
+        self._value_count = 0
+
+
+def _rows_of(table: pa.Table) -> Iterator[dict[str, Any]]:
+    for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
+        yield from batch.to_pylist()
 
 
 def _place(event: Mapping[str, Any]) -> Place:
@@ -132,7 +165,7 @@ def _place(event: Mapping[str, Any]) -> Place:
 def _origin_rows(
     events: Sequence[Mapping[str, Any]], located: BlockOrigin
 ) -> Iterator[dict[str, Any]]:
-    doubt = "; ".join(located.notes) or None
+    doubt = "; ".join(located.notes)[:_MOST_DOUBT] or None
     for event, origin in zip(events, located.origins, strict=True):
         has_handles = origin.debug_handles is not None
         yield {

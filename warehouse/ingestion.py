@@ -23,6 +23,7 @@ from ingest.manifest import ManifestResolver
 from ingest.sources import Source
 from warehouse.batches import Batch, Describer, Plan, plan_batches
 from warehouse.committer import CONFLICT, Committed, Committer, Decoded, Met
+from warehouse.connection import open_cursor
 from warehouse.dump_reader import Content, ReadFile, decode_apart, read_files
 from warehouse.new_dumps import Refusal
 
@@ -216,7 +217,7 @@ class _Claims:
         met: Met,
         pool: Executor,
     ) -> None:
-        self._connection = connection.cursor()  # for another thread
+        self._connection = open_cursor(connection)  # for another thread
         self._describer = Describer(resolver)
         self._met, self._pool = met, pool
         self._programs: set[int] = set()  # ids of the ETRecords of this run

@@ -15,6 +15,7 @@ from ingest.sources import Source
 from warehouse.connection import insert_rows
 
 _PROGRAMS_KEPT = 8
+_BYTES_KEPT = 256 << 20  # of their tables
 
 
 class Program(NamedTuple):
@@ -28,9 +29,14 @@ class Program(NamedTuple):
         """Its id."""
         return etrecord_id(self.record)
 
+    @property
+    def byte_count(self) -> int:
+        """Bytes of its tables."""
+        return sum(table.nbytes for table in self.tables.values())
+
 
 class ProgramReader:
-    """Reads ETRecords; remembers the last few."""
+    """Reads ETRecords; remembers the last few, and of large ones fewer."""
 
     def __init__(self) -> None:
         """Nothing is read yet."""
@@ -46,9 +52,13 @@ class ProgramReader:
             return None
         if source not in self._recent:
             self._recent[source] = self._read(source)
-            if len(self._recent) > _PROGRAMS_KEPT:
+            while len(self._recent) > 1 and self._is_full():
                 del self._recent[next(iter(self._recent))]
         return self._recent[source]
+
+    def _is_full(self) -> bool:
+        kept = {id(program): program.byte_count for program in self._recent.values()}
+        return len(self._recent) > _PROGRAMS_KEPT or sum(kept.values()) > _BYTES_KEPT
 
     def _read(self, source: Source) -> Program:
         try:

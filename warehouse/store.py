@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
 
@@ -16,22 +16,34 @@ from ingest.manifest import ManifestResolver
 from ingest.sources import Source, find_sources
 from warehouse import DEFAULT_PATH
 from warehouse.catalogue import bind_parameters, duckdb_text, find_query
-from warehouse.connection import connect, translated_errors
-from warehouse.errors import ParameterError, StatementError, suggest
+from warehouse.connection import open_cursor, open_reader, reading, translated_errors, use_database
+from warehouse.errors import ParameterError, StatementError, StoreError, suggest
 from warehouse.exported_programs import find_etrecord, read_exported_program
 from warehouse.ingestion import IngestProgress, IngestSummary, ingest_sources
-from warehouse.migrations import check_version, is_current, migrate
+from warehouse.migrations import check_version
+from warehouse.own_tables import check_nothing_strange, check_tables
+from warehouse.scratch import ScratchFolder
 from warehouse.statements import check_statement
+from warehouse.store_file import FILE_NAME, is_made, make_folder
+from warehouse.store_lock import StoreLock
+from warehouse.views import comment_views, make_temporary_views
+from warehouse.writer import Writer
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_Whose = Literal["ours", "theirs", "with files"]
+
+# Our views are those of the connection; the store's own are for other tools.
 _SCHEMA = """
 SELECT table_name, NULL AS column_name, 'table' AS type, comment FROM duckdb_tables()
-WHERE NOT internal
-UNION ALL SELECT view_name, NULL, 'view', comment FROM duckdb_views() WHERE NOT internal
-UNION ALL SELECT table_name, column_name, data_type, comment FROM duckdb_columns()
-WHERE NOT internal
+WHERE database_name = current_database()
+UNION ALL SELECT view_name, NULL, 'view', comment FROM duckdb_views()
+WHERE temporary AND NOT internal
+UNION ALL SELECT c.table_name, c.column_name, c.data_type, c.comment FROM duckdb_columns() AS c
+WHERE c.table_oid IN (
+    SELECT table_oid FROM duckdb_tables() WHERE database_name = current_database()
+) AND c.database_name = current_database() OR c.database_name = 'temp' AND NOT c.internal
 ORDER BY table_name, column_name NULLS FIRST
 """
 
@@ -52,42 +64,58 @@ _NAMES = {
 class Warehouse:
     """An open store. Use as a context manager, or call `close`."""
 
-    def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection) -> None:
-        """Wrap an open connection; see `open`."""
-        self._path = path
-        self._connection = connection
+    def __init__(self, path: Path, lock: StoreLock, writer: Writer | None) -> None:
+        """Wrap a locked store; see `open`."""
+        self._path, self._lock, self._writer = path, lock, writer
+        self._scratch = ScratchFolder()
+        self._answering: dict[_Whose, duckdb.DuckDBPyConnection] = {}
+        self._with_views: set[_Whose] = set()
 
     @classmethod
     def open(
-        cls, path: str | os.PathLike[str] = DEFAULT_PATH, *, read_only: bool = False
+        cls,
+        path: str | os.PathLike[str] = DEFAULT_PATH,
+        *,
+        read_only: bool = False,
+        is_shared: bool = False,
+        wait: float = 0.0,
     ) -> Warehouse:
-        """Open the store in a directory, created and brought up to date as needed.
+        """Open the store in a directory; for writing, it is made or brought up to date as needed.
 
         Args:
             path: The store's directory.
             read_only: Let other readers in, and refuse to create or write.
+            is_shared: Leave the permissions of a new store to the umask; else it is its owner's.
+            wait: Seconds to wait for others who have it open.
 
         Raises:
             StoreError: There is no store to read, it is not one, or it cannot be written.
-            StoreLockedError: Another process has it open.
+            StoreLockedError: Others have it open: one writes a store, or several read it.
             StoreVersionError: A newer tracehouse wrote it.
+            OldStoreError: An older one did; to be read, it must be migrated first.
         """
         store = Path(path)
-        connection = connect(store, read_only=read_only)
+        if read_only and not is_made(store):
+            raise StoreError(
+                str(store), "no store here; create one with 'tracehouse ingest PATHS...'"
+            )
+        if read_only:
+            lock = StoreLock.for_reading(store, wait=wait)
+        else:
+            make_folder(store, is_shared=is_shared)
+            lock = StoreLock.for_writing(store, is_shared=is_shared, wait=wait)
+        warehouse = None
         try:
-            with translated_errors(store):
-                check_version(connection, str(store))
-                if not is_current(connection):
-                    if read_only:  # written by an older tracehouse: bring it up to date first
-                        connection.close()
-                        cls.open(store).close()
-                        connection = connect(store, read_only=True)
-                    else:
-                        migrate(connection)
-        except BaseException:  # an interrupt too must not leave the file locked
-            connection.close()
+            writer = None if read_only else Writer(store, is_shared=is_shared)
+            warehouse = cls(store, lock, writer)
+            if read_only:
+                warehouse._check()
+        except BaseException:  # an interrupt too must not leave the store locked
+            if warehouse:
+                warehouse._let_go()
+            lock.release()
             raise
-        return cls(store, connection)
+        return warehouse
 
     def ingest(
         self,
@@ -115,20 +143,32 @@ class Warehouse:
             What was done; refused files are in it and in the table ingest_errors.
 
         Raises:
-            StoreError: A batch cannot be written (earlier ones are committed).
+            StoreError: A batch cannot be written (earlier ones are committed), or the store was
+                opened to be read or was deleted or replaced meanwhile.
         """
+        writer = self._writer
+        if writer is None:
+            raise StoreError(str(self._path), "opened to be read; open it without read_only")
         resolver = ManifestResolver(overrides=manifest, layout=layout)
         sources = find_sources(paths)
         record = etrecord if isinstance(etrecord, Source | None) else Source(os.fspath(etrecord))
+
+        def report(done: IngestProgress) -> None:
+            writer.file.check()
+            if progress:
+                progress(done)
+
         with translated_errors(self._path):
-            return ingest_sources(
-                self._connection,
+            summary = ingest_sources(
+                writer.connection,
                 sources,
                 resolver,
                 companions=CompanionFinder(record),
                 jobs=jobs,
-                progress=progress,
+                progress=report,
             )
+        writer.file.check()
+        return summary
 
     def query(self, name: str, **params: object) -> pa.Table:
         """Rows of a canned query.
@@ -147,28 +187,30 @@ class Warehouse:
         """
         query = find_query(name)
         values = bind_parameters(query, params)
-        with translated_errors(self._path):
-            self._check_names(name, values)
-            return self._connection.sql(duckdb_text(query.sql), params=values).to_arrow_table()
+        connection = self._answers("ours")
+        with translated_errors(self._path), reading(connection):
+            _check_names(connection, name, values)
+            return connection.sql(duckdb_text(query.sql), params=values).to_arrow_table()
 
-    def _check_names(self, query: str, values: Mapping[str, object]) -> None:
-        for param, text in _NAMES.items():
-            value = values.get(param)
-            if value is not None:
-                known = sorted({row[0] for row in self._connection.execute(text).fetchall()})
-                if value not in known:
-                    problem = f"nothing in the store is called '{value}'"
-                    raise ParameterError(query, param, problem + suggest(str(value), known))
-
-    def sql(self, text: str) -> pa.Table:
+    def sql(self, text: str, *, allow_files: bool = False) -> pa.Table:
         """Rows of an ad-hoc SELECT over the tables and views.
+
+        Args:
+            text: The statement. It is answered where it can change nothing, touch no file and
+                spill none to disk.
+            allow_files: Let it read files, such as a CSV to join; the store must be opened
+                read-only for that.
 
         Raises:
             StatementError: It is not a single SELECT, or fails.
         """
-        check_statement(self._connection, text)
+        if allow_files and self._writer is not None:
+            raise StatementError("files can be read only where the store is opened read-only")
+        connection = self._answers("with files" if allow_files else "theirs")
+        check_statement(connection, text, allow_files=allow_files)
         try:
-            return self._connection.sql(text).to_arrow_table()
+            with reading(connection):
+                return connection.sql(text).to_arrow_table()
         except duckdb.Error as error:
             raise StatementError(str(error)) from error
 
@@ -178,7 +220,10 @@ class Warehouse:
         Returns:
             table_name, column_name (null for the table or view itself), type, comment.
         """
-        return self._connection.sql(_SCHEMA).to_arrow_table()
+        connection = self._answers("ours")
+        with translated_errors(self._path):
+            comment_views(connection)
+            return connection.sql(_SCHEMA).to_arrow_table()
 
     def exported_program(
         self,
@@ -200,13 +245,30 @@ class Warehouse:
                 than forward.
         """
         with translated_errors(self._path):
-            connection = self._connection
+            connection = self._answers("ours")
             source, sha256 = find_etrecord(connection, etrecord_id=etrecord_id, dump_id=dump_id)
         return read_exported_program(source, graph=graph, sha256=sha256)
 
     def close(self) -> None:
-        """Close the store; further use fails."""
-        self._connection.close()
+        """Close the store; further use fails.
+
+        Raises:
+            StoreError: What was written could not all be brought into the store's file (it is safe
+                in the log beside it), or the file was deleted or replaced.
+        """
+        try:
+            if self._writer is not None:
+                self._writer.finish()
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        for connection in self._answering.values():
+            connection.close()
+        if self._writer is not None:
+            self._writer.connection.close()
+        self._scratch.remove()
+        self._lock.release()
 
     def __enter__(self) -> Warehouse:
         return self
@@ -217,4 +279,47 @@ class Warehouse:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        if error is None:
+            self.close()
+        else:  # which tells more than what closing would add
+            self._let_go()
+
+    def _check(self) -> None:
+        """Pass if the store is one that we can read, as seen from where nothing can be touched."""
+        store = str(self._path)
+        with translated_errors(self._path):
+            connection = self._answering["theirs"] = open_reader(self._path / FILE_NAME)
+            check_nothing_strange(connection, store)
+            use_database(connection)
+            check_version(connection, store, read_only=True)
+            check_tables(connection, store)
+
+    def _answers(self, whose: _Whose) -> duckdb.DuckDBPyConnection:
+        """What answers our own statements, those of others, or those that may read files."""
+        with translated_errors(self._path):
+            if whose not in self._answering:
+                self._answering[whose] = self._open_answering(whose)
+                use_database(self._answering[whose])
+            if whose not in self._with_views:
+                make_temporary_views(self._answering[whose])
+                self._with_views.add(whose)
+        return self._answering[whose]
+
+    def _open_answering(self, whose: _Whose) -> duckdb.DuckDBPyConnection:
+        if self._writer is not None:
+            return open_cursor(self._writer.connection)
+        spill = self._scratch.path() if whose == "ours" else None
+        file = self._path / FILE_NAME
+        return open_reader(file, spill=spill, allow_files=whose == "with files")
+
+
+def _check_names(
+    connection: duckdb.DuckDBPyConnection, query: str, values: Mapping[str, object]
+) -> None:
+    for param, text in _NAMES.items():
+        value = values.get(param)
+        if value is not None:
+            known = sorted({row[0] for row in connection.execute(text).fetchall()})
+            if value not in known:
+                problem = f"nothing in the store is called '{value}'"
+                raise ParameterError(query, param, problem + suggest(str(value), known))

@@ -44,7 +44,8 @@ def _load(store: Path) -> int:
     template = Template(repeat_runs(SMALL.read_bytes(), LARGE_REPEATS // 2))
     events = 0
     with Warehouse.open(store) as warehouse:
-        loader = Loader(warehouse._connection)
+        assert warehouse._writer is not None
+        loader = Loader(warehouse._writer.connection)
         for dump in range(200):
             build, device = dump // 100, dump // 20 % 5
             decoded = decode_dumps([template.vary(dump, scale=1 + build)])

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from ingest import decode_dumps
 from ingest.tensor_schemas import SHA256, TENSORS
-from ingest.tensors import DebugBuffer, Tensor, build_tensors, read_stored
+from ingest.tensors import (
+    BYTES_PER_BYTE,
+    FREE_BYTES,
+    DebugBuffer,
+    Tensor,
+    build_tensors,
+    read_stored,
+)
 from ingest.values import DTYPES
 from tests.support.corpus import CORPUS, read_dump
 
@@ -236,3 +243,22 @@ def test_what_is_stored_of_a_dump_gives_every_tensor_back(name):
         assert (key is None) == (tensor.missing is not None)
         if key is not None:
             assert read_stored(row["dtype"], row["sizes"], contents[key]).is_same(tensor) is True
+
+
+def test_tensors_of_one_buffer_take_no_more_than_it_may_stand_for():
+    buffer = DebugBuffer(bytes(1))
+    tensors = [
+        buffer.read("uint8", [1 << 20], strides=[0], offset=0),
+        *(buffer.read("uint8", [(1 << 20) - i], strides=[0], offset=0) for i in range(1, 100)),
+    ]
+    read_bytes = sum(tensor.stored.nbytes for tensor in tensors if tensor.stored is not None)
+    assert FREE_BYTES - (2 << 20) < read_bytes <= FREE_BYTES + BYTES_PER_BYTE
+    assert tensors[-1].missing == (
+        "with those before it would take more than 16,777,220 bytes of tensors"
+    )
+    assert buffer.read("uint8", [1 << 20], strides=[0], offset=0) is tensors[0]
+
+
+def test_stored_tensor_of_absurdly_many_dimensions_is_missing():
+    tensor = read_stored("uint8", [2**62] * 1_000_000, b"")
+    assert tensor.missing == "1,000,000 dimensions, wanted at most 64"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from queries.event_block_json import event_blocks_json
 from tests.support.event_blocks import json_of, run, timed
-from warehouse.delegate_metadata import find_parser, parse_metadata
+from warehouse.delegate_metadata import find_parser, metadata_json, parse_metadata
 from warehouse.errors import QueryError
 
 
@@ -92,3 +92,28 @@ def test_json_of_an_event_has_raw_and_parsed_metadata():
     ]
     assert found == [([b'{"k": 1}'.hex()], [{"k": 1}]), ([], [])]
     assert event_blocks_json([]) == {"event_blocks": []}
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"a": 1, "a": 2}',
+        b"1" * 5_000,
+        b"1" * 4_000,
+        b"[" + b"[]," * 400_000 + b"[]]",
+        b"[" * 1_000_000,
+    ],
+    ids=["key twice", "too many digits", "many digits", "long", "deep"],
+)
+def test_json_beyond_the_bounds_is_hex_and_not_parsed(raw):
+    assert parse_metadata([raw], None) == [raw.hex()]
+    assert metadata_json(raw, None) is None
+
+
+def test_nul_and_half_surrogates_are_escaped():
+    assert metadata_json(b'{"a": "\\u0000\\udc80"}', None) == '{"a": "\\u0000\\\\udc80"}'
+
+
+def test_parser_that_gives_a_huge_integer_is_passed_over(parsers):
+    parsers(Huge="def Huge(raw): return [10 ** 5000 for value in raw]")
+    assert metadata_json(b"x", "Huge") is None

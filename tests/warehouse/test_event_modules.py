@@ -113,6 +113,24 @@ def test_equal_events_both_count():
     assert counted(*twins)["a"] == (["x", "x"], ["x", "x"])
 
 
+class CountedNodes(dict):
+    """Nodes of an event that count how often they are looked through."""
+
+    looks = 0
+
+    def values(self):
+        self.looks += 1
+        return super().values()
+
+
+def test_events_are_looked_through_a_few_times_however_many_modules_there_are():
+    nodes = CountedNodes({f"n{i}": hierarchy(f"m.{i}") for i in range(500)})
+    call = Event("call", "delegate_call", 0, [1], nodes)
+    inner = [event("delegate_op", 0, f"m.{i}", name=f"in {i}") for i in range(500)]
+    assert len(counted(call, *inner)) == 502
+    assert nodes.looks < 20
+
+
 PATHS = st.sampled_from([None, "", "a", "a.0", "a.0.b", "a.01", "b"])
 EVENTS = st.builds(
     lambda kind, instruction, paths: event(kind, instruction, *paths),

@@ -11,13 +11,12 @@ import pytest
 from ingest import DecodedBatch
 from ingest.manifest import Manifest
 from tests.support.corpus import dump_names, read_dump
-from tests.support.stores import MANIFEST, contents
+from tests.support.stores import MANIFEST, contents, writing
 from warehouse import stored_events
-from warehouse.connection import connect
+from warehouse.connection import open_cursor
 from warehouse.dump_reader import decode_content
 from warehouse.errors import StoreError
 from warehouse.load import Loader
-from warehouse.migrations import migrate
 from warehouse.new_dumps import NewDump
 
 NAMES = dump_names("real")[:3]
@@ -25,8 +24,7 @@ NAMES = dump_names("real")[:3]
 
 @pytest.fixture
 def connection(tmp_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    with connect(tmp_path / "store") as opened:
-        migrate(opened)
+    with writing(tmp_path / "store") as opened:
         yield opened
 
 
@@ -43,7 +41,7 @@ def counts(connection: duckdb.DuckDBPyConnection) -> list[tuple[int, ...]]:
 def test_a_dump_that_somebody_else_put_in_meanwhile_stops_the_writer(
     connection: duckdb.DuckDBPyConnection, is_streamed: bool
 ) -> None:
-    first, second = Loader(connection), Loader(connection.cursor())
+    first, second = Loader(connection), Loader(open_cursor(connection))
     content = decode_content([read_dump(NAMES[0])])
     first.load([new_dump("a")], *content, [])
     second.load([new_dump("b")], *content, [])
@@ -62,7 +60,7 @@ def test_a_dump_that_somebody_else_put_in_meanwhile_stops_the_writer(
 def test_a_dump_id_that_somebody_else_gave_out_stops_the_writer(
     connection: duckdb.DuckDBPyConnection,
 ) -> None:
-    first, second = Loader(connection), Loader(connection.cursor())
+    first, second = Loader(connection), Loader(open_cursor(connection))
     content = decode_content([read_dump(NAMES[0])])
     first.load([new_dump("a")], *content, [])
     second.load([new_dump("b")], *content, [])
@@ -95,11 +93,9 @@ def test_parts_may_be_cut_inside_runs_and_bring_signatures_in_any_order(
 ) -> None:
     monkeypatch.setattr(stored_events, "_MOST_EVENTS", 50)
     content = decode_content([read_dump(name)])
-    with connect(tmp_path / "whole") as connection:
-        migrate(connection)
+    with writing(tmp_path / "whole") as connection:
         Loader(connection).load([new_dump("a")], *content, [])
-    with connect(tmp_path / "parts") as connection:
-        migrate(connection)
+    with writing(tmp_path / "parts") as connection:
         Loader(connection).load_stream(new_dump("a"), split(content.decoded, rows))
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
@@ -114,8 +110,7 @@ def test_what_is_in_memory_is_right_again_after_a_failed_commit(tmp_path: Path) 
         for name in "abcz"
     ]
     for store in ("whole", "store"):
-        with connect(tmp_path / store) as connection:
-            migrate(connection)
+        with writing(tmp_path / store) as connection:
             loader = Loader(connection)
             for number in (0, 1, 2):
                 decoded, statistics = contents_of[number]

@@ -13,8 +13,9 @@ from tests.support.corpus import CORPUS
 from tests.support.etrecord_builder import MODELS
 from tests.support.stores import contents, ingest
 from warehouse import Warehouse
-from warehouse.connection import FILE_NAME
+from warehouse.errors import OldStoreError
 from warehouse.migrations import load_migrations, migrate
+from warehouse.store_file import FILE_NAME
 
 DUMPS = ("traced_intdesc_n1_debug", "mixed_xnnpack_n20")
 NEW_TABLES = {
@@ -57,7 +58,15 @@ def old(tmp_path: Path, folder: Path) -> Path:
     return tmp_path / "old"
 
 
+def test_a_reader_of_an_old_store_changes_nothing_and_says_how_to_migrate_it(old: Path) -> None:
+    before = (old / FILE_NAME).read_bytes()
+    with pytest.raises(OldStoreError, match=r"schema 1, now 2\); .* 'tracehouse migrate'"):
+        Warehouse.open(old, read_only=True)
+    assert (old / FILE_NAME).read_bytes() == before
+
+
 def test_an_old_store_keeps_its_rows_and_new_columns_are_null(tmp_path: Path, old: Path) -> None:
+    Warehouse.open(old).close()
     found, expected = contents(old), contents(tmp_path / "new")
     assert found.keys() == expected.keys()
     assert {name for name in NEW_TABLES if found[name]} == set()
@@ -70,6 +79,7 @@ def test_an_old_store_keeps_its_rows_and_new_columns_are_null(tmp_path: Path, ol
 
 
 def test_an_old_store_answers_as_a_new_one(tmp_path: Path, old: Path) -> None:
+    Warehouse.open(old).close()
     with (
         Warehouse.open(old, read_only=True) as migrated,
         Warehouse.open(tmp_path / "new", read_only=True) as new,

@@ -25,7 +25,7 @@ from tests.support.etrecord_builder import MODELS, build_zip, read_members
 from tests.support.event_blocks import run, timed
 from tests.support.stores import MANIFEST, contents, ingest, write
 from warehouse import Warehouse, batches, ingestion
-from warehouse.connection import connect
+from warehouse.connection import open_writer, use_database
 from warehouse.load import Loader
 from warehouse.migrations import migrate
 from warehouse.new_dumps import NewDump, Refusal
@@ -285,7 +285,9 @@ def test_nothing_is_remembered_of_a_batch_that_was_rolled_back(tmp_path: Path) -
     program = ProgramReader().read(Source(str(MIXED)))
     dump = NewDump("a.etdp", "f" * 64, Manifest.model_validate(MANIFEST), program)
     impossible = Refusal("b.etdp", None, "reason", "no number", "detail")  # type: ignore[arg-type]
-    connection = connect(tmp_path / "store")
+    (tmp_path / "store").mkdir()
+    connection = open_writer(tmp_path / "store/warehouse.duckdb")
+    use_database(connection)
     migrate(connection)
     loader, decoded = Loader(connection), decode_dumps([data])
     for _ in range(2):

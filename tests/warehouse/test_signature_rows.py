@@ -9,16 +9,14 @@ import pyarrow as pa
 import pytest
 
 from ingest.schemas import EVENT_SIGNATURES
+from tests.support.stores import writing
 from warehouse import signature_rows
-from warehouse.connection import connect
-from warehouse.migrations import migrate
 from warehouse.signature_rows import SignatureRows
 
 
 @pytest.fixture
 def connection(tmp_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    with connect(tmp_path / "store") as opened:
-        migrate(opened)
+    with writing(tmp_path / "store") as opened:
         yield opened
 
 

@@ -1,0 +1,154 @@
+"""No statement reads a file, changes the store or leaves anything behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from cli.main import main
+from tests.support.corpus import read_dump
+from tests.support.sql_attacks import attacks
+from tests.support.stores import ingest, write
+from warehouse import Warehouse
+from warehouse.errors import StatementError
+from warehouse.store_file import FILE_NAME
+
+CONFIDENTIAL = "the secret of this machine"
+ATTACKS = attacks()
+
+Ask = Callable[[str], None]
+
+
+def make_ground(folder: Path) -> Path:
+    """A folder with a store and a secret."""
+    write(folder / "secret.txt", CONFIDENTIAL.encode())
+    ingest(folder / "store", write(folder / "in/a.etdp", read_dump("real/mlp_xnnpack_n1")))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_ground(tmp_path_factory.mktemp("ground"))
+
+
+@pytest.fixture(scope="module", params=["reader", "writer"])
+def opened(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Warehouse, Path]]:
+    """An open store, and the ground it stands on."""
+    folder = make_ground(tmp_path_factory.mktemp(request.param))
+    with Warehouse.open(folder / "store", read_only=request.param == "reader") as warehouse:
+        yield warehouse, folder
+
+
+def fill_in(attack: str, ground: Path) -> str:
+    places = {
+        "{database}": ground / "store" / FILE_NAME,
+        "{folder}": ground,
+        "{secret}": ground / "secret.txt",
+    }
+    for mark, place in places.items():
+        attack = attack.replace(mark, str(place))
+    return attack
+
+
+def everything(ground: Path) -> dict[str, bytes]:
+    """All files below a folder; a store that is open for writing may have a log."""
+    return {str(path): path.read_bytes() for path in ground.rglob("*") if path.is_file()}
+
+
+def test_there_are_attacks_of_every_kind() -> None:
+    assert len(ATTACKS) >= 150
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_python_refuses(opened: tuple[Warehouse, Path], name: str) -> None:
+    warehouse, ground = opened
+    secret_rows = pa.table({"a": [CONFIDENTIAL]})
+    before = everything(ground)
+    with pytest.raises(StatementError) as caught:
+        warehouse.sql(fill_in(ATTACKS[name], ground))
+    assert CONFIDENTIAL not in str(caught.value)
+    assert everything(ground) == before
+    assert warehouse.sql("SELECT count(*) AS n FROM dumps")["n"].to_pylist() == [1]
+    assert secret_rows.num_rows == 1
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_command_line_refuses(
+    ground: Path, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = everything(ground)
+    statement = fill_in(ATTACKS[name], ground)
+    question = write(ground.parent / "question.sql", statement.encode())
+    with question.open() as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        assert main(["sql", "-", "--store", str(ground / "store")]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+    assert captured.err.count("\n") == 1
+    assert CONFIDENTIAL not in captured.err
+    assert everything(ground) == before
+
+
+QUESTIONS = (
+    "SELECT count(*) FROM named_events",
+    "FROM named_dumps SELECT device",
+    "WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM x WHERE n < 5) FROM x",
+    "WITH x AS MATERIALIZED (SELECT 1 AS a) SELECT * FROM x",
+    "SELECT * FROM range(3), generate_series(1, 2)",
+    "SELECT unnest([1, 2]), list_transform([1], lambda x: x + 1)",
+    "SELECT * FROM unnest([{'a': 1}])",
+    "SELECT quantile_cont(duration_ns, 0.5) FILTER (WHERE flags = 0) FROM named_events",
+    "SELECT sum(duration_ns) OVER (PARTITION BY kind ORDER BY run_index) FROM named_events",
+    "SELECT json_serialize_sql('SELECT 1')",
+    "SELECT manifest->>'device', j.key FROM dumps, json_each(manifest) AS j",
+    "SELECT * FROM duckdb_tables()",
+    "SELECT * FROM information_schema.columns",
+    "SELECT table_name FROM duckdb_columns WHERE comment IS NOT NULL",
+    "SHOW TABLES",
+    "DESCRIBE named_events",
+    "SUMMARIZE SELECT duration_ns FROM named_events",
+    "SELECT * FROM histogram('dumps', 'n_events')",
+    "VALUES (1), (2)",
+    "TABLE dumps",
+    "SELECT * FROM dumps TABLESAMPLE 50 PERCENT (bernoulli)",
+    "SELECT " + "+".join(["1"] * 900),
+    "SELECT now(), current_setting('TimeZone'), random() > 2, uuid() IS NULL, setseed(0.5)",
+)
+
+
+@pytest.mark.parametrize("text", QUESTIONS)
+def test_honest_questions_are_answered(opened: tuple[Warehouse, Path], text: str) -> None:
+    assert opened[0].sql(text).num_columns > 0
+
+
+def test_files_are_read_where_that_is_asked_for(ground: Path) -> None:
+    goals = write(ground.parent / "goals.csv", b"device,goal\npixel8,7\n")
+    text = f"SELECT d.device, g.goal FROM named_dumps AS d JOIN '{goals}' AS g USING (device)"  # noqa: S608
+    with Warehouse.open(ground / "store", read_only=True) as warehouse:
+        with pytest.raises(StatementError):
+            warehouse.sql(text)
+        with pytest.raises(StatementError, match="--allow-files"):
+            warehouse.sql(f"FROM read_csv('{goals}')")
+        assert warehouse.sql(text, allow_files=True).to_pylist() == [
+            {"device": "pixel8", "goal": 7}
+        ]
+        assert warehouse.sql(f"FROM read_csv('{goals}')", allow_files=True).num_rows == 1
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in ATTACKS if n.startswith(("copy_", "serialized", "log_"))]
+)
+def test_nothing_is_written_where_files_may_be_read(ground: Path, name: str) -> None:
+    before = everything(ground)
+    with (
+        Warehouse.open(ground / "store", read_only=True) as warehouse,
+        pytest.raises(StatementError),
+    ):
+        warehouse.sql(fill_in(ATTACKS[name], ground), allow_files=True)
+    assert everything(ground) == before

@@ -1,0 +1,13 @@
+"""The .sql files that ship with tracehouse."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+
+@cache
+def read_sql_files(folder: str) -> list[tuple[str, str]]:
+    """Names and texts of the .sql files in a folder of the package sql, in order of name."""
+    found = [path for path in (files("sql") / folder).iterdir() if path.name.endswith(".sql")]
+    return sorted((path.name, path.read_text(encoding="utf-8")) for path in found)

@@ -1,0 +1,127 @@
+"""A store's DuckDB file on disk: made whole or not at all, and still the one that was opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from warehouse.errors import StoreError
+
+FILE_NAME = "warehouse.duckdb"
+WAL_SUFFIX = ".wal"
+
+_HEADERS_BYTES = 3 * 4096  # DuckDB's: a shorter file never held a row
+_MAGIC, _MAGIC_AT = b"DUCK", 8
+_UNFINISHED = ".new"
+
+
+def make_folder(store: Path, *, is_shared: bool) -> None:
+    """Make the store's directory: for its owner alone unless it is shared, as far as umask lets it.
+
+    Raises:
+        StoreError: It cannot be made.
+    """
+    try:
+        store.parent.mkdir(parents=True, exist_ok=True)
+        store.mkdir(mode=0o777 if is_shared else 0o700, exist_ok=True)
+    except OSError as error:
+        raise StoreError(str(store), f"cannot be created: {error.strerror}") from error
+
+
+def is_made(store: Path) -> bool:
+    """Whether the store has a file that may hold something.
+
+    A beginning of a DuckDB file that is too short to hold anything is what older versions left
+    where the making of a store was broken off; a new file takes its place.
+
+    Raises:
+        StoreError: Such a file stands beside a write-ahead log, which may hold something.
+    """
+    file = store / FILE_NAME
+    if not file.exists():
+        return False
+    if not file.is_file():
+        raise StoreError(str(store), f"{FILE_NAME} is no file; name another directory with --store")
+    if file.stat().st_size >= _HEADERS_BYTES:
+        return True
+    start = file.read_bytes()
+    if start.strip(b"\0") and start[_MAGIC_AT : _MAGIC_AT + len(_MAGIC)] != _MAGIC:
+        return True  # something else: DuckDB will say so
+    log = _log_of(file)
+    if log.exists() and log.stat().st_size:
+        raise StoreError(
+            str(store),
+            f"{FILE_NAME} is cut short beside a write-ahead log; put the file back from a copy, or "
+            "move both away and ingest again",
+        )
+    return False
+
+
+def make_file(store: Path, build: Callable[[Path], None], *, is_shared: bool) -> None:
+    """Make the store's file, which appears only when it is whole and on disk.
+
+    Args:
+        store: Its directory, which nobody else writes to meanwhile.
+        build: Makes a database at the path it is given, and closes it.
+        is_shared: Leave its permissions to the umask; else they are its owner's alone.
+
+    Raises:
+        StoreError: It cannot be made, for instance for want of room.
+    """
+    file = store / FILE_NAME
+    unfinished = file.with_name(FILE_NAME + _UNFINISHED)
+    try:
+        for left in (unfinished, _log_of(unfinished)):
+            left.unlink(missing_ok=True)
+        build(unfinished)
+        if _log_of(unfinished).exists():
+            raise StoreError(str(store), "a new store cannot be written out: is the disk full?")
+        if not is_shared:
+            unfinished.chmod(unfinished.stat().st_mode & 0o700)
+        _sync(unfinished)
+        unfinished.replace(file)
+        _sync(store)
+    except OSError as error:
+        raise StoreError(str(store), f"cannot be created: {error.strerror}") from error
+
+
+def _log_of(file: Path) -> Path:
+    return file.with_name(file.name + WAL_SUFFIX)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class OpenFile:
+    """The file that was opened, by its inode: what is written to another one is lost."""
+
+    def __init__(self, store: Path) -> None:
+        """Remember which file stands there now."""
+        self._store = store
+        self._identity = self._look()
+
+    def check(self) -> None:
+        """Pass if the same file still stands there.
+
+        Raises:
+            StoreError: It was deleted or replaced.
+        """
+        if self._identity is None or self._look() != self._identity:
+            raise StoreError(
+                str(self._store),
+                f"{FILE_NAME} was deleted or replaced while it was open: what was written since "
+                "then is lost; ingest again",
+            )
+
+    def _look(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self._store / FILE_NAME)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
