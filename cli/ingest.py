@@ -39,7 +39,7 @@ MANIFEST = (
 )
 
 
-def ingest(  # noqa: PLR0913 - its options
+def ingest(
     paths: Annotated[
         list[str], typer.Argument(help="Files, folders, zip artifacts or globs.", metavar="PATHS")
     ],

@@ -38,7 +38,7 @@ _MORE = (
 )
 
 
-def inspect(  # noqa: PLR0913 - its options
+def inspect(
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="An ETDump, a zip with one, or ZIP!MEMBER.")
     ],

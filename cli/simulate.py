@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ingest.simulation import FarmPlan, FarmSummary, FarmWriter
 
 
-def simulate(  # noqa: PLR0913 - its options
+def simulate(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write to; new or empty.")],
     *,
     devices: Annotated[int, typer.Option(min=1, max=1000, help="Devices, of six kinds.")] = 6,
