@@ -59,7 +59,7 @@ EVENT_TOO_LARGE = Fault(
 )  # fmt: skip
 BLOB_TOO_LARGE = Fault(
     "blob_too_large", 0,
-    f"more than {MOST_BLOB_ENTRIES:,} blocks, allocations or events of a block: wanted smaller ones",
+    f"more than {MOST_BLOB_ENTRIES:,} blocks, allocations, or events of a block: wanted fewer",
 )  # fmt: skip
 
 
