@@ -111,7 +111,7 @@ def read_tables(scope: Scope, word: Ints, owner: Ints, widths: Sequence[int]) ->
     """
     if not len(word):
         return Tables(scope, word, owner, np.zeros((0, len(widths)), np.int64), word)
-    scope.note(owner, word)
+    scope.tables.append((owner, word))
     at = word * 4
     vtable = at - scope.arena.i32[word]
     ok = (vtable >= scope.lo[owner]) & (vtable + 4 <= scope.hi[owner]) & (vtable & 1 == 0)

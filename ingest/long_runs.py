@@ -51,6 +51,7 @@ class _Run:
 
     def read(self, begin: int, end: int) -> Runs:
         """Some of its events."""
+        self.scope.tables.clear()
         owner = np.zeros(end - begin, np.int64)
         words = self.scope.follow(self.first_item + np.arange(begin, end), owner)
         return read_events(self.head, words, owner, np.arange(begin, end))

@@ -41,8 +41,8 @@ class Scope:
         lo, hi: Bounds of that dump in bytes; the owner's vtables may stand anywhere in it.
         end: Byte that the owner's tables, vectors and strings must not pass.
         visited: Bytes visited, per account.
-        tables: In a scope of pieces, (owner, word) of every column of tables read so far.
-        spans: There too, (owner, begin, end) of all that was visited, in bytes.
+        tables: (owner, word) of every column of tables read so far.
+        spans: In a scope of pieces, (owner, begin, end) of all that was visited, in bytes.
     """
 
     def __init__(self, arena: Arena, dump: Ints, end: Ints, *, accounts: _Accounts) -> None:
@@ -94,11 +94,6 @@ class Scope:
         offsets = np.maximum(at[bad[first]] - self.arena.lo[dumps], 0)
         found = zip(dumps.tolist(), offsets.tolist(), strict=True)
         raise FaultyDumps({dump: Fault(reason, offset, detail) for dump, offset in found})
-
-    def note(self, owner: Ints, word: Ints) -> None:
-        """Remember a column of tables, in a scope of pieces."""
-        if self.spans is not None:
-            self.tables.append((owner, word))
 
     def visit(self, owner: Ints, at: Ints, byte_counts: Ints | int) -> None:
         """Count the bytes from `at` on as read, once per visit.
