@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.arena import FaultyDumps, Ints
+from ingest.arena import Fault, FaultyDumps, Ints
 from ingest.columns import Runs
 from ingest.entries import Entries, collect_entries, count_before, find_distinct, hash_rows
 from ingest.limits import (
@@ -172,20 +172,35 @@ def lay_out_runs(runs: Runs, book: SignatureBook, dump: Ints, sizes: Ints) -> Ru
     model = _models(entries, first, count)
     index = np.full(len(model), -1, np.int64)
     layouts: list[Layout] = []
+    faults: dict[int, Fault] = {}
     for run in np.flatnonzero(np.bincount(model[runs.has_events])).tolist():
-        of = int(dump[run])
-        rows = np.arange(first[run], first[run] + count[run])
-        codes = _NONE
-        if len(rows) > _FEW:
-            chosen, codes = find_distinct(entries.fields[rows])
-            rows = rows[chosen]
-            if len(rows) > MOST_SIGNATURES:
-                raise FaultyDumps({of: TOO_MANY_SIGNATURES})
+        of, rows = int(dump[run]), slice(first[run], first[run] + count[run])
         index[run] = len(layouts)
-        layouts.append(book.layout(of, entries.logged_events(rows), codes, most_text[of]))
+        try:
+            layouts.append(_lay_out_run(of, entries, rows, book, most_text[of]))
+        except FaultyDumps as faulty:
+            faults |= faulty.faults
+    if faults:
+        raise FaultyDumps(faults)
     layout = np.where(runs.has_events, index[model], -1)
     ids = _run_signature_ids(runs, dump, layouts, layout, book)
     return RunLayouts(layouts, layout, ids)
+
+
+def _lay_out_run(
+    dump: int, entries: Entries, rows: slice, book: SignatureBook, most_text: int
+) -> Layout:
+    """The layout of the entries that are a run of this dump.
+
+    Raises:
+        FaultyDumps: Too many of them are distinct, or the signatures hold too much text.
+    """
+    if rows.stop - rows.start <= _FEW:
+        return book.layout(dump, entries.logged_events(rows), _NONE, most_text)
+    chosen, codes = find_distinct(entries.fields[rows])
+    if len(chosen) > MOST_SIGNATURES:
+        raise FaultyDumps({dump: TOO_MANY_SIGNATURES})
+    return book.layout(dump, entries.logged_events(rows.start + chosen), codes, most_text)
 
 
 def _run_signature_ids(

@@ -59,21 +59,25 @@ class Ledger:
             FaultyDumps: A dump has too many.
         """
         if len(self.sizes) == 1:
-            _check(len(book.events), len(book.runs), book.run_event_count, 0)
+            if _is_over(len(book.events), len(book.runs), book.run_event_count):
+                raise FaultyDumps({0: TOO_MANY_SIGNATURES})
             if book.text_bytes > MOST_SIGNATURE_TEXT:
                 raise FaultyDumps({0: TOO_MUCH_TEXT})
             return
-        if max(len(book.events), len(book.runs)) <= MOST_SIGNATURES:
-            return  # nor can the runs' events be too many: an arena of several dumps is small
+        if not _is_over(len(book.events), len(book.runs), book.run_event_count):
+            return
         lengths = np.array([len(one.signature_ids) for one in layouts] + [0])[layout]
         suspects = np.bincount(dump, lengths + 1, len(self.sizes)) > MOST_SIGNATURES
+        over = []
         for suspect in np.flatnonzero(suspects).tolist():
             runs = slice(*np.searchsorted(dump, [suspect, suspect + 1]))
             own = np.unique(layout[runs])
             events = np.concatenate([layouts[i].signature_ids for i in own[own >= 0].tolist()])
             signatures, first = np.unique(signature_id[runs], return_index=True)
-            entries = int(lengths[runs][first].sum())
-            _check(len(np.unique(events)), len(signatures), entries, suspect)
+            run_events = int(lengths[runs][first].sum())
+            if _is_over(len(np.unique(events)), len(signatures), run_events):
+                over.append(suspect)
+        _refuse(np.array(over), TOO_MANY_SIGNATURES)
 
 
 def repeated_text(runs: Runs) -> tuple[Ints, Ints]:
@@ -91,9 +95,8 @@ def _lengths(texts: Texts) -> Ints:
     return lengths[texts.codes]
 
 
-def _check(events: int, runs: int, run_events: int, dump: int) -> None:
-    if max(events, runs) > MOST_SIGNATURES or run_events > MOST_SIGNATURE_EVENTS:
-        raise FaultyDumps({dump: TOO_MANY_SIGNATURES})
+def _is_over(events: int, runs: int, run_events: int) -> bool:
+    return max(events, runs) > MOST_SIGNATURES or run_events > MOST_SIGNATURE_EVENTS
 
 
 def _refuse(dumps: Ints, fault: Fault) -> None:
