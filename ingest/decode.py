@@ -20,6 +20,7 @@ from ingest.signature_tables import SignatureRows, build_event_signatures, build
 from ingest.tables import build_tables
 
 ARENA_BYTES = 16 << 20
+_ATTEMPTS = 3
 
 Tables = dict[str, pa.Table]
 
@@ -54,10 +55,10 @@ def decode_dumps(buffers: Sequence[Any]) -> DecodedBatch:
     parts: list[Tables] = []
     faults: dict[int, Fault] = {}
     for chunk in _chunks(buffers):
-        decoded, refused, book = _decode_chunk(buffers, chunk, cache)
-        parts += decoded
-        faults.update(refused)
-        signatures.add(book)
+        for decoded in _decode_chunk(buffers, chunk, cache):
+            parts += decoded.parts
+            faults.update(decoded.faults)
+            signatures.add(decoded.book)
     tables = {
         name: pa.concat_tables([part[name] for part in parts if name in part] or [empty])
         for name, empty in _EMPTY.items()
@@ -112,12 +113,27 @@ def _chunks(buffers: Sequence[Any]) -> Iterator[list[int]]:
         yield chunk
 
 
+@dataclass(frozen=True)
+class _Decoded:
+    """Tables of some sound dumps, their signatures, and the faults of others."""
+
+    parts: list[Tables]
+    book: SignatureBook
+    faults: dict[int, Fault]
+
+
 def _decode_chunk(
     buffers: Sequence[Any], chunk: list[int], cache: LayoutCache
-) -> tuple[list[Tables], dict[int, Fault], SignatureBook]:
-    """Tables of the chunk's sound dumps, faults of the others, and the signatures of the sound."""
+) -> Iterator[_Decoded]:
+    """The dumps of the chunk, each in one of those that are yielded.
+
+    A check finds all dumps that fail it, but those that fail a later one need another attempt.
+    After a few, the dumps are halved: where many are bad, the good are not read again for each.
+    """
     faults: dict[int, Fault] = {}
-    while chunk:
+    for _ in range(_ATTEMPTS):
+        if not chunk:
+            break
         arena = Arena([buffers[index] for index in chunk])
         book = SignatureBook(cache=cache)  # what is put down before a fault is found must not stay
         try:
@@ -128,8 +144,13 @@ def _decode_chunk(
             continue
         indices = np.array(chunk, np.int32)
         numbered = [{n: _renumber(table, indices) for n, table in part.items()} for part in parts]
-        return numbered, faults, book
-    return [], faults, SignatureBook()
+        yield _Decoded(numbered, book, faults)
+        return
+    yield _Decoded([], SignatureBook(), faults)
+    half = len(chunk) // 2
+    for some in (chunk[:half], chunk[half:]):
+        if some:
+            yield from _decode_chunk(buffers, some, cache)
 
 
 def _decode_arena(arena: Arena, book: SignatureBook) -> Iterator[Tables]:
