@@ -39,6 +39,8 @@ class Ledger:
         Raises:
             FaultyDumps: A dump becomes more than it may.
         """
+        if not len(dump):
+            return
         self._text += np.bincount(dump, byte_counts, len(self._text)).astype(np.int64)
         _refuse(np.flatnonzero(self._text > text_budget(self.sizes)), TOO_MUCH_TEXT)
 
@@ -83,6 +85,8 @@ class Ledger:
 def repeated_text(runs: Runs) -> tuple[Ints, Ints]:
     """Text that stands in several rows of tables: run of each row or rows, bytes in them."""
     allocations, debugs = runs.allocations, runs.debugs
+    if not len(allocations.run) and not len(debugs.run):  # as in most dumps
+        return debugs.run, debugs.run
     counts = np.maximum(np.bincount(debugs.values.tensor_event, minlength=len(debugs.run)), 1)
     names = _lengths(debugs.name) + _lengths(debugs.delegate_str)
     allocators = Texts(find_allocators(runs), runs.allocators.name.values)

@@ -187,6 +187,8 @@ def _has_few_vtables(scope: Scope) -> Mask:
     """Whether each run's tables lead to no more vtables than a runtime writes."""
     owner, table = (np.concatenate(column) for column in zip(*scope.tables, strict=True))
     vtable = table * 4 - scope.arena.i32[table]
+    if len(np.unique(vtable)) <= _MOST_VTABLES:
+        return np.ones(len(scope.dump), bool)
     order = np.lexsort((vtable, owner))
     owner, vtable = owner[order], vtable[order]
     is_new = np.ones(len(order), bool)
