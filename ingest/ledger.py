@@ -69,7 +69,8 @@ class Ledger:
         if not _is_over(len(book.events), len(book.runs), book.run_event_count):
             return
         lengths = np.array([len(one.signature_ids) for one in layouts] + [0])[layout]
-        suspects = np.bincount(dump, lengths + 1, len(self.sizes)) > MOST_SIGNATURES
+        most = min(MOST_SIGNATURES, MOST_SIGNATURE_EVENTS)
+        suspects = np.bincount(dump, lengths + 1, len(self.sizes)) > most
         over = []
         for suspect in np.flatnonzero(suspects).tolist():
             runs = slice(*np.searchsorted(dump, [suspect, suspect + 1]))

@@ -36,12 +36,16 @@ def shared_events(runs: int, events: int) -> bytes:
     return _dump(places, *vtables, tables, [events], items, [4 * (event - 3)])
 
 
-def distinct_events(count: int) -> bytes:
-    """One run of events that differ in the instruction alone, in 20 bytes each."""
+def distinct_events(count: int, kinds: int | None = None) -> bytes:
+    """One run of events that differ in the instruction alone, in 20 bytes each.
+
+    With `kinds`, so many events come again and again.
+    """
     vtables = _vtable(12, 8, 0, 0, 0, 4), _vtable(6, 8, 4, 0), _vtable(10, 8, 0, 0, 4, 0)
     event = 11 + count + 4 * np.arange(count)  # after vtables of 3, 2 and 3 words, run and vector
     items = 4 * (event - 11 - np.arange(count))
-    tables = np.column_stack([4 * (event - 3), np.full(count, 4), 4 * (event - 3), event])
+    number = np.arange(count) % (kinds or count)
+    tables = np.column_stack([4 * (event - 3), np.full(count, 4), 4 * (event - 3), number])
     return _dump([8], *vtables, [32, 4, count], items, tables)
 
 
