@@ -87,6 +87,7 @@ class SignatureBook:
     text_bytes: int = 0
     run_event_count: int = 0
     cache: LayoutCache = field(default_factory=LayoutCache)
+    _ids: dict[EventSignature, int] = field(default_factory=dict)
 
     def layout(
         self, dump: int, events: Sequence[LoggedEvent], codes: NDArray[np.int32], most_text: int
@@ -108,7 +109,8 @@ class SignatureBook:
             grouped = group_events(key[0])
             if sum(signature.text_bytes for signature in grouped.signatures) > most_text:
                 raise FaultyDumps({dump: TOO_MUCH_TEXT})
-            known = _lay_out(key[0], codes, grouped), grouped.signatures
+            ids = [self._id(signature) for signature in grouped.signatures]
+            known = _lay_out(key[0], codes, grouped, ids), grouped.signatures
             self._keep(key, known)
         layout, signatures = known
         if layout.text_bytes > most_text:
@@ -116,8 +118,13 @@ class SignatureBook:
         for id_, signature in zip(layout.signature_ids.tolist(), signatures, strict=True):
             if id_ not in self.events:
                 self.events[id_] = signature
+                self._ids[signature] = id_
                 self.text_bytes += signature.text_bytes
         return layout
+
+    def _id(self, signature: EventSignature) -> int:
+        known = self._ids.get(signature)
+        return event_signature_id(signature) if known is None else known
 
     def _keep(self, key: _Key, layout: _Grouped) -> None:
         size = len(key[0]) + len(key[1]) // 4
@@ -237,10 +244,13 @@ def _models(entries: Entries, first: Ints, count: Ints) -> Ints:
 
 
 def _lay_out(
-    events: tuple[LoggedEvent, ...], codes: NDArray[np.int32], grouped: RunLayout
+    events: tuple[LoggedEvent, ...],
+    codes: NDArray[np.int32],
+    grouped: RunLayout,
+    signature_ids: list[int],
 ) -> Layout:
     text_bytes = sum(signature.text_bytes for signature in grouped.signatures)
-    ids = np.array([event_signature_id(one) for one in grouped.signatures], np.int64)
+    ids = np.array(signature_ids, np.int64)
     rank = np.array(grouped.rank, np.int32)
     chain = np.array([event.chain for event in events if event.is_profile], np.int32)
     if not len(codes):

@@ -41,8 +41,11 @@ PART_BYTES = 8 << 20
 PART_EVENTS = 1 << 16
 """Events read in one go of a run that is larger than that; no verdict depends on it."""
 
+MOST_BLOB_BLOCKS = 1 << 18
+"""Blocks in a legacy blob."""
+
 MOST_BLOB_ENTRIES = 1 << 21
-"""Blocks in a legacy blob; allocators and allocations in it; events in one of its blocks."""
+"""Allocators and allocations in a legacy blob; events in one of its blocks."""
 
 TOO_MUCH_TEXT = Fault(
     "expands_too_much", 0,
@@ -59,7 +62,8 @@ EVENT_TOO_LARGE = Fault(
 )  # fmt: skip
 BLOB_TOO_LARGE = Fault(
     "blob_too_large", 0,
-    f"more than {MOST_BLOB_ENTRIES:,} blocks, allocations, or events of a block: wanted fewer",
+    f"more than {MOST_BLOB_BLOCKS:,} blocks, or {MOST_BLOB_ENTRIES:,} allocations or events of one "
+    "block: wanted several smaller blobs",
 )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ingest.arena import Fault, FaultyDumps, Ints
 from ingest.errors import DumpError
 from ingest.etdump import IDENTIFIER
-from ingest.limits import BLOB_TOO_LARGE, MOST_BLOB_ENTRIES
+from ingest.limits import BLOB_TOO_LARGE, MOST_BLOB_BLOCKS, MOST_BLOB_ENTRIES
 
 VERSION = 1
 
@@ -125,7 +125,7 @@ def find_blocks(data: Any) -> Blocks:
     blocks = Blocks(view, start, heads.view(HEADER).ravel())
     entries = int((blocks.counts("allocators") + blocks.counts("allocations")).sum())
     most_events = int(blocks.counts("events").max(initial=0))
-    if max(entries, most_events, len(blocks)) > MOST_BLOB_ENTRIES:
+    if max(entries, most_events) > MOST_BLOB_ENTRIES or len(blocks) > MOST_BLOB_BLOCKS:
         raise FaultyDumps({0: BLOB_TOO_LARGE})
     return blocks
 
