@@ -37,7 +37,7 @@ def read_dumps(arena: Arena, book: SignatureBook, part_bytes: int) -> Iterator[D
         FaultyDumps: Some dumps are malformed; read the others again without them.
     """
     heads = read_heads(arena)
-    is_whole = len(arena.u8) <= part_bytes
+    is_whole = len(arena.lo) > 1 or len(arena.u8) <= part_bytes  # with padding it may be larger
     pieces = cut_pieces(arena, heads)
     reader = _Reader(arena, heads, pieces, book, Ledger(arena, heads.visited), is_whole)
     count = len(heads.run_word)

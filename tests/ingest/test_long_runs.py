@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 
-from ingest import decode_dumps, events, long_runs, stream_dump
+from ingest import decode, decode_dumps, events, long_runs, stream_dump
 from ingest.errors import DumpError
 from tests.fuzz import worst_cases
 from tests.fuzz.checks import check_batch, parts_of, read_or_fault
@@ -135,3 +135,12 @@ def test_memory_for_a_long_run_is_a_few_numbers_per_event() -> None:
         assert sum(parts) == count
         assert max(parts) <= 4_096
     assert peaks[1] - peaks[0] < 100 * (300_000 - 60_000)
+
+
+def test_dumps_that_fill_an_arena_are_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dumps are aligned to 8 bytes in it, which may take more room than they have."""
+    dumps = [worst_cases.distinct_events(50) + bytes(extra) for extra in (1, 1, 1)]
+    monkeypatch.setattr(decode, "ARENA_BYTES", sum(map(len, dumps)))
+    for module in (events, long_runs):
+        monkeypatch.setattr(module, "PART_BYTES", 1)
+    assert decode_dumps(dumps).tables["dumps"]["n_events"].to_pylist() == [50] * 3
