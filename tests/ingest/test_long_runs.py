@@ -139,8 +139,10 @@ def test_memory_for_a_long_run_is_a_few_numbers_per_event() -> None:
 
 def test_dumps_that_fill_an_arena_are_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """Dumps are aligned to 8 bytes in it, which may take more room than they have."""
-    dumps = [worst_cases.distinct_events(50) + bytes(extra) for extra in (1, 1, 1)]
+    dumps = [worst_cases.distinct_events(count) + bytes(1) for count in (50, 51, 52)]
     monkeypatch.setattr(decode, "ARENA_BYTES", sum(map(len, dumps)))
     for module in (events, long_runs):
         monkeypatch.setattr(module, "PART_BYTES", 1)
-    assert decode_dumps(dumps).tables["dumps"]["n_events"].to_pylist() == [50] * 3
+    tables = decode_dumps(dumps).tables
+    assert tables["dumps"]["n_events"].to_pylist() == [50, 51, 52]
+    assert tables["events"].column("dump_index").num_chunks == 1
