@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.files import file_source
-from cli.options import Output
-from cli.render import Format, write_document, write_lines, write_table
+from cli.options import CsvSafe, Output
+from cli.render import Format, write_document, write_table
+from cli.streams import write_lines
 from warehouse.errors import QueryError, suggest
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def show(
         typer.Option(metavar="NAME", help="Only this graph, e.g. exported_program, and no maps."),
     ] = None,
     output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
 ) -> None:
     """Print an ETRecord's graphs as text, and its debug handles and delegates.
 
@@ -61,7 +63,8 @@ def show(
     else:
         from ingest.program_tables import build_etrecord_tables
 
-        write_table(build_etrecord_tables(chosen)["graph_nodes"], output)
+        nodes = build_etrecord_tables(chosen)["graph_nodes"]
+        write_table(nodes, output, is_csv_safe=is_csv_safe)
 
 
 def _check(what: str, name: str | None, known: Sequence[str]) -> None:

@@ -9,8 +9,9 @@ import typer
 from cli.exit_codes import ExitCode
 from cli.files import file_source
 from cli.ingest_report import summary_table, write_doubts, write_refusals
-from cli.options import DEFAULT_STORE, Output, Store, TextOption, add_options
+from cli.options import DEFAULT_STORE, CsvSafe, Output, Shared, Store, TextOption, Wait, add_options
 from cli.render import Format, write_table
+from cli.stores import open_to_write
 
 _ETRECORD = TextOption(
     "etrecord",
@@ -59,7 +60,10 @@ def ingest(
         bool, typer.Option("--keep-going", help="Exit 0 even if files were refused.")
     ] = False,
     store: Store = DEFAULT_STORE,
+    wait: Wait = 0.0,
+    is_shared: Shared = False,
     output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
     **more: str | None,
 ) -> None:
     """Decode ETDumps into the store.
@@ -76,18 +80,20 @@ def ingest(
     from cli.progress import progress_bar
     from ingest.etrecord import read_etrecord
     from ingest.sources import find_sources
-    from warehouse import Warehouse
 
     sources = find_sources(paths)  # first: a mistyped path must not leave an empty store
     etrecord = more.pop("etrecord")
     record = None if etrecord is None else file_source(etrecord)
     if record is not None:
         read_etrecord(record)
-    with Warehouse.open(store) as warehouse, progress_bar() as progress:
+    with (
+        open_to_write(store, wait=wait, is_shared=is_shared) as warehouse,
+        progress_bar() as progress,
+    ):
         summary = warehouse.ingest(
             sources, manifest=more, layout=layout, etrecord=record, jobs=jobs, progress=progress
         )
-    write_table(summary_table(summary), output)
+    write_table(summary_table(summary), output, is_csv_safe=is_csv_safe)
     write_refusals(summary.refused)
     write_doubts(summary.doubts)
     if summary.refused and not keep_going:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cli.text import printable
+from cli.streams import write_note
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,9 +48,9 @@ def write_doubts(doubts: Sequence[str]) -> None:
 
 def _write(lines: Sequence[str], count: int, remedy: str) -> None:
     for line in lines:
-        sys.stderr.write(f"{printable(line)}\n")
+        write_note(line)
     if count > len(lines):
-        sys.stderr.write(f"and {count - len(lines):,} more; {remedy}\n")
+        write_note(f"and {count - len(lines):,} more; {remedy}")
 
 
 def _sentence(refusal: Refusal) -> str:

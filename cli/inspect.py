@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cli.files import dump_source, file_source
-from cli.options import Output, TextOption, add_options
+from cli.options import CsvSafe, Output, TextOption, add_options
 from cli.render import Format, write_document, write_table
+from cli.streams import write_note
 from queries.time_scales import TimeScale
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def inspect(
         bool, typer.Option("--all", help="Show rows named OPERATOR_CALL too; JSON has them always.")
     ] = False,
     output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
     **more: str | None,
 ) -> None:
     """Show one ETDump's event blocks, as the ExecuTorch Inspector gives them; needs no store.
@@ -77,14 +78,13 @@ def inspect(
     if more["compare_results"] is not None:
         from queries.output_gap import compare_results
 
-        write_table(compare_results(blocks, more["compare_results"].split(",")), output)
+        table = compare_results(blocks, more["compare_results"].split(","))
     elif more["module"] is not None:
         from queries.module_totals import module_total_table
 
         table = module_total_table(
             blocks, more["module"], is_exact=is_exact, unit=target_time_scale
         )
-        write_table(table, output)
     elif output is Format.JSON:
         from queries.event_block_json import event_blocks_json
 
@@ -94,7 +94,8 @@ def inspect(
         from queries.event_block_table import event_block_table
 
         table = event_block_table(blocks, target_time_scale, has_framework_events=is_all)
-        write_table(_arrange(table, output), output)
+        table = _arrange(table, output)
+    write_table(table, output, is_csv_safe=is_csv_safe)
     _tell_notes(blocks)
     _tell_flagged(blocks)
 
@@ -141,7 +142,7 @@ def _first_and_last(times: list[object] | None) -> str | None:
 def _tell_notes(blocks: Sequence[EventBlock]) -> None:
     for block in blocks:
         for note in block.notes:
-            sys.stderr.write(f"note: block {block.name}: {note}\n")
+            write_note(f"note: block {block.name}: {note}")
 
 
 def _tell_flagged(blocks: Sequence[EventBlock]) -> None:
@@ -149,7 +150,7 @@ def _tell_flagged(blocks: Sequence[EventBlock]) -> None:
         len(event.samples.flagged) for block in blocks for event in block.events if event.samples
     )
     if count:
-        sys.stderr.write(
+        write_note(
             "note: durations that cannot be right, all left out of these numbers: "
-            f"{count:,}; --format json lists them under flagged\n"
+            f"{count:,}; --format json lists them under flagged"
         )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
-from cli.options import Output
+from cli.options import CsvSafe, Output
 from cli.render import Format, write_document, write_table
-from cli.text import printable
+from cli.streams import write_lines, write_note
 from queries.prof_time_scales import ProfTimeScale
 
 
@@ -23,6 +22,7 @@ def inspect_prof(
         ),
     ] = ProfTimeScale.NS,
     output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
 ) -> None:
     """Show one legacy profiler blob: profile, framework tax and memory; needs no store.
 
@@ -39,14 +39,14 @@ def inspect_prof(
         write_document(prof_json(blocks))
     elif output is Format.TABLE:
         for title, table in titled_tables(blocks, time_scale):
-            sys.stdout.write(f"{printable(title)}\n")
+            write_lines([title])
             write_table(table, output)
-            sys.stdout.write("\n")
+            write_lines([""])
     else:
-        write_table(sample_table(blocks, time_scale), output)
+        write_table(sample_table(blocks, time_scale), output, is_csv_safe=is_csv_safe)
     wrong_count = sum(block.wrong_count for block in blocks)
     if wrong_count:
-        sys.stderr.write(
+        write_note(
             f"note: durations that cannot be right: {wrong_count:,}; shown as logged, "
-            "end minus start, and counted in the framework tax\n"
+            "end minus start, and counted in the framework tax"
         )

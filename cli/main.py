@@ -5,13 +5,14 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Sequence
-from io import TextIOWrapper
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn, cast
 
 import typer
+from typer.exceptions import TyperException
 from typer.main import get_command
 
 from cli import etrecord, query
+from cli.errors import OutputError
 from cli.exit_codes import ExitCode
 from cli.ingest import ingest
 from cli.inspect import inspect
@@ -19,13 +20,16 @@ from cli.inspect_prof import inspect_prof
 from cli.migrate import migrate
 from cli.numeric_gap import numeric_gap
 from cli.record import record
-from cli.render import OutputError
 from cli.schema import schema
 from cli.simulate import simulate
 from cli.sql import sql
-from cli.text import printable
+from cli.streams import prepare_streams, write_lines, write_note
 from ingest.errors import IngestError
+from queries.printable import printable
 from warehouse.errors import QueryError, WarehouseError
+
+if TYPE_CHECKING:
+    from typer._click.exceptions import ClickException
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -55,20 +59,32 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     if args is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # a busy DuckDB may never hear Python's
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8")  # JSON and CSV are, whatever the locale
+    prepare_streams()
     try:
-        get_command(app).main(args, prog_name="tracehouse")
+        _run(args)
     except (IngestError, WarehouseError, QueryError, OutputError) as error:
-        sys.stderr.write(f"error: {printable(' '.join(str(error).split()))}\n")
+        write_note(f"error: {' '.join(str(error).split())}")
     return ExitCode.FAILED
+
+
+def _run(args: Sequence[str] | None) -> NoReturn:
+    try:
+        code = get_command(app).main(args, prog_name="tracehouse", standalone_mode=False)
+    except TyperException as error:  # the command line is malformed
+        error.message = "\n".join(map(printable, error.message.split("\n")))
+        cast("ClickException", error).show()
+        code = error.exit_code
+    except OSError:  # of a help text, which Typer prints, or a bug: the one fails once more
+        write_lines([""])
+        raise
+    sys.exit(code or 0)
 
 
 def _print_version(is_wanted: bool) -> None:
     if is_wanted:
         from importlib.metadata import version
 
-        typer.echo(f"tracehouse {version('tracehouse')}")
+        write_lines([f"tracehouse {version('tracehouse')}"])
         raise typer.Exit
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.files import dump_source, file_source
-from cli.options import Output, TextOption, add_options
+from cli.options import CsvSafe, Output, TextOption, add_options
 from cli.render import Format, write_table
-from cli.text import printable
+from cli.streams import write_note
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,6 +53,7 @@ def numeric_gap(
         bool, typer.Option("--all-runs", help="Compare all runs, not the first of each method.")
     ] = False,
     output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
     **more: str | None,
 ) -> None:
     """Compare the intermediate values of two ETDumps, operator by operator; needs no store.
@@ -73,7 +73,8 @@ def numeric_gap(
     else:
         runs = first, _read(head, more["head_debug_buffer"], more["head_etrecord"])
     table = gap_table(*runs, metric or COMPARATORS, is_every_run=is_every_run)
-    write_table(_arrange(table) if output is Format.TABLE else table, output)
+    table = _arrange(table) if output is Format.TABLE else table
+    write_table(table, output, is_csv_safe=is_csv_safe)
     _tell_notes(runs)
 
 
@@ -125,4 +126,4 @@ def _arrange(table: pa.Table) -> pa.Table:
 def _tell_notes(runs: Sequence[Sequence[LoggedRun]]) -> None:
     for name, side in zip(("base", "head"), runs, strict=True):
         for note in dict.fromkeys(note for run in side for note in run.notes):
-            sys.stderr.write(f"note: {name}: {printable(note)}\n")
+            write_note(f"note: {name}: {note}")

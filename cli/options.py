@@ -49,6 +49,21 @@ Store = Annotated[
         "--store", envvar="TRACEHOUSE_STORE", metavar="DIR", help="Directory of the store."
     ),
 ]
+Wait = Annotated[
+    float,
+    typer.Option(
+        "--wait",
+        min=0,
+        metavar="SECONDS",
+        help="Wait so long for others who have the store open, instead of failing at once.",
+    ),
+]
+Shared = Annotated[
+    bool,
+    typer.Option(
+        "--shared", help="Leave a new store's permissions to the umask; else it is yours alone."
+    ),
+]
 Output = Annotated[
     Format,
     typer.Option(
@@ -56,6 +71,14 @@ Output = Annotated[
         metavar="|".join(Format),
         callback=check_format,
         help="How to print the result; only table rounds numbers.",
+    ),
+]
+CsvSafe = Annotated[
+    bool,
+    typer.Option(
+        "--csv-safe",
+        help="In CSV and TSV, put ' before texts that start with = + - @, a tab or a line end: "
+        "a spreadsheet would take them for formulas.",
     ),
 ]
 

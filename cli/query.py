@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from cli.options import DEFAULT_STORE, Output, Store, TextOption, add_options
+from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, TextOption, add_options
 from cli.render import Format, write_table
 from warehouse.catalogue import Query, find_query, load_catalogue
 from warehouse.header import Column, Parameter
@@ -64,6 +64,7 @@ def _function(query: Query) -> Callable[..., None]:
         *,
         store: Store = DEFAULT_STORE,
         output: Output = Format.TABLE,
+        is_csv_safe: CsvSafe = False,
         **params: str | list[str] | None,
     ) -> None:
         given = {param: value for param, value in params.items() if value not in (None, [])}
@@ -72,7 +73,7 @@ def _function(query: Query) -> Callable[..., None]:
 
         with Warehouse.open(store, read_only=True) as warehouse:
             table = warehouse.query(name, **given)
-        write_table(table, output)
+        write_table(table, output, is_csv_safe=is_csv_safe)
 
     add_options(run, map(_option, query.header.params))
     return run

@@ -16,8 +16,10 @@ from cli.exit_codes import ExitCode
 from cli.files import file_source
 from cli.ingest import MANIFEST
 from cli.ingest_report import write_refusals
-from cli.options import DEFAULT_STORE, Output, Store, TextOption, add_options
+from cli.options import DEFAULT_STORE, CsvSafe, Output, Shared, Store, TextOption, Wait, add_options
 from cli.render import Format, write_table
+from cli.stores import open_to_write
+from cli.streams import write_note
 
 if TYPE_CHECKING:
     from ingest.recording import RecordingPlan
@@ -51,7 +53,10 @@ def record(
         ),
     ] = 0,
     store: Store = DEFAULT_STORE,
+    wait: Wait = 0.0,
+    is_shared: Shared = False,
     form: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
     **more: str | None,
 ) -> None:
     """Run a program here, under ExecuTorch's event tracer, and ingest the dump.
@@ -64,7 +69,6 @@ def record(
     from ingest.manifest import ManifestResolver
     from ingest.recording import check_program, run_recording
     from ingest.sources import Source
-    from warehouse import Warehouse
 
     manifest = _state_manifest(program, more)
     check_program(program)
@@ -75,14 +79,18 @@ def record(
         # What would stop the ingest is better known now than after the run.
         ManifestResolver(overrides=manifest).resolve(Source(str(dump)))
         if store.exists():
-            Warehouse.open(store).close()
+            with open_to_write(store, wait=wait):
+                pass
         with _progress(iterations) as progress:
             version = run_recording(plan, dump, progress=progress)
         manifest["executorch"] = version  # a tag
-        with _kept_on_failure(dump, Path(folder)), Warehouse.open(store) as warehouse:
+        with (
+            _kept_on_failure(dump, Path(folder)),
+            open_to_write(store, wait=wait, is_shared=is_shared) as warehouse,
+        ):
             summary = warehouse.ingest([dump], manifest=manifest, etrecord=etrecord)
             if summary.n_dumps:
-                _write_answer(warehouse, form)
+                _write_answer(warehouse, form, is_csv_safe=is_csv_safe)
     write_refusals(summary.refused)
     if summary.refused:
         _fail()
@@ -142,11 +150,12 @@ def _check_etrecord(file: str | None) -> Source | None:
     return source
 
 
-def _write_answer(warehouse: Warehouse, form: Format) -> None:
+def _write_answer(warehouse: Warehouse, form: Format, *, is_csv_safe: bool) -> None:
     """Print the event blocks of the newest dump, and its number."""
     dump_id = warehouse.sql("SELECT max(dump_id) FROM dumps")[0][0].as_py()
-    write_table(warehouse.query("event_blocks", dump=dump_id), form)
-    sys.stderr.write(f"note: this is dump {dump_id:,} of the store\n")
+    table = warehouse.query("event_blocks", dump=dump_id)
+    write_table(table, form, is_csv_safe=is_csv_safe)
+    write_note(f"note: this is dump {dump_id:,} of the store")
 
 
 @contextmanager
@@ -163,7 +172,7 @@ def _kept_on_failure(dump: Path, folder: Path) -> Iterator[None]:
     except StoreError:
         if dump.parent == folder:
             kept = [shutil.move(file, Path.cwd()) for file in folder.glob(f"{dump.stem}.*")]
-            sys.stderr.write(f"note: the recording is kept: {', '.join(map(str, kept))}\n")
+            write_note(f"note: the recording is kept: {', '.join(map(str, kept))}")
         raise
 
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import csv
-import json
-import os
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from enum import StrEnum
+from itertools import chain
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+from cli.errors import OutputError, UnfitColumnError
+from cli.streams import translated_errors
 from cli.values import plain_rows
+from queries.printable import json_text, printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 class Format(StrEnum):
@@ -33,27 +37,25 @@ class Format(StrEnum):
         return self in (Format.ARROW, Format.PARQUET)
 
 
-class OutputError(Exception):
-    """A table cannot be printed: standard output is full, or the format cannot hold it."""
-
-
-def write_table(table: pa.Table, format_: Format) -> None:
+def write_table(table: pa.Table, format_: Format, *, is_csv_safe: bool = False) -> None:
     """Print a table in a format; `arrow` is an IPC stream, `json` a list of one object per row.
 
-    Numbers are exact in every format but `table`. In CSV and TSV null and the empty text are both
-    empty, and nested values are JSON. A name that JSON would need twice in an object raises
-    OutputError, as does an output that cannot be written.
+    Numbers are exact in every format but `table`, which also cuts long texts. In CSV and TSV null
+    and the empty text are both empty, and nested values are JSON; on a terminal control characters
+    are escaped, and `is_csv_safe` puts ' before texts that a spreadsheet would run. A name that
+    JSON would need twice in an object raises OutputError, as does a value that the format cannot
+    hold and an output that cannot be written.
     """
-    with _translated_errors():
+    with translated_errors():
         match format_:
             case Format.TABLE:
                 _write_text(table)
             case Format.JSON:
                 _write_json(table)
             case Format.CSV:
-                _write_csv(table, ",")
+                _write_csv(table, ",", is_safe=is_csv_safe)
             case Format.TSV:
-                _write_csv(table, "\t")
+                _write_csv(table, "\t", is_safe=is_csv_safe)
             case Format.ARROW:
                 _write_arrow(table)
             case Format.PARQUET:
@@ -63,30 +65,9 @@ def write_table(table: pa.Table, format_: Format) -> None:
 
 def write_document(document: object) -> None:
     """Print a value as one line of JSON; raises OutputError if it cannot be written."""
-    with _translated_errors():
-        sys.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n")
+    with translated_errors():
+        sys.stdout.write(json_text(document) + "\n")
         sys.stdout.flush()
-
-
-def write_lines(lines: Iterable[str]) -> None:
-    """Print lines of text, control characters escaped; raises OutputError if that fails."""
-    from cli.text import printable
-
-    with _translated_errors():
-        sys.stdout.writelines(f"{printable(line)}\n" for line in lines)
-        sys.stdout.flush()
-
-
-@contextmanager
-def _translated_errors() -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:  # the reader has seen enough, which is no error
-        raise
-    except OSError as error:
-        # Python flushes standard output once more at exit, which must not fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise OutputError(f"standard output: {error.strerror}; the output is incomplete") from error
 
 
 def _write_text(table: pa.Table) -> None:
@@ -107,23 +88,32 @@ def _write_json(table: pa.Table) -> None:
             raise OutputError(f"json: two columns are called '{name}'; tell them apart with AS")
     start = "["
     for row in plain_rows(table):
-        text = json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False)
-        sys.stdout.write(f"{start}\n{text}")
+        sys.stdout.write(f"{start}\n{json_text(dict(zip(names, row, strict=True)))}")
         start = ","
     sys.stdout.write("\n]\n" if table.num_rows else "[]\n")
 
 
-def _write_csv(table: pa.Table, delimiter: str) -> None:
-    writer = csv.writer(sys.stdout, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(table.column_names)
-    for row in plain_rows(table):
-        writer.writerow([_csv_value(value) for value in row])
+def _write_csv(table: pa.Table, delimiter: str, *, is_safe: bool) -> None:
+    sys.stdout.writelines(_csv_lines(table, delimiter, is_safe, is_shown=sys.stdout.isatty()))
 
 
-def _csv_value(value: object) -> object:
-    if isinstance(value, bool | list | dict):
-        return json.dumps(value, ensure_ascii=False)
-    return value
+def _csv_lines(table: pa.Table, delimiter: str, is_safe: bool, *, is_shown: bool) -> Iterator[str]:
+    lines: list[str] = []
+    # Carriage returns are quoted only where lines end in them.
+    writer = csv.writer(SimpleNamespace(write=lines.append), delimiter=delimiter)
+    for row in chain([table.column_names], plain_rows(table)):
+        cells = [json_text(v) if isinstance(v, bool | list | dict) else v for v in row]
+        if is_safe:
+            cells = [_quoted_formula(v) if isinstance(v, str) else v for v in cells]
+        if is_shown:
+            cells = [printable(v) if isinstance(v, str) else v for v in cells]
+        writer.writerow(cells)
+        yield lines.pop()[:-2] + "\n"
+
+
+def _quoted_formula(text: str) -> str:
+    is_formula = text.startswith(_FORMULA_STARTS) and text != "-Infinity"  # which is a number
+    return f"'{text}" if is_formula else text
 
 
 def _write_arrow(table: pa.Table) -> None:
@@ -134,9 +124,19 @@ def _write_arrow(table: pa.Table) -> None:
 
 
 def _write_parquet(table: pa.Table) -> None:
+    sys.stdout.buffer.write(_parquet(table))
+
+
+def _parquet(table: pa.Table) -> pa.Buffer:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     sink = pa.BufferOutputStream()  # Parquet asks for positions, which a pipe has not
-    pq.write_table(table, sink, compression="zstd")
-    sys.stdout.buffer.write(sink.getvalue())
+    try:
+        pq.write_table(table, sink, compression="zstd")
+    except pa.ArrowException as error:
+        if table.num_columns > 1:
+            for i in range(table.num_columns):  # to name the one at fault
+                _parquet(table.select([i]))
+        raise UnfitColumnError("parquet", table.column_names[0], error) from error
+    return sink.getvalue()

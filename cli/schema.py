@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import DEFAULT_STORE, Output, Store
+from cli.options import DEFAULT_STORE, CsvSafe, Output, Store
 from cli.render import Format, write_table
 from warehouse.errors import QueryError, suggest
 
@@ -20,20 +20,21 @@ def schema(
     ] = None,
     store: Store = DEFAULT_STORE,
     output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
 ) -> None:
     """List tables, views and columns with their meanings."""
     from warehouse import Warehouse
 
     with Warehouse.open(store, read_only=True) as warehouse:
         rows = warehouse.schema()
-    write_table(rows if table is None else _only(rows, table), output)
+    chosen = rows if table is None else _only(rows, table)
+    write_table(chosen, output, is_csv_safe=is_csv_safe)
 
 
 def _only(rows: pa.Table, table: str) -> pa.Table:
     import pyarrow.compute as pc
 
-    chosen = rows.filter(pc.equal(rows["table_name"], table))
-    if not chosen.num_rows:
-        known = rows["table_name"].unique().to_pylist()
+    known = rows["table_name"].unique().to_pylist()
+    if table not in known:
         raise QueryError(f"no table or view '{table}'{suggest(table, known)}")
-    return chosen
+    return rows.filter(pc.equal(rows["table_name"], table))

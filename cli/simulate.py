@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import Output
+from cli.options import CsvSafe, Output
 from cli.render import Format, write_table
+from cli.streams import write_note
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ingest.simulation import FarmPlan, FarmSummary, FarmWriter
 
 
-def simulate(  # noqa: PLR0913 - its options
+def simulate(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write to; new or empty.")],
     *,
     devices: Annotated[int, typer.Option(min=1, max=1000, help="Devices, of six kinds.")] = 6,
@@ -30,6 +31,7 @@ def simulate(  # noqa: PLR0913 - its options
     iterations: Annotated[int, typer.Option(min=1, max=10_000, help="Iterations in a dump.")] = 50,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 1,
     output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
 ) -> None:
     """Write a synthetic device farm, for tests, demos and capacity planning.
 
@@ -47,13 +49,14 @@ def simulate(  # noqa: PLR0913 - its options
     began = time.perf_counter()
     with progress_bar() as progress:
         summary = writer.write(out, progress)
-    write_table(_summary_table(plan, summary, time.perf_counter() - began), output)
+    table = _summary_table(plan, summary, time.perf_counter() - began)
+    write_table(table, output, is_csv_safe=is_csv_safe)
 
 
 def _announce(writer: FarmWriter) -> None:
     farm = writer.estimate()
     sizes = f"{farm.dumps:,} dumps, {farm.events:,} events, {farm.byte_count / 1e6:,.0f} MB"
-    sys.stderr.write(f"about {sizes}\n")
+    write_note(f"about {sizes}")
 
 
 def _summary_table(plan: FarmPlan, summary: FarmSummary, seconds: float) -> pa.Table:

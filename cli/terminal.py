@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cli.text import is_number, text_columns
+from cli.text import is_number, shown, text_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,7 +71,7 @@ def _columns(table: pa.Table) -> list[_Column]:
         for column, more in zip(cells, page, strict=True):
             column += more
     return [
-        _Column(field.name, is_number(field.type), column)
+        _Column(shown(field.name), is_number(field.type), column)
         for field, column in zip(table.schema, cells, strict=True)
     ]
 

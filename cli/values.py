@@ -6,7 +6,9 @@ import datetime
 import math
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from cli.errors import UnfitColumnError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -15,9 +17,23 @@ _BATCH_ROWS = 8192
 
 
 def plain_rows(table: pa.Table) -> Iterator[tuple[object, ...]]:
-    """Rows of the table, in order, each value as `plain_value` gives it."""
+    """Rows of the table, in order, each value as `plain_value` gives it; see `python_values`."""
+    names = table.column_names
     for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
-        yield from zip(*(_plain_column(column) for column in batch.columns), strict=True)
+        yield from zip(*map(_plain_column, names, batch.columns), strict=True)
+
+
+def python_values(name: str, column: pa.Array) -> list[Any]:
+    """The values of a column as Python has them.
+
+    Raises:
+        UnfitColumnError: Python has none for one of them, such as a time after the year 9999.
+    """
+    try:
+        values: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError) as error:
+        raise UnfitColumnError("text", name, error) from error
+    return values
 
 
 def plain_value(value: object) -> object:
@@ -50,10 +66,10 @@ def plain_value(value: object) -> object:
 _NON_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
-def _plain_column(column: pa.Array) -> list[object]:
+def _plain_column(name: str, column: pa.Array) -> list[object]:
     import pyarrow.types as types
 
-    values: list[object] = column.to_pylist()
+    values = python_values(name, column)
     if types.is_integer(column.type) or types.is_string(column.type):
         return values
     return [plain_value(value) for value in values]

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ingest.arena import Ints, Mask
-from ingest.etdump import Texts
+from ingest.columns import Texts
 from ingest.schemas import DECODED, UINT64
 from ingest.values import Longs
 

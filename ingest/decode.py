@@ -12,14 +12,15 @@ import pyarrow as pa
 from ingest.arena import Arena, Fault, FaultyDumps
 from ingest.errors import DumpError
 from ingest.events import read_dumps
-from ingest.layouts import SignatureBook
+from ingest.layouts import LayoutCache, SignatureBook
 from ingest.profdump import find_blocks, is_profdump
 from ingest.profdump_tables import build_prof_tables
 from ingest.schemas import DECODED, ERRORS
-from ingest.signature_tables import build_event_signatures, build_run_signatures
+from ingest.signature_tables import SignatureRows, build_event_signatures, build_run_signatures
 from ingest.tables import build_tables
 
 ARENA_BYTES = 16 << 20
+_ATTEMPTS = 3
 
 Tables = dict[str, pa.Table]
 
@@ -49,18 +50,20 @@ def decode_dumps(buffers: Sequence[Any]) -> DecodedBatch:
     Returns:
         The decoded tables and the refusals; ``dump_index`` is the position in `buffers`.
     """
-    book = SignatureBook()
+    signatures = SignatureRows()
+    cache = LayoutCache()
     parts: list[Tables] = []
     faults: dict[int, Fault] = {}
     for chunk in _chunks(buffers):
-        decoded, refused, book = _decode_chunk(buffers, chunk, book)
-        parts += decoded
-        faults.update(refused)
+        for decoded in _decode_chunk(buffers, chunk, cache):
+            parts += decoded.parts
+            faults.update(decoded.faults)
+            signatures.add(decoded.book)
     tables = {
         name: pa.concat_tables([part[name] for part in parts if name in part] or [empty])
         for name, empty in _EMPTY.items()
     }
-    return DecodedBatch({**tables, **_signatures(book)}, _errors(faults))
+    return DecodedBatch({**tables, **signatures.tables()}, _errors(faults))
 
 
 def stream_dump(buffer: Any, source: str = "dump") -> Iterator[DecodedBatch]:
@@ -71,8 +74,9 @@ def stream_dump(buffer: Any, source: str = "dump") -> Iterator[DecodedBatch]:
         source: Its name, for the error.
 
     Yields:
-        Parts of what `decode_dumps` returns for it, in order of its runs. The row of dumps is in
-        the last part; the signatures of a part are those met so far.
+        Parts of what `decode_dumps` returns for it, in order of its runs; a large run may come in
+        several, in order of its events, its row of runs and its allocators in the first of them.
+        The row of dumps is in the last part, and so are all signatures; the other parts have none.
 
     Raises:
         DumpError: The dump is malformed; forget the parts before.
@@ -80,7 +84,8 @@ def stream_dump(buffer: Any, source: str = "dump") -> Iterator[DecodedBatch]:
     book = SignatureBook()
     try:
         for part in _decode_arena(Arena([buffer]), book):
-            yield DecodedBatch({**_EMPTY, **part, **_signatures(book)}, _errors({}))
+            signatures = _signatures(book) if "dumps" in part else {}
+            yield DecodedBatch({**_EMPTY, **part, **signatures}, _errors({}))
     except FaultyDumps as faulty:
         fault = faulty.faults[0]
         raise DumpError(
@@ -108,24 +113,44 @@ def _chunks(buffers: Sequence[Any]) -> Iterator[list[int]]:
         yield chunk
 
 
+@dataclass(frozen=True)
+class _Decoded:
+    """Tables of some sound dumps, their signatures, and the faults of others."""
+
+    parts: list[Tables]
+    book: SignatureBook
+    faults: dict[int, Fault]
+
+
 def _decode_chunk(
-    buffers: Sequence[Any], chunk: list[int], book: SignatureBook
-) -> tuple[list[Tables], dict[int, Fault], SignatureBook]:
-    """Tables of the chunk's sound dumps, faults of the others, and the book with what is new."""
+    buffers: Sequence[Any], chunk: list[int], cache: LayoutCache
+) -> Iterator[_Decoded]:
+    """The dumps of the chunk, each in one of those that are yielded.
+
+    A check finds all dumps that fail it, but those that fail a later one need another attempt.
+    After a few, the dumps are halved: where many are bad, the good are not read again for each.
+    """
     faults: dict[int, Fault] = {}
-    while chunk:
+    for _ in range(_ATTEMPTS):
+        if not chunk:
+            break
         arena = Arena([buffers[index] for index in chunk])
-        known = book.copy()  # what is put down before a fault is found must not stay
+        book = SignatureBook(cache=cache)  # what is put down before a fault is found must not stay
         try:
-            parts = list(_decode_arena(arena, known))
+            parts = list(_decode_arena(arena, book))
         except FaultyDumps as faulty:
             faults.update({chunk[i]: fault for i, fault in faulty.faults.items()})
             chunk = [index for i, index in enumerate(chunk) if i not in faulty.faults]
             continue
         indices = np.array(chunk, np.int32)
         numbered = [{n: _renumber(table, indices) for n, table in part.items()} for part in parts]
-        return numbered, faults, known
-    return [], faults, book
+        yield _Decoded(numbered, book, faults)
+        return
+    yield _Decoded([], SignatureBook(), faults)
+    half = len(chunk) // 2
+    for some in (chunk[:half], chunk[half:]):
+        if some:
+            yield from _decode_chunk(buffers, some, cache)
 
 
 def _decode_arena(arena: Arena, book: SignatureBook) -> Iterator[Tables]:

@@ -24,11 +24,12 @@ class IngestError(Exception):
 class SourceError(IngestError):
     """A path, glob or archive member cannot be read."""
 
-    def __init__(self, source: str, problem: str) -> None:
-        """Keep the source and the problem apart, for callers that report them in columns."""
+    def __init__(self, source: str, problem: str, *, reason: str = "unreadable") -> None:
+        """Keep source, problem and machine-readable reason apart, for reports in columns."""
         super().__init__(f"{source}: {problem}")
         self.source = source
         self.problem = problem
+        self.reason = reason
 
 
 class ManifestError(IngestError):

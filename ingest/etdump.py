@@ -16,16 +16,25 @@ Schema (ExecuTorch 1.5, ``etdump_schema_flatcc.fbs``); the number is the slot:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.arena import Arena, Ints
+from ingest.columns import (
+    AllocationEvents,
+    Allocators,
+    DebugEvents,
+    Heads,
+    ProfileEvents,
+    RunHeads,
+    Runs,
+    Texts,
+)
 from ingest.flatbuffer import Tables, expand_vectors, read_strings, read_tables, read_vectors
+from ingest.limits import MOST_RUNS
 from ingest.scope import Scope
 from ingest.strings import encode_strings
-from ingest.values import Values, read_values
+from ingest.values import read_values
 
 IDENTIFIER = int.from_bytes(b"ED00", "little")
 _LARGEST = 2**31 - 1  # bytes that 32-bit signed offsets reach
@@ -38,105 +47,6 @@ _EVENT = (4, 4, 4)
 PROFILE_WIDTHS = (4, 4, 4, 4, 4, 4, 8, 8)
 _ALLOCATION = (4, 8)
 _DEBUG = (8, 4, 4, 4, 4, 4)
-
-
-@dataclass(frozen=True)
-class Texts:
-    """A nullable column of texts: code per row (-1 where absent) and the distinct texts."""
-
-    codes: Ints
-    values: list[bytes]
-
-
-@dataclass(frozen=True)
-class Heads:
-    """What comes before the runs: one row per dump, and one per run in file order.
-
-    Attributes:
-        version: Schema version per dump.
-        is_size_prefixed: Form of each dump.
-        visited: Bytes read so far, per dump.
-        run_dump: Dump of each run, ascending.
-        run_index: Position of each run in its dump.
-        run_word: Where each run's table stands.
-    """
-
-    version: Ints
-    is_size_prefixed: NDArray[np.bool_]
-    visited: Ints
-    run_dump: Ints
-    run_index: Ints
-    run_word: Ints
-
-
-@dataclass(frozen=True)
-class Allocators:
-    """One row per allocator: its run, and its number in the run, from 1."""
-
-    run: Ints
-    number: Ints
-    name: Texts
-
-
-@dataclass(frozen=True)
-class Event:
-    """What profile and debug events share: event row, run row, position in the run, identity."""
-
-    event: Ints
-    run: Ints
-    position: Ints
-    name: Texts
-    instruction: NDArray[np.int32]
-    delegate_int: NDArray[np.int32]
-    delegate_str: Texts
-
-
-@dataclass(frozen=True)
-class ProfileEvents(Event):
-    """One row per profile event, in file order."""
-
-    tables: Tables
-    chain: NDArray[np.int32]
-    start: NDArray[np.uint64]
-    end: NDArray[np.uint64]
-    metadata: Texts
-
-
-@dataclass(frozen=True)
-class AllocationEvents:
-    """One row per allocation event, in file order."""
-
-    run: Ints
-    position: Ints
-    allocator: NDArray[np.int32]
-    size: NDArray[np.uint64]
-
-
-@dataclass(frozen=True)
-class DebugEvents(Event):
-    """One row per debug event, in file order."""
-
-    chain: NDArray[np.uint64]
-    values: Values
-
-
-@dataclass(frozen=True)
-class Runs:
-    """Runs read in full: one row per run, and the rows of everything in them, in file order."""
-
-    name: Texts
-    bundled_input_index: NDArray[np.int32]
-    has_events: NDArray[np.bool_]
-    allocators: Allocators
-    profiles: ProfileEvents
-    allocations: AllocationEvents
-    debugs: DebugEvents
-    empty_event_run: Ints
-
-    @property
-    def profile_counts(self) -> Ints:
-        """Profile events of each run."""
-        return np.bincount(self.profiles.run, minlength=len(self.has_events))
 
 
 def read_heads(arena: Arena) -> Heads:
@@ -152,7 +62,13 @@ def read_heads(arena: Arena) -> Heads:
     root = scope.follow((arena.lo >> 2) + is_size_prefixed, everyone)
     roots = read_tables(scope, root, everyone, _ROOT)
     _, vectors, owner = roots.refs(1)
-    row, index, word = _follow_vector(scope, vectors, owner)
+    length = read_vectors(scope, vectors, owner, 4)
+    scope.require(
+        length <= MOST_RUNS, owner, vectors * 4, reason="too_many_runs",
+        detail=f"more than {MOST_RUNS:,} runs: write several smaller dumps",
+    )  # fmt: skip
+    row, index, words = expand_vectors(vectors, length)
+    word = scope.follow(words, owner[row])
     version = roots.int32(0, 0).view(np.uint32).astype(np.int64)
     return Heads(version, is_size_prefixed, scope.visited, owner[row], index, word)
 
@@ -191,14 +107,49 @@ def read_runs(scope: Scope, word: Ints) -> Runs:
 
     Raises:
         FaultyDumps: Something in a run is malformed or out of the scope's bounds.
+        PartTooLarge: They are too much to be read in one go.
+    """
+    head = read_run_heads(scope, word)
+    _, vectors, owner = head.tables.refs(3)
+    row, position, words = _follow_vector(scope, vectors, owner)
+    return read_events(head, words, owner[row], position)
+
+
+def read_run_heads(scope: Scope, word: Ints) -> RunHeads:
+    """Read and verify the runs at `word`, all but their events; run i has owner i.
+
+    Raises:
+        FaultyDumps: Something in a run is malformed or out of the scope's bounds.
+        PartTooLarge: They are too much to be read in one go.
     """
     tables = read_tables(scope, word, np.arange(len(word)), _RUN)
-    return Runs(
+    return RunHeads(
+        tables,
         _texts(tables, 0),
         tables.int32(1, -1),
         tables.has(3),
         _read_allocators(tables),
-        *_read_events(tables),
+    )
+
+
+def read_events(head: RunHeads, words: Ints, owner: Ints, position: Ints) -> Runs:
+    """Read and verify events of runs: at `words`, of run `owner`, at `position` there.
+
+    Raises:
+        FaultyDumps: Something in an event is malformed or out of the scope's bounds.
+        PartTooLarge: They are too much to be read in one go.
+    """
+    events = read_tables(head.tables.scope, words, owner, _EVENT)
+    is_empty = ~(events.has(0) | events.has(1) | events.has(2))
+    return Runs(
+        head.name,
+        head.bundled_input_index,
+        head.has_events,
+        head.allocators,
+        _read_profiles(events, position),
+        _read_allocations(events, position),
+        _read_debugs(events, position),
+        events.owner[is_empty],
     )
 
 
@@ -239,19 +190,6 @@ def _read_allocators(runs: Tables) -> Allocators:
     row, index, words = _follow_vector(runs.scope, vectors, owner)
     tables = read_tables(runs.scope, words, owner[row], _ALLOCATOR)
     return Allocators(run[row], index + 1, _texts(tables, 0))
-
-
-def _read_events(runs: Tables) -> tuple[ProfileEvents, AllocationEvents, DebugEvents, Ints]:
-    _, vectors, owner = runs.refs(3)
-    row, position, words = _follow_vector(runs.scope, vectors, owner)
-    events = read_tables(runs.scope, words, owner[row], _EVENT)
-    is_empty = ~(events.has(0) | events.has(1) | events.has(2))
-    return (
-        _read_profiles(events, position),
-        _read_allocations(events, position),
-        _read_debugs(events, position),
-        events.owner[is_empty],
-    )
 
 
 def _read_profiles(events: Tables, position: Ints) -> ProfileEvents:

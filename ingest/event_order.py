@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.arena import Ints
-from ingest.events import Dumps, Stored
+from ingest.dumps import Dumps, Stored
 from ingest.layouts import Layout
 
 
@@ -25,7 +25,8 @@ class Slots:
 
     Attributes:
         rank: Rank of the event's signature among its layout's.
-        occurrence: How often the signature occurs in the layout before the event.
+        repeat: How often the signature occurs in the layout before the event.
+        occurrence: How often it occurs in the run before the event.
         chain: Chain of the event.
         signature_id: Id of the event's signature.
         before: Events of lower rank in the layout.
@@ -38,11 +39,13 @@ class Slots:
         """Lay the layouts end to end."""
         none = np.zeros(0, np.int64)
         self.rank = np.concatenate([none, *(x.rank for x in layouts)])
-        self.occurrence = np.concatenate([none, *(x.occurrence for x in layouts)]).astype(np.int32)
+        self.repeat = np.concatenate([none, *(x.occurrence for x in layouts)]).astype(np.int32)
+        self.occurrence = self.repeat
+        if len(layouts) == 1 and layouts[0].earlier is not None:  # a piece of a run is alone
+            earlier = layouts[0].earlier[layouts[0].rank]
+            self.occurrence = (self.repeat + earlier).astype(np.int32)
         self.chain = np.concatenate([none, *(x.chain for x in layouts)]).astype(np.int32)
-        self.signature_id = np.concatenate(
-            [none, *(np.array(x.signature_ids, np.int64)[x.rank] for x in layouts)]
-        )
+        self.signature_id = np.concatenate([none, *(x.signature_ids[x.rank] for x in layouts)])
         length = np.array([len(x.rank) for x in layouts] + [0], np.int64)
         self.first = np.cumsum(length) - length
         layout = np.repeat(np.arange(len(length)), length)
@@ -145,7 +148,7 @@ def order_events(dumps: Dumps, slots: Slots) -> Order:
         rows = sheet.of_runs(run_count) * sheet.of_slots(slots.before)
         if slots.has_loops:
             rows += sheet.of_runs(number) * sheet.of_slots(slots.alike)
-            rows += sheet.of_runs(first_row) + sheet.of_slots(slots.occurrence)
+            rows += sheet.of_runs(first_row) + sheet.of_slots(slots.repeat)
         else:
             rows += sheet.of_runs(first_row + number)
         parts.append(rows.ravel())

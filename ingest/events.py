@@ -4,61 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.arena import Arena, Ints
-from ingest.etdump import Heads, Texts, read_heads, read_runs
-from ingest.layouts import Layout, SignatureBook, lay_out_runs
-from ingest.repeats import Part, Repeats, cut_pieces, find_repeats
-from ingest.scope import Scope
-
-
-@dataclass(frozen=True)
-class Stored:
-    """Runs whose profile events are stored one after the other.
-
-    Attributes:
-        run: The runs, in the order of their events.
-        is_uniform: Whether all of them have the layout of the first.
-    """
-
-    run: Ints
-    is_uniform: bool
-
-
-@dataclass(frozen=True)
-class Dumps:
-    """Everything the dumps of an arena hold.
-
-    Attributes:
-        heads: What comes before the runs.
-        name: Name of each run.
-        bundled_input_index: Bundled input index of each run.
-        has_events: Whether each run has an event vector.
-        layouts: Distinct layouts of runs.
-        layout: Index in `layouts` per run; -1 without an event vector.
-        signature_id: Run signature id per run; 0 without an event vector.
-        counts: Profile events per run.
-        stored: The runs in the order in which their profile events are stored.
-        start: Start of each profile event as stored, each run's in file order.
-        end: End of each profile event, likewise.
-        rest: The runs that hold more than profile events, among others: the source of all else.
-    """
-
-    heads: Heads
-    name: Texts
-    bundled_input_index: NDArray[np.int32]
-    has_events: NDArray[np.bool_]
-    layouts: list[Layout]
-    layout: Ints
-    signature_id: Ints
-    counts: Ints
-    stored: list[Stored]
-    start: NDArray[np.uint64]
-    end: NDArray[np.uint64]
-    rest: Part
+from ingest.columns import Heads, Texts
+from ingest.dumps import Dumps, Stored
+from ingest.etdump import read_heads, read_runs
+from ingest.layouts import SignatureBook, lay_out_runs
+from ingest.ledger import Ledger, repeated_text
+from ingest.limits import MOST_PART_TEXT, PART_BYTES
+from ingest.long_runs import read_long_run
+from ingest.repeats import Part, Pieces, Repeats, cut_pieces, find_repeats
+from ingest.scope import PartTooLarge, Scope
 
 
 def read_dumps(arena: Arena, book: SignatureBook, part_bytes: int) -> Iterator[Dumps]:
@@ -67,47 +27,98 @@ def read_dumps(arena: Arena, book: SignatureBook, part_bytes: int) -> Iterator[D
     Args:
         arena: The dumps.
         book: Where their signatures are put down.
-        part_bytes: Size of the arena that is read in one go; a larger one comes in parts.
+        part_bytes: Size of the arena that is read in one go; a larger one, of one dump, comes in
+            parts.
 
     Yields:
-        The dumps, or parts of them: all rows of some runs.
+        The dumps, or parts of them: all rows of some runs, or some events of one large run.
 
     Raises:
         FaultyDumps: Some dumps are malformed; read the others again without them.
     """
     heads = read_heads(arena)
+    is_whole = len(arena.lo) > 1 or len(arena.u8) <= part_bytes  # with padding it may be larger
     pieces = cut_pieces(arena, heads)
-    visited = heads.visited
+    reader = _Reader(arena, heads, pieces, book, Ledger(arena, heads.visited), is_whole)
     count = len(heads.run_word)
-    part_count = max(min(-(-len(arena.u8) // part_bytes), count), 1)
-    for part in range(part_count):
-        rows = slice(part * count // part_count, (part + 1) * count // part_count)
-        some = replace(
-            heads,
-            run_dump=heads.run_dump[rows],
-            run_index=heads.run_index[rows],
-            run_word=heads.run_word[rows],
+    ends = [count]
+    if not is_whole and count:
+        part = (np.cumsum(pieces.length * 4) - 1) // part_bytes
+        ends = [*(np.flatnonzero(np.diff(part)) + 1).tolist(), count]
+    for begin, end in pairwise([0, *ends]):
+        yield from reader.read(slice(begin, end))
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads runs of an arena, in one go if they are whole dumps."""
+
+    arena: Arena
+    heads: Heads
+    pieces: Pieces
+    book: SignatureBook
+    ledger: Ledger
+    is_whole: bool
+
+    def read(self, rows: slice) -> Iterator[Dumps]:
+        """The runs, in as many parts as it takes."""
+        heads = replace(
+            self.heads,
+            run_dump=self.heads.run_dump[rows],
+            run_index=self.heads.run_index[rows],
+            run_word=self.heads.run_word[rows],
         )
-        repeats = find_repeats(arena, pieces.rows(rows))
-        rest, visited = _read_rest(arena, some, repeats, visited)
-        yield _unite(some, repeats, rest, book)
+        try:
+            dumps = self._read_at_once(heads, self.pieces.rows(rows))
+        except PartTooLarge:
+            if len(heads.run_word) == 1:
+                yield from read_long_run(self.arena, heads, self.book, self.ledger)
+                return
+            middle = (rows.start + rows.stop) // 2
+            yield from self.read(slice(rows.start, middle))
+            yield from self.read(slice(middle, rows.stop))
+            return
+        yield dumps
+
+    def _read_at_once(self, heads: Heads, pieces: Pieces) -> Dumps:
+        """The runs, charged.
+
+        Raises:
+            PartTooLarge: They are too much; nothing is charged, nothing put down.
+        """
+        ledger = self.ledger
+        repeats = find_repeats(self.arena, pieces)
+        rest, visited = self._read_rest(heads, repeats)
+        run, text = repeated_text(rest.runs)
+        if not self.is_whole and text.sum() > MOST_PART_TEXT:
+            raise PartTooLarge
+        dumps = _unite(heads, repeats, rest, self.book, ledger.sizes)
+        ledger.visited = visited
+        ledger.charge_text(heads.run_dump[rest.run][run], text)
+        of_layout = np.array([layout.text_bytes for layout in dumps.layouts] + [0])
+        ledger.charge_text(heads.run_dump, of_layout[dumps.layout])
+        ledger.check_signatures(
+            heads.run_dump, dumps.layouts, dumps.layout, dumps.signature_id, self.book
+        )
+        return dumps
+
+    def _read_rest(self, heads: Heads, repeats: Repeats) -> tuple[Part, Ints]:
+        """The runs that were not recognised, and the bytes visited so far, per dump."""
+        is_rest = np.ones(len(heads.run_word), bool)
+        for run in [part.run for part in repeats.models] + [block.run for block in repeats.blocks]:
+            is_rest[run] = False
+        rest = np.flatnonzero(is_rest)
+        scope = Scope.of_dumps(self.arena, heads.run_dump[rest])
+        scope.charge(self.ledger.visited + repeats.visited)
+        if not self.is_whole:
+            scope.allow(PART_BYTES)
+        return Part(rest, read_runs(scope, heads.run_word[rest])), scope.visited
 
 
-def _read_rest(arena: Arena, heads: Heads, repeats: Repeats, visited: Ints) -> tuple[Part, Ints]:
-    """The runs that were not recognised, and the bytes visited so far, per dump."""
-    is_rest = np.ones(len(heads.run_word), bool)
-    for run in [part.run for part in repeats.models] + [block.run for block in repeats.blocks]:
-        is_rest[run] = False
-    rest = np.flatnonzero(is_rest)
-    scope = Scope.of_dumps(arena, heads.run_dump[rest])
-    scope.charge(visited + repeats.visited)
-    return Part(rest, read_runs(scope, heads.run_word[rest])), scope.visited
-
-
-def _unite(heads: Heads, repeats: Repeats, rest: Part, book: SignatureBook) -> Dumps:
+def _unite(heads: Heads, repeats: Repeats, rest: Part, book: SignatureBook, sizes: Ints) -> Dumps:
     """One row per run and per event, wherever it was read."""
     parts = [part for part in (*repeats.models, rest) if len(part.run)] or [rest]
-    laid_out = [lay_out_runs(part.runs, book) for part in parts]
+    laid_out = [lay_out_runs(part.runs, book, heads.run_dump[part.run], sizes) for part in parts]
     # The runs read in full stand one part after the other; `source` is the row of every run there.
     read = np.concatenate([part.run for part in parts])
     source = np.empty(len(heads.run_word), np.int64)

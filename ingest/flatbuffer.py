@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.arena import Ints, Mask, representatives
+from ingest.limits import LONGEST_NAME
 from ingest.scope import Scope
 
 
@@ -194,11 +195,15 @@ def read_strings(scope: Scope, word: Ints, owner: Ints) -> Ints:
     """Byte lengths of the strings at `word`, verified; the text starts one word further on.
 
     Raises:
-        FaultyDumps: A string ends out of bounds or lacks its terminating NUL.
+        FaultyDumps: A string ends out of bounds, is too long or lacks its terminating NUL.
     """
     if not len(word):
         return word
     length = read_vectors(scope, word, owner, 1)
+    scope.require(
+        length <= LONGEST_NAME, owner, word * 4, reason="name_too_long",
+        detail=f"a name or id of more than {LONGEST_NAME:,} bytes: wanted a shorter one",
+    )  # fmt: skip
     end = word * 4 + 4 + length
     ok = (end < scope.end[owner]) & (scope.arena.u8[np.minimum(end, scope.arena.hi[-1] - 1)] == 0)
     scope.require(

@@ -5,68 +5,144 @@ Comparing sequences is exact: a hash only proposes which runs may be alike.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.arena import Ints
-from ingest.etdump import Runs
+from ingest.arena import Fault, FaultyDumps, Ints
+from ingest.columns import Runs
+from ingest.entries import Entries, collect_entries, count_before, find_distinct, hash_rows
+from ingest.limits import (
+    MOST_PART_TEXT,
+    MOST_SIGNATURES,
+    TOO_MANY_SIGNATURES,
+    TOO_MUCH_TEXT,
+    text_budget,
+)
 from ingest.signatures import (
     EventSignature,
     LoggedEvent,
+    RunLayout,
     event_signature_id,
     group_events,
     run_signature_id,
 )
 
-_MIX = np.uint64(0x9E3779B97F4A7C15)
+_FEW = 512  # events of a run; of more, the distinct ones are found first
+_MOST_CACHED = 1 << 17  # events of the layouts that are kept for later
+
 _STEP = np.uint64(0xD6E8FEB86659FD93)
-
-
-@dataclass
-class SignatureBook:
-    """All signatures seen in one call, by id, and the layouts already grouped."""
-
-    events: dict[int, EventSignature] = field(default_factory=dict)
-    runs: dict[int, tuple[bytes | None, int, list[int]]] = field(default_factory=dict)
-    layouts: dict[tuple[LoggedEvent, ...], Layout] = field(default_factory=dict)
-
-    def copy(self) -> SignatureBook:
-        """Another book with the same content."""
-        return SignatureBook(dict(self.events), dict(self.runs), dict(self.layouts))
-
-    def layout(self, events: tuple[LoggedEvent, ...]) -> Layout:
-        """The layout of a sequence of events, grouped once."""
-        known = self.layouts.get(events)
-        if known is None:
-            grouped = group_events(events)
-            ids = [event_signature_id(signature) for signature in grouped.signatures]
-            self.events.update(zip(ids, grouped.signatures, strict=True))
-            known = Layout(
-                ids,
-                np.array(grouped.rank, np.int64),
-                np.array(grouped.occurrence, np.int32),
-                np.array([event.chain for event in events if event.is_profile], np.int32),
-            )
-            self.layouts[events] = known
-        return known
-
-    def run_signature(self, name: bytes | None, index: int, layout: Layout) -> int:
-        """Id of the run signature with this name, bundled input index and layout."""
-        id_ = run_signature_id(name, layout.signature_ids, index)
-        self.runs.setdefault(id_, (name, index, layout.signature_ids))
-        return id_
+_NONE = np.zeros(0, np.int32)
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Signature ids in order; per profile event its rank among them, occurrence and chain."""
+    """How the events of a run group into signatures.
 
-    signature_ids: list[int]
-    rank: Ints
+    Attributes:
+        signature_ids: Ids of the signatures, in order.
+        rank: Per profile event the index of its signature there.
+        occurrence: Per profile event how often its signature came before in the layout.
+        chain: Per profile event its chain.
+        text_bytes: Bytes of the texts of all its signatures.
+        earlier: Per signature its occurrences before the layout, which is a piece of a run's.
+    """
+
+    signature_ids: Ints
+    rank: NDArray[np.integer]
     occurrence: NDArray[np.int32]
     chain: NDArray[np.int32]
+    text_bytes: int
+    earlier: Ints | None = None
+
+
+_Key = tuple[tuple[LoggedEvent, ...], bytes]
+_Grouped = tuple[Layout, tuple[EventSignature, ...]]
+
+
+@dataclass
+class LayoutCache:
+    """Layouts already grouped, with their signatures, as many as are cheap to keep."""
+
+    known: dict[_Key, _Grouped] = field(default_factory=dict)
+    size: int = 0
+
+
+@dataclass
+class SignatureBook:
+    """All signatures of some dumps, by id.
+
+    Attributes:
+        events: Event signatures.
+        runs: Run signatures: name, bundled input index, ids of event signatures.
+        text_bytes: Bytes of the texts of all event signatures.
+        run_event_count: Ids in all run signatures.
+        cache: Layouts that are known.
+    """
+
+    events: dict[int, EventSignature] = field(default_factory=dict)
+    runs: dict[int, tuple[bytes | None, int, Ints]] = field(default_factory=dict)
+    text_bytes: int = 0
+    run_event_count: int = 0
+    cache: LayoutCache = field(default_factory=LayoutCache)
+    _ids: dict[EventSignature, int] = field(default_factory=dict)
+
+    def layout(
+        self, dump: int, events: Sequence[LoggedEvent], codes: NDArray[np.int32], most_text: int
+    ) -> Layout:
+        """The layout of a sequence of events, grouped once.
+
+        Args:
+            dump: Whose they are.
+            events: The events; of many, the distinct ones in order of first appearance.
+            codes: In that case, which of them each event is; else empty.
+            most_text: Bytes that the texts of the signatures may take.
+
+        Raises:
+            FaultyDumps: The texts take more.
+        """
+        key = (tuple(events), codes.tobytes())
+        known = self.cache.known.get(key)
+        if known is None:
+            grouped = group_events(key[0])
+            if sum(signature.text_bytes for signature in grouped.signatures) > most_text:
+                raise FaultyDumps({dump: TOO_MUCH_TEXT})
+            ids = [self._id(signature) for signature in grouped.signatures]
+            known = _lay_out(key[0], codes, grouped, ids), grouped.signatures
+            self._keep(key, known)
+        layout, signatures = known
+        if layout.text_bytes > most_text:
+            raise FaultyDumps({dump: TOO_MUCH_TEXT})
+        for id_, signature in zip(layout.signature_ids.tolist(), signatures, strict=True):
+            if id_ not in self.events:
+                self.events[id_] = signature
+                self._ids[signature] = id_
+                self.text_bytes += signature.text_bytes
+        return layout
+
+    def _id(self, signature: EventSignature) -> int:
+        known = self._ids.get(signature)
+        return event_signature_id(signature) if known is None else known
+
+    def _keep(self, key: _Key, layout: _Grouped) -> None:
+        size = len(key[0]) + len(key[1]) // 4
+        if size > _MOST_CACHED:
+            return
+        if self.cache.size + size > _MOST_CACHED:
+            self.cache.known.clear()
+            self.cache.size = 0
+        self.cache.size += size
+        self.cache.known[key] = layout
+
+    def run_signature(self, name: bytes | None, index: int, layout: Layout) -> int:
+        """Id of the run signature with this name, bundled input index and layout."""
+        id_ = run_signature_id(name, layout.signature_ids, index)
+        if id_ not in self.runs:
+            self.runs[id_] = (name, index, layout.signature_ids)
+            self.run_event_count += len(layout.signature_ids)
+        return id_
 
 
 @dataclass(frozen=True)
@@ -84,36 +160,66 @@ class RunLayouts:
     signature_id: Ints
 
 
-@dataclass(frozen=True)
-class _Entries:
-    """Profile and debug events of all runs in file order, one column per identifying field."""
+def lay_out_runs(runs: Runs, book: SignatureBook, dump: Ints, sizes: Ints) -> RunLayouts:
+    """Find the layout and signature of every run, adding new ones to the book.
 
-    run: Ints
-    fields: NDArray[np.int64]
-    texts: list[bytes]
+    Args:
+        runs: The runs.
+        book: Where their signatures are put down.
+        dump: Dump of each run.
+        sizes: Bytes of each dump.
 
-
-def lay_out_runs(runs: Runs, book: SignatureBook) -> RunLayouts:
-    """Find the layout and signature of every run, adding new ones to the book."""
-    entries = _entries(runs)
+    Raises:
+        FaultyDumps: A run holds too many distinct events, or too much text in their signatures.
+    """
+    entries = collect_entries(runs)
+    most_text = np.minimum(text_budget(sizes), MOST_PART_TEXT).tolist()
     count = np.bincount(entries.run, minlength=len(runs.has_events))
     first = np.cumsum(count) - count
     model = _models(entries, first, count)
     index = np.full(len(model), -1, np.int64)
     layouts: list[Layout] = []
+    faults: dict[int, Fault] = {}
     for run in np.flatnonzero(np.bincount(model[runs.has_events])).tolist():
-        rows = entries.fields[first[run] : first[run] + count[run]].tolist()
+        of, rows = int(dump[run]), slice(first[run], first[run] + count[run])
         index[run] = len(layouts)
-        layouts.append(book.layout(tuple(_logged_event(row, entries.texts) for row in rows)))
+        try:
+            layouts.append(_lay_out_run(of, entries, rows, book, most_text[of]))
+        except FaultyDumps as faulty:
+            faults |= faulty.faults
+    if faults:
+        raise FaultyDumps(faults)
     layout = np.where(runs.has_events, index[model], -1)
-    return RunLayouts(layouts, layout, _run_signature_ids(runs, layouts, layout, book))
+    ids = _run_signature_ids(runs, dump, layouts, layout, book)
+    return RunLayouts(layouts, layout, ids)
+
+
+def _lay_out_run(
+    dump: int, entries: Entries, rows: slice, book: SignatureBook, most_text: int
+) -> Layout:
+    """The layout of the entries that are a run of this dump.
+
+    Raises:
+        FaultyDumps: Too many of them are distinct, or the signatures hold too much text.
+    """
+    if rows.stop - rows.start <= _FEW:
+        return book.layout(dump, entries.logged_events(rows), _NONE, most_text)
+    chosen, codes = find_distinct(entries.fields[rows])
+    if len(chosen) > MOST_SIGNATURES:
+        raise FaultyDumps({dump: TOO_MANY_SIGNATURES})
+    return book.layout(dump, entries.logged_events(rows.start + chosen), codes, most_text)
 
 
 def _run_signature_ids(
-    runs: Runs, layouts: list[Layout], layout: Ints, book: SignatureBook
+    runs: Runs, dump: Ints, layouts: list[Layout], layout: Ints, book: SignatureBook
 ) -> Ints:
     keys = np.column_stack([layout, runs.name.codes, runs.bundled_input_index])
     distinct, member = np.unique(keys, axis=0, return_inverse=True)
+    if len(distinct) > 2 * MOST_SIGNATURES:  # a name may have two codes; the exact check comes last
+        owner = np.unique(member * (dump.max() + 1) + dump) % (dump.max() + 1)
+        over = np.flatnonzero(np.bincount(owner) > 2 * MOST_SIGNATURES)
+        if len(over):
+            raise FaultyDumps(dict.fromkeys(over.tolist(), TOO_MANY_SIGNATURES))
     ids = np.zeros(len(distinct), np.int64)
     for i, (index, name, bundled) in enumerate(distinct.tolist()):
         if index >= 0:
@@ -122,45 +228,10 @@ def _run_signature_ids(
     return ids[member]
 
 
-def _entries(runs: Runs) -> _Entries:
-    """Fields per entry: is_profile, name, chain, wrapped chain, instruction, ids, is_output."""
-    profiles, debugs = runs.profiles, runs.debugs
-    parts: list[NDArray[np.int64]] = []
-    texts: list[bytes] = []
-    for events, chain, is_output in (
-        (profiles, profiles.chain, np.zeros(len(profiles.run), bool)),
-        (debugs, debugs.chain.view(np.int64), debugs.values.is_output),
-    ):
-        if not len(events.run):
-            continue
-        names = np.where(events.name.codes < 0, -1, events.name.codes + len(texts))
-        texts += events.name.values
-        ids = np.where(events.delegate_str.codes < 0, -1, events.delegate_str.codes + len(texts))
-        texts += events.delegate_str.values
-        is_profile = np.full(len(names), events is profiles)
-        parts.append(
-            np.column_stack(
-                [is_profile, names, chain, events.instruction, events.delegate_int, ids, is_output]
-            ).astype(np.int64)
-        )
-    run = np.concatenate([profiles.run, debugs.run])
-    if not parts:
-        return _Entries(run, np.zeros((0, 7), np.int64), texts)
-    fields = np.concatenate(parts)
-    if len(debugs.run):
-        order = np.argsort(np.concatenate([profiles.event, debugs.event]), kind="stable")
-        run, fields = run[order], fields[order]
-    return _Entries(run, fields, texts)
-
-
-def _models(entries: _Entries, first: Ints, count: Ints) -> Ints:
+def _models(entries: Entries, first: Ints, count: Ints) -> Ints:
     """For each run a run with the same sequence of entries: the lowest, or the run itself."""
     position = np.arange(len(entries.run)) - first[entries.run]
-    hashed = np.zeros(len(entries.run), np.uint64)
-    for column in entries.fields.T:
-        hashed = (hashed ^ column.view(np.uint64)) * _MIX
-        hashed ^= hashed >> np.uint64(32)
-    hashed *= position.astype(np.uint64) * _STEP + np.uint64(1)
+    hashed = hash_rows(entries.fields) * (position.astype(np.uint64) * _STEP + np.uint64(1))
     total = np.concatenate([[0], np.cumsum(hashed)]).astype(np.uint64)
     key = total[first + count] - total[first]
     _, lowest, member = np.unique(key, return_index=True, return_inverse=True)
@@ -172,14 +243,19 @@ def _models(entries: _Entries, first: Ints, count: Ints) -> Ints:
     return np.where(alike, model, np.arange(len(model)))
 
 
-def _logged_event(fields: list[int], texts: list[bytes]) -> LoggedEvent:
-    is_profile, name, chain, instruction, delegate_int, delegate_str, is_output = fields
-    return LoggedEvent(
-        bool(is_profile),
-        texts[name] if name >= 0 else None,
-        chain if is_profile or chain >= 0 else chain + 2**64,
-        instruction,
-        delegate_int,
-        texts[delegate_str] if delegate_str >= 0 else None,
-        bool(is_output),
-    )
+def _lay_out(
+    events: tuple[LoggedEvent, ...],
+    codes: NDArray[np.int32],
+    grouped: RunLayout,
+    signature_ids: list[int],
+) -> Layout:
+    text_bytes = sum(signature.text_bytes for signature in grouped.signatures)
+    ids = np.array(signature_ids, np.int64)
+    rank = np.array(grouped.rank, np.int32)
+    chain = np.array([event.chain for event in events if event.is_profile], np.int32)
+    if not len(codes):
+        occurrence = np.array(grouped.occurrence, np.int32)
+        return Layout(ids, rank, occurrence, chain, text_bytes)
+    is_profile = np.array([event.is_profile for event in events])
+    row = (np.cumsum(is_profile) - 1)[codes[is_profile[codes]]]
+    return Layout(ids, rank[row], count_before(rank[row]), chain[row], text_bytes)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ingest.arena import Fault, FaultyDumps, Ints
 from ingest.errors import DumpError
 from ingest.etdump import IDENTIFIER
+from ingest.limits import BLOB_TOO_LARGE, MOST_BLOB_BLOCKS, MOST_BLOB_ENTRIES
 
 VERSION = 1
 
@@ -116,12 +117,17 @@ def find_blocks(data: Any) -> Blocks:
     """The verified blocks of a blob, which counts as dump 0.
 
     Raises:
-        FaultyDumps: The blob is malformed.
+        FaultyDumps: The blob is malformed, or holds too much.
     """
     view = memoryview(data).cast("B")
     start = np.fromiter(_walk(view), np.int64)
     heads = np.frombuffer(view, np.uint8)[start[:, None] + np.arange(HEADER.itemsize)]
-    return Blocks(view, start, heads.view(HEADER).ravel())
+    blocks = Blocks(view, start, heads.view(HEADER).ravel())
+    entries = int((blocks.counts("allocators") + blocks.counts("allocations")).sum())
+    most_events = int(blocks.counts("events").max(initial=0))
+    if max(entries, most_events) > MOST_BLOB_ENTRIES or len(blocks) > MOST_BLOB_BLOCKS:
+        raise FaultyDumps({0: BLOB_TOO_LARGE})
+    return blocks
 
 
 def find_allocators(blocks: Blocks) -> Ints:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest.arena import Arena, Ints
+from ingest.arena import Arena, FaultyDumps, Ints
 from ingest.arrow_columns import build_table, strings, unsigned
 from ingest.clocks import END_BEFORE_START, WRAPPED_32
-from ingest.etdump import Heads, Texts, read_runs
-from ingest.events import Dumps, Stored
+from ingest.columns import Heads, Texts
+from ingest.dumps import Dumps, Stored
+from ingest.entries import find_distinct
+from ingest.etdump import read_runs
 from ingest.layouts import Layout, SignatureBook
+from ingest.ledger import Ledger
+from ingest.limits import MOST_PART_TEXT, MOST_SIGNATURES, TOO_MANY_SIGNATURES
 from ingest.profdump import EVENT, VERSION, Blocks, Rows, cut_name, find_allocators
 from ingest.repeats import Part
 from ingest.scope import Scope
@@ -40,18 +45,32 @@ def build_prof_tables(blocks: Blocks, book: SignatureBook, part_bytes: int) -> I
     Yields:
         What `ingest.tables.build_tables` gives for a dump, or a part of it. Allocators and
         allocations of all blocks are in the first part.
+
+    Raises:
+        FaultyDumps: The blob holds too many signatures.
     """
-    count = len(blocks)
-    part_count = max(min(-(-len(blocks.data) // part_bytes), count), 1)
+    ends = _cut(blocks, part_bytes)
+    ledger = Ledger(Arena([blocks.data]), np.zeros(1, np.int64))
     memory = _memory_tables(blocks)
-    for part in range(part_count):
-        rows = slice(part * count // part_count, (part + 1) * count // part_count)
-        tables = build_tables(_as_dump(blocks, rows, book), np.array([len(blocks.data)]))
+    for part, (begin, end) in enumerate(pairwise([0, *ends])):
+        rows = slice(begin, end)
+        dump = _as_dump(blocks, rows, book)
+        ledger.check_signatures(_NONE, [], _NONE, _NONE, book)
+        tables = build_tables(dump, ledger.sizes)
         _flag_unended(tables)
         if part == 0:
             tables |= memory
             _replace(tables, "dumps", n_allocations=np.array([memory["allocations"].num_rows]))
         yield tables
+
+
+def _cut(blocks: Blocks, part_bytes: int) -> list[int]:
+    """Where parts of about that many bytes end, in blocks."""
+    count = len(blocks)
+    if len(blocks.data) <= part_bytes or not count:
+        return [count]
+    part = np.append(blocks.start[1:] - 1, len(blocks.data) - 1) // part_bytes
+    return [*(np.flatnonzero(np.diff(part)) + 1).tolist(), count]
 
 
 def _as_dump(blocks: Blocks, rows: slice, book: SignatureBook) -> Dumps:
@@ -95,7 +114,11 @@ def _no_rest() -> Part:
 
 
 def _lay_out(events: Rows, counts: Ints, book: SignatureBook) -> tuple[list[Layout], Ints]:
-    """Distinct layouts, and the index of each block's; equal bytes make equal layouts."""
+    """Distinct layouts, and the index of each block's; equal bytes make equal layouts.
+
+    Raises:
+        FaultyDumps: A block holds too many distinct events.
+    """
     words = events.view("<u8").reshape(-1, _WORDS)[:, :_IDENTITY_WORDS]
     ends = np.cumsum(counts)
     layouts: list[Layout] = []
@@ -105,7 +128,11 @@ def _lay_out(events: Rows, counts: Ints, book: SignatureBook) -> tuple[list[Layo
         key = words[begin:end].tobytes()
         if key not in known:
             known[key] = len(layouts)
-            layouts.append(book.layout(tuple(map(_logged_event, events[begin:end].tolist()))))
+            chosen, codes = find_distinct(words[begin:end].view(np.int64))
+            if len(chosen) > MOST_SIGNATURES:
+                raise FaultyDumps({0: TOO_MANY_SIGNATURES})
+            distinct = list(map(_logged_event, events[begin:end][chosen].tolist()))
+            layouts.append(book.layout(0, distinct, codes, MOST_PART_TEXT))
         layout[block] = known[key]
     return layouts, layout
 

@@ -20,11 +20,15 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ingest.arena import Arena, FaultyDumps, Ints, Mask
-from ingest.etdump import PROFILE_WIDTHS, Heads, Runs, read_runs
+from ingest.columns import Heads, Runs
+from ingest.etdump import PROFILE_WIDTHS, read_runs
+from ingest.run_models import can_be_models
 from ingest.scope import Scope
 
 _FEWEST = 3  # runs of one length before one of them becomes a model
+_VTABLE_BYTES = 4 + 2 * len(PROFILE_WIDTHS)  # of a vtable that are read: its sizes and our slots
 _ROUNDS = 3  # models tried per length, for programs whose runs happen to be of one length
+_LONGEST = 1 << 18  # words of a run that is compared; longer ones are read in full
 _SLAB = 1 << 16  # units compared at a time, to stay in the cache
 _EQUAL, _DISTANCE, _TIME, _OUTSIDE = range(4)  # what a word is: only the first must be equal
 
@@ -96,7 +100,7 @@ class _Form:
         equal: Words that must be equal in the other units.
         distance: Words that hold a distance to a vtable.
         start, end: Unit of each event's time, -1 if absent.
-        vtables: Bytes of the vtables its tables lead to, as spans relative to the dump's end.
+        vtables: Bytes read of the vtables its tables lead to, as spans relative to the dump's end.
     """
 
     run: int
@@ -112,6 +116,7 @@ class _Form:
 def find_repeats(arena: Arena, pieces: Pieces) -> Repeats:
     """Find the runs that need not be read, and read their models."""
     open_ = (pieces.length > 0) & (pieces.word + pieces.length < len(arena.i32))
+    open_ &= pieces.length <= _LONGEST
     models: list[Part] = []
     blocks: list[Block] = []
     visited = np.zeros(len(arena.lo), np.int64)
@@ -160,41 +165,10 @@ def _read_models(arena: Arena, pieces: Pieces, open_: Mask) -> tuple[Ints, Scope
         except FaultyDumps as faulty:  # not in one piece: read those dumps' runs in full
             open_[np.isin(pieces.dump, list(faulty.faults))] = False
             continue
-        is_plain = _is_plain(runs) & ~_has_overlaps(scope, runs)
+        is_plain = can_be_models(scope, runs)
         if is_plain.all():
             return chosen, scope, runs
         open_[np.isin(pieces.length, pieces.length[chosen[~is_plain]])] = False
-
-
-def _is_plain(runs: Runs) -> Mask:
-    """Whether each run holds nothing but profile events without metadata."""
-    is_plain = runs.has_events.copy()
-    with_metadata = runs.profiles.run[runs.profiles.metadata.codes >= 0]
-    for other in (
-        runs.allocators.run, runs.allocations.run, runs.debugs.run, runs.empty_event_run,
-        with_metadata,
-    ):  # fmt: skip
-        is_plain[other] = False
-    return is_plain
-
-
-def _has_overlaps(scope: Scope, runs: Runs) -> Mask:
-    """Whether anything in each run lies over something else.
-
-    No writer does that; but then a word that may differ would be part of something that may not.
-    """
-    overlaps = np.zeros(len(runs.has_events), bool)
-    owner, begin, end = (np.concatenate(column) for column in zip(*scope.spans or [], strict=True))
-    order = np.argsort(begin, kind="stable")
-    overlaps[owner[order[1:]][end[order[:-1]] > begin[order[1:]]]] = True
-    tables = runs.profiles.tables
-    absent = (1 << 16) + 16 * np.arange(len(PROFILE_WIDTHS))  # anywhere, apart from each other
-    fields = np.where(tables.fields > 0, tables.fields, absent)
-    order = np.argsort(fields, axis=1)
-    first = np.take_along_axis(fields, order, axis=1)
-    last = first + np.array(PROFILE_WIDTHS)[order]
-    overlaps[tables.owner[(last[:, :-1] > first[:, 1:]).any(axis=1)[tables.shape]]] = True
-    return overlaps
 
 
 def _forms(scope: Scope, models: Runs, pieces: Pieces, chosen: Ints) -> Iterator[_Form]:
@@ -243,7 +217,7 @@ def _form(arena: Arena, pieces: Pieces, run: int, tables: Ints, times: list[Ints
 def _vtable_spans(arena: Arena, tables: Ints, dump: int) -> list[tuple[int, int]]:
     vtables = np.unique(tables * 4 - arena.i32[tables])
     begin = vtables - arena.hi[dump]
-    sizes = arena.u16[vtables >> 1]
+    sizes = np.minimum(arena.u16[vtables >> 1], _VTABLE_BYTES)
     return list(zip(begin.tolist(), (begin + sizes).tolist(), strict=True))
 
 
@@ -251,7 +225,7 @@ def _match(arena: Arena, pieces: Pieces, form: _Form, open_: Mask) -> Block:
     """The open runs that repeat the model of this form, and their times."""
     model = form.run
     run = np.flatnonzero(open_ & (pieces.length == pieces.length[model]))
-    run = run[_has_vtables(arena, pieces, form)[pieces.dump[run]]]
+    run = run[_has_vtables(arena, pieces, form, run)[pieces.dump[run]]]
     run = run[pieces.word[run] - pieces.word[model] & 1 == 0]
     slab = max(_SLAB // len(form.units), 1)
     window = sliding_window_view(arena.u64, len(form.units))
@@ -262,15 +236,22 @@ def _match(arena: Arena, pieces: Pieces, form: _Form, open_: Mask) -> Block:
     return Block(np.concatenate(runs), model, list(starts), list(ends))
 
 
-def _has_vtables(arena: Arena, pieces: Pieces, form: _Form) -> Mask:
-    """Whether each dump has the model's vtables at the model's distance from its end."""
-    home = arena.hi[pieces.dump[form.run]]
+def _has_vtables(arena: Arena, pieces: Pieces, form: _Form, run: Ints) -> Mask:
+    """Whether each dump of these runs has the model's vtables at the model's distance from its end.
+
+    False of other dumps.
+    """
+    has = np.zeros(len(arena.hi), bool)
+    has[pieces.dump[run]] = True
+    dump = np.flatnonzero(has)
+    home, hi = arena.hi[pieces.dump[form.run]], arena.hi[dump]
     lowest = min((begin for begin, _ in form.vtables), default=0)
-    same: Mask = (arena.hi + lowest >= arena.lo) & (arena.hi - home & 7 == 0)
+    same: Mask = (hi + lowest >= arena.lo[dump]) & (hi - home & 7 == 0)
     for begin, end in form.vtables:
-        at = np.where(same, arena.hi, home)[:, None] + np.arange(begin, end)
+        at = np.where(same, hi, home)[:, None] + np.arange(begin, end)
         same &= (arena.u8[at] == arena.u8[home + begin : home + end]).all(axis=1)
-    return same
+    has[dump] = same
+    return has
 
 
 def _compare(

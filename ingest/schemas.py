@@ -271,6 +271,11 @@ ERRORS = _table(
     "One row per refused dump, in order of dump_index.",
     _INDEX,
     _field("reason", pa.string(), "Machine-readable reason, e.g. truncated or bad_identifier."),
-    _field("byte_offset", pa.int64(), "Offset of the first fault in the dump."),
+    _field(
+        "byte_offset",
+        pa.int64(),
+        "Offset of the first fault; null where none applies.",
+        nullable=True,
+    ),
     _field("detail", pa.string(), "What was found and what was wanted."),
 )

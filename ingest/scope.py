@@ -15,6 +15,10 @@ import numpy as np
 from ingest.arena import Arena, Fault, FaultyDumps, Ints, Mask
 
 
+class PartTooLarge(Exception):  # noqa: N818 - control flow, never shown
+    """What is read in one go visits more than it should: read less at a time."""
+
+
 @dataclass(frozen=True)
 class _Accounts:
     """Account of each owner; dump and budget in bytes of each account."""
@@ -48,6 +52,7 @@ class Scope:
         self.tables: list[tuple[Ints, Ints]] = []
         self.spans: list[tuple[Ints, Ints, Ints]] | None = None
         self._accounts = accounts
+        self._ceiling: int | None = None
         self.lo, self.hi = arena.lo[dump], arena.hi[dump]
 
     @classmethod
@@ -64,6 +69,10 @@ class Scope:
         scope = cls(arena, dump, end, accounts=accounts)
         scope.spans = []
         return scope
+
+    def allow(self, byte_count: int) -> None:
+        """Visits of more bytes than that from here on raise `PartTooLarge`."""
+        self._ceiling = int(self.visited.sum()) + byte_count
 
     def require(self, ok: Mask, owner: Ints, at: Ints, *, reason: str, detail: str) -> None:
         """Pass if all of `ok` holds.
@@ -91,6 +100,7 @@ class Scope:
 
         Raises:
             FaultyDumps: An account's visited bytes exceed its budget.
+            PartTooLarge: More is visited than allowed at a time.
         """
         if self.spans is not None:
             self.spans.append((owner, at, at + byte_counts))
@@ -104,6 +114,7 @@ class Scope:
 
         Raises:
             FaultyDumps: An account's visited bytes exceed its budget.
+            PartTooLarge: More is visited than allowed at a time.
         """
         self.visited += byte_counts
         over = np.flatnonzero(self.visited > self._accounts.budget)
@@ -113,6 +124,8 @@ class Scope:
                 "tables overlap or are shared: more bytes to visit than the file has",
             )  # fmt: skip
             raise FaultyDumps({int(dump): fault for dump in self._accounts.dump[over]})
+        if self._ceiling is not None and self.visited.sum() > self._ceiling:
+            raise PartTooLarge
 
     def follow(self, words: Ints, owner: Ints) -> Ints:
         """Targets of the forward offsets stored at `words`, checked to lie within bounds.

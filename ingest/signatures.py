@@ -13,6 +13,9 @@ import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 _EVENT_TAG = b"tracehouse event signature 1"
 _RUN_TAG = b"tracehouse run signature 1"
 
@@ -59,6 +62,11 @@ class EventSignature(NamedTuple):
     def is_delegated(self) -> bool:
         """Whether it carries a delegate id."""
         return self.delegate_id_int is not None or self.delegate_id_str is not None
+
+    @property
+    def text_bytes(self) -> int:
+        """Bytes of its texts."""
+        return sum(len(text or b"") for text in (self.name, self.delegate_id_str, self.debug_name))
 
 
 class RunLayout(NamedTuple):
@@ -130,17 +138,25 @@ def event_signature_id(signature: EventSignature) -> int:
 
 
 def run_signature_id(
-    name: bytes | None, event_signature_ids: Sequence[int], bundled_input_index: int
+    name: bytes | None,
+    event_signature_ids: Sequence[int] | NDArray[np.int64],
+    bundled_input_index: int,
 ) -> int:
     """Stable 63-bit id of a run signature: name, index, number of events, then their ids."""
-    return _hash(
-        _RUN_TAG, (name, bundled_input_index, len(event_signature_ids), *event_signature_ids)
-    )
+    ids = np.empty((len(event_signature_ids), 9), np.uint8)
+    ids[:, 0] = 1
+    numbers = np.array(event_signature_ids, "<i8")
+    ids[:, 1:] = numbers.view(np.uint8).reshape(-1, 8)
+    head = b"".join(map(_encode, (name, bundled_input_index, len(ids))))
+    return _digest(_RUN_TAG + head + ids.tobytes())
 
 
 def _hash(tag: bytes, parts: Sequence[Part]) -> int:
-    encoded = b"".join(map(_encode, parts))
-    digest = hashlib.blake2b(tag + encoded, digest_size=8).digest()
+    return _digest(tag + b"".join(map(_encode, parts)))
+
+
+def _digest(encoded: bytes) -> int:
+    digest = hashlib.blake2b(encoded, digest_size=8).digest()
     return int.from_bytes(digest, "big") & (2**63 - 1)
 
 

@@ -8,85 +8,43 @@ from __future__ import annotations
 
 import errno
 import glob
-import mmap
 import os
 import stat
-import struct
-import zipfile
-import zlib
 from collections.abc import Iterable
-from functools import lru_cache
-from typing import NamedTuple
 
 from ingest.errors import SourceError
 from ingest.file_tree import describe_absence, expand_glob, walk
+from ingest.places import Folder, Source
+from ingest.private_bytes import read_file
+from ingest.zip_artifacts import (
+    INFLATION_FREE_BYTES,
+    MAX_INFLATION,
+    MAX_MEMBER_BYTES,
+    ZIP_FAULTS,
+    is_dump,
+    open_artifact,
+)
 
-DUMP_SUFFIXES = (".etdp", ".etdump", ".prof")
+__all__ = [
+    "INFLATION_FREE_BYTES",
+    "MAX_DUMP_BYTES",
+    "MAX_INFLATION",
+    "MAX_MEMBER_BYTES",
+    "Folder",
+    "Source",
+    "count_bytes",
+    "find_sources",
+    "list_names",
+    "read_if_present",
+    "read_source",
+]
+
+MAX_DUMP_BYTES = 2 << 30  # beyond what a FlatBuffers file can be
+MAX_FILE_BYTES = 4 << 30  # of what comes with a dump: ETRecords, debug buffers
+
 _WANTED = "*.etdp, *.etdump, *.prof or *.zip"
 _WANTED_MEMBERS = "*.etdp, *.etdump or *.prof"
-
-MAP_FROM_BYTES = 8 << 20
-MAX_MEMBER_BYTES = 4 << 30
-MAX_MEMBER_DEPTH = 100
-MAX_INFLATION = 250
-INFLATION_FREE_BYTES = 64 << 20
-
 _ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
-_ZIP_FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, struct.error)
-
-
-class Source(NamedTuple):
-    """A file to read: a local path, or a member of the zip at that path."""
-
-    path: str
-    member: str | None = None
-
-    @property
-    def name(self) -> str:
-        """The text shown to people, ``run.etdp`` or ``a.zip!inner/run.etdp``; always Unicode."""
-        text = f"{self.path}!{self.member}" if self.member else self.path
-        return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
-
-    @property
-    def file_name(self) -> str:
-        """The last part of the path."""
-        return (self.member or self.path).rpartition("/")[2]
-
-    @property
-    def folder(self) -> Folder:
-        """The folder that holds the file."""
-        if self.member is None:
-            head, slash, _ = self.path.rpartition("/")
-            return Folder(head.rstrip("/") or slash)
-        return Folder(self.path, self.member.rpartition("/")[0])
-
-    @property
-    def place(self) -> str:
-        """The absolute path with ``/``; a zip counts as a folder named without its suffix."""
-        path = os.path.abspath(self.path).replace(os.sep, "/")
-        return path if self.member is None else f"{os.path.splitext(path)[0]}/{self.member}"
-
-
-class Folder(NamedTuple):
-    """A local folder, or a folder inside the zip at that path ('' is the zip's top)."""
-
-    path: str
-    inner: str | None = None
-
-    @property
-    def parent(self) -> Folder | None:
-        """The folder above, a zip's top lying in the zip's folder; None at the root."""
-        if self.inner:
-            return Folder(self.path, self.inner.rpartition("/")[0])
-        path = os.path.abspath(self.path)
-        above = os.path.dirname(path)
-        return Folder(above) if above != path else None
-
-    def file(self, name: str) -> Source:
-        """The file of that name in this folder, whether it exists or not."""
-        if self.inner is None:
-            return Source(os.path.join(self.path, name))
-        return Source(self.path, f"{self.inner}/{name}" if self.inner else name)
 
 
 def find_sources(paths: Iterable[str | os.PathLike[str] | Source]) -> list[Source]:
@@ -110,29 +68,44 @@ def list_names(folder: Folder) -> frozenset[str] | None:
     """Names of what is in a folder; None where that is not known (no permission, damaged zip)."""
     try:
         if folder.inner is not None:
-            return _list_members(_open_archive(folder.path)).get(folder.inner, frozenset())
+            return open_artifact(folder.path).folders.get(folder.inner, frozenset())
         return frozenset(os.listdir(folder.path or "."))
-    except (OSError, *_ZIP_FAULTS):
+    except (OSError, SourceError, *ZIP_FAULTS):
         return None
 
 
-def read_source(source: Source) -> bytes | memoryview:
-    """The bytes of a source.
+def count_bytes(source: Source) -> int:
+    """Size of a source as its folder or zip states it; 0 where that is not known."""
+    try:
+        if source.member is None:
+            return os.stat(source.path).st_size
+        return open_artifact(source.path).size_of(source.member)
+    except (OSError, SourceError, *ZIP_FAULTS):
+        return 0
 
-    A local file of at least MAP_FROM_BYTES is a read-only memoryview of a memory map instead: it
-    costs no memory until it is used, and must not be truncated by others while it is.
+
+def read_source(source: Source, *, most_bytes: int = MAX_FILE_BYTES) -> bytes | memoryview:
+    """The bytes of a source, which nothing that happens to the file can change any more.
+
+    A large file is copied while it is read, and comes as a memory map of the copy.
+
+    Args:
+        source: What to read.
+        most_bytes: Size beyond which it is refused before it is read.
 
     Raises:
-        SourceError: if the file is gone, not a regular file or unreadable, or the zip is damaged,
-            encrypted or would inflate beyond reason.
+        SourceError: if the file is gone, not a regular file, too large or unreadable, or changed
+            while it was read, or the zip is damaged, encrypted or would inflate beyond reason.
     """
-    data = read_if_present(source)
+    data = read_if_present(source, most_bytes=most_bytes)
     if data is None:
         raise SourceError(source.name, "does not exist (any more)")
     return data
 
 
-def read_if_present(source: Source) -> bytes | memoryview | None:
+def read_if_present(
+    source: Source, *, most_bytes: int = MAX_FILE_BYTES
+) -> bytes | memoryview | None:
     """The bytes of a source as `read_source` gives them, or None if there is no such file.
 
     Raises:
@@ -140,90 +113,14 @@ def read_if_present(source: Source) -> bytes | memoryview | None:
     """
     try:
         if source.member is None:
-            return _read_file(source)
-        return _read_member(source, source.member)
+            return read_file(source.path, source.name, most_bytes=most_bytes)
+        return open_artifact(source.path).read(source, source.member, most_bytes)
     except OSError as error:
         if error.errno in _ABSENT:
             return None
         raise SourceError(source.name, _describe_refusal(error)) from error
-    except _ZIP_FAULTS as error:
+    except ZIP_FAULTS as error:
         raise SourceError(source.name, f"damaged zip: {error}") from error
-
-
-def _read_file(source: Source) -> bytes | memoryview:
-    file = os.open(source.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # wait for no pipe
-    try:
-        status = os.fstat(file)
-        if stat.S_ISDIR(status.st_mode):
-            raise SourceError(source.name, "is a folder, wanted a file")
-        if not stat.S_ISREG(status.st_mode):
-            raise SourceError(source.name, "is not a regular file; copy its contents into one")
-        if status.st_size >= MAP_FROM_BYTES:
-            return memoryview(mmap.mmap(file, 0, access=mmap.ACCESS_READ))
-        return _read_to_end(file, status.st_size)
-    finally:
-        os.close(file)
-
-
-def _read_to_end(file: int, expected: int) -> bytes:
-    data = os.read(file, expected + 1)
-    while len(data) != expected and (more := os.read(file, MAP_FROM_BYTES)):
-        data += more
-    return data
-
-
-def _read_member(source: Source, member: str) -> bytes | None:
-    archive = _open_archive(source.path)
-    if member not in archive.NameToInfo:
-        return None
-    info = archive.getinfo(member)
-    problem = _member_problem(info)
-    if problem:
-        raise SourceError(source.name, problem)
-    with archive.open(info) as stream:
-        return stream.read(info.file_size + 1)
-
-
-def _member_problem(info: zipfile.ZipInfo) -> str | None:
-    if info.flag_bits & 0x1:
-        return "is encrypted; unpack the zip and ingest the folder"
-    # Only deflate can be inflated in bounds: zipfile expands bzip2 and LZMA without a limit.
-    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        return f"is packed by zip method {info.compress_type}, wanted stored or deflated"
-    if info.file_size > MAX_MEMBER_BYTES:
-        return f"would inflate to {info.file_size:,} bytes, wanted at most {MAX_MEMBER_BYTES:,}"
-    allowed = max(INFLATION_FREE_BYTES, MAX_INFLATION * info.compress_size)
-    if info.file_size > allowed:
-        return (
-            f"would inflate from {info.compress_size:,} to {info.file_size:,} bytes, "
-            f"wanted at most {allowed:,}; if it is genuine, unpack the zip and ingest the folder"
-        )
-    return None
-
-
-def _open_archive(path: str) -> zipfile.ZipFile:
-    status = os.stat(path)
-    return _keep_archive(path, (status.st_mtime_ns, status.st_size, status.st_ino), os.getpid())
-
-
-@lru_cache(maxsize=4)
-def _keep_archive(path: str, version: tuple[int, ...], process: int) -> zipfile.ZipFile:
-    """Keep the last few archives open, or each member would cost a reading of the directory.
-
-    The key tells a replaced zip from the old one, and a forked process from its parent, with
-    which it would share the file position.
-    """
-    return zipfile.ZipFile(path)
-
-
-@lru_cache(maxsize=4)
-def _list_members(archive: zipfile.ZipFile) -> dict[str, frozenset[str]]:
-    """Names of the files in each folder of a zip."""
-    folders: dict[str, set[str]] = {}
-    for name in archive.NameToInfo:
-        folder, _, file = name.rpartition("/")
-        folders.setdefault(folder, set()).add(file)
-    return {folder: frozenset(files) for folder, files in folders.items()}
 
 
 def _list_path(path: str, real_paths: _RealPaths) -> list[Source]:
@@ -274,7 +171,7 @@ def _list_tree(path: str, real_paths: _RealPaths) -> list[Source]:
     return [
         source
         for file in files
-        if _is_dump(file) or _has_suffix(file, ".zip", os.sep)
+        if is_dump(file) or _has_suffix(file, ".zip", os.sep)
         for source in _list_file(file)
     ]
 
@@ -291,19 +188,11 @@ def _list_file(path: str) -> list[Source]:
 
 def _list_archive(path: str) -> list[Source]:
     try:
-        members = sorted(name for name in _open_archive(path).NameToInfo if _is_dump(name))
+        return [Source(path, member) for member in open_artifact(path).dumps]
     except OSError as error:
         raise SourceError(Source(path).name, _describe_refusal(error)) from error
-    except _ZIP_FAULTS as error:
+    except ZIP_FAULTS as error:
         raise SourceError(Source(path).name, f"damaged zip: {error}") from error
-    if any(name.count("/") > MAX_MEMBER_DEPTH for name in members):
-        raise SourceError(Source(path).name, f"folders nested more than {MAX_MEMBER_DEPTH} deep")
-    return [Source(path, member) for member in members]
-
-
-def _is_dump(path: str) -> bool:
-    # macOS puts an AppleDouble file "._NAME" beside each NAME when it packs or copies.
-    return _has_suffix(path, *DUMP_SUFFIXES) and not path.rpartition("/")[2].startswith("._")
 
 
 def _has_suffix(path: str, *suffixes: str) -> bool:

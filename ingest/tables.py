@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from ingest.arena import Ints
 from ingest.arrow_columns import build_table, plain, strings, unsigned
 from ingest.clocks import flag_durations, unwrap_starts
-from ingest.etdump import Texts
+from ingest.columns import Texts, find_allocators
+from ingest.dumps import Dumps
 from ingest.event_order import Slots, order_events
-from ingest.events import Dumps
 from ingest.schemas import DECODED
 from ingest.value_table import build_debug_values
 
@@ -20,7 +20,11 @@ def build_tables(dumps: Dumps, sizes: Ints) -> dict[str, pa.Table]:
     """All decoded tables but the two of signatures; `sizes` is the byte length of each dump."""
     stored = np.concatenate([stored.run for stored in dumps.stored])
     counts = dumps.counts[stored]
-    offsets, earliest = unwrap_starts(dumps.start, counts)
+    if dumps.cut is None:
+        offsets, earliest = unwrap_starts(dumps.start, counts)
+    else:
+        earliest = np.array([dumps.cut.origin])
+        offsets = (dumps.start - earliest).view(np.int64)
     durations, flags = flag_durations(dumps.start, dumps.end)
     first_start = np.empty_like(earliest)
     first_start[stored] = earliest
@@ -33,7 +37,9 @@ def build_tables(dumps: Dumps, sizes: Ints) -> dict[str, pa.Table]:
         "allocators": _allocators(dumps),
         "allocations": _allocations(dumps),
         "debug_values": build_debug_values(
-            dumps.rest.runs.debugs, lambda run: _run_columns(dumps, dumps.rest.run[run])
+            dumps.rest.runs.debugs,
+            lambda run: _run_columns(dumps, dumps.rest.run[run]),
+            dumps.cut.value_positions if dumps.cut else None,
         ),
         "delegate_metadata": _delegate_metadata(dumps, slots),
     }
@@ -52,7 +58,7 @@ def _dumps(dumps: Dumps, sizes: Ints, flagged: Ints) -> pa.Table:
         sizes,
         heads.version,
         heads.is_size_prefixed,
-        per_dump(heads.run_dump).astype(np.int32),
+        per_dump(heads.run_dump[: None if _has_starts(dumps) else 0]).astype(np.int32),
         per_dump(heads.run_dump, dumps.counts),
         per_dump(flagged),
         per_dump(rest_dump[rest.allocations.run]),
@@ -61,15 +67,23 @@ def _dumps(dumps: Dumps, sizes: Ints, flagged: Ints) -> pa.Table:
     )
 
 
+def _has_starts(dumps: Dumps) -> bool:
+    """Whether the runs begin here: not so in all parts of a run but the first."""
+    return dumps.cut is None or dumps.cut.is_first
+
+
 def _runs(dumps: Dumps, first_start: NDArray[np.uint64]) -> pa.Table:
+    if not _has_starts(dumps):
+        return DECODED["runs"].empty_table()
+    counts = dumps.counts if dumps.cut is None else np.array([dumps.cut.event_count])
     return build_table(
         "runs",
         *_run_columns(dumps, slice(None)),
         plain(dumps.signature_id, dumps.has_events),
         strings(dumps.name),
         dumps.bundled_input_index,
-        unsigned(first_start, dumps.counts > 0),
-        dumps.counts.astype(np.int32),
+        unsigned(first_start, counts > 0),
+        counts.astype(np.int32),
     )
 
 
@@ -107,7 +121,7 @@ def _events(
 
 def _allocators(dumps: Dumps) -> pa.Table:
     table = dumps.rest.runs.allocators
-    if not len(table.run):
+    if not len(table.run) or not _has_starts(dumps):
         return DECODED["allocators"].empty_table()
     return build_table(
         "allocators",
@@ -121,17 +135,12 @@ def _allocations(dumps: Dumps) -> pa.Table:
     table, allocators = dumps.rest.runs.allocations, dumps.rest.runs.allocators
     if not len(table.run):
         return DECODED["allocations"].empty_table()
-    counts = np.bincount(allocators.run, minlength=len(dumps.rest.run))
-    first = np.cumsum(counts) - counts
-    known = (table.allocator >= 1) & (table.allocator <= counts[table.run])
-    row = np.where(known, first[table.run] + table.allocator - 1, -1)
-    codes = np.append(allocators.name.codes, -1)[row]
     return build_table(
         "allocations",
         *_run_columns(dumps, dumps.rest.run[table.run]),
         table.position.astype(np.int32),
         table.allocator,
-        strings(Texts(codes, allocators.name.values)),
+        strings(Texts(find_allocators(dumps.rest.runs), allocators.name.values)),
         unsigned(table.size),
     )
 

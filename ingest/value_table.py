@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ingest.arena import Ints, Mask
 from ingest.arrow_columns import build_table, lists, named, plain, strings
-from ingest.etdump import DebugEvents
+from ingest.columns import DebugEvents
+from ingest.entries import count_before
 from ingest.schemas import DECODED
 from ingest.values import DTYPES, MISSING, VALUE_TYPES, Longs, Tensors
 
@@ -20,11 +21,20 @@ _NO_TENSOR = -(2**31)  # no code of a byte
 RunColumns = Callable[[Ints], tuple[pa.Array, pa.Array]]
 
 
-def build_debug_values(events: DebugEvents, run_columns: RunColumns) -> pa.Table:
-    """The table debug_values; `run_columns` gives dump_index and run_index of rows of runs."""
+def build_debug_values(
+    events: DebugEvents, run_columns: RunColumns, positions: NDArray[np.int32] | None
+) -> pa.Table:
+    """The table debug_values.
+
+    Args:
+        events: The events that logged the values.
+        run_columns: Gives dump_index and run_index of rows of runs.
+        positions: Position of each value, where the events are not all of their run.
+    """
     if not len(events.run):
         return DECODED["debug_values"].empty_table()
     values = events.values
+    positions = _value_positions(events) if positions is None else positions
     count = len(events.run)
     tensors = np.bincount(values.tensor_event, minlength=count)
     row = np.repeat(np.arange(count), np.maximum(tensors, 1))
@@ -40,7 +50,7 @@ def build_debug_values(events: DebugEvents, run_columns: RunColumns) -> pa.Table
         plain(events.delegate_int[row], events.delegate_int[row] != -1),
         strings(events.delegate_str, row, empty=False),
         strings(events.name, row),
-        _value_positions(events)[row].astype(np.int32),
+        positions[row],
         plain(element.astype(np.int32), element >= 0),
         named(values.type[row], VALUE_TYPES, {MISSING: "missing"}),
         plain(values.integer[row], values.has_integer[row]),
@@ -69,7 +79,7 @@ def _tensor_columns(tensors: Tensors, is_tensor: Mask) -> list[pa.Array]:
     ]
 
 
-def _value_positions(events: DebugEvents) -> Ints:
+def _value_positions(events: DebugEvents) -> NDArray[np.int32]:
     """Position of each value among those of the same run, instruction, chain and delegate id."""
     keys = np.column_stack(
         [
@@ -78,8 +88,4 @@ def _value_positions(events: DebugEvents) -> Ints:
         ]
     )  # fmt: skip
     _, group = np.unique(keys, axis=0, return_inverse=True)
-    order = np.argsort(group, kind="stable")
-    counts = np.bincount(group)
-    position = np.empty(len(group), np.int64)
-    position[order] = np.arange(len(group)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return position
+    return count_before(group)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ingest.schemas import UINT64
 from queries.event_blocks import Event, EventBlock
+from queries.printable import printable
 from queries.time_scales import TimeScale
 
 FRAMEWORK_EVENT = "OPERATOR_CALL"
@@ -104,7 +105,7 @@ def grid_lines(cells: pa.Table) -> Iterator[str]:
 def _printed(value: object) -> str:
     if isinstance(value, float):
         return f"{value:g}"
-    return "" if value is None else " ".join(str(value).split("\n"))
+    return "" if value is None else printable(" ".join(str(value).split("\n")))
 
 
 def _statistic(event: Event, name: str) -> float | None:

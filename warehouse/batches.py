@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ingest.companions import CompanionFinder, Companions
 from ingest.errors import EtRecordError, ManifestError, SourceError
 from ingest.manifest import ManifestResolver
-from ingest.sources import Source, read_source
+from ingest.sources import Source, count_bytes, read_source
+from warehouse.containment import Trouble, contain
 from warehouse.new_dumps import LoggedBuffer, NewDump, Refusal
 from warehouse.programs import Program, ProgramReader
 
@@ -35,7 +35,7 @@ class Batch:
         byte_count: Bytes of these.
         n_refused_companions: ETRecords and debug buffers that came with them and were refused.
         dumps: Dumps to decode.
-        big: Their bytes, if they are too many to be decoded at once.
+        buffers: Their bytes.
         seen: Dumps whose bytes were met before, in the store or in this run.
         refused: Files refused so far.
     """
@@ -44,9 +44,15 @@ class Batch:
     byte_count: int
     n_refused_companions: int = 0
     dumps: list[NewDump] = field(default_factory=list)
-    big: list[Any] = field(default_factory=list)
+    buffers: list[Any] = field(default_factory=list)
     seen: list[NewDump] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of the dumps to decode, and of the debug buffers of all."""
+        logged = (dump.debug_buffer for dump in (*self.dumps, *self.seen))
+        return sum(map(len, self.buffers)) + sum(len(one.data) for one in logged if one)
 
     def refuse(self, source: Source, reason: str, detail: str, sha256: str | None = None) -> None:
         """Put a file on record that is not taken."""
@@ -58,31 +64,28 @@ class Batch:
         self.refuse(source, reason, detail)
 
 
-def plan_batches(sources: Sequence[Source], companions: CompanionFinder) -> Iterator[list[Files]]:
+class Plan(NamedTuple):
+    """Files to read together, and the bytes they take."""
+
+    files: list[Files]
+    byte_count: int
+
+
+def plan_batches(sources: Iterable[Source], companions: CompanionFinder) -> Iterator[Plan]:
     """Neighbouring sources that make a batch."""
     files: list[Files] = []
-    room, most = BATCH_BYTES // 2, BATCH_FILES // 2  # a small one first: work for all sooner
+    size, most_bytes, most = 0, BATCH_BYTES // 2, BATCH_FILES // 2  # a small one first: work sooner
     for source in sources:
         found = Files(source, companions.find(source))
         buffer = found.companions.debug_buffer
-        size = _guess_size(source) + (_guess_size(buffer) if buffer else 0)
-        if files and (size > room or len(files) >= most):
-            yield files
-            files, room, most = [], BATCH_BYTES, BATCH_FILES
+        more = count_bytes(source) + (count_bytes(buffer) if buffer else 0)
+        if files and (size + more > most_bytes or len(files) >= most):
+            yield Plan(files, size)
+            files, size, most_bytes, most = [], 0, BATCH_BYTES, BATCH_FILES
         files.append(found)
-        room -= size
+        size += more
     if files:
-        yield files
-
-
-def _guess_size(source: Source) -> int:
-    """Bytes of a file; of a zip member a typical dump's, for batches need no precision."""
-    if source.member is not None:
-        return BATCH_BYTES // 128
-    try:
-        return os.stat(source.path).st_size
-    except OSError:  # said when the file is read
-        return 0
+        yield Plan(files, size)
 
 
 class Describer:
@@ -92,6 +95,7 @@ class Describer:
         """Take where manifests come from."""
         self._resolver = resolver
         self._programs = ProgramReader()
+        self._broken: set[Source] = set()  # ETRecords that broke the reader
 
     def describe(self, files: Files, sha256: str, batch: Batch) -> NewDump | None:
         """The dump with its manifest and companions.
@@ -100,9 +104,12 @@ class Describer:
         """
         source, companions = files
         try:
-            manifest = self._resolver.resolve(source)
+            manifest = contain(lambda: self._resolver.resolve(source))
         except (ManifestError, SourceError) as error:
             batch.refuse(source, "manifest", _describe_problem(error, source), sha256)
+            return None
+        if isinstance(manifest, Trouble):
+            batch.refuse(source, "manifest", manifest.detail, sha256)
             return None
         if companions == (None, None):
             return NewDump(source.name, sha256, manifest)
@@ -111,13 +118,18 @@ class Describer:
         return NewDump(source.name, sha256, manifest, program, buffer)
 
     def _read_program(self, source: Source | None, batch: Batch) -> Program | None:
-        if source is None:
+        if source is None or source in self._broken:
             return None
         try:
-            return self._programs.read(source)
+            program = contain(lambda: self._programs.read(source))
         except (EtRecordError, SourceError) as error:
             batch.refuse_companion(source, "etrecord", _describe_problem(error, source))
             return None
+        if isinstance(program, Trouble):
+            self._broken.add(source)
+            batch.refuse_companion(source, "etrecord", program.detail)
+            return None
+        return program
 
 
 def _read_buffer(source: Source | None, batch: Batch) -> LoggedBuffer | None:
@@ -127,7 +139,7 @@ def _read_buffer(source: Source | None, batch: Batch) -> LoggedBuffer | None:
         data = read_source(source)
         return LoggedBuffer(data, hashlib.sha256(data).hexdigest())
     except SourceError as error:
-        batch.refuse_companion(source, "unreadable", error.problem)
+        batch.refuse_companion(source, error.reason, error.problem)
         return None
 
 

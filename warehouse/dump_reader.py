@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest import DecodedBatch, decode_dumps
-from ingest.errors import SourceError
-from ingest.sources import Source, read_source
+from ingest import DecodedBatch, decode_dumps, stream_dump
+from ingest.errors import DumpError, SourceError
+from ingest.schemas import ERRORS
+from ingest.sources import MAX_DUMP_BYTES, Source, read_source
+from warehouse.containment import Trouble, contain
 from warehouse.rollups import Statistics, summarise
+
+UNDECODABLE = "undecodable"  # for no reason the decoder knows
 
 
 class ReadFile(NamedTuple):
@@ -23,11 +27,13 @@ class ReadFile(NamedTuple):
         data: Its bytes.
         sha256: Their SHA-256; None if they could not be read.
         problem: Why they could not.
+        reason: The same, machine-readable.
     """
 
     data: Any
     sha256: str | None
     problem: str = ""
+    reason: str = ""
 
 
 class Content(NamedTuple):
@@ -39,14 +45,56 @@ class Content(NamedTuple):
 
 def read_files(sources: Sequence[Source]) -> list[ReadFile]:
     """Read and hash files."""
-    files = []
-    for source in sources:
-        try:
-            data = read_source(source)
-            files.append(ReadFile(data, hashlib.sha256(data).hexdigest()))
-        except SourceError as error:
-            files.append(ReadFile(b"", None, error.problem))
-    return files
+    return [_read_file(source) for source in sources]
+
+
+def _read_file(source: Source) -> ReadFile:
+    try:
+        read = contain(lambda: _read_whole(source))
+    except SourceError as error:
+        return ReadFile(b"", None, error.problem, error.reason)
+    return ReadFile(b"", None, read.detail, "unreadable") if isinstance(read, Trouble) else read
+
+
+def _read_whole(source: Source) -> ReadFile:
+    data = read_source(source, most_bytes=MAX_DUMP_BYTES)
+    return ReadFile(data, hashlib.sha256(data).hexdigest())
+
+
+def decode_apart(buffers: Sequence[Any]) -> Content:
+    """Decode and summarise dumps; one that breaks the decoder is refused, and harms no other."""
+    content = contain(lambda: decode_content(buffers))
+    if not isinstance(content, Trouble):
+        return content
+    if len(buffers) == 1:
+        return _refuse(content)
+    middle = len(buffers) // 2
+    return merge_contents([decode_apart(buffers[:middle]), decode_apart(buffers[middle:])])
+
+
+def _refuse(trouble: Trouble) -> Content:
+    """The content of one dump that broke the decoder."""
+    nothing = decode_content(())
+    row = {"dump_index": 0, "reason": UNDECODABLE, "detail": trouble.detail}
+    errors = pa.Table.from_pylist([row], schema=ERRORS)
+    resolution = np.ones(1, np.int64)
+    return Content(
+        DecodedBatch(nothing.decoded.tables, errors),
+        Statistics(nothing.statistics.rows, resolution),
+    )
+
+
+def stream_apart(data: Any, source: str) -> Iterator[DecodedBatch]:
+    """Parts of a big dump.
+
+    Raises:
+        DumpError: It is malformed, or breaks the decoder; forget the parts before.
+    """
+    parts = stream_dump(data, source)
+    while (part := contain(lambda: next(parts, None))) is not None:
+        if isinstance(part, Trouble):
+            raise DumpError(source, reason=UNDECODABLE, byte_offset=None, detail=part.detail)
+        yield part
 
 
 def decode_content(buffers: Sequence[Any]) -> Content:

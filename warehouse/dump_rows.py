@@ -14,6 +14,7 @@ from ingest import DecodedBatch
 from ingest.manifest import Manifest
 from ingest.schemas import DUMPS
 from warehouse.connection import insert_rows, registered
+from warehouse.errors import StoreError
 from warehouse.event_origins import trace_events
 from warehouse.logged_data import (
     attach_buffers,
@@ -24,6 +25,7 @@ from warehouse.logged_data import (
 from warehouse.names import Builds, Names
 from warehouse.new_dumps import NewDump
 from warehouse.programs import Program, Programs
+from warehouse.signature_rows import SignatureRows
 
 _PER_DUMP = ("runs", "events", "allocators", "allocations")
 _SIGNATURES = ("run_signatures", "event_signatures")
@@ -31,6 +33,8 @@ _COMPANIONS = (
     "SELECT sha256, dump_id, etrecord_id, debug_buffer_sha256 FROM dumps "
     "WHERE sha256 IN (SELECT unnest(?)) ORDER BY dump_id"
 )
+_TAKEN = "SELECT count(*) FROM dumps WHERE sha256 IN (SELECT unnest(?)) OR dump_id >= ?"
+_PATH = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
 _SET_COMPANIONS = (
     "UPDATE dumps SET etrecord_id = c.etrecord_id, debug_buffer_sha256 = c.debug_buffer_sha256 "
     "FROM changes AS c WHERE c.dump_id = dumps.dump_id"
@@ -50,7 +54,7 @@ class DumpRows:
         )
         self._models = Names(connection, "models", ("name", "backend", "quantization"))
         self._builds = Builds(connection)
-        self._signatures = {name: _Known(connection, name) for name in _SIGNATURES}
+        self._signatures = {name: SignatureRows(connection, name) for name in _SIGNATURES}
         self._programs = Programs(connection)
 
     def take_ids(self, count: int) -> NDArray[np.int32]:
@@ -72,8 +76,8 @@ class DumpRows:
             tables["delegate_metadata"], lambda i: dumps[i].manifest.model.backend
         )
         insert_rows(self._connection, "delegate_metadata", number_dumps(metadata, ids))
-        for name, known in self._signatures.items():
-            insert_rows(self._connection, name, known.without(tables[name]))
+        for name, signatures in self._signatures.items():
+            signatures.insert(tables[name])
 
     def insert_dumps(
         self,
@@ -82,17 +86,37 @@ class DumpRows:
         ids: NDArray[np.int32],
         resolution: NDArray[np.int64],
     ) -> None:
-        """Insert the rows of dumps whose content is in, and what their ETRecords say of it."""
+        """Insert the rows of dumps whose content is in, and what their ETRecords say of it.
+
+        Raises:
+            StoreError: The store has one of them, or one of their ids, by now.
+        """
         index = decoded.tables["dumps"]["dump_index"].to_numpy()
         if not len(index):
             return
         good = [dumps[i] for i in index.tolist()]
+        self._check_unique([dump.sha256 for dump in good], int(ids[index].min()))
         rows = self._dump_rows(good, decoded)
         rows["dump_id"] = ids[index]
         rows["delegate_resolution_ticks"] = resolution[index]
         insert_rows(self._connection, "dumps", _table(rows, DUMPS))
         numbered = zip(ids[index].tolist(), good, strict=True)
         self._trace({id_: dump.program for id_, dump in numbered if dump.program})
+
+    def _check_unique(self, hashes: Sequence[str], first: int) -> None:
+        """Prove that the store has no dump of these bytes, or of an id from the first on.
+
+        Raises:
+            StoreError: It has.
+        """
+        ((count,),) = self._connection.execute(_TAKEN, [hashes, first]).fetchall()
+        if count or len(set(hashes)) < len(hashes):
+            ((path,),) = self._connection.execute(_PATH).fetchall()
+            raise StoreError(
+                path,
+                "somebody else put dumps in meanwhile: nothing of this batch was stored; "
+                "let one at a time write to the store, and run the command again",
+            )
 
     def attach_companions(self, dumps: Sequence[NewDump]) -> None:
         """Give dumps that are in the store the ETRecords and debug buffers they came with.
@@ -159,24 +183,6 @@ class DumpRows:
             "delegate_ns_per_tick": clock.delegate_ns_per_tick(manifest.model.backend),
             "manifest": manifest.canonical_json(),
         }
-
-
-class _Known:
-    """Ids of the rows that a table of signatures has."""
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection, table: str) -> None:
-        text = f"SELECT {table[:-1]}_id FROM {table}"  # noqa: S608
-        self._ids = {row[0] for row in connection.execute(text).fetchall()}
-
-    def without(self, rows: pa.Table) -> pa.Table:
-        """The rows that are new, which are known from now on."""
-        ids = rows.column(0).to_pylist()
-        new = []
-        for row, id_ in enumerate(ids):
-            if id_ not in self._ids:
-                self._ids.add(id_)
-                new.append(row)
-        return rows.take(new) if new else rows.slice(0, 0)
 
 
 def _table(columns: Mapping[str, object], schema: pa.Schema) -> pa.Table:

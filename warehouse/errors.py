@@ -18,6 +18,8 @@ import difflib
 from collections.abc import Sequence
 
 _MOST_NAMES = 12  # in a suggestion
+_LONGEST_NAME = 100  # likewise; comparing takes its square
+_MOST_COMPARED = 2000  # names
 
 
 class WarehouseError(Exception):
@@ -109,14 +111,18 @@ class StatementError(QueryError):
 
 
 def suggest(name: str, known: Sequence[str]) -> str:
-    """A clause that names the nearest known name, or a few of them.
+    """A clause that names the nearest known name, or a few of them; long names are left out.
 
     >>> suggest("percentile", ["percentiles", "dumps"])
     '; did you mean percentiles?'
     """
-    near = difflib.get_close_matches(name, known, n=1)
+    short = [other for other in known if len(other) <= _LONGEST_NAME]
+    is_short = len(name) <= _LONGEST_NAME
+    near = difflib.get_close_matches(name, short[:_MOST_COMPARED], n=1) if is_short else []
     if near:
         return f"; did you mean {near[0]}?"
-    some = sorted(known)[:_MOST_NAMES]
+    some = sorted(short)[:_MOST_NAMES]
     more = ", ..." if len(known) > len(some) else ""
-    return f"; there are {', '.join(some)}{more}" if some else "; there are none"
+    if not some:
+        return "" if known else "; there are none"
+    return f"; there are {', '.join(some)}{more}"

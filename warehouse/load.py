@@ -64,18 +64,20 @@ class Loader:
     def load_stream(self, dump: NewDump, parts: Iterable[DecodedBatch]) -> int:
         """Commit one dump that is decoded in parts.
 
+        Signatures may come in any part, again or not, and the row of dumps comes in the last.
         Nothing of it is kept if one of them shows that it is malformed (DumpError).
 
         Returns:
             Profile events in it.
         """
         n_events = 0
+        delegated: set[int] = set()
         with self._transaction() as rows:
             ids = rows.take_ids(1)
             for part in parts:
                 rows.insert_content(part, ids, [dump])
                 n_events += part.tables["events"].num_rows
-            delegated = delegated_signatures(part)
+                delegated |= delegated_signatures(part)
             steps = [np.ones(1, np.int64)]
             for groups in stored_groups(self._connection, int(ids[0])):
                 summary = number_dumps(summarise_events(groups), ids)
@@ -85,6 +87,12 @@ class Loader:
             resolution = np.min(steps[1:] or steps, axis=0)
             rows.insert_dumps([dump], part, ids, resolution)
         return n_events
+
+    def record(self, refusals: Sequence[Refusal]) -> None:
+        """Put files on record as refused, each once."""
+        if refusals:
+            with self._transaction():
+                self._record(refusals)
 
     def attach(self, dumps: Sequence[NewDump]) -> None:
         """Give dumps that the store has already the ETRecords and debug buffers they came with."""

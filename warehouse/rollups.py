@@ -102,8 +102,9 @@ def summarise_events(groups: EventGroups) -> pa.Table:
     stats["dump_index"][:] = groups.dump
     stats["event_signature_id"][:] = groups.signature
     stats["sample_count"][:] = groups.count
-    for size in np.flatnonzero(np.bincount(groups.count)).tolist():
-        members = np.flatnonzero(groups.count == size)
+    by_size = np.argsort(groups.count, kind="stable")
+    sizes, starts = np.unique(groups.count[by_size], return_index=True)
+    for size, members in zip(sizes.tolist(), np.split(by_size, starts[1:]), strict=False):
         first = groups.first[members]
         samples = _rows(groups.duration, first, size)
         ordered = np.sort(samples, axis=1)

@@ -204,7 +204,9 @@ class Warehouse:
         check_statement(connection, text, allow_files=allow_files)
         try:
             with reading(connection):
-                return connection.sql(text, params=params).to_arrow_table()
+                relation = connection.sql(text, params=params)
+                _check_types(relation)
+                return relation.to_arrow_table()
         except duckdb.Error as error:
             raise StatementError(str(error)) from error
 
@@ -305,3 +307,16 @@ class Warehouse:
         spill = self._scratch.path() if whose == "ours" else None
         file = self._path / FILE_NAME
         return open_reader(file, spill=spill, allow_files=whose == "with files")
+
+
+def _check_types(relation: duckdb.DuckDBPyRelation) -> None:
+    """Pass if Arrow can hold the columns.
+
+    Raises:
+        StatementError: One has integers that would come out as others, without a word.
+    """
+    for name, type_ in zip(relation.columns, relation.types, strict=True):
+        if "UHUGEINT" in str(type_):
+            raise StatementError(
+                f"column '{name}' is {type_}, which Arrow lacks: CAST it AS VARCHAR"
+            )

@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ingest.arena import Arena
+from ingest.columns import ProfileEvents, Runs
 from ingest.dump_builder import DumpBuilder
-from ingest.etdump import ProfileEvents, Runs, read_heads, read_runs
+from ingest.etdump import read_heads, read_runs
 from ingest.kinds import event_kind
 from ingest.scope import Scope
 from ingest.tracer import Place

@@ -11,6 +11,7 @@ from ingest.dump_template import repeat_runs
 from ingest.sources import find_sources, read_source
 from tests.benchmarks.cost import cheapest
 from tests.benchmarks.record import Figures
+from tests.fuzz.worst_cases import distinct_events
 
 DATA = Path(__file__).parents[1] / "data"
 SMALL = DATA / "corpus/real/cnn_portable_n20.etdp"
@@ -33,6 +34,7 @@ def bench_decode(folder: Path) -> Figures:
         ("decode one dump of 200 k events", [repeat_runs(small, LARGE_REPEATS)]),
         (f"decode 2,000 dumps of {SMALL_EVENTS} events", [small] * 2000),
         (f"decode the farm's {len(farm)} dumps", farm),
+        ("decode one run of 1 M events", [distinct_events(1_000_000, kinds=20)]),
     ):
         events = decode_dumps(buffers).tables["events"].num_rows
         cost = cheapest(lambda buffers=buffers: decode_dumps(buffers))  # type: ignore[misc]

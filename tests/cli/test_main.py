@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import COMMAND, ENVIRONMENT, Outcome, run_process
+from tests.support.corpus import FARM
 from warehouse import Warehouse
 
 Run = Callable[..., Outcome]
@@ -118,3 +119,74 @@ def test_full_disk_behind_standard_output_is_one_line(store: Path, form: str) ->
     assert done.returncode == 1
     assert done.stderr.startswith(b"error: standard output: No space left on device")
     assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("args", [["--version"], ["--help"], ["query", "percentiles", "--help"]])
+@pytest.mark.parametrize("is_unbuffered", [False, True])
+def test_full_disk_behind_a_help_text_is_one_line(args: list[str], is_unbuffered: bool) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*COMMAND, *args],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=ENVIRONMENT | {"PYTHONUNBUFFERED": "1" if is_unbuffered else ""},
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"error: standard output: No space left on device")
+    assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("args", [["--version"], ["--help"]])
+def test_help_text_that_nobody_reads_ends_quietly(args: list[str]) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with os.fdopen(theirs, "wb") as pipe:
+        done = subprocess.run(
+            [*COMMAND, *args], stdout=pipe, stderr=subprocess.PIPE, env=ENVIRONMENT
+        )
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_places_for_a_store(tmp_path: Path, closed: str) -> None:
+    line = f'exec "$@" {closed}'
+    names = ("--device", "d", "--build", "b", "--model", "m")
+    dump = next(FARM.rglob("*.etdp"))
+    command = [*COMMAND, "ingest", str(dump), *names, "--store", str(tmp_path / "s")]
+    done = subprocess.run(["sh", "-c", line, "sh", *command], capture_output=True, env=ENVIRONMENT)
+    assert (done.returncode, done.stderr) == (0, b"")
+    with Warehouse.open(tmp_path / "s", read_only=True) as warehouse:
+        assert warehouse.query("dumps").num_rows == 1
+
+
+@pytest.mark.parametrize(
+    "args", [["\x9b\u202e"], ["schema", "--\x9b\u202e"], ["query", "dumps", "\x9b\u202e"]]
+)
+def test_malformed_command_line_is_told_without_steering_a_terminal(
+    run: Run, args: list[str]
+) -> None:
+    outcome = run(*args)
+    assert outcome.code == 2
+    assert r"\x9b\u202e" in outcome.err
+    assert outcome.err.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize(
+    "args",
+    [["inspect"], ["schema"], ["query", "percentiles", "--model"], ["etrecord", "show"], ["sql"]],
+)
+def test_argument_that_is_not_utf8_is_one_line(store: Path, args: list[str]) -> None:
+    options = [] if args[0] in {"inspect", "etrecord"} else ["--store", store]
+    outcome = run_process(*args, os.fsdecode(b"x\xff"), *options)
+    assert outcome.code == 1
+    assert outcome.error.startswith("error: ")
+
+
+def test_long_error_keeps_its_remedy(run: Run) -> None:
+    outcome = run("query", "x" * 50_000)
+    assert outcome.error.startswith("error: no query 'xxx")
+    assert outcome.error.endswith(
+        "; there are build_history, dumps, event_blocks, framework_tax, "
+        "ingest_errors, module_totals, operator_hotspots, percentiles, regression_deltas"
+    )
+    assert len(outcome.error) == 2000

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.command import ENVIRONMENT, Outcome, run_process
+from tests.support.command import COMMAND, ENVIRONMENT, Outcome, run_process
 
 Run = Callable[..., Outcome]
 
@@ -73,3 +74,41 @@ def test_output_is_utf8_whatever_the_locale(store: Path, monkeypatch: pytest.Mon
     monkeypatch.setitem(ENVIRONMENT, "PYTHONIOENCODING", "ascii")
     outcome = run_process("sql", "SELECT 'größe ∞' AS a", "--store", store)
     assert outcome == (0, "a\ngröße ∞\n".encode(), "")
+
+
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+@pytest.mark.parametrize("in_utf8_mode", ["0", "1"])
+def test_statement_that_is_not_utf8_is_refused_in_one_line(
+    store: Path, locale: str, in_utf8_mode: str
+) -> None:
+    done = subprocess.run(
+        [*COMMAND, "sql", "-", "--store", store],
+        input=b"SELECT '\xff\xfe'",
+        capture_output=True,
+        env=ENVIRONMENT | {"LC_ALL": locale, "PYTHONUTF8": in_utf8_mode},
+    )
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr == b"error: the statement is not UTF-8 at byte 8\n"
+
+
+def test_statement_in_utf8_is_read_whatever_the_locale(store: Path) -> None:
+    done = subprocess.run(
+        [*COMMAND, "sql", "-", "--store", store],
+        input="SELECT 'größe' AS a".encode(),
+        capture_output=True,
+        env=ENVIRONMENT | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    )
+    assert (done.returncode, done.stdout.decode()) == (0, "a\ngröße\n")
+
+
+def test_files_are_read_only_if_that_is_allowed(run: Run, store: Path, tmp_path: Path) -> None:
+    (tmp_path / "goals.csv").write_text("build,goal\nbase,7\n")
+    text = f"SELECT goal FROM '{tmp_path}/goals.csv' JOIN builds ON build = name"  # noqa: S608
+    assert run("sql", text, "--store", store).code == 1
+    assert run("sql", text, "--store", store, "--allow-files").text == "goal\n   7\n"
+
+
+def test_900_additions_are_a_question_and_3000_an_error(run: Run, store: Path) -> None:
+    text = "SELECT {} AS a"
+    assert run("sql", text.format("+".join(["1"] * 900)), "--store", store).text == "  a\n900\n"
+    assert "depth limit" in run("sql", text.format("+".join(["1"] * 3000)), "--store", store).error

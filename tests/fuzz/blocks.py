@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from traceback import walk_tb
 
-from tests.fuzz.checks import Content, arenas_of, check_batch, measure, read_or_fault
+from tests.fuzz.bombs import is_bomb
+from tests.fuzz.checks import Content, check_batch, measure, parts_of, read_or_fault
 from tests.fuzz.mutations import mutant
 from tests.fuzz.victims import victims
 from tests.support.reference_reader import DumpFault
@@ -17,7 +18,7 @@ BLOCK = 960  # mutants
 ACCEPTED, REFUSED = (64, 128, 256), (1, 8, 8, 16, 16, 32)  # mutants of like fate in a batch
 STRANGERS = (0, 0, 1, 2)  # mutants of any fate beside them
 IN_PARTS = 48  # one in so many is decoded a run at a time, as big dumps are decoded in parts
-SAMPLE = 192  # one in so many is decoded alone, for its time and memory
+SAMPLE = 192  # one in so many, and each bomb, is decoded alone, for its time and memory
 
 Said = Content | DumpFault
 
@@ -31,6 +32,7 @@ class Tally:
         accepted: How many are well-formed.
         refused: The others, by the reference reader's reason.
         differences: By seed, how the reader differs from the reference, or what it exceeds.
+        bombs: How many were made to cost much.
         measured: Mutants whose cost was measured.
         most_ms: Most CPU time that one took.
         most_bytes: Most memory that one took.
@@ -40,6 +42,7 @@ class Tally:
     accepted: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     differences: dict[int, str] = field(default_factory=dict)
+    bombs: int = 0
     measured: int = 0
     most_ms: float = 0.0
     most_bytes: int = 0
@@ -50,6 +53,7 @@ class Tally:
         self.accepted += other.accepted
         self.refused += other.refused
         self.differences |= other.differences
+        self.bombs += other.bombs
         self.measured += other.measured
         self.most_ms = max(self.most_ms, other.most_ms)
         self.most_bytes = max(self.most_bytes, other.most_bytes)
@@ -67,11 +71,14 @@ def check_block(first: int, count: int = BLOCK) -> Tally:
     for members in _batches(first, said):
         _check_members(first, (dumps, said), members, tally)
     for i in range(0, count, IN_PARTS):
-        with arenas_of(1):
-            findings = check_batch([dumps[i]], [said[i]])
-        for what in findings.differences.values():
-            tally.differences.setdefault(first + i, f"{what} (in parts of one run)")
-    for i in {*range(0, count, SAMPLE)} - {seed - first for seed in tally.differences}:
+        for part in ((1 << 20, 1 << 16), (1, 3), (300, 2)):
+            with parts_of(*part):
+                findings = check_batch([dumps[i]], [said[i]])
+            for what in findings.differences.values():
+                tally.differences.setdefault(first + i, f"{what} (in parts of {part})")
+    bombs = {i for i in range(count) if is_bomb(first + i)}
+    tally.bombs = len(bombs)
+    for i in ({*range(0, count, SAMPLE)} | bombs) - {seed - first for seed in tally.differences}:
         cost = measure(dumps[i])
         tally.measured += 1
         tally.most_ms = max(tally.most_ms, cost.seconds * 1e3)

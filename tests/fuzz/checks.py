@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from ingest import DecodedBatch, decode, decode_dumps
+from ingest import DecodedBatch, decode, decode_dumps, events, long_runs
 from ingest.profdump import is_profdump
 from tests.support.plain_rows import Rows, decoded_rows, expected_rows
 from tests.support.reference_reader import DumpFault, read_reference
 
 Content = dict[str, Any]
+
+SLOW = 10  # times what its dumps may take alone: a batch that takes more is not just on a busy CPU
 
 _pools: list[pa.MemoryPool] = []  # Arrow does not own a pool it is told to use
 
@@ -60,10 +62,14 @@ def read_or_fault(dump: bytes) -> Content | DumpFault:
 
 def check_batch(dumps: Sequence[bytes], said: Sequence[Content | DumpFault]) -> Findings:
     """Decode the dumps in one call, and compare with what the reference reader said of each."""
+    start = time.process_time()
     try:
         batch = decode_dumps(dumps)
     except Exception as error:
         return Findings(differences=_blame(dumps, f"raises {error!r}"))
+    seconds = time.process_time() - start
+    if decode.ARENA_BYTES > 1 and seconds > SLOW * sum(_most_seconds(len(dump)) for dump in dumps):
+        return Findings(differences=dict.fromkeys(range(len(dumps)), f"takes {seconds:.1f} s"))
     reasons = {row["dump_index"]: row["reason"] for row in batch.errors.to_pylist()}
     findings = Findings(len(dumps) - len(reasons), Counter(reasons.values()))
     for i, content in enumerate(said):
@@ -79,14 +85,20 @@ def check_batch(dumps: Sequence[bytes], said: Sequence[Content | DumpFault]) -> 
 
 
 @contextmanager
-def arenas_of(byte_count: int) -> Iterator[None]:
-    """Within it, dumps that do not fit an arena of this size together are decoded in parts."""
-    usual = decode.ARENA_BYTES
-    decode.ARENA_BYTES = byte_count
+def parts_of(byte_count: int, event_count: int = 1 << 16) -> Iterator[None]:
+    """Within it, dumps are decoded a run at a time, and large runs so many events at a time.
+
+    Large are runs in which more than `byte_count` bytes are to be visited.
+    """
+    usual = decode.ARENA_BYTES, events.PART_BYTES, long_runs.PART_BYTES, long_runs.PART_EVENTS
+    decode.ARENA_BYTES = 1
+    events.PART_BYTES = long_runs.PART_BYTES = byte_count
+    long_runs.PART_EVENTS = event_count
     try:
         yield
     finally:
-        decode.ARENA_BYTES = usual
+        decode.ARENA_BYTES, events.PART_BYTES, long_runs.PART_BYTES = usual[:3]
+        long_runs.PART_EVENTS = usual[3]
 
 
 def measure(dump: bytes) -> Cost:

@@ -1,4 +1,4 @@
-"""Mutants of real dumps, structure and all: the same seed gives the same bytes.
+"""Mutants of real dumps, structure and all, and bombs: the same seed gives the same bytes.
 
 A mutation changes a victim in place, at positions known from its anatomy; at most one that moves
 bytes about comes last. Most mutants get their size prefix mended, to pass the first check.
@@ -11,10 +11,10 @@ import struct
 from collections.abc import Callable
 
 from tests.fuzz.anatomy import Anatomy, Reference
+from tests.fuzz.bombs import bomb, is_bomb
 from tests.fuzz.victims import victims
 
 FAMILY = 64  # neighbouring seeds that half the time share a victim, for repeats across dumps
-
 Mutation = Callable[[bytearray, Anatomy, random.Random], None]
 
 _WORDS = (0, 1, 2, 3, 4, 8, 12, 0x7FFFFFFF, 0x7FFFFFFC, 0x80000000, 0xFFFFFFFC, 0xFFFFFFFF)
@@ -25,6 +25,8 @@ _STEPS = (-64, -12, -8, -4, -2, -1, 1, 2, 4, 8, 12, 64)
 def mutant(seed: int) -> bytes:
     """The mutant of this seed."""
     rng = random.Random(seed)  # noqa: S311
+    if is_bomb(seed):
+        return bomb(rng)
     family = random.Random(-1 - seed // FAMILY)  # noqa: S311
     dump, anatomy = (family if rng.random() < 0.5 else rng).choice(victims())
     changed = bytearray(dump)

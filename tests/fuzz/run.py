@@ -107,6 +107,7 @@ def _record(tally: Tally, options: argparse.Namespace, seconds: float) -> dict[s
         "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "seed": options.seed,
         "mutants": tally.mutants,
+        "bombs": tally.bombs,
         "accepted": tally.accepted,
         "refused": dict(tally.refused.most_common()),
         "differences": len(tally.differences),
@@ -150,7 +151,7 @@ def _code(path: Path) -> str:
 def _summary(tally: Tally, record: dict[str, Any]) -> Table:
     table = Table("what", "figure", title="fuzz")
     table.columns[1].justify = "right"
-    for what in ("mutants", "accepted", "differences", "measured_alone"):
+    for what in ("mutants", "bombs", "accepted", "differences", "measured_alone"):
         table.add_row(what.replace("_", " "), f"{record[what]:,}")
     for reason, count in tally.refused.most_common():
         table.add_row(f"refused: {reason}", f"{count:,}")

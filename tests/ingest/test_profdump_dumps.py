@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from ingest import decode, decode_dumps, stream_dump
+from ingest import decode, decode_dumps, ledger, profdump, profdump_tables, stream_dump
 from ingest.errors import DumpError
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.etdump_builder import build_etdump
@@ -74,3 +74,31 @@ def test_blob_in_parts_is_the_blob(monkeypatch):
 def test_malformed_blob_raises_by_name_in_a_stream():
     with pytest.raises(DumpError, match=r"^a\.prof: offset 18,280: .* \[truncated\]"):
         list(stream_dump(BLOB[: 18240 + 40], "a.prof"))
+
+
+@pytest.mark.parametrize(
+    ("limit", "blob"),
+    [
+        ("MOST_BLOB_BLOCKS", build_profdump(*[block("a")] * 3)),
+        ("MOST_BLOB_ENTRIES", build_profdump(block("a", *[("e", 1, 2)] * 3))),
+        ("MOST_BLOB_ENTRIES", build_profdump(block("a", allocators=[("x", 1), ("y", 2)]),
+                                             block("b", allocations=[(1, 8)]))),
+    ],
+    ids=["blocks", "events", "allocations"],
+)  # fmt: skip
+def test_blobs_are_limited(limit: str, blob: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profdump, limit, 3)
+    assert decode_dumps([blob]).errors.num_rows == 0
+    monkeypatch.setattr(profdump, limit, 2)
+    assert decode_dumps([blob]).errors["reason"].to_pylist() == ["blob_too_large"]
+
+
+def test_distinct_events_of_a_blob_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (ledger, profdump_tables):
+        monkeypatch.setattr(module, "MOST_SIGNATURES", 20)
+    names = [f"e{i}" for i in range(21)]
+    halves = [block("a", *((e, 1, 2) for e in some)) for some in (names[:9], names[9:])]
+    for blob in (build_profdump(block("a", *((e, 1, 2) for e in names))), build_profdump(*halves)):
+        assert decode_dumps([blob, TINY]).errors["reason"].to_pylist() == ["too_many_signatures"]
+    few = build_profdump(block("a", *((e, 1, 2) for e in names[:20] * 5)))
+    assert decode_dumps([few]).tables["events"].num_rows == 100

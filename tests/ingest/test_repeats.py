@@ -8,6 +8,7 @@ import pytest
 from ingest.arena import Arena
 from ingest.etdump import read_heads
 from ingest.repeats import Repeats, cut_pieces, find_repeats
+from tests.fuzz import worst_cases
 from tests.support.corpus import read_dump
 from tests.support.etdump_builder import build_etdump
 
@@ -68,3 +69,18 @@ def test_visited_bytes_are_those_of_reading_in_full() -> None:
     repeats = repeats_of(dump)
     assert np.all(repeats.visited > 0.9 * 1512 * 19)
     assert np.all(repeats.visited < len(dump))
+
+
+@pytest.mark.parametrize(("events", "runs"), [(31, 8), (32, 0)])
+def test_a_model_leads_to_few_vtables(events: int, runs: int) -> None:
+    """Two vtables per event and the run's; comparing thousands of them in each dump takes long."""
+    dump = worst_cases.overlapping_vtables(10, events, 200)
+    assert (recognised(repeats_of(dump)) > 0) == (runs > 0)
+
+
+def test_only_what_is_read_of_a_vtable_is_compared() -> None:
+    dump = worst_cases.overlapping_vtables(10, 4, 0xFFFE)
+    changed = bytearray(dump)
+    changed[-8 * 10 * 19 - 60_000] ^= 0xFF  # deep in all vtables, in slots that nobody knows
+    one, both = repeats_of(dump), repeats_of(dump, bytes(changed))
+    assert recognised(both) > recognised(one) + 5

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest import sources
+from ingest import private_bytes, zip_artifacts
 from ingest.errors import SourceError
 from ingest.sources import Folder, Source, find_sources, read_if_present, read_source
 
@@ -145,7 +145,7 @@ def test_replaced_zip_is_read_anew(tmp_path: Path) -> None:
 
 
 def test_large_file_is_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "MAP_FROM_BYTES", 6)
+    monkeypatch.setattr(private_bytes, "COPY_FROM_BYTES", 6)
     put(tmp_path, "a.etdp", "b")
     assert isinstance(read_source(Source(str(tmp_path / "a.etdp"))), memoryview)
     assert read_source(Source(str(tmp_path / "a.etdp"))) == b"a.etdp"
@@ -218,7 +218,7 @@ def test_zip_bomb_is_refused_before_it_is_inflated(tmp_path: Path, declared: int
 def test_member_beyond_the_size_limit_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "MAX_MEMBER_BYTES", 2)
+    monkeypatch.setattr(zip_artifacts, "MAX_MEMBER_BYTES", 2)
     with pytest.raises(SourceError, match="would inflate to 3 bytes, wanted at most 2"):
         read_source(find_sources([pack(tmp_path / "a.zip", {"x.etdp": b"abc"})])[0])
 

@@ -59,3 +59,11 @@ def test_the_grid_holds_every_cell_on_one_line():
     lines = list(grid_lines(pandas_cells(table)))
     assert len(lines) == 5
     assert "│ two lines  │ 1e-06    │" in lines[3]
+
+
+def test_names_in_a_frame_do_not_steer_a_terminal():
+    blocks = blocks_of(run(timed("a\x1b[2J\u202e", 0, 1)))
+    table = event_block_table(blocks, None, has_framework_events=True)
+    lines = list(grid_lines(pandas_cells(table)))
+    assert r"│ a\x1b[2J\u202e │" in lines[3]
+    assert len({len(line) for line in lines}) == 1

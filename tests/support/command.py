@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -10,12 +11,21 @@ import struct
 import subprocess
 import sys
 import termios
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-c", "import sys; from cli.main import main; sys.exit(main())")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm"}
+_COMMANDS = (
+    sys.executable,
+    "-c",
+    """import contextlib, json, sys; from cli.main import main
+for args in json.loads(sys.argv[1]):
+    with contextlib.suppress(SystemExit):
+        main(args)""",
+)
 _STYLES = re.compile(rb"\x1b\[[?0-9;]*[a-zA-Z]")
 
 
@@ -46,18 +56,32 @@ def run_process(*args: str | Path) -> Outcome:
 
 def run_on_terminal(*args: str | Path, width: int = 120) -> Outcome:
     """Run a command line on a terminal; its outputs are one, without styles and cursor moves."""
+    code, shown = _run_on_terminal([*COMMAND, *map(str, args)], ENVIRONMENT, width)
+    return Outcome(code, _STYLES.sub(b"", shown).replace(b"\r\n", b"\n"), "")
+
+
+def run_all_on_terminal(lines: Sequence[Sequence[str | Path]]) -> str:
+    """Run command lines one after the other on a terminal without styles; all that it is sent."""
+    texts = json.dumps([[str(arg) for arg in line] for line in lines])
+    code, shown = _run_on_terminal([*_COMMANDS, texts], ENVIRONMENT | {"TERM": "dumb"}, 120)
+    assert code == 0
+    return shown.decode().replace("\r\n", "\n")
+
+
+def _run_on_terminal(
+    command: Sequence[str], environment: Mapping[str, str], width: int
+) -> tuple[int, bytes]:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
-    command = [*COMMAND, *map(str, args)]
     with subprocess.Popen(
-        command, stdin=theirs, stdout=theirs, stderr=theirs, env=ENVIRONMENT
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment
     ) as process:
         os.close(theirs)
         shown = bytearray()
         while data := _read(ours):
             shown += data
     os.close(ours)
-    return Outcome(process.returncode, _STYLES.sub(b"", shown).replace(b"\r\n", b"\n"), "")
+    return process.returncode, bytes(shown)
 
 
 def _read(terminal: int) -> bytes:

@@ -11,7 +11,9 @@ from __future__ import annotations
 import struct
 from typing import Any
 
+from ingest.limits import LONGEST_NAME
 from tests.support.etdump_schema import ENUMS, IDENTIFIER, SCALARS, TABLES, Field
+from tests.support.plain_limits import excess
 
 SMALLEST = 16  # root offset, identifier, an empty vtable, an empty table
 
@@ -49,7 +51,10 @@ class _Reader:
         prefixed = is_size_prefixed(self.dump)
         if prefixed and self.scalar("uint32", 0) != len(self.dump) - 4:
             raise DumpFault("bad_size_prefix", 0)
-        return self.table("ETDump", self.target(4 if prefixed else 0))
+        content = self.table("ETDump", self.target(4 if prefixed else 0))
+        if reason := excess(content, len(self.dump)):
+            raise DumpFault(reason, 0)
+        return content
 
     def scalar(self, type_: str, at: int) -> Any:
         return struct.unpack_from("<" + SCALARS[type_], self.dump, at)[0]
@@ -124,6 +129,8 @@ class _Reader:
 
     def string(self, at: int) -> str | bytes:
         length = self.length(at, 1)
+        if length > LONGEST_NAME:
+            raise DumpFault("name_too_long", at)
         end = at + 4 + length
         if end >= len(self.dump) or self.dump[end]:
             raise DumpFault("string_unterminated", end)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import duckdb
 
 from ingest.etrecord import read_etrecord
 from ingest.sources import Source
@@ -14,8 +18,10 @@ from queries.time_scales import TimeScale
 from tests.support.corpus import dump_names, read_dump
 from tests.support.etrecord_builder import MODELS
 from warehouse import Warehouse
+from warehouse.connection import open_writer, use_database
 from warehouse.correlation import Correlation
 from warehouse.ingestion import IngestSummary
+from warehouse.store_file import FILE_NAME
 
 MANIFEST = {"device": "pixel8", "build": "b1", "model": "mv2"}
 
@@ -29,6 +35,15 @@ def write(path: Path, data: bytes) -> Path:
 def ingest(store: Path, *paths: Path, **options: Any) -> IngestSummary:
     with Warehouse.open(store) as warehouse:
         return warehouse.ingest(paths, manifest=options.pop("manifest", MANIFEST), **options)
+
+
+@contextmanager
+def writing(store: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection that writes a store, which is made."""
+    Warehouse.open(store).close()
+    with open_writer(store / FILE_NAME) as connection:
+        use_database(connection)
+        yield connection
 
 
 def contents(store: Path) -> dict[str, list[tuple[Any, ...]]]:

@@ -127,6 +127,13 @@ def test_honest_questions_are_answered(opened: tuple[Warehouse, Path], text: str
     assert opened[0].sql(text).num_columns > 0
 
 
+@pytest.mark.parametrize("value", ["340282366920938463463374607431768211455", "[1]"])
+def test_integers_that_arrow_lacks_are_refused(opened: tuple[Warehouse, Path], value: str) -> None:
+    type_ = "UHUGEINT[]" if value.startswith("[") else "UHUGEINT"
+    with pytest.raises(StatementError, match=r"column 'a' is UHUGEINT.*CAST it AS VARCHAR"):
+        opened[0].sql(f"SELECT CAST({value} AS {type_}) AS a")
+
+
 def test_files_are_read_where_that_is_asked_for(ground: Path) -> None:
     goals = write(ground.parent / "goals.csv", b"device,goal\npixel8,7\n")
     text = f"SELECT d.device, g.goal FROM named_dumps AS d JOIN '{goals}' AS g USING (device)"  # noqa: S608

@@ -1,0 +1,56 @@
+"""Standard output and standard error: in UTF-8, escaped, and failing in one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
+
+from cli.errors import OutputError
+from queries.printable import printable, shorten
+
+MAX_NOTE = 2000  # characters of a line on standard error
+
+
+def prepare_streams() -> None:
+    """Let standard output be UTF-8 whatever the locale, and all three streams be open."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass  # else a store could be opened under the number of a closed stream
+    os.close(number)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+    if isinstance(sys.stdout, TextIOWrapper):
+        # Lone surrogates, out of names of files, are the only text that UTF-8 cannot hold.
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def write_note(text: str) -> None:
+    """Print a line on standard error, escaped, with at most MAX_NOTE characters of the text."""
+    sys.stderr.write(f"{printable(shorten(text, MAX_NOTE))}\n")
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """Print lines of text, control characters escaped; raises OutputError if that fails."""
+    with translated_errors():
+        sys.stdout.writelines(f"{printable(line)}\n" for line in lines)
+        sys.stdout.flush()
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Turn an error of writing into ours.
+
+    Raises:
+        OutputError: Standard output is full or broken.
+        BrokenPipeError: The reader has seen enough, which is no error.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # Python flushes standard output once more at exit, which must not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise OutputError(f"standard output: {error.strerror}; the output is incomplete") from error

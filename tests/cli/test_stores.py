@@ -1,0 +1,58 @@
+"""How commands open stores: whose they are, and who has to wait."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import Outcome
+from tests.support.corpus import CORPUS
+from warehouse import Warehouse
+
+Run = Callable[..., Outcome]
+DUMP = CORPUS / "real" / "mlp_xnnpack_n1.etdp"
+NAMES = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
+
+
+def modes(store: Path) -> set[int]:
+    return {stat.S_IMODE(path.stat().st_mode) for path in (store, *store.iterdir())}
+
+
+@pytest.fixture
+def umask() -> object:
+    before = os.umask(0o022)
+    yield None
+    assert os.umask(before) == 0o022
+
+
+@pytest.mark.usefixtures("umask")
+def test_a_store_is_made_for_its_owner_unless_it_is_shared(run: Run, tmp_path: Path) -> None:
+    assert run("ingest", DUMP, *NAMES, "--store", tmp_path / "own").code == 0
+    assert modes(tmp_path / "own") == {0o700, 0o600}
+    assert run("ingest", DUMP, *NAMES, "--shared", "--store", tmp_path / "shared").code == 0
+    assert modes(tmp_path / "shared") == {0o755, 0o644}
+
+
+def test_who_waits_gets_in(run: Run, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    other = Warehouse.open(store)
+    refused = run("ingest", DUMP, *NAMES, "--store", store)
+    assert (refused.code, f"locked by process {os.getpid()}" in refused.error) == (1, True)
+    threading.Timer(0.3, other.close).start()
+    assert run("ingest", DUMP, *NAMES, "--store", store, "--wait", "60").code == 0
+    other = Warehouse.open(store)
+    threading.Timer(0.3, other.close).start()
+    question = ("sql", "SELECT count(*) AS n FROM dumps", "--store", store)
+    assert run(*question, "--wait", "60").text == "n\n1\n"
+
+
+def test_migrate_makes_no_store(run: Run, tmp_path: Path) -> None:
+    assert "no store here" in run("migrate", "--store", tmp_path / "none").error
+    assert not (tmp_path / "none").exists()
+    Warehouse.open(tmp_path / "store").close()
+    assert run("migrate", "--store", tmp_path / "store") == (0, b"", "")

@@ -1,0 +1,52 @@
+"""Clock readings that cannot be are kept, flagged and no reason to stop."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pyarrow.compute as pc
+import pytest
+
+from ingest import decode_dumps
+from tests.fuzz.checks import check_batch, parts_of, read_or_fault
+from tests.support.etdump_builder import build_etdump
+from tests.support.prof_builder import block, build_profdump
+
+READINGS = [0, 1, 2**31, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2, 2**64 - 1]
+PAIRS = list(product(READINGS, repeat=2))
+
+
+def run(pairs: list[tuple[int, int]]) -> dict[str, object]:
+    events = [{"profile_event": {"start_time": start, "end_time": end}} for start, end in pairs]
+    return {"name": "Execute", "events": events}
+
+
+DUMPS = {
+    "in one run": [run(PAIRS)],
+    "a run each": [run([pair]) for pair in PAIRS],
+    "backwards": [run(PAIRS[::-1]), run(PAIRS[50:] + PAIRS[:50])],
+    "alike but for the clock": [run([pair, PAIRS[-1 - i]]) for i, pair in enumerate(PAIRS)],
+}
+
+
+@pytest.mark.parametrize("name", DUMPS)
+def test_absurd_clocks_decode_like_the_reference_reader(name: str) -> None:
+    dump = build_etdump({"run_data": DUMPS[name]})
+    said = [read_or_fault(dump)]
+    assert check_batch([dump], said).differences == {}
+    with parts_of(1, 7):
+        assert check_batch([dump], said).differences == {}
+
+
+@pytest.mark.parametrize("name", DUMPS)
+def test_absurd_clocks_are_counted_as_flagged(name: str) -> None:
+    tables = decode_dumps([build_etdump({"run_data": DUMPS[name]})]).tables
+    flagged = pc.sum(pc.greater(tables["events"]["flags"], 1))
+    assert tables["dumps"]["n_flagged_events"].to_pylist() == [flagged.as_py()]
+
+
+def test_absurd_clocks_in_a_blob_decode() -> None:
+    events = [("a", start, end) for start, end in PAIRS]
+    blob = build_profdump(block("b", *events))
+    tables = decode_dumps([blob]).tables
+    assert tables["events"].num_rows == len(PAIRS)
