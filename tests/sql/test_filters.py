@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.mixed_farm import DUMPS, captured_at, mixed_farm
 from tests.support.store_rows import LONG_AGO, Event, StoreRows, run_query
-from warehouse.catalogue import load_catalogue
+from warehouse.catalogue.queries import load_catalogue
 from warehouse.errors import ParameterError
 
 # What each query of the farm is asked, beside the parameter in question.

@@ -8,10 +8,10 @@ import duckdb
 import pytest
 
 from tests.support.store_rows import StoreRows
-from warehouse.catalogue import expand, load_catalogue
-from warehouse.dialect import duckdb_text
-from warehouse.header import parse_header
-from warehouse.parameters import bind_parameters
+from warehouse.catalogue.dialect import duckdb_text
+from warehouse.catalogue.header import parse_header
+from warehouse.catalogue.parameters import bind_parameters
+from warehouse.catalogue.queries import expand, load_catalogue
 
 TYPES = {
     "VARCHAR": "STRING",

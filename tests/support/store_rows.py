@@ -11,11 +11,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from ingest.kinds import event_kind
-from ingest.schemas import STORED
-from warehouse.answers import answer_query
-from warehouse.catalogue import find_query
-from warehouse.migrations import migrate
+from ingest.schemas.dumps import STORED
+from ingest.signatures import event_kind
+from warehouse.catalogue.answers import answer_query
+from warehouse.catalogue.queries import find_query
+from warehouse.engine.migrations import migrate
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 WARM_UP_RUNS = 5

@@ -1,0 +1,185 @@
+"""The drop-in, used as scripts use the Inspector."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import io
+
+import numpy as np
+import pytest
+
+from ingest.errors import DumpError
+from queries.inspector.drop_in import Inspector, TimeScale
+from tests.support.corpus import CORPUS, read_golden
+from tests.support.etrecord_builder import MODELS
+from warehouse.errors import QueryError
+
+DUMP = CORPUS / "real" / "traced_int_n1_debug.etdp"
+RECORD = MODELS / "mixed_xnnpack.etrecord"
+STATISTICS = ("p10", "p50", "p90", "avg", "min", "max")
+
+
+@pytest.fixture(scope="module")
+def inspector():
+    return Inspector(
+        etdump_path=str(CORPUS / "real" / "mixed_xnnpack_n20.etdp"),
+        etrecord=str(RECORD),
+        target_time_scale=TimeScale.US,
+    )
+
+
+def test_events_have_the_attributes_of_the_inspectors(inspector):
+    load, execute = inspector.event_blocks
+    assert (load.name, execute.name, execute.bundled_input_index) == ("Default", "Execute", -1)
+    event = next(event for event in execute.events if event.name == "DELEGATE_CALL")
+    golden = next(
+        event
+        for event in read_golden("real/mixed_xnnpack_n20")["variants"]["plain"]["event_blocks"][1][
+            "events"
+        ]
+        if event["name"] == "DELEGATE_CALL"
+    )
+    assert event.perf_data.avg == pytest.approx(golden["avg"] * 1000)
+    assert event.perf_data.raw == pytest.approx([1000 * value for value in golden["raw"]])
+    assert event.start_time == golden["start_time"]
+    assert event.op_types == ["aten.convolution.default", "aten.relu.default"]
+    assert event.debug_handles == [1, 2]
+    assert event.delegate_backend_name == "XnnpackBackend"
+    assert not event.is_delegated_op
+    assert event.num_outputs == 1
+    assert [*event.stack_traces] == ["aten_convolution_default_", "aten_relu_default_"]
+
+
+def test_logged_tensors_are_arrays_and_none_without_the_buffer():
+    path = str(DUMP)
+    values = [
+        Inspector(etdump_path=path, debug_buffer_path=buffer).event_blocks[1].run_output
+        for buffer in (path.replace(".etdp", ".debug.bin"), None)
+    ]
+    assert isinstance(values[0][0], np.ndarray)
+    assert values[1] == [None]
+
+
+def test_a_dump_can_be_given_as_bytes_and_exactly_one_must_be():
+    data = DUMP.read_bytes()
+    assert len(Inspector(etdump_data=data).event_blocks) == 2
+    with pytest.raises(QueryError, match="exactly one of etdump_path and etdump_data"):
+        Inspector()
+    with pytest.raises(QueryError, match="exactly one of etdump_path and etdump_data"):
+        Inspector(etdump_path=str(DUMP), etdump_data=data)
+    with pytest.raises(DumpError, match="etdump_data: offset 0"):
+        Inspector(etdump_data=data[:100])
+
+
+def test_an_etrecord_object_is_read_as_it_saves_itself():
+    class Record:
+        edge_dialect_program = "the program"
+
+        def save(self, path):
+            with open(path, "wb") as file:
+                file.write(RECORD.read_bytes())
+
+    dump = str(CORPUS / "real" / "mixed_xnnpack_n20.etdp")
+    inspector = Inspector(etdump_path=dump, etrecord=Record())
+    assert inspector.event_blocks[1].events[3].debug_handles == [1, 2]
+    assert inspector.get_exported_program() == "the program"
+
+
+def test_metadata_and_clock_of_delegates_go_through_the_users_functions():
+    inspector = Inspector(
+        etdump_path=str(DUMP),
+        delegate_metadata_parser=lambda raw: {"count": len(raw)},
+        delegate_time_scale_converter=lambda _, value: value / 1000,
+    )
+    golden = read_golden("real/traced_int_n1_debug")["variants"]["plain"]["event_blocks"][1]
+    for event, told in zip(inspector.event_blocks[1].events, golden["events"], strict=True):
+        factor = 1000 if event.is_delegated_op else 1
+        assert event.perf_data.raw == pytest.approx([factor * value for value in told["raw"]])
+        if event.is_delegated_op:
+            count = len(told["raw_delegate_debug_metadatas"])
+            assert event.delegate_debug_metadatas == {"count": count}
+        else:
+            assert event.delegate_debug_metadatas == []
+
+
+def test_the_tsv_spells_values_as_pandas_does():
+    name = "real/cnn_portable_n20"
+    file = io.StringIO()
+    Inspector(etdump_path=str(CORPUS / f"{name}.etdp")).save_data_to_tsv(file)
+    text = file.getvalue()
+    golden = read_golden(name)["variants"]["plain"]["event_blocks"]
+    rows = list(csv.reader(io.StringIO(text), delimiter="\t"))
+    shown = [e for b in golden for e in b["events"] if e["name"] != "OPERATOR_CALL"]
+    assert [row[0] for row in rows] == ["", *map(str, range(len(shown)))]
+    for row, event in zip(rows[1:], shown, strict=True):
+        assert row[2:9] == [event["name"], *(repr(event[name]) for name in STATISTICS)]
+        assert row[9:] == ["[]", "False", "", str(event["start_time"])]
+
+
+def test_the_tsv_can_go_to_a_path_without_units_and_with_metadata(tmp_path, inspector):
+    path = tmp_path / "out.tsv"
+    inspector.save_data_to_tsv(path, include_units=False)
+    assert path.read_text().splitlines()[0].split("\t")[:4] == [
+        "", "event_block_name", "event_name", "p10",
+    ]  # fmt: skip
+    counting = Inspector(
+        etdump_path=str(DUMP), delegate_metadata_parser=lambda raw: {"count": len(raw)}
+    )
+    file = io.StringIO()
+    counting.save_data_to_tsv(file, include_delegate_debug_data=True)
+    header, *rows = csv.reader(io.StringIO(file.getvalue()), delimiter="\t")
+    assert header[-1] == "count"
+    assert {row[-1] for row in rows if row[10] == "True"} <= {"0", "1"}
+    assert {row[-1] for row in rows if row[10] == "False"} == {""}
+
+
+def test_the_table_is_printed_in_a_frame_without_operator_calls(inspector, capsys):
+    inspector.print_data_tabular()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0][0] == "╒"
+    assert lines[-1][-1] == "╛"
+    assert "avg (us)" in lines[1]
+    assert len({len(line) for line in lines}) == 1
+    assert not any("OPERATOR_CALL" in line for line in lines)
+
+
+def test_the_total_of_a_module_is_0_where_nothing_is_in_it(inspector):
+    assert inspector.find_total_for_module("L__self__c1") == pytest.approx(5.1858)
+    assert inspector.find_total_for_module("no_such_module") == 0.0
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pandas") is not None, reason="pandas is installed")
+def test_a_data_frame_needs_pandas(inspector):
+    with pytest.raises(QueryError, match="needs pandas"):
+        inspector.to_dataframe()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pandas") is None, reason="needs pandas")
+def test_the_data_frame_has_the_inspectors_columns_and_lists(inspector):
+    frame = inspector.to_dataframe()
+    assert frame.columns.tolist() == [
+        "event_block_name", "event_name", "raw", "p10 (us)", "p50 (us)", "p90 (us)", "avg (us)",
+        "min (us)", "max (us)", "op_types", "delegate_debug_identifier", "stack_traces",
+        "module_hierarchy", "is_delegated_op", "delegate_backend_name", "debug_data", "start_time",
+    ]  # fmt: skip
+    assert isinstance(frame["raw"][0], list)
+    assert frame["op_types"][5] == ["aten.convolution.default", "aten.relu.default"]
+    assert len(inspector.event_blocks[1].to_dataframe()) == len(inspector.event_blocks[1].events)
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("executorch") is not None, reason="executorch is installed"
+)
+def test_what_needs_executorch_says_so(inspector):
+    with pytest.raises(QueryError, match=r"pip install 'tracehouse\[executorch\]'"):
+        inspector.get_exported_program()
+    with pytest.raises(QueryError, match=r"pip install 'tracehouse\[executorch\]'"):
+        inspector.calculate_numeric_gap("MSE")
+
+
+def test_without_an_etrecord_there_is_no_program():
+    inspector = Inspector(etdump_path=str(DUMP))
+    assert inspector.get_exported_program() is None
+    with pytest.raises(QueryError, match="needs an ETRecord"):
+        inspector.calculate_numeric_gap("MSE")

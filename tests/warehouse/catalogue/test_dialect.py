@@ -1,0 +1,37 @@
+import duckdb
+import pytest
+
+from warehouse.catalogue.dialect import duckdb_text, without_parameter
+
+
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [
+        ("a = :a AND b = :b_2", "a = $a AND b = $b_2"),
+        ("':a' || '''x:a' || \":a\"", "':a' || '''x:a' || \":a\""),
+        ("a::INT, :a::INT", "a::INT, $a::INT"),
+        ("1 -- :a\n, :a", "1 -- :a\n, $a"),
+        ("1 /* :a\n:a */, :a", "1 /* :a\n:a */, $a"),
+        ("CAST(:a AS ARRAY<STRING>)", "CAST($a AS STRING[])"),
+        ("'ARRAY<STRING>' -- ARRAY<STRING>", "'ARRAY<STRING>' -- ARRAY<STRING>"),
+        ("get_json_object(a, '$.b')", "json_extract_string(a, '$.b')"),
+    ],
+)
+def test_what_engines_spell_differently_is_translated_outside_texts_and_comments(text, marked):
+    assert duckdb_text(text) == marked
+
+
+def test_a_tag_is_read_out_of_json_by_its_whole_key():
+    text = "SELECT try_element_at(from_json(:tags, 'MAP<STRING, STRING>'), :key)"
+    tags = '{"a.b":"x","a":{"b":1},"\'\\"":2,"n":null}'
+    values = [
+        duckdb.execute(duckdb_text(text), {"tags": tags, "key": key}).fetchone()
+        for key in ("a.b", "a", "'\"", "n", "b")
+    ]
+    assert values == [("x",), ('{"b":1}',), ("2",), (None,), (None,)]
+
+
+def test_parameter_that_is_left_out_is_null_wherever_it_is_used():
+    text = "SELECT ':a' || CAST(:a AS STRING) || CAST(:ab AS STRING) -- :a"
+    left = "SELECT ':a' || CAST(NULL AS STRING) || CAST(:ab AS STRING) -- :a"
+    assert without_parameter(text, "a") == left

@@ -1,0 +1,35 @@
+"""Canned queries answered by DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from warehouse.catalogue.dialect import duckdb_text
+from warehouse.catalogue.header import Names
+from warehouse.catalogue.name_filters import resolve_names
+from warehouse.catalogue.parameters import bind_parameters
+from warehouse.catalogue.queries import Query
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def answer_query(
+    connection: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, object]
+) -> pa.Table:
+    """Rows of a canned query, with the columns of its header.
+
+    Raises:
+        ParameterError: A parameter is unknown, missing, of the wrong type or out of range, or
+            names what the store does not have.
+    """
+
+    def read_names(names: Names) -> list[object]:
+        column = connection.table(names.table).project(names.column).distinct()
+        return [value for (value,) in column.fetchall() if value is not None]
+
+    values = resolve_names(query, bind_parameters(query, params), read_names)
+    return connection.sql(duckdb_text(query.sql), params=values).to_arrow_table()

@@ -1,0 +1,143 @@
+"""Names that filters ask for, looked up among those the store has; pure.
+
+A misspelt name must not mean "no rows": what matches nothing is an error that tells what there is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from warehouse.catalogue.header import Names, Parameter
+from warehouse.catalogue.queries import Query
+from warehouse.errors import ParameterError, suggest
+
+ReadNames = Callable[[Names], Collection[object]]
+
+_GLOB_LETTERS = frozenset("*?[")
+_LONGEST_SHOWN = 60  # letters of a tag's value
+
+
+class _Place(NamedTuple):
+    query: str
+    param: str
+
+
+def resolve_names(
+    query: Query, values: Mapping[str, object], read_names: ReadNames
+) -> dict[str, object]:
+    """The values of a query's parameters, names looked up and globs replaced by what they match.
+
+    Args:
+        query: The query.
+        values: What `bind_parameters` gave.
+        read_names: Distinct values, without null, of a column of the store.
+
+    Returns:
+        The same, where a parameter of several names holds those of the store that were asked for,
+        and one of tags the sets of tags, as JSON, that have them.
+
+    Raises:
+        ParameterError: The store has no such name or tag.
+    """
+    resolved = dict(values)
+    for parameter in query.header.params:
+        value = values[parameter.name]
+        if parameter.names is not None and value is not None:
+            place = _Place(query.header.name, parameter.name)
+            resolved[parameter.name] = _resolve(
+                place, parameter, value, read_names(parameter.names)
+            )
+    return resolved
+
+
+def _resolve(
+    place: _Place, parameter: Parameter, value: object, known: Collection[object]
+) -> object:
+    if isinstance(value, int):
+        return _known_number(place, value, known)
+    names = sorted(map(str, known))
+    if parameter.type == "TAG_KEY":
+        return _known_key(place, str(value), names, parameter.choices)
+    if parameter.type == "TAG[]" and isinstance(value, list):
+        return _tagged(place, value, names)
+    if isinstance(value, list):
+        return sorted({name for text in value for name in _called(place, text, names)})
+    if value not in known:
+        raise _unknown_name(place, str(value), names)
+    return value
+
+
+def _known_number(place: _Place, value: int, known: Collection[object]) -> int:
+    if value not in known:
+        numbers = [number for number in known if isinstance(number, int)]
+        there = f"there are {min(numbers)} to {max(numbers)}" if numbers else "there are none"
+        raise ParameterError(*place, f"{value} is not in the store; {there}")
+    return value
+
+
+def _called(place: _Place, text: str, names: Sequence[str]) -> list[str]:
+    found = _matching(text, names)
+    if not found:
+        raise _unknown_name(place, text, names)
+    return found
+
+
+def _unknown_name(place: _Place, text: str, names: Sequence[str]) -> ParameterError:
+    return ParameterError(*place, f"nothing in the store is called '{text}'{suggest(text, names)}")
+
+
+def _matching(text: str, names: Collection[str]) -> list[str]:
+    """The name itself, or else those that match it as a glob."""
+    if text in names or not _GLOB_LETTERS.intersection(text):
+        return [text] if text in names else []
+    return [name for name in names if fnmatchcase(name, text)]
+
+
+def _known_key(place: _Place, key: str, sets: Sequence[str], columns: Sequence[str]) -> str:
+    if key not in columns:
+        known = {*columns, *(own for text in sets for own in _read_tags(text))}
+        if key not in known:
+            problem = f"no tag or attribute '{key}'{suggest(key, sorted(known))}"
+            raise ParameterError(*place, problem)
+    return key
+
+
+def _tagged(place: _Place, wanted: Sequence[str], sets: Sequence[str]) -> list[str]:
+    # The sets of tags that have one of the wanted values of every wanted key.
+    tags = {text: _read_tags(text) for text in sets}
+    known = defaultdict(set)
+    for own in tags.values():
+        for key, value in own.items():
+            known[key].add(value)
+    chosen = defaultdict(set)
+    for text in wanted:
+        key, _, value = text.partition("=")
+        matches = _matching(value, known.get(key, ()))
+        if not matches:
+            near = [f"{key}={other[:_LONGEST_SHOWN]}" for other in sorted(known.get(key, ()))]
+            there = suggest(text, near or [f"{other}=..." for other in known])
+            raise ParameterError(*place, f"nothing in the store is tagged '{text}'{there}")
+        chosen[key].update(matches)
+    return [
+        text
+        for text, own in tags.items()
+        if all(own.get(key) in values for key, values in chosen.items())
+    ]
+
+
+def _read_tags(text: str) -> dict[str, str]:
+    """The values as texts, what is no text as JSON; nothing if it is no object of JSON."""
+    try:
+        tags = json.loads(text)
+    except (ValueError, RecursionError):  # in a store from anybody
+        return {}
+    if not isinstance(tags, dict):
+        return {}
+    return {
+        key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for key, value in tags.items()
+    }
