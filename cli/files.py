@@ -6,12 +6,12 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ingest.sources import Source
+    from ingest.sources.paths import Source
 
 
 def file_source(file: str) -> Source:
     """The file, or member ZIP!MEMBER of a zip."""
-    from ingest.sources import Source
+    from ingest.sources.paths import Source
 
     archive, mark, member = file.partition(".zip!")
     if mark and not os.path.exists(file):
@@ -26,7 +26,7 @@ def dump_source(file: str) -> Source:
         SourceError: There are several. If there is none, the path is what is at fault.
     """
     from ingest.errors import SourceError
-    from ingest.sources import find_sources
+    from ingest.sources.paths import find_sources
 
     source = file_source(file)
     if source.member:

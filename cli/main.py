@@ -11,19 +11,19 @@ import typer
 from typer.exceptions import TyperException
 from typer.main import get_command
 
-from cli import etrecord, query
+from cli.commands import etrecord, query
+from cli.commands.ingest import ingest
+from cli.commands.inspect import inspect
+from cli.commands.inspect_prof import inspect_prof
+from cli.commands.migrate import migrate
+from cli.commands.numeric_gap import numeric_gap
+from cli.commands.record import record
+from cli.commands.schema import schema
+from cli.commands.simulate import simulate
+from cli.commands.sql import sql
 from cli.errors import OutputError
 from cli.exit_codes import ExitCode
-from cli.ingest import ingest
-from cli.inspect import inspect
-from cli.inspect_prof import inspect_prof
-from cli.migrate import migrate
-from cli.numeric_gap import numeric_gap
-from cli.record import record
-from cli.schema import schema
-from cli.simulate import simulate
-from cli.sql import sql
-from cli.streams import prepare_streams, write_lines, write_note
+from cli.output.streams import prepare_streams, write_lines, write_note
 from ingest.errors import IngestError
 from queries.printable import printable
 from warehouse.errors import QueryError, WarehouseError

@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from cli.render import Format
+from cli.output.render import Format
 from warehouse import DEFAULT_PATH
 
 DEFAULT_STORE = Path(DEFAULT_PATH)

@@ -9,15 +9,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ingest.arena import Arena, Fault, FaultyDumps
 from ingest.errors import DumpError
-from ingest.events import read_dumps
-from ingest.layouts import LayoutCache, SignatureBook
-from ingest.profdump import find_blocks, is_profdump
-from ingest.profdump_tables import build_prof_tables
-from ingest.schemas import DECODED, ERRORS
-from ingest.signature_tables import SignatureRows, build_event_signatures, build_run_signatures
-from ingest.tables import build_tables
+from ingest.etdump.arena import Arena, Fault, FaultyDumps
+from ingest.etdump.layouts import LayoutCache, SignatureBook
+from ingest.etdump.runs import read_dumps
+from ingest.profiler_blob.blocks import find_blocks, is_profdump
+from ingest.profiler_blob.tables import build_prof_tables
+from ingest.schemas.dumps import DECODED, ERRORS
+from ingest.tables.build import build_tables
+from ingest.tables.signature_tables import (
+    SignatureRows,
+    build_event_signatures,
+    build_run_signatures,
+)
 
 ARENA_BYTES = 16 << 20
 _ATTEMPTS = 3
@@ -32,8 +36,8 @@ class DecodedBatch:
     """What `decode_dumps` returns.
 
     Attributes:
-        tables: The tables of `ingest.schemas.DECODED`, by name.
-        errors: One row per refused dump (`ingest.schemas.ERRORS`); it has no row in `tables`.
+        tables: The tables of `ingest.schemas.dumps.DECODED`, by name.
+        errors: One row per refused dump (`ingest.schemas.dumps.ERRORS`); it has no row in `tables`.
     """
 
     tables: Tables

@@ -8,7 +8,7 @@ import pytest
 from typer.main import get_command
 
 from cli.main import app
-from warehouse.catalogue import load_catalogue
+from warehouse.catalogue.queries import load_catalogue
 
 README = Path(__file__).parents[1] / "README.md"
 

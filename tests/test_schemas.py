@@ -1,4 +1,4 @@
-"""ingest/schemas.py is the one source of names, types and docs; the DDL says the same."""
+"""ingest/schemas/dumps.py is the one source of names, types and docs; the DDL says the same."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest.schemas import STORED
+from ingest.schemas.dumps import STORED
 from warehouse import Warehouse
-from warehouse.sql_types import SQL_TYPES
+from warehouse.engine.sql_types import SQL_TYPES
 
 
 @pytest.mark.parametrize("table", STORED)

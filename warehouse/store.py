@@ -10,24 +10,30 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
 
-from ingest.companions import CompanionFinder
-from ingest.etrecord import EDGE_PROGRAM
-from ingest.manifest import ManifestResolver
-from ingest.sources import Source, find_sources
+from ingest.etrecord.record import EDGE_PROGRAM
+from ingest.manifest.resolver import ManifestResolver
+from ingest.sources.companions import CompanionFinder
+from ingest.sources.paths import Source, find_sources
 from warehouse import DEFAULT_PATH
-from warehouse.catalogue import bind_parameters, duckdb_text, find_query
-from warehouse.connection import open_cursor, open_reader, reading, translated_errors, use_database
+from warehouse.catalogue.queries import bind_parameters, duckdb_text, find_query
+from warehouse.engine.connection import (
+    open_cursor,
+    open_reader,
+    reading,
+    translated_errors,
+    use_database,
+)
+from warehouse.engine.migrations import check_version
+from warehouse.engine.own_tables import check_nothing_strange, check_tables
+from warehouse.engine.scratch import ScratchFolder
+from warehouse.engine.statements import check_statement
+from warehouse.engine.store_file import FILE_NAME, is_made, make_folder
+from warehouse.engine.store_lock import StoreLock
+from warehouse.engine.views import comment_views, make_temporary_views
+from warehouse.engine.writer import Writer
 from warehouse.errors import ParameterError, StatementError, StoreError, suggest
-from warehouse.exported_programs import find_etrecord, read_exported_program
-from warehouse.ingestion import IngestProgress, IngestSummary, ingest_sources
-from warehouse.migrations import check_version
-from warehouse.own_tables import check_nothing_strange, check_tables
-from warehouse.scratch import ScratchFolder
-from warehouse.statements import check_statement
-from warehouse.store_file import FILE_NAME, is_made, make_folder
-from warehouse.store_lock import StoreLock
-from warehouse.views import comment_views, make_temporary_views
-from warehouse.writer import Writer
+from warehouse.intake.pipeline import IngestProgress, IngestSummary, ingest_sources
+from warehouse.programs.exported_programs import find_etrecord, read_exported_program
 
 if TYPE_CHECKING:
     import pyarrow as pa

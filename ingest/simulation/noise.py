@@ -11,7 +11,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from ingest.arena import Ints
+from ingest.etdump.arena import Ints
 from ingest.simulation.devices import Noise
 from ingest.simulation.timeline import Floats, Timeline
 

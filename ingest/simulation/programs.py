@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ingest.arena import Arena
-from ingest.columns import ProfileEvents, Runs
-from ingest.dump_builder import DumpBuilder
-from ingest.etdump import read_heads, read_runs
+from ingest.etdump.arena import Arena
+from ingest.etdump.columns import ProfileEvents, Runs
+from ingest.etdump.schema import read_heads, read_runs
+from ingest.etdump.scope import Scope
 from ingest.kinds import event_kind
-from ingest.scope import Scope
-from ingest.tracer import Place
+from ingest.tracer.dump_builder import DumpBuilder
+from ingest.tracer.event_tracer import Place
 
 LOAD_BLOCK, EXECUTE_BLOCK = "Default", "Execute"
 WARM_UP = 5  # iterations that are left out of what an operator takes

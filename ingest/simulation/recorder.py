@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ingest.arena import Ints
-from ingest.dump_template import DumpTemplate, Ticks, repeat_runs
+from ingest.etdump.arena import Ints
 from ingest.simulation.devices import Device
+from ingest.simulation.dump_template import DumpTemplate, Ticks, repeat_runs
 from ingest.simulation.noise import draw_own_times
 from ingest.simulation.programs import Program
 from ingest.simulation.timeline import Floats, Timeline

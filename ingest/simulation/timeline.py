@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.arena import Ints, Mask
+from ingest.etdump.arena import Ints, Mask
 from ingest.simulation.programs import PlacedEvent
 
 Floats = NDArray[np.float64]

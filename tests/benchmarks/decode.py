@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from ingest import decode_dumps
-from ingest.dump_template import repeat_runs
-from ingest.sources import find_sources, read_source
+from ingest.simulation.dump_template import repeat_runs
+from ingest.sources.paths import find_sources, read_source
 from tests.benchmarks.cost import cheapest
 from tests.benchmarks.record import Figures
 from tests.fuzz.worst_cases import distinct_events

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ingest.dump_template import repeat_runs
+from ingest.simulation.dump_template import repeat_runs
 from tests.benchmarks.cost import least, measure
 from tests.benchmarks.decode import LARGE_REPEATS, SMALL, SMALL_EVENTS
 from tests.benchmarks.dumps import Template
 from tests.benchmarks.record import Figures
 from warehouse import Warehouse
-from warehouse.ingestion import count_cores
+from warehouse.intake.pipeline import count_cores
 
 MANIFEST = {"device": "bench", "build": "b0", "model": "cnn", "backend": "portable"}
 PASSES = 3

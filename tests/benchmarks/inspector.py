@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from ingest import decode_dumps
-from ingest.dump_template import repeat_runs
-from ingest.sources import Source, read_source
-from queries.event_blocks import read_event_blocks
+from ingest.simulation.dump_template import repeat_runs
+from ingest.sources.paths import Source, read_source
+from queries.event_blocks.build import read_event_blocks
 from tests.benchmarks.cost import Cost, least, measure
 from tests.benchmarks.decode import LARGE_REPEATS, SMALL, SMALL_EVENTS
 from tests.benchmarks.dumps import Template
@@ -31,7 +31,7 @@ PASSES = 5
 IMPORT = """
 import json
 from tests.benchmarks.cost import measure
-print(json.dumps(measure(lambda: __import__("queries.event_blocks"))))
+print(json.dumps(measure(lambda: __import__("queries.event_blocks.build"))))
 """
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from ingest import decode_dumps
-from ingest.dump_template import repeat_runs
-from ingest.manifest import Manifest
+from ingest.manifest.resolver import Manifest
+from ingest.simulation.dump_template import repeat_runs
 from tests.benchmarks.cost import measure
 from tests.benchmarks.decode import LARGE_REPEATS, SMALL
 from tests.benchmarks.dumps import Template
 from tests.benchmarks.ingest import MANIFEST
 from tests.benchmarks.record import Figures
 from warehouse import Warehouse
-from warehouse.load import Loader
-from warehouse.new_dumps import NewDump
-from warehouse.rollups import summarise
+from warehouse.loading.loader import Loader
+from warehouse.loading.records import NewDump
+from warehouse.statistics.rollups import summarise
 
 QUERIES: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("all percentiles", "percentiles", {}),

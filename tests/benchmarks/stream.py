@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 from ingest import stream_dump
-from ingest.dump_template import stream_repeated_runs
-from ingest.sources import Source, read_source
+from ingest.simulation.dump_template import stream_repeated_runs
+from ingest.sources.paths import Source, read_source
 from tests.benchmarks.cost import Cost, measure
 from tests.benchmarks.decode import SMALL
 from tests.benchmarks.record import Figures

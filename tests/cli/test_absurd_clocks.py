@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.render import Format
+from cli.output.render import Format
 from tests.support.command import Outcome
 from tests.support.etdump_builder import build_etdump
 from tests.support.stores import write

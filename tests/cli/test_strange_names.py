@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from cli.render import Format
+from cli.output.render import Format
 from tests.support.command import Outcome, run_all_on_terminal
 from tests.support.strange_names import NAMES, StrangeFiles, write_strange_files
-from warehouse.catalogue import load_catalogue
+from warehouse.catalogue.queries import load_catalogue
 
 Run = Callable[..., Outcome]
 Line = list[str | Path]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ingest.etdump_writer import Dump, ETDumpWriter
+from ingest.tracer.writer import Dump, ETDumpWriter
 from tests.support.corpus import CORPUS
 from tests.support.runtime_calls import CALLS, VALUES_START, make_writer
 

@@ -1,6 +1,6 @@
 """Dumps made to become more than they are: the shapes of worst_cases.py and others, at random.
 
-Sizes are such that some are within the limits of `ingest.limits` and some are not.
+Sizes are such that some are within the limits of `ingest.etdump.limits` and some are not.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from ingest.limits import LONGEST_NAME
+from ingest.etdump.limits import LONGEST_NAME
 from tests.fuzz import worst_cases
 from tests.support.etdump_builder import build_etdump
 

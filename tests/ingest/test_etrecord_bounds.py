@@ -8,11 +8,11 @@ import zipfile
 import pytest
 
 from ingest.errors import EtRecordError
-from ingest.etrecord import MAX_PROGRAMS, read_etrecord
-from ingest.etrecord_maps import MAX_METHODS
-from ingest.program_tables import build_etrecord_tables
-from ingest.sources import Source
-from ingest.zip_members import ZipMembers
+from ingest.etrecord.maps import MAX_METHODS
+from ingest.etrecord.record import MAX_PROGRAMS, read_etrecord
+from ingest.etrecord.tables import build_etrecord_tables
+from ingest.sources.paths import Source
+from ingest.sources.zip_members import ZipMembers
 from tests.support.bounded_memory import run_alone
 from tests.support.etrecord_builder import (
     EDGE,
@@ -28,10 +28,10 @@ MOST_GROWN = 256 << 20
 
 USE_ALL = """
 from ingest.errors import EtRecordError
-from ingest.etrecord import read_etrecord
-from ingest.graph_code import render_graph
-from ingest.program_tables import build_etrecord_tables
-from ingest.sources import Source
+from ingest.etrecord.record import read_etrecord
+from ingest.etrecord.graph_code import render_graph
+from ingest.etrecord.tables import build_etrecord_tables
+from ingest.sources.paths import Source
 
 def attempt(use):
     try:

@@ -8,8 +8,8 @@ import zipfile
 import pytest
 
 from ingest.errors import ManifestError
-from ingest.manifest import Manifest, ManifestResolver
-from ingest.sources import Source
+from ingest.manifest.resolver import Manifest, ManifestResolver
+from ingest.sources.paths import Source
 
 PLAIN = {"device": "pixel8", "build": "b7", "model": "mv2"}
 

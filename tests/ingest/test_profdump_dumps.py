@@ -5,8 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from ingest import decode, decode_dumps, ledger, profdump, profdump_tables, stream_dump
+from ingest import decode, decode_dumps, stream_dump
 from ingest.errors import DumpError
+from ingest.etdump import ledger
+from ingest.profiler_blob import blocks as profdump
+from ingest.profiler_blob import tables as profdump_tables
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.etdump_builder import build_etdump
 from tests.support.prof_builder import block, build_profdump

@@ -9,7 +9,7 @@ import pytest
 
 from ingest import decode, decode_dumps, stream_dump
 from ingest.errors import DumpError
-from ingest.sources import Source, read_source
+from ingest.sources.paths import Source, read_source
 from tests.support.corpus import read_dump
 
 NAMES = [

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingest.sources import Source
-from queries.event_block_json import event_blocks_json
-from queries.event_blocks import read_event_blocks
+from ingest.sources.paths import Source
+from queries.event_blocks.build import read_event_blocks
+from queries.event_blocks.json_form import event_blocks_json
+from queries.event_blocks.time_scales import TimeScale
 from queries.inspector import Inspector
-from queries.time_scales import TimeScale
 from tests.parity.goldens import Json, Variant, parse_metadata
 
 

@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ingest.torch_archive import read_torch_archive
-from queries.value_json import value_json
+from ingest.etrecord.torch_archive import read_torch_archive
+from queries.event_blocks.value_json import value_json
 from tests.parity.bugs import Bug
 from tests.parity.errors import Raised
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.small_farm import QUESTIONS, small_farm
 from tests.support.store_rows import run_query
-from warehouse.catalogue import load_catalogue
+from warehouse.catalogue.queries import load_catalogue
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -8,8 +8,8 @@ import duckdb
 import pytest
 
 from tests.support.store_rows import StoreRows
-from warehouse.catalogue import bind_parameters, duckdb_text, load_catalogue
-from warehouse.header import parse_header
+from warehouse.catalogue.header import parse_header
+from warehouse.catalogue.queries import bind_parameters, duckdb_text, load_catalogue
 
 TYPES = {
     "VARCHAR": "STRING",

@@ -2,12 +2,12 @@ from collections import Counter
 
 import pytest
 
-from queries.module_totals import module_paths, module_totals
+from queries.event_blocks.module_totals import module_paths, module_totals
 from tests.support.small_farm import small_farm
 from tests.support.store_rows import Event, StoreRows, run_query
 from tests.support.stores import located_blocks, write_corpus
 from warehouse import Warehouse
-from warehouse.event_modules import modules_above
+from warehouse.programs.event_modules import modules_above
 
 RUN = [
     Event("native_call_conv.out", 40, 1, modules=("", "layers", "layers.0")),

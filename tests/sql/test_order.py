@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.small_farm import QUESTIONS, small_farm
 from tests.support.store_rows import run_query
-from warehouse.catalogue import load_catalogue
+from warehouse.catalogue.queries import load_catalogue
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import pytest
 
-from warehouse.header import parse_header
+from warehouse.catalogue.header import parse_header
 
 FILES = {
     path.name: path.read_text(encoding="utf-8")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ingest import decode_dumps
-from queries.event_block_json import event_blocks_json
-from queries.event_blocks import EventBlock, build_event_blocks
-from queries.time_scales import TimeScale
+from queries.event_blocks.build import EventBlock, build_event_blocks
+from queries.event_blocks.json_form import event_blocks_json
+from queries.event_blocks.time_scales import TimeScale
 from tests.support.etdump_builder import build_etdump
 
 Content = dict[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ingest.limits import (
+from ingest.etdump.limits import (
     EXPANSION,
     EXPANSION_SLACK,
     MOST_RUNS,

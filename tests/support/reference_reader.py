@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from ingest.limits import LONGEST_NAME
+from ingest.etdump.limits import LONGEST_NAME
 from tests.support.etdump_schema import ENUMS, IDENTIFIER, SCALARS, TABLES, Field
 from tests.support.plain_limits import excess
 

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from ingest.kinds import event_kind
-from ingest.schemas import STORED
-from warehouse.catalogue import bind_parameters, duckdb_text, find_query
-from warehouse.migrations import migrate
+from ingest.schemas.dumps import STORED
+from warehouse.catalogue.queries import bind_parameters, duckdb_text, find_query
+from warehouse.engine.migrations import migrate
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 WARM_UP_RUNS = 5

@@ -11,17 +11,17 @@ from typing import Any
 
 import duckdb
 
-from ingest.etrecord import read_etrecord
-from ingest.sources import Source
-from queries.event_blocks import EventBlock, build_event_blocks, decode_tables
-from queries.time_scales import TimeScale
+from ingest.etrecord.record import read_etrecord
+from ingest.sources.paths import Source
+from queries.event_blocks.build import EventBlock, build_event_blocks, decode_tables
+from queries.event_blocks.time_scales import TimeScale
 from tests.support.corpus import dump_names, read_dump
 from tests.support.etrecord_builder import MODELS
 from warehouse import Warehouse
-from warehouse.connection import open_writer, use_database
-from warehouse.correlation import Correlation
-from warehouse.ingestion import IngestSummary
-from warehouse.store_file import FILE_NAME
+from warehouse.engine.connection import open_writer, use_database
+from warehouse.engine.store_file import FILE_NAME
+from warehouse.intake.pipeline import IngestSummary
+from warehouse.programs.correlation import Correlation
 
 MANIFEST = {"device": "pixel8", "build": "b1", "model": "mv2"}
 

@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from ingest.etrecord import read_etrecord
-from ingest.sources import Source
+from ingest.etrecord.record import read_etrecord
+from ingest.sources.paths import Source
 from tests.support.bounded_memory import run_alone
 from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import EDGE, build_etrecord, build_program, node
 from tests.support.event_blocks import run, timed
 from tests.support.stores import MANIFEST, write
-from warehouse.correlation import BYTES_PER_EVENT, FREE_BYTES, Correlation, Place
+from warehouse.programs.correlation import BYTES_PER_EVENT, FREE_BYTES, Correlation, Place
 
 FORWARD = f"{EDGE}__forward"
 MOST_GROWN = 512 << 20
@@ -39,8 +39,8 @@ def run(folder, manifest):
 """
 
 INSPECT = """
-from ingest.sources import Source
-from queries.event_blocks import read_event_blocks
+from ingest.sources.paths import Source
+from queries.event_blocks.build import read_event_blocks
 
 def run(folder, _):
     source, record = Source(folder + "/d.etdp"), Source(folder + "/r.etrecord")

@@ -12,10 +12,10 @@ import pytest
 from tests.support.corpus import read_dump
 from tests.support.stores import ingest, write
 from warehouse import Warehouse
-from warehouse.catalogue import load_catalogue
+from warehouse.catalogue.queries import load_catalogue
+from warehouse.engine.store_file import FILE_NAME
+from warehouse.engine.views import load_views
 from warehouse.errors import QueryError, StatementError, StoreError
-from warehouse.store_file import FILE_NAME
-from warehouse.views import load_views
 
 CONFIDENTIAL = "what only this machine knows"
 

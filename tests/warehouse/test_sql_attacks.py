@@ -13,8 +13,8 @@ from tests.support.corpus import read_dump
 from tests.support.sql_attacks import attacks
 from tests.support.stores import ingest, write
 from warehouse import Warehouse
+from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import StatementError
-from warehouse.store_file import FILE_NAME
 
 CONFIDENTIAL = "the secret of this machine"
 ATTACKS = attacks()

@@ -15,7 +15,7 @@ from ingest import decode
 from tests.support.corpus import read_dump
 from tests.support.etdump_builder import build_etdump
 from tests.support.stores import MANIFEST, contents, ingest, write
-from warehouse import Warehouse, batches, ingestion, stored_events
+from warehouse import Warehouse
 from warehouse.errors import (
     ParameterError,
     StatementError,
@@ -24,6 +24,9 @@ from warehouse.errors import (
     StoreVersionError,
     UnknownQueryError,
 )
+from warehouse.intake import batches
+from warehouse.intake import pipeline as ingestion
+from warehouse.statistics import stored_events
 
 
 def dump_of(*durations: int, name: str = "native_call_add.out") -> bytes:

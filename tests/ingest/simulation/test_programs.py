@@ -9,7 +9,7 @@ import pytest
 
 from ingest import decode_dumps
 from ingest.decode import DecodedBatch
-from ingest.dump_template import DumpTemplate
+from ingest.simulation.dump_template import DumpTemplate
 from ingest.simulation.plan import FarmSize, plan_farm
 from ingest.simulation.programs import OperatorKey, Program, read_program
 from tests.support.corpus import CORPUS, FARM

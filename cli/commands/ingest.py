@@ -1,0 +1,107 @@
+"""`tracehouse ingest PATHS...`: dumps into the store."""
+
+from __future__ import annotations
+
+from typing import Annotated, NoReturn
+
+import typer
+
+from cli.exit_codes import ExitCode
+from cli.files import file_source
+from cli.options import DEFAULT_STORE, CsvSafe, Output, Shared, Store, TextOption, Wait, add_options
+from cli.output.ingest_report import summary_table, write_doubts, write_refusals
+from cli.output.render import Format, write_table
+from cli.stores import open_to_write
+
+_ETRECORD = TextOption(
+    "etrecord",
+    "FILE",
+    "ETRecord of all dumps given; by default NAME.etrecord beside each, or its folder's only one.",
+)
+MANIFEST = (
+    TextOption("device", "NAME", "Device that recorded the dumps."),
+    TextOption("pool", "NAME", "Device pool."),
+    TextOption("os", "NAME", "Operating system of the device."),
+    TextOption("os_version", "TEXT", "Version of the operating system."),
+    TextOption("arch", "NAME", "Processor architecture."),
+    TextOption("soc", "NAME", "System on chip or processor."),
+    TextOption("build", "ID", "Build that was run."),
+    TextOption("commit", "TEXT", "Source revision of the build."),
+    TextOption("branch", "NAME", "Branch of the build."),
+    TextOption("committed_at", "TIME", "Commit time, ISO 8601."),
+    TextOption("ordinal", "NUMBER", "Position of the build among builds."),
+    TextOption("model", "NAME", "Model that was run."),
+    TextOption("backend", "NAME", "Backend it is lowered to."),
+    TextOption("quantization", "TEXT", "Quantization scheme."),
+    TextOption("captured_at", "TIME", "Time of recording, ISO 8601."),
+    TextOption("clock", "ns|us|ms|s|cycles", "Unit of the dumps' clock; ns if nothing states it."),
+    TextOption("ticks_per_second", "NUMBER", "Rate of a clock in cycles."),
+)
+
+
+def ingest(
+    paths: Annotated[
+        list[str], typer.Argument(help="Files, folders, zip artifacts or globs.", metavar="PATHS")
+    ],
+    *,
+    layout: Annotated[
+        str | None,
+        typer.Option(metavar="TEMPLATE", help="Names in paths, e.g. '{device}/{build}/*.etdp'."),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="NUMBER",
+            help="Threads that read; one per spare core by default.",
+        ),
+    ] = None,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Exit 0 even if files were refused.")
+    ] = False,
+    store: Store = DEFAULT_STORE,
+    wait: Wait = 0.0,
+    is_shared: Shared = False,
+    output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
+    **more: str | None,
+) -> None:
+    """Decode ETDumps into the store.
+
+    What the store has already changes nothing.
+
+    Options such as --device hold for all dumps given. Without them, names come from NAME.json
+    beside NAME.etdp, manifest.json in its folder or above, --layout, or ExecuTorch's own
+    benchmark_results.json; the first that states a field wins.
+
+    Beside NAME.etdp, NAME.debug.bin is its debug buffer, and NAME.etrecord, or the only *.etrecord
+    of the folder, the ETRecord of its program. If they come later, ingest the dump again.
+    """
+    from cli.output.progress import progress_bar
+    from ingest.etrecord.record import read_etrecord
+    from ingest.sources.paths import find_sources
+
+    sources = find_sources(paths)  # first: a mistyped path must not leave an empty store
+    etrecord = more.pop("etrecord")
+    record = None if etrecord is None else file_source(etrecord)
+    if record is not None:
+        read_etrecord(record)
+    with (
+        open_to_write(store, wait=wait, is_shared=is_shared) as warehouse,
+        progress_bar() as progress,
+    ):
+        summary = warehouse.ingest(
+            sources, manifest=more, layout=layout, etrecord=record, jobs=jobs, progress=progress
+        )
+    write_table(summary_table(summary), output, is_csv_safe=is_csv_safe)
+    write_refusals(summary.refused)
+    write_doubts(summary.doubts)
+    if summary.refused and not keep_going:
+        _fail()
+
+
+add_options(ingest, (_ETRECORD, *MANIFEST))
+
+
+def _fail() -> NoReturn:
+    raise typer.Exit(ExitCode.FAILED)

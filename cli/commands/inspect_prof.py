@@ -1,0 +1,52 @@
+"""`tracehouse inspect-prof`: one legacy profiler blob as ExecuTorch's parser shows it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.options import CsvSafe, Output
+from cli.output.render import Format, write_document, write_table
+from cli.output.streams import write_lines, write_note
+from queries.profiler_blob.time_scales import ProfTimeScale
+
+
+def inspect_prof(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A legacy profiler blob.")],
+    time_scale: Annotated[
+        ProfTimeScale,
+        typer.Option(
+            case_sensitive=False,
+            help="Unit of the blob's clock ticks; times are shown in ms, cycles as they are.",
+        ),
+    ] = ProfTimeScale.NS,
+    output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
+) -> None:
+    """Show one legacy profiler blob: profile, framework tax and memory; needs no store.
+
+    JSON holds all of it, every start included. CSV, TSV, Arrow and Parquet hold the profile alone,
+    one row per event and iteration.
+    """
+    from ingest.sources.paths import Source
+    from queries.profiler_blob.blocks import read_prof_blocks
+    from queries.profiler_blob.json_form import prof_json
+    from queries.profiler_blob.tables import sample_table, titled_tables
+
+    blocks = read_prof_blocks(Source(file), time_scale)
+    if output is Format.JSON:
+        write_document(prof_json(blocks))
+    elif output is Format.TABLE:
+        for title, table in titled_tables(blocks, time_scale):
+            write_lines([title])
+            write_table(table, output)
+            write_lines([""])
+    else:
+        write_table(sample_table(blocks, time_scale), output, is_csv_safe=is_csv_safe)
+    wrong_count = sum(block.wrong_count for block in blocks)
+    if wrong_count:
+        write_note(
+            f"note: durations that cannot be right: {wrong_count:,}; shown as logged, "
+            "end minus start, and counted in the framework tax"
+        )

@@ -1,0 +1,110 @@
+"""`tracehouse query NAME`: a canned query, with its parameters as options."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, TextOption, add_options
+from cli.output.render import Format, write_table
+from warehouse.catalogue.header import Column, Parameter
+from warehouse.catalogue.queries import Query, bind_parameters, find_query, load_catalogue
+
+if TYPE_CHECKING:
+    from typer._click import Command
+
+_HELP_WIDTH = 76
+
+
+class _Catalogue(TyperGroup):
+    """The canned queries as commands, each made only when it is asked for."""
+
+    def list_commands(self, ctx: object) -> list[str]:
+        return list(load_catalogue())
+
+    def get_command(self, ctx: object, cmd_name: str) -> Command:
+        return _command(find_query(cmd_name.replace("-", "_")))
+
+
+app = typer.Typer(
+    cls=_Catalogue,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    subcommand_metavar="NAME [OPTIONS]",
+    short_help="Answer a canned query.",
+    help="Answer a canned query; its own --help tells its options and columns.",
+)
+
+
+def _command(query: Query) -> Command:
+    header = query.header
+    single = typer.Typer(add_completion=False, rich_markup_mode=None)
+    single.command(
+        header.name,
+        help=f"{header.purpose}\n\n{header.description}",
+        short_help=header.purpose,
+        epilog=_column_help(header.columns),
+        # Unknown options reach the function, so that all errors of parameters are told alike.
+        context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    )(_function(query))
+    return get_command(single)
+
+
+def _function(query: Query) -> Callable[..., None]:
+    name = query.header.name
+
+    def run(
+        context: typer.Context,
+        *,
+        store: Store = DEFAULT_STORE,
+        output: Output = Format.TABLE,
+        is_csv_safe: CsvSafe = False,
+        **params: str | None,
+    ) -> None:
+        bind_parameters(query, {**params, **_unknown(context.args)})  # before a store is opened
+        from warehouse import Warehouse
+
+        with Warehouse.open(store, read_only=True) as warehouse:
+            table = warehouse.query(name, **params)
+        write_table(table, output, is_csv_safe=is_csv_safe)
+
+    add_options(run, map(_option, query.header.params))
+    return run
+
+
+def _unknown(args: list[str]) -> dict[str, str]:
+    if not args:
+        return {}
+    if not args[0].startswith("--"):
+        raise typer.BadParameter(f"unexpected '{args[0]}'; parameters are options: --NAME VALUE")
+    name, _, value = args[0].removeprefix("--").partition("=")
+    return {name.replace("-", "_"): value}
+
+
+def _option(parameter: Parameter) -> TextOption:
+    default = "required" if parameter.is_required else f"default: {parameter.default}"
+    is_plain = not parameter.is_required and parameter.default is None
+    return TextOption(
+        parameter.name,
+        "|".join(parameter.choices) or parameter.type,
+        parameter.doc if is_plain else f"{parameter.doc}  [{default}]",
+    )
+
+
+def _column_help(columns: tuple[Column, ...]) -> str:
+    width = max(len(column.name) for column in columns)
+    lines = [
+        textwrap.fill(
+            column.doc,
+            _HELP_WIDTH,
+            initial_indent=f"  {column.name:{width}}  {column.type:9}  ",
+            subsequent_indent=" " * (width + 15),
+        )
+        for column in columns
+    ]
+    return "\n".join(["\b", "Columns:", *lines])

@@ -1,0 +1,40 @@
+"""`tracehouse schema`: what ad-hoc SQL can ask for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.options import DEFAULT_STORE, CsvSafe, Output, Store
+from cli.output.render import Format, write_table
+from warehouse.errors import QueryError, suggest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def schema(
+    table: Annotated[
+        str | None, typer.Argument(metavar="[TABLE]", help="Only this table or view.")
+    ] = None,
+    store: Store = DEFAULT_STORE,
+    output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
+) -> None:
+    """List tables, views and columns with their meanings."""
+    from warehouse import Warehouse
+
+    with Warehouse.open(store, read_only=True) as warehouse:
+        rows = warehouse.schema()
+    chosen = rows if table is None else _only(rows, table)
+    write_table(chosen, output, is_csv_safe=is_csv_safe)
+
+
+def _only(rows: pa.Table, table: str) -> pa.Table:
+    import pyarrow.compute as pc
+
+    known = rows["table_name"].unique().to_pylist()
+    if table not in known:
+        raise QueryError(f"no table or view '{table}'{suggest(table, known)}")
+    return rows.filter(pc.equal(rows["table_name"], table))

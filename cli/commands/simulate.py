@@ -1,0 +1,76 @@
+"""`tracehouse simulate OUT`: a device farm that never was."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.options import CsvSafe, Output
+from cli.output.render import Format, write_table
+from cli.output.streams import write_note
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ingest.simulation import FarmPlan, FarmSummary, FarmWriter
+
+
+def simulate(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write to; new or empty.")],
+    *,
+    devices: Annotated[int, typer.Option(min=1, max=1000, help="Devices, of six kinds.")] = 6,
+    builds: Annotated[int, typer.Option(min=1, max=1000, help="Builds, one per night.")] = 8,
+    models: Annotated[int, typer.Option(min=1, max=12, help="Models, in two backends each.")] = 3,
+    dumps: Annotated[
+        int, typer.Option(min=1, max=1000, help="Dumps of each model, backend, device and build.")
+    ] = 10,
+    iterations: Annotated[int, typer.Option(min=1, max=10_000, help="Iterations in a dump.")] = 50,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 1,
+    output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
+) -> None:
+    """Write a synthetic device farm, for tests, demos and capacity planning.
+
+    Real programs run on made-up devices, over builds in which operators get slower, faster or
+    move between delegate and kernels. OUT/truth.json says what was planted; every manifest is
+    tagged synthetic. Comparing builds takes 8 dumps and 25 iterations or more.
+    """
+    from cli.output.progress import progress_bar
+    from ingest.simulation import FarmSize, FarmWriter, plan_farm
+
+    plan = plan_farm(FarmSize(devices, builds, models, dumps, iterations), seed)
+    writer = FarmWriter(plan)
+    if sys.stderr.isatty():
+        _announce(writer)
+    began = time.perf_counter()
+    with progress_bar() as progress:
+        summary = writer.write(out, progress)
+    table = _summary_table(plan, summary, time.perf_counter() - began)
+    write_table(table, output, is_csv_safe=is_csv_safe)
+
+
+def _announce(writer: FarmWriter) -> None:
+    farm = writer.estimate()
+    sizes = f"{farm.dumps:,} dumps, {farm.events:,} events, {farm.byte_count / 1e6:,.0f} MB"
+    write_note(f"about {sizes}")
+
+
+def _summary_table(plan: FarmPlan, summary: FarmSummary, seconds: float) -> pa.Table:
+    import pyarrow as pa
+
+    row = {
+        "dumps": summary.dumps,
+        "events": summary.events,
+        "megabytes": summary.byte_count / 1e6,
+        "changes": len(plan.changes),
+        "failed_runs": len(summary.failed_runs),
+        "truncated_dumps": len(summary.truncated_dumps),
+        "missing_dumps": len(summary.missing_dumps),
+        "missing_nights": len(plan.missing_nights),
+        "seconds": seconds,
+    }
+    return pa.Table.from_pylist([row])

@@ -1,0 +1,58 @@
+"""What an ingest did: a table of counts, and a line per refused file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cli.output.streams import write_note
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from warehouse.intake.pipeline import IngestSummary
+    from warehouse.loading.records import Refusal
+
+SHOWN = 20
+
+
+def summary_table(summary: IngestSummary) -> pa.Table:
+    """One row; files are dumps, duplicates, conflicts and refused ones together."""
+    import pyarrow as pa
+
+    row = {
+        "files": summary.n_files,
+        "dumps": summary.n_dumps,
+        "events": summary.n_events,
+        "megabytes": summary.byte_count / 1e6,
+        "events_per_second": summary.n_events / summary.seconds,
+        "duplicates": summary.n_duplicates,
+        "conflicts": summary.n_conflicts,
+        "refused": len(summary.refused) - summary.n_conflicts,
+        "seconds": summary.seconds,
+    }
+    return pa.Table.from_pylist([row])
+
+
+def write_refusals(refused: Sequence[Refusal]) -> None:
+    """Print the first SHOWN on standard error, and how many more there are."""
+    lines = [f"refused: {_sentence(refusal)}" for refusal in refused[:SHOWN]]
+    _write(lines, len(refused), "list them with: tracehouse query ingest_errors")
+
+
+def write_doubts(doubts: Sequence[str]) -> None:
+    """Print what ETRecords and dumps disagree on, likewise."""
+    lines = [f"note: {doubt}" for doubt in doubts[:SHOWN]]
+    _write(lines, len(doubts), "they stand in event_origins.doubt")
+
+
+def _write(lines: Sequence[str], count: int, remedy: str) -> None:
+    for line in lines:
+        write_note(line)
+    if count > len(lines):
+        write_note(f"and {count - len(lines):,} more; {remedy}")
+
+
+def _sentence(refusal: Refusal) -> str:
+    place = "" if refusal.byte_offset is None else f"offset {refusal.byte_offset:,}: "
+    return f"{refusal.source}: {place}{refusal.detail} [{refusal.reason}]"

@@ -1,0 +1,99 @@
+"""Tables as text for people: rounded numbers, readable times, aligned columns."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from cli.output.values import plain_value, python_values
+from queries.printable import printable, shorten
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_CELL = 300  # characters
+
+_BATCH_ROWS = 8192
+_NAMING = ("_id", "_index", "ordinal")
+
+
+def text_columns(table: pa.Table) -> Iterator[list[list[str | None]]]:
+    """Cells of a few thousand rows at a time, one list per column; None for null."""
+    for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
+        yield [
+            [None if value is None else _cell(name, value) for value in python_values(name, column)]
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        ]
+
+
+def shown(text: str) -> str:
+    """The text escaped for display, and cut to MAX_CELL characters."""
+    return shorten(printable(shorten(text, MAX_CELL)), MAX_CELL)
+
+
+def is_number(type_: pa.DataType) -> bool:
+    """Whether a column of this type is aligned to the right."""
+    import pyarrow.types as types
+
+    return bool(types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_))
+
+
+def text_lines(table: pa.Table) -> Iterator[str]:
+    """A line of column names and one per row; nulls are empty."""
+    names: list[list[str | None]] = [[shown(name)] for name in table.column_names]
+    widths = [_width(name) for name in names]
+    for columns in text_columns(table):
+        widths = [max(width, _width(cells)) for width, cells in zip(widths, columns, strict=True)]
+    aligned = [is_number(field.type) for field in table.schema]
+    for columns in chain([names], text_columns(table)):
+        padded = map(_padded, columns, widths, aligned)
+        yield from ("  ".join(row).rstrip() for row in zip(*padded, strict=True))
+
+
+def _width(cells: Sequence[str | None]) -> int:
+    return max((_places(cell) for cell in cells if cell), default=0)
+
+
+def _places(text: str) -> int:
+    """How many places it takes on a terminal, where some characters take two and some none."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _padded(cells: Sequence[str | None], width: int, is_right: bool) -> list[str]:
+    pad = str.rjust if is_right else str.ljust
+    texts = [cell or "" for cell in cells]
+    return [pad(text, width + len(text) - _places(text)) for text in texts]
+
+
+def _cell(name: str, value: object) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case int():
+            return str(value) if name.endswith(_NAMING) else f"{value:,}"
+        case float():
+            return _rounded(value)
+        case str():
+            return shown(value)
+        case datetime.datetime():
+            return _time(value)
+    plain = plain_value(value)
+    if isinstance(plain, int | float):
+        return _cell(name, plain)
+    return shown(plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False))
+
+
+def _rounded(value: float) -> str:
+    """Four significant digits, and every digit before the point."""
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e18 else f"{value:.4g}"
+
+
+def _time(value: datetime.datetime) -> str:
+    return value.isoformat(" ", "seconds").replace("+00:00", "Z")

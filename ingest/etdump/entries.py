@@ -1,0 +1,106 @@
+"""Profile and debug events of runs as rows of numbers, to be compared and counted. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.etdump.arena import Ints
+from ingest.etdump.columns import Runs
+from ingest.signatures import LoggedEvent
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Profile and debug events of all runs in file order, one column per identifying field.
+
+    Attributes:
+        run: Run of each.
+        fields: Whether a profile event, name, chain, instruction, two delegate ids, is_output.
+        texts: What names and string ids (-1: absent) are numbers of.
+    """
+
+    run: Ints
+    fields: NDArray[np.int64]
+    texts: list[bytes]
+
+    def logged_events(self, rows: Ints | slice) -> list[LoggedEvent]:
+        """Some of them with their texts."""
+        return [_logged_event(row, self.texts) for row in self.fields[rows].tolist()]
+
+
+def collect_entries(runs: Runs) -> Entries:
+    """The entries of runs."""
+    profiles, debugs = runs.profiles, runs.debugs
+    parts: list[NDArray[np.int64]] = []
+    texts: list[bytes] = []
+    for events, chain, is_output in (
+        (profiles, profiles.chain, np.zeros(len(profiles.run), bool)),
+        (debugs, debugs.chain.view(np.int64), debugs.values.is_output),
+    ):
+        if not len(events.run):
+            continue
+        names = np.where(events.name.codes < 0, -1, events.name.codes + len(texts))
+        texts += events.name.values
+        ids = np.where(events.delegate_str.codes < 0, -1, events.delegate_str.codes + len(texts))
+        texts += events.delegate_str.values
+        is_profile = np.full(len(names), events is profiles)
+        parts.append(
+            np.column_stack(
+                [is_profile, names, chain, events.instruction, events.delegate_int, ids, is_output]
+            ).astype(np.int64)
+        )
+    run = np.concatenate([profiles.run, debugs.run])
+    if not parts:
+        return Entries(run, np.zeros((0, 7), np.int64), texts)
+    fields = np.concatenate(parts)
+    if len(debugs.run):
+        order = np.argsort(np.concatenate([profiles.event, debugs.event]), kind="stable")
+        run, fields = run[order], fields[order]
+    return Entries(run, fields, texts)
+
+
+def hash_rows(fields: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """A number per row: equal rows have equal ones."""
+    hashed = np.zeros(len(fields), np.uint64)
+    for column in fields.T:
+        hashed = (hashed ^ column.view(np.uint64)) * _MIX
+        hashed ^= hashed >> np.uint64(32)
+    return hashed
+
+
+def find_distinct(fields: NDArray[np.int64]) -> tuple[Ints, NDArray[np.int32]]:
+    """First row of each distinct row, ascending; and which of them each row equals."""
+    _, first, member = np.unique(hash_rows(fields), return_index=True, return_inverse=True)
+    if (fields != fields[first[member]]).any():  # a hash only proposes
+        _, first, member = np.unique(fields, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty(len(order), np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    return first[order], number[member]
+
+
+def count_before(codes: NDArray[np.integer]) -> NDArray[np.int32]:
+    """For each code how often the same one came before it."""
+    order = np.argsort(codes, kind="stable")
+    counts = np.bincount(codes)
+    before = np.empty(len(codes), np.int32)
+    before[order] = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return before
+
+
+def _logged_event(fields: list[int], texts: list[bytes]) -> LoggedEvent:
+    is_profile, name, chain, instruction, delegate_int, delegate_str, is_output = fields
+    return LoggedEvent(
+        bool(is_profile),
+        texts[name] if name >= 0 else None,
+        chain if is_profile or chain >= 0 else chain + 2**64,
+        instruction,
+        delegate_int,
+        texts[delegate_str] if delegate_str >= 0 else None,
+        bool(is_output),
+    )

@@ -1,0 +1,72 @@
+"""What one dump may cost: the limits of the reader, in one place. See docs/etdump-format.md.
+
+Each is far beyond what a runtime writes. What a dump holds is counted by what it becomes, so a
+verdict never depends on what else is decoded with it, or on how it is cut into parts.
+"""
+
+from __future__ import annotations
+
+from ingest.etdump.arena import Fault, Ints
+
+LONGEST_NAME = 1 << 16
+"""Bytes of a text: name of a run, event, value or allocator, or string delegate id."""
+
+EXPANSION = 8
+"""Bytes of repeated text per byte of the dump: a name stands in a row for each tensor or call."""
+
+EXPANSION_SLACK = 1 << 13
+"""Bytes of repeated text that a dump of any size may become."""
+
+MOST_PART_TEXT = 1 << 27
+"""Bytes of repeated text in one event, or in the signatures of one run."""
+
+MOST_SIGNATURE_TEXT = 256 << 20
+"""Bytes of text in the event signatures of a dump."""
+
+MOST_SIGNATURES = 100_000
+"""Distinct events in a run; event signatures in a dump; run signatures in a dump."""
+
+MOST_SIGNATURE_EVENTS = 2_000_000
+"""Event signatures in all run signatures of a dump together."""
+
+MOST_RUNS = 1 << 22
+"""Runs in a dump."""
+
+MOST_EVENT_BYTES = 16 << 20
+"""Bytes that one event leads to, and a run apart from its events (its allocators)."""
+
+PART_BYTES = 8 << 20
+"""Bytes visited in one go in a dump that is decoded in parts; no verdict depends on it."""
+
+PART_EVENTS = 1 << 16
+"""Events read in one go of a run that is larger than that; no verdict depends on it."""
+
+MOST_BLOB_BLOCKS = 1 << 18
+"""Blocks in a legacy blob."""
+
+MOST_BLOB_ENTRIES = 1 << 21
+"""Allocators and allocations in a legacy blob; events in one of its blocks."""
+
+TOO_MUCH_TEXT = Fault(
+    "expands_too_much", 0,
+    "long names stand in too many rows or signatures: wanted shorter ones, or smaller dumps",
+)  # fmt: skip
+TOO_MANY_SIGNATURES = Fault(
+    "too_many_signatures", 0,
+    f"more than {MOST_SIGNATURES:,} distinct events or runs (or {MOST_SIGNATURE_EVENTS:,} events "
+    "in distinct runs): wanted names and ids that recur, or smaller dumps",
+)  # fmt: skip
+EVENT_TOO_LARGE = Fault(
+    "event_too_large", 0,
+    f"an event, or a run's allocators, of more than {MOST_EVENT_BYTES:,} bytes: wanted less",
+)  # fmt: skip
+BLOB_TOO_LARGE = Fault(
+    "blob_too_large", 0,
+    f"more than {MOST_BLOB_BLOCKS:,} blocks, or {MOST_BLOB_ENTRIES:,} allocations or events of one "
+    "block: wanted several smaller blobs",
+)  # fmt: skip
+
+
+def text_budget(sizes: Ints) -> Ints:
+    """Bytes of repeated text that dumps of these sizes may become."""
+    return EXPANSION * sizes + EXPANSION_SLACK

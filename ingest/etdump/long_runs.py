@@ -1,0 +1,234 @@
+"""A run too large to be read in one go: surveyed once, then read again some events at a time. Pure.
+
+What its events have in common, their signatures and the earliest start, is known only after the
+last of them. The survey keeps a number per event; everything else is read anew for each part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.etdump.arena import Arena, FaultyDumps, Ints
+from ingest.etdump.columns import Heads, RunHeads, Runs
+from ingest.etdump.dumps import Cut, Dumps, Stored
+from ingest.etdump.entries import collect_entries, count_before, find_distinct
+from ingest.etdump.flatbuffer import read_vectors
+from ingest.etdump.layouts import Layout, SignatureBook
+from ingest.etdump.ledger import Ledger, repeated_text
+from ingest.etdump.limits import (
+    EVENT_TOO_LARGE,
+    MOST_EVENT_BYTES,
+    MOST_PART_TEXT,
+    MOST_SIGNATURES,
+    PART_BYTES,
+    PART_EVENTS,
+    TOO_MANY_SIGNATURES,
+    TOO_MUCH_TEXT,
+)
+from ingest.etdump.repeats import Part
+from ingest.etdump.schema import read_events, read_run_heads
+from ingest.etdump.scope import PartTooLarge, Scope
+from ingest.signatures import LoggedEvent
+
+_ZERO = np.zeros(1, np.int64)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The run but for its events, and where they are listed."""
+
+    head: RunHeads
+    first_item: int
+    event_count: int
+
+    @property
+    def scope(self) -> Scope:
+        return self.head.tables.scope
+
+    def read(self, begin: int, end: int) -> Runs:
+        """Some of its events."""
+        self.scope.tables.clear()
+        owner = np.zeros(end - begin, np.int64)
+        words = self.scope.follow(self.first_item + np.arange(begin, end), owner)
+        return read_events(self.head, words, owner, np.arange(begin, end))
+
+
+@dataclass
+class _Survey:
+    """What is kept of the events.
+
+    Attributes:
+        spans: Events that can be read in one go.
+        known: Distinct events, with their numbers, in order of first appearance.
+        profiles, debugs: Number of each profile and each debug event, as arrays per span.
+        first: Start of the first profile event.
+        lowest: Lowest start relative to it.
+    """
+
+    spans: list[tuple[int, int]] = field(default_factory=list)
+    known: dict[LoggedEvent, int] = field(default_factory=dict)
+    profiles: list[NDArray[np.int32]] = field(default_factory=list)
+    debugs: list[NDArray[np.int32]] = field(default_factory=list)
+    first: np.uint64 | None = None
+    lowest: int = 0
+
+    @property
+    def origin(self) -> np.uint64:
+        """The earliest start; 0 without profile events."""
+        return np.uint64((int(self.first or 0) + self.lowest) % 2**64)
+
+
+def read_long_run(
+    arena: Arena, heads: Heads, book: SignatureBook, ledger: Ledger
+) -> Iterator[Dumps]:
+    """Read and verify one run of a lone dump, then give its events some at a time.
+
+    Args:
+        arena: The dump.
+        heads: The run.
+        book: Where its signatures are put down.
+        ledger: The dump's account.
+
+    Yields:
+        Parts of the run, at least one, in order of its events.
+
+    Raises:
+        FaultyDumps: Something in the run is malformed, or it is too large in some way.
+    """
+    run = _open(arena, heads, ledger)
+    survey = _survey(run, ledger)
+    ledger.visited = run.scope.visited
+    numbers = np.concatenate(survey.profiles)
+    layout = book.layout(0, list(survey.known), numbers, MOST_PART_TEXT)
+    ledger.charge_text(_ZERO, np.array([layout.text_bytes]))
+    id_ = 0
+    if run.head.has_events[0]:
+        name = run.head.name
+        text = name.values[name.codes[0]] if name.codes[0] >= 0 else None
+        id_ = book.run_signature(text, int(run.head.bundled_input_index[0]), layout)
+    ledger.check_signatures(_ZERO, [layout], _ZERO, np.array([id_]), book)
+    afresh = Scope.of_dumps(arena, heads.run_dump)  # all has been paid for
+    again = replace(run, head=replace(run.head, tables=replace(run.head.tables, scope=afresh)))
+    yield from _give_parts(again, heads, survey, layout, id_)
+
+
+def _open(arena: Arena, heads: Heads, ledger: Ledger) -> _Run:
+    scope = Scope.of_dumps(arena, heads.run_dump)
+    scope.charge(ledger.visited)
+    scope.allow(MOST_EVENT_BYTES)
+    try:
+        head = read_run_heads(scope, heads.run_word)
+    except PartTooLarge:
+        raise FaultyDumps({0: EVENT_TOO_LARGE}) from None
+    scope.allow(len(arena.u8))
+    _, vectors, owner = head.tables.refs(3)
+    length = read_vectors(scope, vectors, owner, 4)
+    if not len(vectors):
+        return _Run(head, 0, 0)
+    return _Run(head, int(vectors[0]) + 1, int(length[0]))
+
+
+def _survey(run: _Run, ledger: Ledger) -> _Survey:
+    survey = _Survey()
+    begin, step = 0, PART_EVENTS
+    while begin < run.event_count or not survey.spans:
+        end = min(begin + step, run.event_count)
+        runs = _read_span(run, begin, end, ledger)
+        if runs is None:
+            step = (end - begin) // 2
+            continue
+        _note(survey, runs)
+        survey.spans.append((begin, end))
+        begin, step = end, min(2 * step, PART_EVENTS)
+    return survey
+
+
+def _read_span(run: _Run, begin: int, end: int, ledger: Ledger) -> Runs | None:
+    """Events of the run, charged; None if they are too many.
+
+    Raises:
+        FaultyDumps: One of them is malformed, or a single one is too much.
+    """
+    scope = run.scope
+    visited = scope.visited.copy()
+    scope.allow(PART_BYTES if end - begin > 1 else MOST_EVENT_BYTES)
+    try:
+        runs = run.read(begin, end)
+    except PartTooLarge:
+        if end - begin <= 1:
+            raise FaultyDumps({0: EVENT_TOO_LARGE}) from None
+        scope.visited = visited
+        return None
+    _, text = repeated_text(runs)
+    if text.sum() > MOST_PART_TEXT:
+        if end - begin <= 1:
+            raise FaultyDumps({0: TOO_MUCH_TEXT})
+        scope.visited = visited
+        return None
+    ledger.charge_text(_ZERO, np.array([text.sum()]))
+    return runs
+
+
+def _note(survey: _Survey, runs: Runs) -> None:
+    entries = collect_entries(runs)
+    chosen, codes = find_distinct(entries.fields)
+    known = survey.known
+    distinct = [known.setdefault(event, len(known)) for event in entries.logged_events(chosen)]
+    if len(known) > MOST_SIGNATURES:
+        raise FaultyDumps({0: TOO_MANY_SIGNATURES})
+    numbers = np.array(distinct, np.int32)[codes]
+    is_profile = entries.fields[:, 0] > 0
+    survey.profiles.append(numbers[is_profile])
+    survey.debugs.append(numbers[~is_profile])
+    start = runs.profiles.start
+    if len(start):
+        survey.first = start[0] if survey.first is None else survey.first
+        survey.lowest = min(survey.lowest, int((start - survey.first).view(np.int64).min()))
+
+
+def _value_positions(survey: _Survey) -> NDArray[np.int32]:
+    """Position of each value among those of the same operator; see `tables.logged_values`."""
+    operators: dict[tuple[object, ...], int] = {}
+    operator = [operators.setdefault(tuple(event[2:]), len(operators)) for event in survey.known]
+    return count_before(np.array(operator, np.int32)[np.concatenate(survey.debugs)])
+
+
+def _give_parts(
+    run: _Run, heads: Heads, survey: _Survey, layout: Layout, id_: int
+) -> Iterator[Dumps]:
+    positions = _value_positions(survey)
+    profile_ends = np.cumsum([len(numbers) for numbers in survey.profiles])
+    debug_ends = np.cumsum([len(numbers) for numbers in survey.debugs])
+    earlier: Ints = np.zeros(len(layout.signature_ids), np.int64)
+    has_events = run.head.has_events
+    for i, span in enumerate(survey.spans):
+        runs = run.read(*span)
+        count = len(survey.profiles[i])
+        here = slice(profile_ends[i] - count, profile_ends[i])
+        rank = layout.rank[here]
+        occurrence = (layout.occurrence[here] - earlier[rank]).astype(np.int32)
+        piece = replace(
+            layout, rank=rank, occurrence=occurrence, chain=layout.chain[here], earlier=earlier
+        )
+        earlier = earlier + np.bincount(rank, minlength=len(earlier))
+        logged = slice(debug_ends[i] - len(survey.debugs[i]), debug_ends[i])
+        cut = Cut(i == 0, len(layout.rank), survey.origin, positions[logged])
+        yield Dumps(
+            heads=heads,
+            name=run.head.name,
+            bundled_input_index=run.head.bundled_input_index,
+            has_events=has_events,
+            layouts=[piece],
+            layout=np.where(has_events, 0, -1),
+            signature_id=np.array([id_]),
+            counts=np.array([count]),
+            stored=[Stored(_ZERO, is_uniform=False)],
+            start=runs.profiles.start,
+            end=runs.profiles.end,
+            rest=Part(_ZERO, runs),
+            cut=cut,
+        )

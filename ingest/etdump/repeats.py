@@ -1,0 +1,283 @@
+"""Runs that repeat another run byte for byte, but for times: found, not read. Pure.
+
+The runtime writes a run in one piece: its table first, then everything the table leads to, up to
+the table of the run before it; the vtables, shared by all runs, stand in the pieces of the first
+runs, at the end of the file. Runs of one signature fill pieces of one length, in which only the
+times and the distances to the vtables differ, within a dump and between dumps of one program. So
+one run of each length is read and verified in full, within the bounds of its piece, and stands as
+model for the others. Where all other words of a piece are equal to the model's, and its tables
+lead to vtables equal to the model's, everything verified for the model holds for it too, and only
+its times are gathered. What does not match is simply read in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from ingest.etdump.arena import Arena, FaultyDumps, Ints, Mask
+from ingest.etdump.columns import Heads, Runs
+from ingest.etdump.run_models import can_be_models
+from ingest.etdump.schema import PROFILE_WIDTHS, read_runs
+from ingest.etdump.scope import Scope
+
+_FEWEST = 3  # runs of one length before one of them becomes a model
+_VTABLE_BYTES = 4 + 2 * len(PROFILE_WIDTHS)  # of a vtable that are read: its sizes and our slots
+_ROUNDS = 3  # models tried per length, for programs whose runs happen to be of one length
+_LONGEST = 1 << 18  # words of a run that is compared; longer ones are read in full
+_SLAB = 1 << 16  # units compared at a time, to stay in the cache
+_EQUAL, _DISTANCE, _TIME, _OUTSIDE = range(4)  # what a word is: only the first must be equal
+
+
+@dataclass(frozen=True)
+class Part:
+    """Runs read in full: which runs they are, and what is in them."""
+
+    run: Ints
+    runs: Runs
+
+
+@dataclass(frozen=True)
+class Block:
+    """Runs that repeat one model run, and their times: slabs of (runs x profile events)."""
+
+    run: Ints
+    model: int
+    starts: list[NDArray[np.uint64]]
+    ends: list[NDArray[np.uint64]]
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """What was recognised.
+
+    Attributes:
+        models: The model runs; they hold nothing but profile events without metadata.
+        blocks: The runs that repeat them.
+        visited: Bytes that reading all of them in full takes, per dump.
+    """
+
+    models: list[Part]
+    blocks: list[Block]
+    visited: Ints
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Runs as pieces of the arena, one row per run.
+
+    Attributes:
+        dump: Dump of each run.
+        word: First word of each piece.
+        length: Words of each piece; 0 where two entries of the run vector are one table.
+        from_end: Byte of each piece relative to the end of its dump, where the vtables are.
+    """
+
+    dump: Ints
+    word: Ints
+    length: Ints
+    from_end: Ints
+
+    def rows(self, rows: slice) -> Pieces:
+        """Some of the runs."""
+        return Pieces(self.dump[rows], self.word[rows], self.length[rows], self.from_end[rows])
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How a model's words may differ in its repeats.
+
+    Pieces are compared in units of 8 bytes, from the unit that holds their first word.
+
+    Attributes:
+        run: The model.
+        units: The model's units.
+        is_equal: Whether all of a unit must be equal.
+        equal: Words that must be equal in the other units.
+        distance: Words that hold a distance to a vtable.
+        start, end: Unit of each event's time, -1 if absent.
+        vtables: Bytes read of the vtables its tables lead to, as spans relative to the dump's end.
+    """
+
+    run: int
+    units: NDArray[np.uint64]
+    is_equal: Mask
+    equal: Ints
+    distance: Ints
+    start: Ints
+    end: Ints
+    vtables: list[tuple[int, int]]
+
+
+def find_repeats(arena: Arena, pieces: Pieces) -> Repeats:
+    """Find the runs that need not be read, and read their models."""
+    open_ = (pieces.length > 0) & (pieces.word + pieces.length < len(arena.i32))
+    open_ &= pieces.length <= _LONGEST
+    models: list[Part] = []
+    blocks: list[Block] = []
+    visited = np.zeros(len(arena.lo), np.int64)
+    for _ in range(_ROUNDS):
+        found = _read_models(arena, pieces, open_)
+        if found is None:
+            break
+        chosen, scope, runs = found
+        models.append(Part(chosen, runs))
+        for row, form in enumerate(_forms(scope, runs, pieces, chosen)):
+            open_[form.run] = False
+            block = _match(arena, pieces, form, open_)
+            open_[block.run] = False
+            blocks.append(block)
+            counts = np.bincount(pieces.dump[block.run], minlength=len(visited))
+            visited += counts * scope.visited[row]
+            visited[pieces.dump[form.run]] += scope.visited[row]
+    return Repeats(models, blocks, visited)
+
+
+def cut_pieces(arena: Arena, heads: Heads) -> Pieces:
+    """The pieces: each goes from a run's table to the next one's, or to the end of the dump."""
+    word, dump = heads.run_word, heads.run_dump
+    order = np.argsort(word, kind="stable")
+    end = arena.hi[dump] >> 2
+    follows = dump[order[1:]] == dump[order[:-1]]
+    end[order[:-1][follows]] = word[order[1:]][follows]
+    return Pieces(dump, word, end - word, word * 4 - arena.hi[dump])
+
+
+def _read_models(arena: Arena, pieces: Pieces, open_: Mask) -> tuple[Ints, Scope, Runs] | None:
+    """One open run of each common length, read in full; what cannot be a model is closed."""
+    while True:
+        candidates = np.flatnonzero(open_)
+        _, first, count = np.unique(
+            pieces.length[candidates], return_index=True, return_counts=True
+        )
+        chosen = np.sort(candidates[first[count >= _FEWEST]])
+        if not len(chosen):
+            return None
+        begin = pieces.word[chosen] * 4
+        end = begin + pieces.length[chosen] * 4
+        scope = Scope.of_pieces(arena, pieces.dump[chosen], begin, end)
+        try:
+            runs = read_runs(scope, pieces.word[chosen])
+        except FaultyDumps as faulty:  # not in one piece: read those dumps' runs in full
+            open_[np.isin(pieces.dump, list(faulty.faults))] = False
+            continue
+        is_plain = can_be_models(scope, runs)
+        if is_plain.all():
+            return chosen, scope, runs
+        open_[np.isin(pieces.length, pieces.length[chosen[~is_plain]])] = False
+
+
+def _forms(scope: Scope, models: Runs, pieces: Pieces, chosen: Ints) -> Iterator[_Form]:
+    owner = np.concatenate([owner for owner, _ in scope.tables])
+    table = np.concatenate([word for _, word in scope.tables])
+    profiles = models.profiles.tables
+    places = [
+        np.where(profiles.has(slot), profiles.word + (profiles.offset(slot) >> 2), -1)
+        for slot in (6, 7)
+    ]
+    for row, run in enumerate(chosen.tolist()):
+        yield _form(
+            scope.arena,
+            pieces,
+            run,
+            table[owner == row],
+            [place[profiles.owner == row] for place in places],
+        )
+
+
+def _form(arena: Arena, pieces: Pieces, run: int, tables: Ints, times: list[Ints]) -> _Form:
+    """The form of the model `run`, from the words of its tables and of its times."""
+    first, length = int(pieces.word[run]), int(pieces.length[run])
+    base = first >> 1  # the unit that holds the first word
+    units = arena.u64[base : (first + length + 1) >> 1]
+    parts = np.full((len(units), 2), _OUTSIDE, np.uint8)
+    part = parts.reshape(-1)  # by word
+    part[first & 1 :][:length] = _EQUAL
+    part[tables - base * 2] = _DISTANCE
+    start, end = (np.where(place >= 0, (place >> 1) - base, -1) for place in times)
+    for time in (start, end):
+        parts[time[time >= 0]] = _TIME
+    is_equal = (parts == _EQUAL).all(axis=1)
+    return _Form(
+        run,
+        units,
+        is_equal,
+        np.flatnonzero((part == _EQUAL) & ~is_equal.repeat(2)),
+        np.flatnonzero(part == _DISTANCE),
+        start,
+        end,
+        _vtable_spans(arena, tables, int(pieces.dump[run])),
+    )
+
+
+def _vtable_spans(arena: Arena, tables: Ints, dump: int) -> list[tuple[int, int]]:
+    vtables = np.unique(tables * 4 - arena.i32[tables])
+    begin = vtables - arena.hi[dump]
+    sizes = np.minimum(arena.u16[vtables >> 1], _VTABLE_BYTES)
+    return list(zip(begin.tolist(), (begin + sizes).tolist(), strict=True))
+
+
+def _match(arena: Arena, pieces: Pieces, form: _Form, open_: Mask) -> Block:
+    """The open runs that repeat the model of this form, and their times."""
+    model = form.run
+    run = np.flatnonzero(open_ & (pieces.length == pieces.length[model]))
+    run = run[_has_vtables(arena, pieces, form, run)[pieces.dump[run]]]
+    run = run[pieces.word[run] - pieces.word[model] & 1 == 0]
+    slab = max(_SLAB // len(form.units), 1)
+    window = sliding_window_view(arena.u64, len(form.units))
+    found = [
+        _compare(window, pieces, form, run[i : i + slab]) for i in range(0, max(len(run), 1), slab)
+    ]
+    runs, starts, ends = zip(*found, strict=True)
+    return Block(np.concatenate(runs), model, list(starts), list(ends))
+
+
+def _has_vtables(arena: Arena, pieces: Pieces, form: _Form, run: Ints) -> Mask:
+    """Whether each dump of these runs has the model's vtables at the model's distance from its end.
+
+    False of other dumps.
+    """
+    has = np.zeros(len(arena.hi), bool)
+    has[pieces.dump[run]] = True
+    dump = np.flatnonzero(has)
+    home, hi = arena.hi[pieces.dump[form.run]], arena.hi[dump]
+    lowest = min((begin for begin, _ in form.vtables), default=0)
+    same: Mask = (hi + lowest >= arena.lo[dump]) & (hi - home & 7 == 0)
+    for begin, end in form.vtables:
+        at = np.where(same, hi, home)[:, None] + np.arange(begin, end)
+        same &= (arena.u8[at] == arena.u8[home + begin : home + end]).all(axis=1)
+    has[dump] = same
+    return has
+
+
+def _compare(
+    window: NDArray[np.uint64], pieces: Pieces, form: _Form, run: Ints
+) -> tuple[Ints, NDArray[np.uint64], NDArray[np.uint64]]:
+    """Those of the runs that equal the model, but for times and distances; and their times.
+
+    `window` holds as many units as the model has, from every unit of the arena on.
+    """
+    units = window[pieces.word[run] >> 1]
+    differs = units != form.units
+    differs &= form.is_equal
+    words = units.view(np.int32)
+    model = form.units.view(np.int32)
+    moved = (pieces.from_end[run] - pieces.from_end[form.run]).astype(np.int32)
+    same = (words[:, form.equal] == model[form.equal]).all(axis=1)
+    same &= (words[:, form.distance] - model[form.distance] == moved[:, None]).all(axis=1)
+    if differs.any():
+        same &= ~differs.any(axis=1)
+    if not same.all():
+        run, units = run[same], units[same]
+    return run, _times(units, form.start), _times(units, form.end)
+
+
+def _times(units: NDArray[np.uint64], places: Ints) -> NDArray[np.uint64]:
+    times: NDArray[np.uint64] = units[:, places]
+    if (places < 0).any():
+        times[:, places < 0] = 0
+    return times

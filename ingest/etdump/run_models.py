@@ -1,0 +1,67 @@
+"""Which runs may stand as models for others, that only their times are read of. Pure."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ingest.etdump.arena import Mask
+from ingest.etdump.columns import Runs
+from ingest.etdump.schema import PROFILE_WIDTHS
+from ingest.etdump.scope import Scope
+
+_MOST_VTABLES = 64  # that a model's tables lead to; a runtime writes about ten
+
+
+def can_be_models(scope: Scope, runs: Runs) -> Mask:
+    """Whether each run holds plain events, nothing over something else, and few vtables.
+
+    Args:
+        scope: The scope of pieces that the runs were read in.
+        runs: The runs.
+    """
+    return _is_plain(runs) & ~_has_overlaps(scope, runs) & _has_few_vtables(scope)
+
+
+def _is_plain(runs: Runs) -> Mask:
+    """Whether each run holds nothing but profile events without metadata."""
+    is_plain = runs.has_events.copy()
+    with_metadata = runs.profiles.run[runs.profiles.metadata.codes >= 0]
+    for other in (
+        runs.allocators.run, runs.allocations.run, runs.debugs.run, runs.empty_event_run,
+        with_metadata,
+    ):  # fmt: skip
+        is_plain[other] = False
+    return is_plain
+
+
+def _has_few_vtables(scope: Scope) -> Mask:
+    """Whether each run's tables lead to no more vtables than a runtime writes."""
+    owner, table = (np.concatenate(column) for column in zip(*scope.tables, strict=True))
+    vtable = table * 4 - scope.arena.i32[table]
+    if len(np.unique(vtable)) <= _MOST_VTABLES:
+        return np.ones(len(scope.dump), bool)
+    order = np.lexsort((vtable, owner))
+    owner, vtable = owner[order], vtable[order]
+    is_new = np.ones(len(order), bool)
+    is_new[1:] = (np.diff(owner) != 0) | (np.diff(vtable) != 0)
+    few: Mask = np.bincount(owner[is_new], minlength=len(scope.dump)) <= _MOST_VTABLES
+    return few
+
+
+def _has_overlaps(scope: Scope, runs: Runs) -> Mask:
+    """Whether anything in each run lies over something else.
+
+    No writer does that; but then a word that may differ would be part of something that may not.
+    """
+    overlaps = np.zeros(len(runs.has_events), bool)
+    owner, begin, end = (np.concatenate(column) for column in zip(*scope.spans or [], strict=True))
+    order = np.argsort(begin, kind="stable")
+    overlaps[owner[order[1:]][end[order[:-1]] > begin[order[1:]]]] = True
+    tables = runs.profiles.tables
+    absent = (1 << 16) + 16 * np.arange(len(PROFILE_WIDTHS))  # anywhere, apart from each other
+    fields = np.where(tables.fields > 0, tables.fields, absent)
+    order = np.argsort(fields, axis=1)
+    first = np.take_along_axis(fields, order, axis=1)
+    last = first + np.array(PROFILE_WIDTHS)[order]
+    overlaps[tables.owner[(last[:, :-1] > first[:, 1:]).any(axis=1)[tables.shape]]] = True
+    return overlaps

@@ -1,0 +1,166 @@
+"""All runs and profile events of an arena, whether read in full or recognised as repeats. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.etdump.arena import Arena, Ints
+from ingest.etdump.columns import Heads, Texts
+from ingest.etdump.dumps import Dumps, Stored
+from ingest.etdump.layouts import SignatureBook, lay_out_runs
+from ingest.etdump.ledger import Ledger, repeated_text
+from ingest.etdump.limits import MOST_PART_TEXT, PART_BYTES
+from ingest.etdump.long_runs import read_long_run
+from ingest.etdump.repeats import Part, Pieces, Repeats, cut_pieces, find_repeats
+from ingest.etdump.schema import read_heads, read_runs
+from ingest.etdump.scope import PartTooLarge, Scope
+
+
+def read_dumps(arena: Arena, book: SignatureBook, part_bytes: int) -> Iterator[Dumps]:
+    """Read and verify every dump of the arena, some runs at a time.
+
+    Args:
+        arena: The dumps.
+        book: Where their signatures are put down.
+        part_bytes: Size of the arena that is read in one go; a larger one, of one dump, comes in
+            parts.
+
+    Yields:
+        The dumps, or parts of them: all rows of some runs, or some events of one large run.
+
+    Raises:
+        FaultyDumps: Some dumps are malformed; read the others again without them.
+    """
+    heads = read_heads(arena)
+    is_whole = len(arena.lo) > 1 or len(arena.u8) <= part_bytes  # with padding it may be larger
+    pieces = cut_pieces(arena, heads)
+    reader = _Reader(arena, heads, pieces, book, Ledger(arena, heads.visited), is_whole)
+    count = len(heads.run_word)
+    ends = [count]
+    if not is_whole and count:
+        part = (np.cumsum(pieces.length * 4) - 1) // part_bytes
+        ends = [*(np.flatnonzero(np.diff(part)) + 1).tolist(), count]
+    for begin, end in pairwise([0, *ends]):
+        yield from reader.read(slice(begin, end))
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads runs of an arena, in one go if they are whole dumps."""
+
+    arena: Arena
+    heads: Heads
+    pieces: Pieces
+    book: SignatureBook
+    ledger: Ledger
+    is_whole: bool
+
+    def read(self, rows: slice) -> Iterator[Dumps]:
+        """The runs, in as many parts as it takes."""
+        heads = replace(
+            self.heads,
+            run_dump=self.heads.run_dump[rows],
+            run_index=self.heads.run_index[rows],
+            run_word=self.heads.run_word[rows],
+        )
+        try:
+            dumps = self._read_at_once(heads, self.pieces.rows(rows))
+        except PartTooLarge:
+            if len(heads.run_word) == 1:
+                yield from read_long_run(self.arena, heads, self.book, self.ledger)
+                return
+            middle = (rows.start + rows.stop) // 2
+            yield from self.read(slice(rows.start, middle))
+            yield from self.read(slice(middle, rows.stop))
+            return
+        yield dumps
+
+    def _read_at_once(self, heads: Heads, pieces: Pieces) -> Dumps:
+        """The runs, charged.
+
+        Raises:
+            PartTooLarge: They are too much; nothing is charged, nothing put down.
+        """
+        ledger = self.ledger
+        repeats = find_repeats(self.arena, pieces)
+        rest, visited = self._read_rest(heads, repeats)
+        run, text = repeated_text(rest.runs)
+        if not self.is_whole and text.sum() > MOST_PART_TEXT:
+            raise PartTooLarge
+        dumps = _unite(heads, repeats, rest, self.book, ledger.sizes)
+        ledger.visited = visited
+        ledger.charge_text(heads.run_dump[rest.run][run], text)
+        of_layout = np.array([layout.text_bytes for layout in dumps.layouts] + [0])
+        ledger.charge_text(heads.run_dump, of_layout[dumps.layout])
+        ledger.check_signatures(
+            heads.run_dump, dumps.layouts, dumps.layout, dumps.signature_id, self.book
+        )
+        return dumps
+
+    def _read_rest(self, heads: Heads, repeats: Repeats) -> tuple[Part, Ints]:
+        """The runs that were not recognised, and the bytes visited so far, per dump."""
+        is_rest = np.ones(len(heads.run_word), bool)
+        for run in [part.run for part in repeats.models] + [block.run for block in repeats.blocks]:
+            is_rest[run] = False
+        rest = np.flatnonzero(is_rest)
+        scope = Scope.of_dumps(self.arena, heads.run_dump[rest])
+        scope.charge(self.ledger.visited + repeats.visited)
+        if not self.is_whole:
+            scope.allow(PART_BYTES)
+        return Part(rest, read_runs(scope, heads.run_word[rest])), scope.visited
+
+
+def _unite(heads: Heads, repeats: Repeats, rest: Part, book: SignatureBook, sizes: Ints) -> Dumps:
+    """One row per run and per event, wherever it was read."""
+    parts = [part for part in (*repeats.models, rest) if len(part.run)] or [rest]
+    laid_out = [lay_out_runs(part.runs, book, heads.run_dump[part.run], sizes) for part in parts]
+    # The runs read in full stand one part after the other; `source` is the row of every run there.
+    read = np.concatenate([part.run for part in parts])
+    source = np.empty(len(heads.run_word), np.int64)
+    source[read] = np.arange(len(read))
+    for block in repeats.blocks:
+        source[block.run] = source[block.model]
+    profiles = [part.runs.profiles for part in parts]
+    name_shift = np.cumsum([0] + [len(part.runs.name.values) for part in parts])
+    layouts = [layout for laid in laid_out for layout in laid.layouts]
+    numbers = {layout: number for number, layout in enumerate(dict.fromkeys(layouts))}
+    number = np.array([numbers[layout] for layout in layouts] + [-1])
+    layout_shift = np.cumsum([0] + [len(laid.layouts) for laid in laid_out])
+    return Dumps(
+        heads=heads,
+        name=Texts(
+            _shift([part.runs.name.codes for part in parts], name_shift)[source],
+            [text for part in parts for text in part.runs.name.values],
+        ),
+        bundled_input_index=np.concatenate([part.runs.bundled_input_index for part in parts])[
+            source
+        ],
+        has_events=np.concatenate([part.runs.has_events for part in parts])[source],
+        layouts=list(numbers),
+        layout=number[_shift([laid.layout for laid in laid_out], layout_shift)][source],
+        signature_id=np.concatenate([laid.signature_id for laid in laid_out])[source],
+        counts=np.concatenate([part.runs.profile_counts for part in parts])[source],
+        stored=[Stored(part.run, is_uniform=False) for part in parts]
+        + [Stored(block.run, is_uniform=True) for block in repeats.blocks],
+        start=_join([events.start for events in profiles], [b.starts for b in repeats.blocks]),
+        end=_join([events.end for events in profiles], [b.ends for b in repeats.blocks]),
+        rest=rest,
+    )
+
+
+def _shift(codes: list[Ints], shift: Ints) -> Ints:
+    """Codes of several parts as codes of one list; negative ones stay."""
+    moved = [np.where(code < 0, code, code + by) for code, by in zip(codes, shift, strict=False)]
+    return np.concatenate(moved)
+
+
+def _join(
+    read: list[NDArray[np.uint64]], repeated: list[list[NDArray[np.uint64]]]
+) -> NDArray[np.uint64]:
+    """Times of the runs read in full, then of the repeats, which come as (runs x events)."""
+    return np.concatenate([*read, *(slab.ravel() for slabs in repeated for slab in slabs)])

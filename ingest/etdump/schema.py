@@ -1,0 +1,233 @@
+"""The ETDump schema read over flatbuffer.py: an arena of dumps in, verified columns out. Pure.
+
+Schema (ExecuTorch 1.5, ``etdump_schema_flatcc.fbs``); the number is the slot:
+
+    ETDump          0 version:uint  1 run_data:[RunData]
+    RunData         0 name  1 bundled_input_index:int=-1  2 allocators:[Allocator]  3 events:[Event]
+    Allocator       0 name
+    Event           0 profile_event  1 allocation_event  2 debug_event
+    ProfileEvent    0 name  1 chain_index:int  2 instruction_id:int=-1
+                    3 delegate_debug_id_int:int=-1  4 delegate_debug_id_str
+                    5 delegate_debug_metadata:[ubyte]  6 start_time:ulong  7 end_time:ulong
+    AllocationEvent 0 allocator_id:int  1 allocation_size:ulong
+    DebugEvent      0 chain_index:ulong  1 instruction_id:int=-1  2 debug_entry:Value
+                    3 delegate_debug_id_int:int=-1  4 delegate_debug_id_str  5 name
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.etdump.arena import Arena, Ints
+from ingest.etdump.columns import (
+    AllocationEvents,
+    Allocators,
+    DebugEvents,
+    Heads,
+    ProfileEvents,
+    RunHeads,
+    Runs,
+    Texts,
+)
+from ingest.etdump.flatbuffer import Tables, expand_vectors, read_strings, read_tables, read_vectors
+from ingest.etdump.limits import MOST_RUNS
+from ingest.etdump.scope import Scope
+from ingest.etdump.strings import encode_strings
+from ingest.etdump.values import read_values
+
+IDENTIFIER = int.from_bytes(b"ED00", "little")
+_LARGEST = 2**31 - 1  # bytes that 32-bit signed offsets reach
+_SMALLEST = 16  # bytes of a bare dump: root offset, identifier, an empty vtable and table
+
+_ROOT = (4, 4)
+_RUN = (4, 4, 4, 4)
+_ALLOCATOR = (4,)
+_EVENT = (4, 4, 4)
+PROFILE_WIDTHS = (4, 4, 4, 4, 4, 4, 8, 8)
+_ALLOCATION = (4, 8)
+_DEBUG = (8, 4, 4, 4, 4, 4)
+
+
+def read_heads(arena: Arena) -> Heads:
+    """Verify identifier, size prefix, root and run vector of every dump.
+
+    Raises:
+        FaultyDumps: Some dumps are malformed; read the others again without them.
+    """
+    size = arena.hi - arena.lo
+    everyone = np.arange(len(size))
+    scope = Scope.of_dumps(arena, everyone)
+    is_size_prefixed = _check_identifiers(scope, size)
+    root = scope.follow((arena.lo >> 2) + is_size_prefixed, everyone)
+    roots = read_tables(scope, root, everyone, _ROOT)
+    _, vectors, owner = roots.refs(1)
+    length = read_vectors(scope, vectors, owner, 4)
+    scope.require(
+        length <= MOST_RUNS, owner, vectors * 4, reason="too_many_runs",
+        detail=f"more than {MOST_RUNS:,} runs: write several smaller dumps",
+    )  # fmt: skip
+    row, index, words = expand_vectors(vectors, length)
+    word = scope.follow(words, owner[row])
+    version = roots.int32(0, 0).view(np.uint32).astype(np.int64)
+    return Heads(version, is_size_prefixed, scope.visited, owner[row], index, word)
+
+
+def _check_identifiers(scope: Scope, size: Ints) -> NDArray[np.bool_]:
+    """Whether each dump is size-prefixed (the runtime's form) or bare."""
+    arena, everyone = scope.arena, np.arange(len(size))
+    scope.require(
+        size > 0, everyone, arena.lo, reason="empty", detail="the file is empty: copy it again"
+    )
+    scope.require(
+        size <= _LARGEST, everyone, arena.lo, reason="too_large",
+        detail="larger than a FlatBuffers file can be (2 GiB): write several smaller dumps",
+    )  # fmt: skip
+    scope.require(
+        size >= _SMALLEST, everyone, arena.hi, reason="truncated",
+        detail=f"shorter than the smallest ETDump ({_SMALLEST} bytes): copy it again",
+    )  # fmt: skip
+    word = arena.lo >> 2
+    first = arena.i32[word].view(np.uint32).astype(np.int64)
+    late, early = arena.i32[word + 2] == IDENTIFIER, arena.i32[word + 1] == IDENTIFIER
+    scope.require(
+        late | early, everyone, arena.lo + 4, reason="bad_identifier",
+        detail="not an ETDump: no 'ED00' at byte 8 (the runtime's form) or 4 (bare)",
+    )  # fmt: skip
+    is_prefixed: NDArray[np.bool_] = late & ((first == size - 4) | ~early)
+    scope.require(
+        ~is_prefixed | (first == size - 4), everyone, arena.lo, reason="bad_size_prefix",
+        detail="the size prefix is not the file's length - 4: cut or appended to, copy it again",
+    )  # fmt: skip
+    return is_prefixed
+
+
+def read_runs(scope: Scope, word: Ints) -> Runs:
+    """Read and verify the runs at `word`, everything in them included; run i has owner i.
+
+    Raises:
+        FaultyDumps: Something in a run is malformed or out of the scope's bounds.
+        PartTooLarge: They are too much to be read in one go.
+    """
+    head = read_run_heads(scope, word)
+    _, vectors, owner = head.tables.refs(3)
+    row, position, words = _follow_vector(scope, vectors, owner)
+    return read_events(head, words, owner[row], position)
+
+
+def read_run_heads(scope: Scope, word: Ints) -> RunHeads:
+    """Read and verify the runs at `word`, all but their events; run i has owner i.
+
+    Raises:
+        FaultyDumps: Something in a run is malformed or out of the scope's bounds.
+        PartTooLarge: They are too much to be read in one go.
+    """
+    tables = read_tables(scope, word, np.arange(len(word)), _RUN)
+    return RunHeads(
+        tables,
+        _texts(tables, 0),
+        tables.int32(1, -1),
+        tables.has(3),
+        _read_allocators(tables),
+    )
+
+
+def read_events(head: RunHeads, words: Ints, owner: Ints, position: Ints) -> Runs:
+    """Read and verify events of runs: at `words`, of run `owner`, at `position` there.
+
+    Raises:
+        FaultyDumps: Something in an event is malformed or out of the scope's bounds.
+        PartTooLarge: They are too much to be read in one go.
+    """
+    events = read_tables(head.tables.scope, words, owner, _EVENT)
+    is_empty = ~(events.has(0) | events.has(1) | events.has(2))
+    return Runs(
+        head.name,
+        head.bundled_input_index,
+        head.has_events,
+        head.allocators,
+        _read_profiles(events, position),
+        _read_allocations(events, position),
+        _read_debugs(events, position),
+        events.owner[is_empty],
+    )
+
+
+def _follow_vector(scope: Scope, vectors: Ints, owner: Ints) -> tuple[Ints, Ints, Ints]:
+    """Items of vectors of offsets: (row of the vector, index in it, target), in order."""
+    if not len(vectors):
+        return vectors, vectors, vectors
+    row, index, words = expand_vectors(vectors, read_vectors(scope, vectors, owner, 4))
+    return row, index, scope.follow(words, owner[row])
+
+
+def _texts(tables: Tables, slot: int) -> Texts:
+    rows, words, owner = tables.refs(slot)
+    return _encode(tables, rows, words, read_strings(tables.scope, words, owner))
+
+
+def _bytes(tables: Tables, slot: int) -> Texts:
+    """Like `_texts` for vectors of bytes; empty ones count as absent."""
+    rows, words, owner = tables.refs(slot)
+    length = read_vectors(tables.scope, words, owner, 1)
+    full = np.flatnonzero(length)
+    return _encode(tables, rows[full], words[full], length[full])
+
+
+def _encode(tables: Tables, rows: Ints, words: Ints, length: Ints) -> Texts:
+    if not len(rows):
+        return Texts(np.full(len(tables), -1, np.int64), [])
+    codes, values = encode_strings(tables.scope.arena, words, length)
+    if len(rows) == len(tables):
+        return Texts(codes, values)
+    all_codes = np.full(len(tables), -1, np.int64)
+    all_codes[rows] = codes
+    return Texts(all_codes, values)
+
+
+def _read_allocators(runs: Tables) -> Allocators:
+    run, vectors, owner = runs.refs(2)
+    row, index, words = _follow_vector(runs.scope, vectors, owner)
+    tables = read_tables(runs.scope, words, owner[row], _ALLOCATOR)
+    return Allocators(run[row], index + 1, _texts(tables, 0))
+
+
+def _read_profiles(events: Tables, position: Ints) -> ProfileEvents:
+    rows, words, owner = events.refs(0)
+    tables = read_tables(events.scope, words, owner, PROFILE_WIDTHS)
+    return ProfileEvents(
+        event=rows,
+        run=owner,
+        position=position[rows],
+        tables=tables,
+        name=_texts(tables, 0),
+        chain=tables.int32(1, 0),
+        instruction=tables.int32(2, -1),
+        delegate_int=tables.int32(3, -1),
+        delegate_str=_texts(tables, 4),
+        metadata=_bytes(tables, 5),
+        start=tables.uint64(6),
+        end=tables.uint64(7),
+    )
+
+
+def _read_allocations(events: Tables, position: Ints) -> AllocationEvents:
+    rows, words, owner = events.refs(1)
+    tables = read_tables(events.scope, words, owner, _ALLOCATION)
+    return AllocationEvents(owner, position[rows], tables.int32(0, 0), tables.uint64(1))
+
+
+def _read_debugs(events: Tables, position: Ints) -> DebugEvents:
+    rows, words, owner = events.refs(2)
+    tables = read_tables(events.scope, words, owner, _DEBUG)
+    return DebugEvents(
+        event=rows,
+        run=owner,
+        position=position[rows],
+        chain=tables.uint64(0),
+        instruction=tables.int32(1, -1),
+        values=read_values(tables, 2),
+        delegate_int=tables.int32(3, -1),
+        delegate_str=_texts(tables, 4),
+        name=_texts(tables, 5),
+    )

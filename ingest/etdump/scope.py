@@ -1,0 +1,143 @@
+"""Bounds and budgets for reading dumps nobody vouches for. Pure.
+
+Positions are counted in 4-byte words from the start of the arena, because everything that can be
+pointed at is 4-aligned. Every offset is checked before it is followed; the first check that fails
+raises `FaultyDumps`, which names each dump at fault, so that a caller drops those and reads the
+rest again. All arithmetic is 64-bit, so no file can overflow it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ingest.etdump.arena import Arena, Fault, FaultyDumps, Ints, Mask
+
+
+class PartTooLarge(Exception):  # noqa: N818 - control flow, never shown
+    """What is read in one go visits more than it should: read less at a time."""
+
+
+@dataclass(frozen=True)
+class _Accounts:
+    """Account of each owner; dump and budget in bytes of each account."""
+
+    of_owner: Ints
+    dump: Ints
+    budget: Ints
+
+
+class Scope:
+    """The bounds within which tables may be read, and an account of the bytes they take.
+
+    Each row of a column has an owner, which says what its offsets must not leave. A writer never
+    shares tables, so visiting more bytes than there are is the mark of a bomb; refusing it bounds
+    time and memory by the file's size.
+
+    Attributes:
+        arena: Where everything is.
+        dump: Dump of each owner.
+        lo, hi: Bounds of that dump in bytes; the owner's vtables may stand anywhere in it.
+        end: Byte that the owner's tables, vectors and strings must not pass.
+        visited: Bytes visited, per account.
+        tables: (owner, word) of every column of tables read so far.
+        spans: In a scope of pieces, (owner, begin, end) of all that was visited, in bytes.
+    """
+
+    def __init__(self, arena: Arena, dump: Ints, end: Ints, *, accounts: _Accounts) -> None:
+        """Open a scope; see the two class methods."""
+        self.arena, self.dump, self.end = arena, dump, end
+        self.visited: Ints = np.zeros(len(accounts.budget), np.int64)
+        self.tables: list[tuple[Ints, Ints]] = []
+        self.spans: list[tuple[Ints, Ints, Ints]] | None = None
+        self._accounts = accounts
+        self._ceiling: int | None = None
+        self.lo, self.hi = arena.lo[dump], arena.hi[dump]
+
+    @classmethod
+    def of_dumps(cls, arena: Arena, dump: Ints) -> Scope:
+        """Owners may refer to anything in their dump; one account per dump."""
+        everyone = np.arange(len(arena.lo))
+        accounts = _Accounts(dump, everyone, arena.hi - arena.lo)
+        return cls(arena, dump, arena.hi[dump], accounts=accounts)
+
+    @classmethod
+    def of_pieces(cls, arena: Arena, dump: Ints, begin: Ints, end: Ints) -> Scope:
+        """Owners may refer to nothing past the end of their piece; one account per owner."""
+        accounts = _Accounts(np.arange(len(dump)), dump, end - begin)
+        scope = cls(arena, dump, end, accounts=accounts)
+        scope.spans = []
+        return scope
+
+    def allow(self, byte_count: int) -> None:
+        """Visits of more bytes than that from here on raise `PartTooLarge`."""
+        self._ceiling = int(self.visited.sum()) + byte_count
+
+    def require(self, ok: Mask, owner: Ints, at: Ints, *, reason: str, detail: str) -> None:
+        """Pass if all of `ok` holds.
+
+        Args:
+            ok: What must hold, per row.
+            owner: Owner of each row.
+            at: Byte position in the arena that each row's check is about.
+            reason: Machine-readable name of the fault.
+            detail: What is wanted, for people.
+
+        Raises:
+            FaultyDumps: For each dump with a row that is not ok, its first such row.
+        """
+        if ok.all():
+            return
+        bad = np.flatnonzero(~ok)
+        dumps, first = np.unique(self.dump[owner[bad]], return_index=True)
+        offsets = np.maximum(at[bad[first]] - self.arena.lo[dumps], 0)
+        found = zip(dumps.tolist(), offsets.tolist(), strict=True)
+        raise FaultyDumps({dump: Fault(reason, offset, detail) for dump, offset in found})
+
+    def visit(self, owner: Ints, at: Ints, byte_counts: Ints | int) -> None:
+        """Count the bytes from `at` on as read, once per visit.
+
+        Raises:
+            FaultyDumps: An account's visited bytes exceed its budget.
+            PartTooLarge: More is visited than allowed at a time.
+        """
+        if self.spans is not None:
+            self.spans.append((owner, at, at + byte_counts))
+        weights = None if isinstance(byte_counts, int) else byte_counts
+        account = self._accounts.of_owner[owner]
+        counts = np.bincount(account, weights, len(self.visited)).astype(np.int64)
+        self.charge(counts * byte_counts if weights is None else counts)
+
+    def charge(self, byte_counts: Ints) -> None:
+        """Count bytes per account as read.
+
+        Raises:
+            FaultyDumps: An account's visited bytes exceed its budget.
+            PartTooLarge: More is visited than allowed at a time.
+        """
+        self.visited += byte_counts
+        over = np.flatnonzero(self.visited > self._accounts.budget)
+        if len(over):
+            fault = Fault(
+                "shared_bytes", 0,
+                "tables overlap or are shared: more bytes to visit than the file has",
+            )  # fmt: skip
+            raise FaultyDumps({int(dump): fault for dump in self._accounts.dump[over]})
+        if self._ceiling is not None and self.visited.sum() > self._ceiling:
+            raise PartTooLarge
+
+    def follow(self, words: Ints, owner: Ints) -> Ints:
+        """Targets of the forward offsets stored at `words`, checked to lie within bounds.
+
+        Raises:
+            FaultyDumps: An offset is zero, negative, misaligned or leads out of bounds.
+        """
+        offsets = self.arena.i32[words]
+        targets: Ints = words + (offsets >> 2)
+        ok = (offsets > 0) & (offsets & 3 == 0) & (targets * 4 + 4 <= self.end[owner])
+        self.require(
+            ok, owner, words * 4, reason="offset_out_of_bounds",
+            detail="an offset leads out of the file, wanted a 4-aligned place after it",
+        )  # fmt: skip
+        return targets

@@ -1,0 +1,68 @@
+"""Strings of an arena, dictionary-encoded by content. Pure."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ingest.etdump.arena import Arena, Ints, Mask
+
+_SHORT = 64  # bytes; longer strings are rare and are read one by one
+_FEW = 512  # strings; fewer are read one by one
+_PRIMES = np.random.default_rng(20261121).integers(2**62, 2**63, _SHORT // 4 + 1, np.uint64) | 1
+
+
+def encode_strings(arena: Arena, word: Ints, length: Ints) -> tuple[Ints, list[bytes]]:
+    """Dictionary-encode strings, exactly: a hash only proposes which may be equal.
+
+    Args:
+        arena: Where they are.
+        word: Word of each string's length; the text starts one word further on.
+        length: Bytes of each string.
+
+    Returns:
+        The code of each string, and the texts by code (a text may stand under several codes).
+    """
+    codes = np.full(len(word), -1, np.int64)
+    texts: list[bytes] = []
+    if len(word) >= _FEW:
+        _encode_by_size(arena, word, length, codes, texts)
+    known: dict[bytes, int] = {}
+    for row in np.flatnonzero(codes < 0).tolist():
+        text = _text(arena, word[row], int(length[row]))
+        codes[row] = known.setdefault(text, len(texts) + len(known))
+    return codes, texts + list(known)
+
+
+def _encode_by_size(
+    arena: Arena, word: Ints, length: Ints, codes: Ints, texts: list[bytes]
+) -> None:
+    """Fill in the codes of short strings, those of one size together, and append their texts."""
+    for size in np.flatnonzero(np.bincount(np.minimum(length, _SHORT + 1))[: _SHORT + 1]).tolist():
+        rows = np.flatnonzero(length == size)
+        heads, alike = _heads(arena, word[rows], size)
+        is_head = np.flatnonzero(heads == np.arange(len(rows)))
+        code = np.empty(len(rows), np.int64)
+        code[is_head] = np.arange(len(is_head)) + len(texts)
+        codes[rows] = np.where(alike, code[heads], -1)
+        texts += [_text(arena, word[rows[i]], size) for i in is_head.tolist()]
+
+
+def _text(arena: Arena, word: np.int64, length: int) -> bytes:
+    start = int(word) * 4 + 4
+    return arena.u8[start : start + length].tobytes()
+
+
+def _heads(arena: Arena, word: Ints, size: int) -> tuple[Ints, Mask]:
+    """For each string of one size: one with the same hash, and whether the two are equal."""
+    count = (size + 3) // 4
+    place = word[:, None] + np.arange(1, count + 1)
+    words = arena.i32[np.minimum(place, len(arena.i32) - 1)].view(np.uint32)
+    if size % 4:
+        words[:, -1] &= np.uint32((1 << 8 * (size % 4)) - 1)
+    hashed = (words * _PRIMES[:count]).sum(axis=1, dtype=np.uint64)
+    bits = max(len(word).bit_length() + 3, 8)
+    slot = (hashed * _PRIMES[-1] >> np.uint64(64 - bits)).astype(np.int64)
+    table = np.empty(1 << bits, np.int64)
+    table[slot] = np.arange(len(word))
+    heads = table[slot]
+    return heads, (words == words[heads]).all(axis=1)

@@ -1,0 +1,213 @@
+"""The graphs of a serialized program: its JSON -> nodes. Pure.
+
+A program holds one graph, whose nodes may hold more: the bodies of control flow, and what a
+delegate was given to lower.
+
+Bounds: MAX_HANDLES in a program, MAX_MODULES that a node lies in and MAX_MODULE_LEVELS of each,
+names of MAX_NAME_LETTERS, and MAX_SCOPE_LETTERS for the names of the nodes that hold a graph.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ingest.allowance import Allowance
+from ingest.etrecord.maps import need_name
+from ingest.etrecord.strict_json import parse_integer, parse_json
+
+DIALECTS = "executorch.exir.dialects."
+MAX_HANDLES = 1_000_000
+MAX_MODULES = 100
+MAX_MODULE_LEVELS = 100
+MAX_SCOPE_LETTERS = 4_000
+
+_BRACKET = re.compile(r"[\[\]()]")
+
+
+@dataclass(frozen=True)
+class GraphNode:
+    """A node of a graph; one of several results stands for the nodes that take these apart, too.
+
+    Attributes:
+        name: Name, unique in its graph.
+        op: placeholder, call_function or output.
+        target: What is called, as the Inspector's op_types have it: aten.convolution.default; for
+            placeholders and the output, their name.
+        debug_handles: Debug handles of the node; none for placeholders and the output.
+        stack_trace: Where in the model's source it comes from; None if unknown.
+        module_hierarchy: Modules it lies in, from the outermost: path and type by key, as in
+            ``{"L__self__c1": ["c1", "torch.nn.modules.conv.Conv2d"]}``; empty if unknown.
+    """
+
+    name: str
+    op: str
+    target: str
+    debug_handles: list[int]
+    stack_trace: str | None
+    module_hierarchy: dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A graph of an ETRecord.
+
+    Attributes:
+        name: edge_dialect_exported_program, exported_program or a key of the graph map.
+        method: Method of the program it belongs to.
+        scope: Which of the program's graphs: "" for its main one; for others the names of the
+            nodes that hold them, as in ``map_impl.submodule_0``.
+        nodes: In order of execution; placeholders first, the output last.
+        serialized: What it was read from.
+    """
+
+    name: str
+    method: str
+    scope: str
+    nodes: list[GraphNode]
+    serialized: Mapping[str, Any] = field(repr=False, compare=False)
+
+
+def read_graphs(program: object, name: str, method: str) -> Iterator[Graph]:
+    """The main graph of a serialized program (parsed JSON), then those that its nodes hold.
+
+    Raises:
+        ValueError: The program is not of the form that ExecuTorch serializes, or too large.
+    """
+    handles = Allowance(MAX_HANDLES, "debug handles")
+    match program:
+        case {"graph_module": {"graph": {} as graph}}:
+            for scope, inner in _scopes(graph, ""):
+                yield Graph(name, method, scope, _read_nodes(inner, handles), inner)
+        case _:
+            raise ValueError("holds no graph_module with a graph")
+
+
+def _scopes(graph: Mapping[str, Any], scope: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """A graph and those that its nodes hold, each with its scope; each is read before the next.
+
+    Raises:
+        ValueError: A scope is too long.
+    """
+    yield scope, graph
+    for call in graph["nodes"]:
+        for label, inner in _inner_graphs(call):
+            inner_scope = ".".join(filter(None, (scope, call["name"], label)))
+            if len(inner_scope) > MAX_SCOPE_LETTERS:
+                raise ValueError(
+                    f"names of nodes around a graph take {len(inner_scope):,} letters, "
+                    f"wanted at most {MAX_SCOPE_LETTERS:,}"
+                )
+            yield from _scopes(inner, inner_scope)
+
+
+def _read_nodes(graph: Mapping[str, Any], handles: Allowance) -> list[GraphNode]:
+    inputs, calls, _ = (_list(graph, key) for key in ("inputs", "nodes", "outputs"))
+    return [
+        *(_placeholder(position, value) for position, value in enumerate(inputs)),
+        *(_call(call, handles) for call in calls),
+        GraphNode("output", "output", "output", [], None, {}),
+    ]
+
+
+def _inner_graphs(call: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    is_delegate = call["target"].endswith("executorch_call_delegate")
+    for argument in _list(call, "inputs"):
+        match argument:
+            case {"arg": {"as_graph": {"name": str(label), "graph": {} as inner}}}:
+                yield label, inner
+            case {"name": str(label), "arg": {"as_string": str(text)}} if is_delegate:
+                match parse_json(text):
+                    case {"original_module": {"graph_module": {"graph": {} as inner}}}:
+                        yield label, inner
+
+
+def _placeholder(position: int, value: object) -> GraphNode:
+    name = f"input_{position}"  # a constant has no name
+    match value:
+        case (
+            {"as_tensor": {"name": str(name)}}
+            | {"as_custom_obj": {"name": str(name)}}
+            | {"as_sym_int": {"as_name": str(name)}}
+        ):
+            pass
+    return GraphNode(need_name(name), "placeholder", name, [], None, {})
+
+
+def _call(call: object, handles: Allowance) -> GraphNode:
+    match call:
+        case {"name": str(name), "target": str(target), "metadata": {**metadata}}:
+            trace, handle = metadata.get("stack_trace"), metadata.get("debug_handle")
+            if isinstance(trace, str | None) and isinstance(handle, str | int | None):
+                return GraphNode(
+                    need_name(name),
+                    "call_function",
+                    _op_type(need_name(target)),
+                    list(_parse_numbers(str(handle), handles)),
+                    trace or None,
+                    _module_hierarchy(str(metadata.get("nn_module_stack") or "")),
+                )
+    raise ValueError("holds a node without name, target or proper metadata")
+
+
+def _parse_numbers(text: str, allowance: Allowance) -> Iterator[int]:
+    for number in re.finditer(r"-?\d+", text):
+        allowance.take(1)
+        yield parse_integer(number[0])
+
+
+def _op_type(target: str) -> str:
+    """A serialized target as the Inspector shows it, the function's ``__name__``."""
+    if target.startswith(DIALECTS):
+        return target.partition(".ops.")[2]
+    if target.startswith("torch.ops."):
+        return target.split(".", 3)[-1]
+    return target.rpartition(".")[2]
+
+
+def _module_hierarchy(text: str) -> dict[str, list[str]]:
+    """Modules of ``key,path,type;...``; what has other parts is kept whole, without path and type.
+
+    >>> _module_hierarchy("L__self__,,M;L__self__a[0, 1],a[0, 1],N")
+    {'L__self__': ['', 'M'], 'L__self__a[0, 1]': ['a[0, 1]', 'N']}
+
+    Raises:
+        ValueError: There are too many, or one lies too deep.
+    """
+    modules = {}
+    if text.count(";") >= MAX_MODULES:
+        raise ValueError(f"holds a node that lies in more than {MAX_MODULES:,} modules")
+    for entry in text.split(";") if text else ():
+        key, *rest = (part.strip() for part in _split_outside_brackets(entry))
+        if len(rest) == 2:
+            modules[key] = [_need_path(rest[0]), need_name(rest[1])]
+        else:
+            modules[entry] = []
+    return modules
+
+
+def _need_path(path: str) -> str:
+    if path.count(".") >= MAX_MODULE_LEVELS:
+        raise ValueError(f"holds a module that lies more than {MAX_MODULE_LEVELS:,} deep")
+    return need_name(path)
+
+
+def _split_outside_brackets(text: str) -> list[str]:
+    if not _BRACKET.search(text):
+        return text.split(",")
+    parts, start, depth = [], 0, 0
+    for mark in re.finditer(r"[\[(\]),]", text):
+        if mark[0] == "," and depth == 0:
+            parts.append(text[start : mark.start()])
+            start = mark.end()
+        depth += (mark[0] in "[(") - (mark[0] in "])")
+    return [*parts, text[start:]]
+
+
+def _list(holder: Mapping[str, Any], key: str) -> list[Any]:
+    value = holder.get(key)
+    if not isinstance(value, list):
+        raise ValueError(f"holds a graph or node without a list of {key}")
+    return value

@@ -1,0 +1,254 @@
+"""An ETRecord: what a program's export knew about its instructions and operators; no torch needed.
+
+It is a zip of JSON and torch.save archives. The maps are read at once, programs and values only
+when they are asked for: one that cannot be read stops nothing else. Any part may be absent.
+
+Bounds: MAX_JSON_BYTES of JSON per member, MAX_PROGRAMS, and those of `sources.zip_members` and of
+`strict_json`, `maps`, `graphs` and `torch_archive` beside this file.
+
+Members:
+
+    ETRECORD_V0                            empty, marks the file
+    debug_handle_map                       {method: {instruction: handle or [handle, ...]}}
+    delegate_map                           {method: {instruction: {name, delegate_map: {id: ...}}}}
+    instruction_id_to_num_outs_map         {method: {instruction: outputs}}
+    edge_dialect_exported_program          a program, the layout for one method
+    edge_dialect_exported_program/METHOD   a program per method; a lone one is called forward,
+                                           whatever its method
+    exported_program                       the program as torch.export gave it
+    NAME/METHOD, NAME                      further programs (the graph map)
+    PROGRAM_state_dict, PROGRAM_constants, PROGRAM_example_inputs   beside each; not read
+    reference_outputs                      {method: [[output, ...] per case, ...]}
+    representative_inputs                  [input, ...] of method forward's first case
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import islice
+from typing import NamedTuple, TypeVar
+
+from ingest.errors import EtRecordError
+from ingest.etrecord.graphs import Graph, read_graphs
+from ingest.etrecord.maps import (
+    DelegateMap,
+    Handles,
+    parse_delegate,
+    parse_handles,
+    parse_methods,
+)
+from ingest.etrecord.strict_json import parse_integer, parse_json
+from ingest.etrecord.torch_archive import read_torch_archive
+from ingest.etrecord.values import RecordedValue, ValueParser
+from ingest.sources.paths import Source, read_source
+from ingest.sources.zip_members import ZipMembers
+
+EDGE_PROGRAM = "edge_dialect_exported_program"
+EXPORTED_PROGRAM = "exported_program"
+MAX_JSON_BYTES = 256 << 20
+MAX_INFLATION = 64  # bytes per byte of the ETRecord, should it be packed
+MAX_PROGRAMS = 1_000
+
+_IDENTIFIER = "ETRECORD_V0"
+_REMEDY = "save the ETRecord again"
+_FORWARD = "forward"
+_SIDE_PARTS = ("_state_dict", "_constants", "_example_inputs")
+_Item = TypeVar("_Item")
+
+
+class ProgramKey(NamedTuple):
+    """A program in an ETRecord: name of its graphs, method, member of the zip."""
+
+    name: str
+    method: str
+    member: str
+
+
+@dataclass(frozen=True, eq=False)
+class EtRecord:
+    """An ETRecord. A part that cannot be read raises EtRecordError when it is asked for.
+
+    Attributes:
+        source: Name of the file.
+        byte_count: Its size.
+        sha256: SHA-256 of its bytes, lower-case hex.
+        debug_handles: Debug handle or handles by method and instruction, in the file's own form.
+        delegates: What delegates were given, by method and instruction.
+        num_outputs: Outputs of delegate calls, by method and instruction.
+        programs: The programs that can be asked for.
+    """
+
+    source: str
+    byte_count: int
+    sha256: str
+    debug_handles: dict[str, dict[int, Handles]]
+    delegates: dict[str, dict[int, DelegateMap]]
+    num_outputs: dict[str, dict[int, int]]
+    programs: list[ProgramKey]
+    _members: ZipMembers = field(repr=False)
+    _known: dict[ProgramKey, Graph] = field(default_factory=dict, repr=False)
+
+    def edge_graph(self, method: str) -> Graph | None:
+        """The main graph of a method's edge dialect program; None if there is none."""
+        return self.find_graph(EDGE_PROGRAM, method)
+
+    def find_graph(self, name: str, method: str) -> Graph | None:
+        """The main graph of that name and method; None if there is none. No other is read.
+
+        Raises:
+            EtRecordError: It cannot be read.
+        """
+        key = next((key for key in self.programs if key[:2] == (name, method)), None)
+        if key is None:
+            return None
+        if key not in self._known:
+            self._known[key] = self._read_graphs(key, most=1)[0]
+        return self._known[key]
+
+    @cached_property
+    def graphs(self) -> list[Graph]:
+        """All graphs of all programs: of each, the main one first."""
+        return list(self.read_graphs())
+
+    def read_graphs(self) -> Iterator[Graph]:
+        """The same, one program after the other: memory is needed for one at a time.
+
+        A program that cannot be read raises EtRecordError.
+        """
+        for key in self.programs:
+            yield from self._read_graphs(key)
+
+    def select(self, *, method: str | None = None, graph: str | None = None) -> EtRecord:
+        """The same without other methods, and without programs whose graphs have another name."""
+
+        def of_method(items: dict[str, _Item]) -> dict[str, _Item]:
+            return {name: item for name, item in items.items() if method in (None, name)}
+
+        return replace(
+            self,
+            debug_handles=of_method(self.debug_handles),
+            delegates=of_method(self.delegates),
+            num_outputs=of_method(self.num_outputs),
+            programs=[
+                key
+                for key in self.programs
+                if method in (None, key.method) and graph in (None, key.name)
+            ],
+        )
+
+    @cached_property
+    def reference_outputs(self) -> dict[str, list[list[RecordedValue]]]:
+        """Expected outputs of each method's test cases; empty without any."""
+        return self._read_values("reference_outputs", ValueParser().cases) or {}
+
+    @cached_property
+    def representative_inputs(self) -> list[RecordedValue] | None:
+        """Inputs of the first test case of method forward; None if absent."""
+        return self._read_values("representative_inputs", ValueParser().values)
+
+    def _read_graphs(self, key: ProgramKey, most: int | None = None) -> list[Graph]:
+        program = _read_json(self._members, key.member)
+        with _reading(self._members, key.member):
+            return list(islice(read_graphs(program, key.name, key.method), most))
+
+    def _read_values(self, member: str, parse: Callable[[object], _Item]) -> _Item | None:
+        if member not in self._members.names:
+            return None
+        place = self._members.place_of(member)
+        value = read_torch_archive(self._members.read(member), place)
+        with _reading(self._members, member):
+            return parse(value)
+
+
+def read_etrecord(source: Source) -> EtRecord:
+    """The ETRecord in a file; a file that is gone or unreadable raises SourceError.
+
+    Raises:
+        EtRecordError: It is no ETRecord, holds more than MAX_PROGRAMS, or one of its maps cannot be
+            read.
+    """
+    data = read_source(source)
+    if bytes(data[:2]) != b"PK":
+        raise EtRecordError(source.name, f"is {_describe(data)}, wanted an ETRecord (a zip)")
+    members = ZipMembers(data, source.name, inflation=MAX_INFLATION)
+    if _IDENTIFIER not in members.names:
+        raise EtRecordError(source.name, f"is a zip without {_IDENTIFIER}, wanted an ETRecord")
+    handles: dict[str, dict[int, Handles]] = _read_map(members, "debug_handle_map", parse_handles)
+    programs = _list_programs(members.names, list(handles))
+    if len(programs) > MAX_PROGRAMS:
+        problem = f"holds {len(programs):,} programs, wanted at most {MAX_PROGRAMS:,}"
+        raise EtRecordError(source.name, f"{problem}; save them in several ETRecords")
+    return EtRecord(
+        source.name,
+        len(data),
+        hashlib.sha256(data).hexdigest(),
+        handles,
+        _read_map(members, "delegate_map", parse_delegate),
+        _read_map(members, "instruction_id_to_num_outs_map", parse_integer),
+        programs,
+        members,
+    )
+
+
+def _describe(data: bytes | memoryview) -> str:
+    head = bytes(data[:12])
+    if b"ED00" in (head[4:8], head[8:12]):
+        return "an ETDump"
+    return "an ExecuTorch program" if head[4:6] == b"ET" else "no zip"
+
+
+def _list_programs(names: Sequence[str], methods: Sequence[str]) -> list[ProgramKey]:
+    present = frozenset(names)
+    side_parts = {f"{name}{part}" for name in names for part in _SIDE_PARTS}
+    keys = [
+        ProgramKey(*named, name)
+        for name in names
+        if name not in side_parts and (named := _name_program(name, present))
+    ]
+    is_lone = [key.name for key in keys].count(EDGE_PROGRAM) <= 1 == len(methods)
+    if is_lone and methods[0] not in {key.method for key in keys}:
+        renamed = {_FORWARD: methods[0]}
+        return [key._replace(method=renamed.get(key.method, key.method)) for key in keys]
+    return keys
+
+
+def _name_program(member: str, present: Set[str]) -> tuple[str, str] | None:
+    """Name and method of the program in a member; None if it holds none."""
+    folder, _, method = member.rpartition("/")
+    if member in (EDGE_PROGRAM, EXPORTED_PROGRAM):
+        return member, _FORWARD
+    if member.startswith(f"{EDGE_PROGRAM}/") and method:
+        return EDGE_PROGRAM, member.removeprefix(f"{EDGE_PROGRAM}/")
+    if f"{member}_state_dict" in present:
+        return member, method if folder else _FORWARD
+    return None
+
+
+def _read_map(
+    members: ZipMembers, name: str, parse: Callable[[object], _Item | None]
+) -> dict[str, dict[int, _Item]]:
+    if name not in members.names:
+        return {}
+    value = _read_json(members, name)
+    with _reading(members, name):
+        return parse_methods(value, parse)
+
+
+def _read_json(members: ZipMembers, name: str) -> object:
+    data = members.read(name, most_bytes=MAX_JSON_BYTES)
+    with _reading(members, name):
+        return parse_json(data)
+
+
+@contextmanager
+def _reading(members: ZipMembers, name: str) -> Iterator[None]:
+    try:
+        yield
+    except RecursionError as error:
+        raise EtRecordError(members.place_of(name), f"nested too deeply; {_REMEDY}") from error
+    except ValueError as error:
+        raise EtRecordError(members.place_of(name), f"{error}; {_REMEDY}") from error

@@ -1,0 +1,242 @@
+"""What torch.save wrote -> lists, dicts, numbers and tensors. Nothing in the file is executed.
+
+The pickle inside is read opcode by opcode by a small stack machine, which knows the opcodes that
+torch.save writes for such values and a fixed list of names; anything else is refused.
+
+Bounds: a pickle has at most MAX_PICKLE_BYTES and MAX_OPCODES; its tensors, which may share
+elements, take at most FREE_TENSOR_BYTES and TENSOR_BYTES_PER_BYTE per byte of the archive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from ingest.allowance import Allowance
+from ingest.debug_buffer import DebugBuffer, Tensor
+from ingest.errors import EtRecordError
+from ingest.etrecord.pickle_opcodes import read_opcodes
+from ingest.sources.zip_members import ZipMembers
+
+MAX_PICKLE_BYTES = 64 << 20
+MAX_OPCODES = 2_000_000  # of 60,000 tensors; they take about a second
+FREE_TENSOR_BYTES = 64 << 20
+TENSOR_BYTES_PER_BYTE = 8
+
+_WIDTHS = {
+    "bool": 1, "uint8": 1, "int8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4,
+    "int64": 8, "uint64": 8, "bfloat16": 2, "float16": 2, "float32": 4, "float64": 8,
+}  # fmt: skip
+_STORAGES = {
+    "torch BoolStorage": "bool", "torch ByteStorage": "uint8", "torch CharStorage": "int8",
+    "torch ShortStorage": "int16", "torch IntStorage": "int32", "torch LongStorage": "int64",
+    "torch BFloat16Storage": "bfloat16", "torch HalfStorage": "float16",
+    "torch FloatStorage": "float32", "torch DoubleStorage": "float64",
+    "torch.storage UntypedStorage": "uint8",
+}  # fmt: skip
+_DTYPES = {f"torch {dtype}": dtype for dtype in _WIDTHS}
+_FUNCTIONS = {
+    "collections OrderedDict", "torch Size", "torch._utils _rebuild_parameter",
+    "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_tensor_v3",
+}  # fmt: skip
+_NAMES = {*_STORAGES, *_DTYPES, *_FUNCTIONS}
+_NO_CALL = "calls what is no function that builds tensors, or with other arguments"
+
+
+@dataclass(frozen=True)
+class _Name:
+    """Something the pickle refers to by module and name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class _Storage:
+    """Elements that tensors share."""
+
+    dtype: str
+    data: memoryview
+
+
+def read_torch_archive(data: bytes, place: str) -> object:
+    """The value that torch.save wrote; an OrderedDict is a dict, a Parameter its tensor.
+
+    It is made of None, bools, numbers, texts, lists, tuples, dicts and
+    `ingest.debug_buffer.Tensor`; lists and dicts may hold themselves.
+
+    Args:
+        data: the zip that torch.save wrote.
+        place: what it is called in messages.
+
+    Raises:
+        EtRecordError: It is not such a zip, is damaged, or holds anything else.
+    """
+    if not data.startswith(b"PK"):
+        raise EtRecordError(place, "is not a zip of torch.save; save it with a newer ExecuTorch")
+    members = ZipMembers(data, place, inflation=1)  # torch.save packs nothing
+    pickles = [name for name in members.names if name.count("/") == 1 and _is_pickle(name)]
+    if len(pickles) != 1:
+        raise EtRecordError(place, f"holds {len(pickles)} pickles, wanted one of torch.save")
+    folder = pickles[0].removesuffix("data.pkl")
+    order = f"{folder}byteorder"
+    if order in members.names and members.read(order, most_bytes=6) != b"little":
+        raise EtRecordError(place, "was saved on a big-endian machine, wanted a little-endian one")
+    try:
+        most = FREE_TENSOR_BYTES + TENSOR_BYTES_PER_BYTE * len(data)
+        machine = _Machine(members, folder, Allowance(most, "bytes of tensors"))
+        return machine.run(members.read(pickles[0], most_bytes=MAX_PICKLE_BYTES))
+    except (ValueError, IndexError) as error:
+        problem = f"{error}; wanted plain values and dense tensors, as torch.save writes them"
+        raise EtRecordError(members.place_of(pickles[0]), problem) from error
+
+
+def _is_pickle(name: str) -> bool:
+    return name.endswith("/data.pkl")
+
+
+class _Machine:
+    """Builds a value. A step does what is written here, or raises ValueError or IndexError."""
+
+    def __init__(self, members: ZipMembers, folder: str, tensors: Allowance) -> None:
+        self._members = members
+        self._tensors = tensors
+        self._folder = folder
+        self._stack: list[Any] = []
+        self._marks: list[int] = []
+        self._memo: dict[int, object] = {}
+        self._storages: dict[str, bytes] = {}
+        push = self._stack.append
+        self._steps: dict[str, Callable[[Any], None]] = {
+            "PROTO": lambda _: None,
+            "STOP": lambda _: None,
+            "MARK": lambda _: self._marks.append(len(self._stack)),
+            "NONE": lambda _: push(None),
+            "NEWTRUE": lambda _: push(True),
+            "NEWFALSE": lambda _: push(False),
+            "EMPTY_DICT": lambda _: push({}),
+            "EMPTY_LIST": lambda _: push([]),
+            "EMPTY_TUPLE": lambda _: push(()),
+            "BININT": push,
+            "BININT1": push,
+            "BININT2": push,
+            "LONG1": push,
+            "BINFLOAT": push,
+            "BINUNICODE": push,
+            "TUPLE": lambda _: push(tuple(self._pop_to_mark())),
+            "TUPLE1": lambda _: push(tuple(self._pop(1))),
+            "TUPLE2": lambda _: push(tuple(self._pop(2))),
+            "TUPLE3": lambda _: push(tuple(self._pop(3))),
+            "APPEND": lambda _: self._append(self._pop(1)),
+            "APPENDS": lambda _: self._append(self._pop_to_mark()),
+            "SETITEM": lambda _: self._set_items(self._pop(2)),
+            "SETITEMS": lambda _: self._set_items(self._pop_to_mark()),
+            "BINPUT": self._keep,
+            "LONG_BINPUT": self._keep,
+            "BINGET": self._recall,
+            "LONG_BINGET": self._recall,
+            "GLOBAL": self._push_name,
+            "BINPERSID": lambda _: push(self._read_storage(*self._pop(1))),
+            "REDUCE": lambda _: self._reduce(*self._pop(2)),
+        }
+
+    def run(self, pickle: bytes) -> object:
+        for count, (name, argument) in enumerate(read_opcodes(pickle), 1):
+            if count > MAX_OPCODES:
+                raise ValueError(f"has more than {MAX_OPCODES:,} opcodes")
+            self._steps[name](argument)
+        [value] = self._stack
+        return value
+
+    def _pop(self, count: int) -> list[Any]:
+        if len(self._stack) < count:
+            raise ValueError("takes a value where there is none")
+        values = self._stack[-count:]
+        del self._stack[-count:]
+        return values
+
+    def _pop_to_mark(self) -> list[Any]:
+        mark = self._marks.pop()
+        values = self._stack[mark:]
+        del self._stack[mark:]
+        return values
+
+    def _reduce(self, function: object, arguments: object) -> None:
+        made = _call(function, arguments)
+        if isinstance(made, Tensor) and made.stored is not None:
+            self._tensors.take(made.stored.nbytes)
+        self._stack.append(made)
+
+    def _push_name(self, name: str) -> None:
+        if name not in _NAMES:
+            raise ValueError(f"refers to {name.replace(' ', '.'):.100}")
+        self._stack.append(_Name(name))
+
+    def _keep(self, key: int) -> None:
+        self._memo[key] = self._stack[-1]
+
+    def _recall(self, key: int) -> None:
+        if key not in self._memo:
+            raise ValueError(f"recalls value {key}, which it has not kept")
+        self._stack.append(self._memo[key])
+
+    def _append(self, items: list[object]) -> None:
+        if not isinstance(self._stack[-1], list):
+            raise ValueError("appends to what is no list")
+        self._stack[-1].extend(items)
+
+    def _set_items(self, items: list[Any]) -> None:
+        keys, values = items[::2], items[1::2]
+        if not isinstance(self._stack[-1], dict) or not all(isinstance(k, str | int) for k in keys):
+            raise ValueError("sets items of what is no dict, or under a key that is no text")
+        self._stack[-1].update(zip(keys, values, strict=True))
+
+    def _read_storage(self, reference: object) -> _Storage:
+        match reference:
+            case ("storage", _Name(name), str(key), str(), int(count)) if name in _STORAGES:
+                if key not in self._storages:
+                    self._storages[key] = self._members.read(f"{self._folder}data/{key}")
+                dtype, data = _STORAGES[name], memoryview(self._storages[key])
+                size = count * _WIDTHS[dtype]
+                if 0 <= size <= len(data):
+                    return _Storage(dtype, data[:size])
+                raise ValueError(f"storage {key:.60} has {len(data):,} bytes, wanted {size:,}")
+        raise ValueError("refers to something outside that is no storage of a tensor")
+
+
+def _call(function: object, arguments: object) -> object:
+    match (function, arguments):
+        case (_Name("collections OrderedDict"), ()):
+            return {}
+        case (_Name("torch Size"), (tuple() as sizes,)):
+            return sizes
+        case (_Name("torch._utils _rebuild_parameter"), (Tensor() as tensor, _, _)):
+            return tensor
+        case (
+            _Name("torch._utils _rebuild_tensor_v2"),
+            (_Storage() as storage, offset, sizes, strides, _, _, *rest),
+        ) if not any(rest):
+            return _tensor(storage, offset, sizes, strides)
+        case (
+            _Name("torch._utils _rebuild_tensor_v3"),
+            (_Storage() as storage, offset, sizes, strides, _, _, _Name(dtype), *rest),
+        ) if dtype in _DTYPES and not any(rest):
+            return _tensor(_Storage(_DTYPES[dtype], storage.data), offset, sizes, strides)
+    raise ValueError(_NO_CALL)
+
+
+def _tensor(storage: _Storage, offset: object, sizes: object, strides: object) -> Tensor:
+    if not (isinstance(offset, int) and _are_ints(sizes) and _are_ints(strides)):
+        raise ValueError(_NO_CALL)
+    start = offset * _WIDTHS[storage.dtype]
+    tensor = DebugBuffer(storage.data).read(storage.dtype, sizes, strides=strides, offset=start)
+    if tensor.missing:
+        raise ValueError(
+            f"a tensor of sizes {sizes!r:.60}, strides {strides!r:.60} and offset {offset} does "
+            f"not lie within its storage ({len(storage.data):,} bytes of {storage.dtype})"
+        )
+    return tensor
+
+
+def _are_ints(values: object) -> TypeGuard[tuple[int, ...]]:
+    return isinstance(values, tuple) and all(type(value) is int for value in values)

@@ -1,0 +1,121 @@
+"""The fields of a manifest as one flat table, so that several manifests merge field by field.
+
+A key is (section, field): ("device", "name"), ("clock.delegates", "xnnpack"), ("tags", "color");
+the section of `captured_at` is "". Null and the empty text state nothing and are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pydantic import BaseModel
+
+from ingest.etrecord.strict_json import quote
+
+Key = tuple[str, str]
+Fields = dict[Key, object]
+
+_SECTIONS = {
+    "device": ("name", "pool", "os", "os_version", "arch", "soc"),
+    "build": ("id", "commit", "branch", "committed_at", "ordinal"),
+    "model": ("name", "backend", "quantization"),
+    "clock": ("unit", "ticks_per_second"),
+}
+_UNIT, _RATE = ("clock", "unit"), ("clock", "ticks_per_second")
+
+REQUIRED: dict[str, Key] = {
+    "device": ("device", "name"),
+    "build": ("build", "id"),
+    "model": ("model", "name"),
+}
+# Names that need no section: in options, in path templates and at the top of a manifest file.
+SHORT_NAMES: dict[str, Key] = {
+    **REQUIRED,
+    **{
+        name: (section, name)
+        for section, names in _SECTIONS.items()
+        for name in names
+        if name not in ("name", "id", "unit")
+    },
+    "clock": _UNIT,
+    "captured_at": ("", "captured_at"),
+}
+LAYOUT_FIELDS = tuple(name for name, key in SHORT_NAMES.items() if key[0] != "clock")
+
+
+class FullShape(dict[str, object]):
+    """A manifest with all sections as objects and all tags under `tags`."""
+
+
+def flatten(data: Mapping[str, object]) -> Fields:
+    """The fields that a manifest states, in any of its shapes; unknown ones become tags.
+
+    A clock's rate goes with its unit: stating a rate states cycles, and stating another unit
+    withdraws (as None) a rate stated elsewhere.
+
+    Raises:
+        ValueError: if `tags` or `clock.delegates` is not an object, or a field is stated twice.
+    """
+    fields: Fields = {}
+    for key, value in _list_fields(data):
+        if value is None or value == "":
+            continue
+        stated = fields.setdefault(key, value)
+        if stated is not value and stated != value:
+            raise ValueError(f"{'.'.join(filter(None, key))}: stated twice, wanted one value")
+    if _RATE in fields:
+        fields.setdefault(_UNIT, "cycles")
+    elif fields.get(_UNIT, "cycles") != "cycles":
+        fields[_RATE] = None
+    return fields
+
+
+def nest(fields: Fields) -> FullShape:
+    """The manifest that has these fields."""
+    nested: dict[str, dict[str, object]] = {"": {}, "clock": {}, "clock.delegates": {}}
+    for (section, name), value in fields.items():
+        if value is not None:
+            nested.setdefault(section, {})[name] = value
+    nested["clock"]["delegates"] = nested.pop("clock.delegates")
+    return FullShape(nested.pop("") | nested)
+
+
+def _list_fields(data: Mapping[str, object]) -> Iterator[tuple[Key, object]]:
+    for name, value in data.items():
+        content = value.model_dump() if isinstance(value, BaseModel) else value
+        if name == "tags":
+            yield from ((("tags", tag), item) for tag, item in _need_object(name, content).items())
+        elif name in _SECTIONS and isinstance(content, Mapping):
+            yield from _list_section(name, content)
+        else:
+            yield SHORT_NAMES.get(name, ("tags", name)), content
+
+
+def _list_section(section: str, content: Mapping[str, object]) -> Iterator[tuple[Key, object]]:
+    for name, value in content.items():
+        if name in _SECTIONS[section]:
+            yield (section, name), value
+        elif section == "clock" and name == "delegates":
+            yield from _list_delegates(_need_object("clock.delegates", value))
+        else:
+            yield ("tags", f"{section}.{name}"), value
+
+
+def _list_delegates(content: Mapping[str, object]) -> Iterator[tuple[Key, object]]:
+    for backend, value in content.items():
+        place = f"clock.delegates.{backend}"
+        stated = {"unit": value} if isinstance(value, str) else _need_object(place, value)
+        rate = {name: stated[name] for name in _SECTIONS["clock"] if stated.get(name) is not None}
+        if "ticks_per_second" in rate:
+            rate.setdefault("unit", "cycles")
+        yield ("clock.delegates", backend.casefold()), rate
+        for name in stated.keys() - set(_SECTIONS["clock"]):
+            yield ("tags", f"{place}.{name}"), stated[name]
+
+
+def _need_object(place: str, value: object) -> Mapping[str, object]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{place}: found {quote(value)}, wanted an object")
+    return value

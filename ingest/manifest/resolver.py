@@ -1,0 +1,211 @@
+"""What a dump does not say itself: device, build, model, time of capture and clock.
+
+A manifest is merged, field by field, from several places: the nearest one that states a field
+wins.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from ingest.errors import ManifestError
+from ingest.etrecord.strict_json import DuplicateKeyError, quote, unique_keys
+from ingest.manifest.benchmark_results import parse_benchmark_results
+from ingest.manifest.fields import LAYOUT_FIELDS, REQUIRED, Fields, flatten, nest
+from ingest.manifest.models import Build, Clock, Device, Manifest, Model, Rate
+from ingest.manifest.path_template import parse_layout
+from ingest.sources.paths import Folder, Source, list_names, read_if_present
+
+__all__ = ["Build", "Clock", "Device", "Manifest", "ManifestResolver", "Model", "Rate"]
+
+MAX_MANIFEST_BYTES = 1 << 20
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_MOST_PLACE_LETTERS = 4_096  # of a path that a layout is matched with, and of a name in it
+_MOST_SEGMENT_LETTERS = 255
+
+
+class _Layer(NamedTuple):
+    """What one place states, and the name of the place for messages."""
+
+    place: str
+    fields: Fields
+
+
+class ManifestResolver:
+    """Finds the manifests of the dumps of one run, reading each shared file once."""
+
+    def __init__(
+        self, *, overrides: Mapping[str, object] | None = None, layout: str | None = None
+    ) -> None:
+        """Take what holds for every dump; anything malformed in it raises ManifestError.
+
+        Args:
+            overrides: fields that win over all others, in any shape a manifest file may have, the
+                short names included: ``{"device": "pixel8", "backend": "xnnpack", "os": None}``.
+            layout: path template, e.g. ``{device}/{build}/{model}-{backend}/*.etdp``.
+        """
+        self._overrides = _flatten_layer("options", overrides or {})
+        self._layout = layout
+        self._pattern = None if layout is None else parse_layout(layout, LAYOUT_FIELDS)
+        self._inherited: dict[Folder, tuple[_Layer, ...]] = {}
+        self._benchmarks: dict[Folder, tuple[_Layer, ...]] = {}
+        self._names: dict[Folder, frozenset[str] | None] = {}
+        self._shared: dict[Folder, Manifest] = {}
+
+    def resolve(self, source: Source) -> Manifest:
+        """The manifest of a dump; the first place that states a field wins.
+
+        The places in order: the overrides, ``NAME.json`` and ``NAME.etdp.json`` beside the dump,
+        each ``manifest.json`` from its folder up to the root (a zip lies in the zip's folder), the
+        layout, ExecuTorch's ``benchmark_results.json`` in the dump's folder. One of these that is
+        there but cannot be read raises SourceError.
+
+        Raises:
+            ManifestError: if device, build or model is unknown, or a field is malformed.
+        """
+        folder = source.folder
+        if folder not in self._names:
+            self._names[folder] = _list_json(folder)
+        has_sidecars = self._names[folder] != frozenset()
+        sidecars = self._read_sidecars(source, folder) if has_sidecars else ()
+        layout = self._match_layout(source)
+        is_shared = not sidecars and not layout
+        if is_shared and folder in self._shared:
+            return self._shared[folder]
+        inherited, benchmark = self._read_inherited(folder), self._read_benchmark(folder)
+        layers = (self._overrides, *sidecars, *inherited, *layout, *benchmark)
+        manifest = self._merge(source, layers)
+        if is_shared:
+            self._shared[folder] = manifest
+        return manifest
+
+    def _merge(self, source: Source, layers: tuple[_Layer, ...]) -> Manifest:
+        fields: Fields = {}
+        for layer in reversed(layers):
+            fields.update(layer.fields)
+        missing = [name for name, key in REQUIRED.items() if key not in fields]
+        if missing:
+            raise ManifestError(source.name, self._describe_missing(missing, source))
+        try:
+            return Manifest.model_validate(nest(fields))
+        except ValidationError as error:
+            place, problem = _locate(error, layers, source.name)
+            raise ManifestError(place, problem) from error
+
+    def _read_sidecars(self, source: Source, folder: Folder) -> tuple[_Layer, ...]:
+        names = self._names[folder]
+        layers: tuple[_Layer, ...] = ()
+        for name in _sidecar_names(source):
+            if name != source.file_name and (names is None or name in names):
+                layers += _read_layer(folder.file(name))
+        return layers
+
+    def _read_inherited(self, folder: Folder) -> tuple[_Layer, ...]:
+        unread: list[Folder] = []
+        above: Folder | None = folder
+        while above is not None and above not in self._inherited:
+            unread.append(above)
+            above = above.parent
+        layers = () if above is None else self._inherited[above]
+        for below in reversed(unread):
+            layers = (*_read_layer(below.file("manifest.json")), *layers)
+            self._inherited[below] = layers
+        return layers
+
+    def _read_benchmark(self, folder: Folder) -> tuple[_Layer, ...]:
+        if folder not in self._benchmarks:
+            file = folder.file("benchmark_results.json")
+            data = read_if_present(file)  # empty where the benchmark failed
+            fields = parse_benchmark_results(_parse_json(file.name, data)) if data else {}
+            self._benchmarks[folder] = (_flatten_layer(file.name, fields),)
+        return self._benchmarks[folder]
+
+    def _match_layout(self, source: Source) -> tuple[_Layer, ...]:
+        is_usual = _is_usual(source.place)  # fields that share a name are tried in all ways
+        match = self._pattern.search(source.place) if self._pattern and is_usual else None
+        if match is None:
+            return ()
+        return (_flatten_layer(f"{source.name}: layout {self._layout!r}", match.groupdict()),)
+
+    def _describe_missing(self, missing: list[str], source: Source) -> str:
+        options = " ".join(f"--{name}" for name in missing)
+        template = self._layout or "/".join([*(f"{{{name}}}" for name in missing), "*.etdp"])
+        matched = " (now given, but it does not state them here)" if self._layout else ""
+        benchmark = "" if missing == ["build"] else ", or ExecuTorch's benchmark_results.json"
+        return (
+            f"no {', '.join(missing)}; give {options}, or state them in a sidecar "
+            f"{_sidecar_names(source)[0]}, in a manifest.json in its folder or above, by "
+            f"--layout '{template}'{matched}{benchmark}"
+        )
+
+
+def _is_usual(place: str) -> bool:
+    """Whether a path is no longer than those of file systems."""
+    longest = max(map(len, place.split("/")))
+    return len(place) <= _MOST_PLACE_LETTERS and longest <= _MOST_SEGMENT_LETTERS
+
+
+def _list_json(folder: Folder) -> frozenset[str] | None:
+    """Names in a folder that a sidecar could have; None where that is not known."""
+    names = list_names(folder)
+    return None if names is None else frozenset(name for name in names if name.endswith(".json"))
+
+
+def _sidecar_names(source: Source) -> tuple[str, str]:
+    return f"{os.path.splitext(source.file_name)[0]}.json", f"{source.file_name}.json"
+
+
+def _read_layer(file: Source) -> tuple[_Layer, ...]:
+    data = read_if_present(file)
+    if data is None:
+        return ()
+    content = _parse_json(file.name, data)
+    if not isinstance(content, dict):
+        raise ManifestError(file.name, f"found {quote(content)}, wanted a JSON object")
+    return (_flatten_layer(file.name, content),)
+
+
+def _flatten_layer(place: str, content: Mapping[str, object]) -> _Layer:
+    try:
+        return _Layer(place, flatten(content))
+    except ValueError as error:
+        raise ManifestError(place, _printable(str(error))) from error
+
+
+def _parse_json(place: str, data: bytes | memoryview) -> object:
+    if len(data) > MAX_MANIFEST_BYTES:
+        raise ManifestError(place, f"{len(data):,} bytes, wanted at most {MAX_MANIFEST_BYTES:,}")
+    try:
+        text = bytes(data).removeprefix(_BYTE_ORDER_MARK)
+        content: object = from_json(text, allow_inf_nan=False)
+        json.loads(text, object_pairs_hook=unique_keys)
+        return content
+    except DuplicateKeyError as error:
+        raise ManifestError(place, str(error)) from error
+    except ValueError as error:
+        raise ManifestError(place, f"not valid JSON: {error}") from error
+
+
+def _locate(error: ValidationError, layers: Iterable[_Layer], source: str) -> tuple[str, str]:
+    """The first fault, with the name of the place that stated the value; else the dump's."""
+    fault = error.errors(include_url=False, include_context=False)[0]
+    path = ".".join(map(str, fault["loc"]))
+    places = (layer.place for layer in layers if _states(layer.fields, path))
+    wanted = fault["msg"].removeprefix("Value error, ").replace("Input should be", "wanted")
+    return next(places, source), _printable(f"{path:.200}: found {quote(fault['input'])}, {wanted}")
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _states(fields: Fields, path: str) -> bool:
+    stated = (".".join(filter(None, key)) for key in fields)
+    return any(f"{path}.".startswith(f"{key}.") or key.startswith(f"{path}.") for key in stated)

@@ -1,0 +1,199 @@
+"""Legacy profiler blobs (ET_PROF_VER 1): bytes in, verified blocks out. Pure.
+
+A blob is the profiler's buffer: blocks laid end to end, each a header and three arrays, of which
+the first entries are used and the rest is room (docs/legacy-blobs.md). Everything is little-endian
+and 8-aligned to the start of the blob. The last block may end after its last used entry.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.errors import DumpError
+from ingest.etdump.arena import Fault, FaultyDumps, Ints
+from ingest.etdump.limits import BLOB_TOO_LARGE, MOST_BLOB_BLOCKS, MOST_BLOB_ENTRIES
+from ingest.etdump.schema import IDENTIFIER
+
+VERSION = 1
+
+Rows = NDArray[np.void]
+
+HEADER = np.dtype(
+    {
+        "names": [
+            "name", "version", "max_events", "events", "max_allocators", "allocators",
+            "max_allocations", "allocations",
+        ],
+        "formats": ["V32", *["<u4"] * 7],
+        "itemsize": 64,
+    }
+)  # fmt: skip
+EVENT = np.dtype(
+    [
+        ("name", "V32"), ("chain", "<i4"), ("instruction", "<u4"), ("start", "<u8"), ("end", "<u8"),
+    ]
+)  # fmt: skip
+ALLOCATOR = np.dtype([("name", "V32"), ("id", "<u8")])
+ALLOCATION = np.dtype([("allocator", "<u4"), ("bytes", "<u4")])
+
+_ARRAYS = {"events": EVENT, "allocators": ALLOCATOR, "allocations": ALLOCATION}
+_NUMBERS = struct.Struct("<7I")
+_IDENTIFIERS = struct.Struct("<4x2I")  # where an ETDump has its identifier, bare or prefixed
+_VERSION_AT = 32
+_MOST_ENTRIES = 1 << 24  # that a runtime reserves room for
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The blocks of a blob, in file order.
+
+    Attributes:
+        data: The blob.
+        start: First byte of each block.
+        header: One row of HEADER per block.
+    """
+
+    data: memoryview
+    start: Ints
+    header: Rows
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @property
+    def names(self) -> list[bytes]:
+        """Name of each block."""
+        return [cut_name(name) for name in self.header["name"].tolist()]
+
+    def counts(self, array: str) -> Ints:
+        """Used entries of the array (events, allocators or allocations), per block."""
+        return self.header[array].astype(np.int64)
+
+    def rows(self, array: str, blocks: slice = slice(None)) -> Rows:
+        """The used entries of the array in these blocks, block after block."""
+        dtype = _ARRAYS[array]
+        begin = self.start + HEADER.itemsize
+        for before in _ARRAYS:
+            if before == array:
+                break
+            begin = begin + self.counts(f"max_{before}") * _ARRAYS[before].itemsize
+        end = begin + self.counts(array) * dtype.itemsize
+        places = zip(begin[blocks].tolist(), end[blocks].tolist(), strict=True)
+        return np.frombuffer(b"".join([self.data[at:to] for at, to in places]), dtype)
+
+
+def is_profdump(data: Any) -> bool:
+    """Whether the bytes are a blob: a plausible first header, and no ETDump's identifier."""
+    head = bytes(memoryview(data).cast("B")[: HEADER.itemsize]).ljust(HEADER.itemsize, b"\0")
+    if IDENTIFIER in _IDENTIFIERS.unpack_from(head):
+        return False
+    version, *numbers = _NUMBERS.unpack_from(head, _VERSION_AT)
+    pairs = zip(numbers[1::2], numbers[::2], strict=True)
+    return version == VERSION and all(used <= room <= _MOST_ENTRIES for used, room in pairs)
+
+
+def decode_profdump(data: Any, source: str = "blob") -> Blocks:
+    """The verified blocks of a blob; none of a blob without bytes.
+
+    Raises:
+        DumpError: The blob is malformed; says where in it.
+    """
+    try:
+        return find_blocks(data)
+    except FaultyDumps as faulty:
+        fault = faulty.faults[0]
+        raise DumpError(
+            source, reason=fault.reason, byte_offset=fault.byte_offset, detail=fault.detail
+        ) from faulty
+
+
+def find_blocks(data: Any) -> Blocks:
+    """The verified blocks of a blob, which counts as dump 0.
+
+    Raises:
+        FaultyDumps: The blob is malformed, or holds too much.
+    """
+    view = memoryview(data).cast("B")
+    start = np.fromiter(_walk(view), np.int64)
+    heads = np.frombuffer(view, np.uint8)[start[:, None] + np.arange(HEADER.itemsize)]
+    blocks = Blocks(view, start, heads.view(HEADER).ravel())
+    entries = int((blocks.counts("allocators") + blocks.counts("allocations")).sum())
+    most_events = int(blocks.counts("events").max(initial=0))
+    if max(entries, most_events) > MOST_BLOB_ENTRIES or len(blocks) > MOST_BLOB_BLOCKS:
+        raise FaultyDumps({0: BLOB_TOO_LARGE})
+    return blocks
+
+
+def find_allocators(blocks: Blocks) -> Ints:
+    """For each allocation the row of its allocator, -1 if unknown.
+
+    An id means the allocator that the block itself registers under it, else the one of the
+    latest block before that does: the runtime forgets names with each block, but keeps the ids.
+    """
+    allocators, allocations = blocks.rows("allocators"), blocks.rows("allocations")
+    block = np.arange(len(blocks))
+    ids = np.concatenate([allocators["id"], allocations["allocator"].astype(np.uint64)])
+    _, code = np.unique(ids, return_inverse=True)
+    key = code * len(blocks)
+    owner_key = key[: len(allocators)] + np.repeat(block, blocks.counts("allocators"))
+    user_key = key[len(allocators) :] + np.repeat(block, blocks.counts("allocations"))
+    order = np.argsort(owner_key, kind="stable")
+    place = np.searchsorted(owner_key[order], user_key, side="right") - 1
+    row = np.append(order, -1)[place]
+    known = (place >= 0) & (np.append(code[: len(allocators)], -1)[row] == code[len(allocators) :])
+    return np.where(known, row, -1)
+
+
+def cut_name(raw: bytes) -> bytes:
+    """A name as logged: what follows the first NUL is left over from an earlier, longer one."""
+    return raw.partition(b"\0")[0]
+
+
+def _walk(view: memoryview) -> Iterator[int]:
+    """First byte of each block.
+
+    Raises:
+        FaultyDumps: What follows a block is not another one.
+    """
+    at = 0
+    while at < len(view):
+        left = len(view) - at
+        if left < HEADER.itemsize:
+            fault = Fault(
+                "truncated", len(view),
+                f"{left} bytes are left, wanted a block's header ({HEADER.itemsize} bytes) "
+                "or nothing: cut or appended to, copy it again",
+            )  # fmt: skip
+            raise FaultyDumps({0: fault})
+        yield at
+        at = _end_of_block(view, at)
+
+
+def _end_of_block(view: memoryview, at: int) -> int:
+    """Where the next block starts.
+
+    Raises:
+        FaultyDumps: The version is unknown, or a used entry is not where it should be.
+    """
+    version, *numbers = _NUMBERS.unpack_from(view, at + _VERSION_AT)
+    if version != VERSION:
+        detail = f"a block of version {version}, wanted {VERSION}"
+        raise FaultyDumps({0: Fault("bad_version", at + _VERSION_AT, detail)})
+    end = at + HEADER.itemsize
+    for i, (array, dtype) in enumerate(_ARRAYS.items()):
+        room, used = numbers[2 * i : 2 * i + 2]
+        used_end = end + used * dtype.itemsize
+        if used > room:
+            detail = f"{used:,} {array} in a block with room for {room:,}"
+            raise FaultyDumps({0: Fault("count_over_capacity", at + 40 + 8 * i, detail)})
+        if used and used_end > len(view):
+            detail = f"{used:,} {array} end at byte {used_end:,}: the file was cut, copy it again"
+            raise FaultyDumps({0: Fault("truncated", len(view), detail)})
+        end += room * dtype.itemsize
+    return end

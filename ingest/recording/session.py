@@ -1,0 +1,205 @@
+"""A program run on this machine by ExecuTorch's runtime, under its event tracer: an ETDump."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.errors import RecordingError, SourceError
+from ingest.sources.companions import DEBUG_BUFFER_SUFFIX
+from ingest.sources.paths import Source, read_source
+
+Array = NDArray[Any]
+
+_WORKER = Path(__file__).with_name("recording_worker.py")
+_INSTALL = "pip install 'tracehouse[executorch]'"
+_IDENTIFIER = slice(4, 6)  # of a .pte: ET12, or another version
+_ARRAY_MARKS = (b"PK", b"\x93NUMPY")
+_NUMBER_KINDS = "biufc"
+# What numpy raises for a file that is none of its own, or damaged.
+_ARRAY_FAULTS = (
+    *(EOFError, KeyError, MemoryError, OSError, OverflowError, RuntimeError, SyntaxError),
+    *(TypeError, ValueError, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
+)
+# The runtime logs "[method.cpp:1206] Input 0 has unexpected scalar type: ..." before it fails.
+_LOGGED = re.compile(r"^\[(?!cpuinfo)\w+\.\w+:\d+\] (.+)$", re.MULTILINE)
+_LINES_TOLD = 2
+_NO_TYPE = "not yet supported in ETDump"  # the run goes on, and the dump is unreadable
+_HINTS = {
+    "Ran out of space to store intermediate outputs": "wanted a larger debug buffer",
+    _NO_TYPE: "wanted no debug buffer",
+}
+
+
+@dataclass(frozen=True)
+class RecordingPlan:
+    """What to run.
+
+    Attributes:
+        program: Path of the program, a .pte file.
+        inputs: Its inputs, in order.
+        method: Method to run.
+        iterations: How often.
+        debug_buffer_bytes: Size of the debug buffer that intermediate values are logged to; 0
+            to log none.
+        python: Python of an environment that has executorch.
+    """
+
+    program: str
+    inputs: Sequence[Array] = ()
+    method: str = "forward"
+    iterations: int = 50
+    debug_buffer_bytes: int = 0
+    python: str = sys.executable
+
+
+def read_inputs(source: Source) -> list[Array]:
+    """The arrays of an .npz file, in the order in which they were saved, or that of an .npy file.
+
+    Nothing is unpickled. An unreadable file raises SourceError.
+
+    Raises:
+        SourceError: if it is neither, is damaged, or holds what is no array of numbers.
+    """
+    data = read_source(source)
+    if not bytes(data[:6]).startswith(_ARRAY_MARKS):
+        raise SourceError(source.name, "is neither .npz nor .npy, wanted arrays saved by numpy")
+    try:
+        content = np.load(io.BytesIO(data), allow_pickle=False)
+        named = {"": content} if isinstance(content, np.ndarray) else dict(content)
+    except _ARRAY_FAULTS as error:
+        problem = " ".join(str(error).split()) or type(error).__name__
+        raise SourceError(source.name, f"cannot be read: {problem}") from error
+    for name, array in named.items():
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in _NUMBER_KINDS:
+            found = getattr(array, "dtype", "no array")
+            raise SourceError(source.name, f"{name or 'array'}: found {found}, wanted numbers")
+    return [np.asarray(a, a.dtype.newbyteorder("="), order="C") for a in named.values()]
+
+
+def check_program(path: str) -> None:
+    """Return if the file looks like a program.
+
+    Raises:
+        SourceError: if it cannot be read, or is something else.
+    """
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_IDENTIFIER.stop)
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror or error}"
+        raise SourceError(Source(path).name, problem) from error
+    if head[_IDENTIFIER] != b"ET":
+        raise SourceError(Source(path).name, "is no ExecuTorch program, wanted a .pte file")
+
+
+def run_recording(
+    plan: RecordingPlan, dump: Path, *, progress: Callable[[int], None] | None = None
+) -> str:
+    """Run a program and write its ETDump, and its debug buffer, if any, as ``NAME.debug.bin``.
+
+    The runtime works in a process of its own, so that nothing it does can harm this one.
+
+    Args:
+        plan: What to run.
+        dump: File to write; neither it nor the debug buffer may exist.
+        progress: Called with the iterations done, first with 0, when the program is loaded.
+
+    Returns:
+        ExecuTorch's version. A program that cannot be read raises SourceError.
+
+    Raises:
+        RecordingError: if the environment has no executorch, the program cannot be run on these
+            inputs, the debug buffer is too small, or the dump cannot be written.
+    """
+    check_program(plan.program)
+    buffer = dump.with_suffix(DEBUG_BUFFER_SUFFIX)
+    for file in (dump, buffer):
+        if file.exists():
+            raise RecordingError(f"{file}: exists, wanted a new file")
+    if not dump.parent.is_dir():
+        raise RecordingError(f"{dump}: no such folder")
+    with TemporaryDirectory() as folder, TemporaryFile() as log:
+        request = _write_request(Path(folder), plan, dump, buffer)
+        last, status = _run_worker(plan.python, request, log, progress)
+        log.seek(0)
+        text = log.read().decode(errors="replace")
+    if "executorch" not in last or _NO_TYPE in text:
+        raise RecordingError(_describe_failure(plan, last, status, text))
+    return str(last["executorch"])
+
+
+def _write_request(folder: Path, plan: RecordingPlan, dump: Path, buffer: Path) -> Path:
+    inputs, request = folder / "inputs.npz", folder / "request.json"
+    np.savez(inputs, *plan.inputs)
+    wanted = {
+        "program": os.path.abspath(plan.program),
+        "inputs": str(inputs),
+        "method": plan.method,
+        "iterations": plan.iterations,
+        "debug_buffer_bytes": plan.debug_buffer_bytes,
+        "dump": os.path.abspath(dump),
+        "debug_buffer": os.path.abspath(buffer) if plan.debug_buffer_bytes else "",
+    }
+    request.write_text(json.dumps(wanted), encoding="utf-8")
+    return request
+
+
+def _run_worker(
+    python: str, request: Path, log: IO[bytes], progress: Callable[[int], None] | None
+) -> tuple[dict[str, object], int]:
+    """The worker's last report, and its exit status.
+
+    Raises:
+        RecordingError: if there is no such Python.
+    """
+    last: dict[str, object] = {}
+    command = [python, "-P", str(_WORKER), str(request)]  # -P: nothing here is its to import
+    try:
+        process = subprocess.Popen(  # noqa: S603 - the user's own choice of Python
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True
+        )
+    except OSError as error:
+        raise RecordingError(f"{python}: cannot be run: {error.strerror or error}") from error
+    with process:
+        for line in process.stdout or ():
+            last = json.loads(line)
+            done = last.get("done")
+            if progress is not None and isinstance(done, int):
+                progress(done)
+    return last, process.returncode
+
+
+def _describe_failure(plan: RecordingPlan, last: dict[str, object], status: int, log: str) -> str:
+    if "missing" in last:
+        why = f"recording needs executorch in {plan.python} ({last['missing']})"
+        return f"{why}: {_INSTALL}, or give the Python of an environment that has it"
+    last_line = log.strip().rpartition("\n")[2] or f"exit status {status}"
+    if not last and status > 0:
+        return f"{plan.python}: {last_line}, wanted Python 3.11 or newer with executorch"
+    told = list(dict.fromkeys(_LOGGED.findall(log)))[-_LINES_TOLD:]
+    if status < 0:
+        told.append(f"it was ended by {signal.Signals(-status).name}")
+    elif "executorch" not in last:
+        told.append(str(last.get("problem", last_line)))
+    for mark, hint in _HINTS.items():
+        if mark in log:
+            told.append(hint)
+    what = f"{Source(plan.program).name}: ExecuTorch cannot run {plan.method}"
+    return f"{what}: {'; '.join(line.removesuffix('.') for line in told)}"

@@ -1,0 +1,281 @@
+"""The Arrow schema of every table, stored or decoded: the one source of names, types and docs.
+
+Types are limited to what Arrow, DuckDB, Parquet and Spark share: string, int64, int32, float64,
+bool, binary, decimal128(20, 0), timestamp[us, UTC] and lists of these. Each field carries its
+meaning in the metadata key ``doc`` (the warehouse repeats it as ``COMMENT ON``).
+
+A decoded table is the stored one with ``dump_index`` (position in the call) for ``dump_id``.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from ingest.schemas.fields import field as _field
+from ingest.schemas.fields import table as _table
+from ingest.schemas.programs import EVENT_MODULES, EVENT_ORIGINS, PROGRAM_TABLES
+from ingest.schemas.tensors import SHA256, TENSORS
+
+UINT64 = pa.decimal128(20, 0)
+UTC_US = pa.timestamp("us", tz="UTC")
+
+
+_DUMP = _field("dump_id", pa.int32(), "Dump the row belongs to; numbered in order of arrival.")
+_RUN = _field("run_index", pa.int32(), "Position of the run in its dump, from 0.")
+
+DUMPS = _table(
+    "One row per accepted dump.",
+    _field("dump_id", pa.int32(), "Number of the dump, from 1, in order of arrival."),
+    _field("sha256", pa.string(), "SHA-256 of the dump's bytes, lower-case hex; unique."),
+    _field("source", pa.string(), "Path or archive member the dump was first read from."),
+    _field("byte_count", pa.int64(), "Size of the dump in bytes."),
+    _field("device_id", pa.int32(), "Device that ran the model."),
+    _field("build_id", pa.int32(), "Build that was run."),
+    _field("model_id", pa.int32(), "Model that was run."),
+    _field("captured_at", UTC_US, "Time of recording; null if unknown.", nullable=True),
+    _field("ingested_at", UTC_US, "Time the dump was committed to the store."),
+    _field("tick_unit", pa.string(), "Unit of a clock tick: ns, us, ms, s or cycles."),
+    _field(
+        "ns_per_tick", pa.float64(), "Nanoseconds per tick; null for cycles of unknown rate.",
+        nullable=True,
+    ),
+    _field(
+        "delegate_ns_per_tick", pa.float64(),
+        "Nanoseconds per tick of delegate events; null for cycles of unknown rate.",
+        nullable=True,
+    ),
+    _field(
+        "delegate_resolution_ticks", pa.int64(),
+        "Largest of 1, 1,000 and 1,000,000 that divides every delegate event's duration.",
+    ),
+    _field("schema_version", pa.int64(), "The dump's own version field, recorded, never guessed at."),
+    _field("is_size_prefixed", pa.bool_(), "Whether the file starts with its length (the runtime's form)."),
+    _field("n_runs", pa.int32(), "Runs in the dump."),
+    _field("n_events", pa.int64(), "Profile events in the dump: its rows in events, flagged ones included."),
+    _field("n_flagged_events", pa.int64(), "Profile events whose duration cannot be right; kept, never in a percentile."),
+    _field("n_allocations", pa.int64(), "Allocation events in the dump."),
+    _field("n_debug_events", pa.int64(), "Debug events (logged values) in the dump."),
+    _field("n_empty_events", pa.int64(), "Event tables without any member."),
+    _field("manifest", pa.string(), "The dump's manifest as canonical JSON."),
+    _field("etrecord_id", pa.int64(), "ETRecord of its program; null if none was given.", nullable=True),
+    _field("debug_buffer_sha256", pa.string(), "SHA-256 of its debug buffer, hex; null if none was given.", nullable=True),
+)  # fmt: skip
+
+DEVICES = _table(
+    "One row per distinct state of a device (name and all attributes).",
+    _field("device_id", pa.int32(), "Number of the device."),
+    _field("name", pa.string(), "Name of the device."),
+    _field("pool", pa.string(), "Device pool it belongs to.", nullable=True),
+    _field("os", pa.string(), "Operating system.", nullable=True),
+    _field("os_version", pa.string(), "Version of the operating system.", nullable=True),
+    _field("arch", pa.string(), "Processor architecture.", nullable=True),
+    _field("soc", pa.string(), "System on chip or processor.", nullable=True),
+)
+
+BUILDS = _table(
+    "One row per build.",
+    _field("build_id", pa.int32(), "Number of the build."),
+    _field("name", pa.string(), "The manifest's build id; unique."),
+    _field("commit", pa.string(), "Source revision it was built from.", nullable=True),
+    _field("branch", pa.string(), "Branch it was built from.", nullable=True),
+    _field("committed_at", UTC_US, "Earliest commit time any dump states.", nullable=True),
+    _field("ordinal", pa.int64(), "Position among builds, where the producer numbers them.", nullable=True),
+)  # fmt: skip
+
+MODELS = _table(
+    "One row per model, backend and quantization.",
+    _field("model_id", pa.int32(), "Number of the model."),
+    _field("name", pa.string(), "Name of the model."),
+    _field("backend", pa.string(), "Backend it is lowered to.", nullable=True),
+    _field("quantization", pa.string(), "Quantization scheme.", nullable=True),
+)
+
+RUNS = _table(
+    "One row per run in a dump, in file order.",
+    _DUMP,
+    _RUN,
+    _field("run_signature_id", pa.int64(), "Signature of the run; null if it has no event vector.", nullable=True),
+    _field("name", pa.string(), "Name of the run (event block); null if absent.", nullable=True),
+    _field("bundled_input_index", pa.int32(), "Index of the bundled input; -1 when there is none."),
+    _field("start_ticks", UINT64, "Earliest start of the run's profile events, counted from its first; null without any.", nullable=True),
+    _field("n_events", pa.int32(), "Profile events in the run."),
+)  # fmt: skip
+
+RUN_SIGNATURES = _table(
+    "One row per distinct run name, ordered distinct event signatures and bundled input index.",
+    _field("run_signature_id", pa.int64(), "Stable 63-bit hash of the signature's canonical encoding."),
+    _field("name", pa.string(), "Name of the runs; null if absent.", nullable=True),
+    _field("bundled_input_index", pa.int32(), "Index of the bundled input; -1 when there is none."),
+    _field("events", pa.list_(pa.int64()), "Ids of the distinct event signatures, in the Inspector's order."),
+)  # fmt: skip
+
+EVENT_SIGNATURES = _table(
+    "One row per distinct event signature.",
+    _field("event_signature_id", pa.int64(), "Stable 63-bit hash of the signature's canonical encoding."),
+    _field("name", pa.string(), "Name of the profile event, or '' when absent."),
+    _field("instruction_id", pa.int32(), "Instruction id; null outside the program (-1).", nullable=True),
+    _field("delegate_id_int", pa.int32(), "Integer delegate debug id; null when absent (-1).", nullable=True),
+    _field("delegate_id_str", pa.string(), "String delegate debug id; null when absent or ''.", nullable=True),
+    _field("kind", pa.string(), "method, load, operator_call, kernel, delegate_call, delegate_op, control or other."),
+    _field("is_profiled", pa.bool_(), "Whether the signature has a profile event; false for logged values alone."),
+    _field("is_logged", pa.bool_(), "Whether values were logged for it (debug part of the signature)."),
+    _field("debug_name", pa.string(), "Name of the first debug event, or ''; null when not logged.", nullable=True),
+    _field("name_hex", pa.string(), "Raw bytes of the name as hex where it is not UTF-8; else null.", nullable=True),
+)  # fmt: skip
+
+EVENTS = _table(
+    "One row per profile event, ordered by dump, run signature, event signature, run, occurrence.",
+    _DUMP,
+    _field("run_signature_id", pa.int64(), "Signature of the event's run."),
+    _field("event_signature_id", pa.int64(), "Signature of the event."),
+    _RUN,
+    _field("occurrence", pa.int32(), "0, 1, ... where the signature repeats within the run (loops)."),
+    _field("chain_index", pa.int32(), "Chain of the instruction; -1 outside instructions."),
+    _field("start_offset_ticks", pa.int64(), "Start minus the run's start_ticks, modulo 2^64."),
+    _field("duration_ticks", pa.int64(), "End minus start, modulo 2^64; plus 2^32 after a 32-bit wrap."),
+    _field("flags", pa.int32(), "0, or bits: 1 32-bit wrap corrected, 2 end before start, 4 longer than 2^63."),
+)  # fmt: skip
+
+ALLOCATORS = _table(
+    "One row per allocator of a run, in file order.",
+    _DUMP,
+    _RUN,
+    _field("allocator_id", pa.int32(), "Number of the allocator in its run, from 1."),
+    _field("name", pa.string(), "Name of the allocator; null if absent.", nullable=True),
+)
+
+ALLOCATIONS = _table(
+    "One row per allocation event, in file order.",
+    _DUMP,
+    _RUN,
+    _field("event_index", pa.int32(), "Position of the event in its run, from 0."),
+    _field("allocator_id", pa.int32(), "Allocator the memory came from, from 1."),
+    _field("allocator", pa.string(), "Name of that allocator; null if the run has none of that id.", nullable=True),
+    _field("bytes", UINT64, "Size of the allocation in bytes."),
+)  # fmt: skip
+
+DEBUG_VALUES = _table(
+    "One row per logged value, in file order; a tensor list has one row per tensor.",
+    _DUMP,
+    _RUN,
+    _field("event_index", pa.int32(), "Position of the event in its run, from 0."),
+    _field("chain_index", pa.int64(), "Chain of the instruction; -1 outside instructions."),
+    _field("instruction_id", pa.int32(), "Instruction id; null outside the program (-1).", nullable=True),
+    _field("delegate_id_int", pa.int32(), "Integer delegate debug id; null when absent (-1).", nullable=True),
+    _field("delegate_id_str", pa.string(), "String delegate debug id; null when absent or ''.", nullable=True),
+    _field("name", pa.string(), "Name of the debug event; null if absent.", nullable=True),
+    _field("position", pa.int32(), "Position among the values the run logs for the same instruction, chain and delegate id, outputs apart."),
+    _field("element_index", pa.int32(), "Position in a tensor list; null for other values and empty lists.", nullable=True),
+    _field("value_type", pa.string(), "null, int, bool, float, double, tensor, tensor_list, string, or 'missing' without an entry."),
+    _field("int_value", pa.int64(), "Value of an int or bool (0, 1); null for others or if missing.", nullable=True),
+    _field("double_value", pa.float64(), "Value of a float or double; null for others or if missing.", nullable=True),
+    _field("dtype", pa.string(), "Tensor element type, e.g. float32; null for others.", nullable=True),
+    _field("sizes", pa.list_(pa.int64()), "Tensor shape; null for others or if absent.", nullable=True),
+    _field("strides", pa.list_(pa.int64()), "Tensor strides in elements; null for others or if absent.", nullable=True),
+    _field("tensor_offset", pa.int64(), "Byte offset of the tensor in the debug buffer; null for others.", nullable=True),
+    _field("is_output", pa.bool_(), "Whether the value is a program output."),
+    SHA256,
+)  # fmt: skip
+
+DELEGATE_METADATA = _table(
+    "One row per profile event that carries delegate metadata bytes, in file order.",
+    _DUMP,
+    _RUN,
+    _field("event_signature_id", pa.int64(), "Signature of the event."),
+    _field("occurrence", pa.int32(), "Which of the signature's events in the run, from 0."),
+    _field("metadata", pa.binary(), "The delegate's bytes, as written."),
+    _field(
+        "parsed",
+        pa.string(),
+        "What they say, as JSON; null if neither JSON nor known to a parser.",
+        nullable=True,
+    ),
+)
+
+EVENT_STATS = _table(
+    "One row per dump and event signature; flagged events are left out.",
+    _DUMP,
+    _field("event_signature_id", pa.int64(), "Signature of the events."),
+    _field("sample_count", pa.int64(), "Events counted, at least 1."),
+    _field("zero_count", pa.int64(), "Events of duration zero among them."),
+    _field("min_ticks", pa.int64(), "Shortest duration."),
+    _field("max_ticks", pa.int64(), "Longest duration."),
+    _field("sum_ticks", pa.float64(), "Sum of durations."),
+    _field("p10_ticks", pa.float64(), "10th percentile, linear interpolation."),
+    _field("p50_ticks", pa.float64(), "Median, linear interpolation."),
+    _field("p90_ticks", pa.float64(), "90th percentile, linear interpolation."),
+    _field("p95_ticks", pa.float64(), "95th percentile, linear interpolation."),
+    _field("p99_ticks", pa.float64(), "99th percentile, linear interpolation."),
+    _field("steady_count", pa.int64(), "Events after warm-up (from the signature's sixth run on)."),
+    _field("steady_p50_ticks", pa.float64(), "Median after warm-up; null without such events.", nullable=True),
+)  # fmt: skip
+
+INGEST_ERRORS = _table(
+    "One row per file that was refused, in order of refusal.",
+    _field("source", pa.string(), "Path or archive member that was refused."),
+    _field("sha256", pa.string(), "SHA-256 of its bytes, if they were read.", nullable=True),
+    _field("reason", pa.string(), "Machine-readable reason, e.g. truncated, manifest, conflict."),
+    _field("byte_offset", pa.int64(), "Offset of the first fault; null where none applies.", nullable=True),
+    _field("detail", pa.string(), "What was found and what was wanted."),
+    _field("refused_at", UTC_US, "Time of the refusal."),
+)  # fmt: skip
+
+STORED: dict[str, pa.Schema] = {
+    "dumps": DUMPS,
+    "devices": DEVICES,
+    "builds": BUILDS,
+    "models": MODELS,
+    "runs": RUNS,
+    "run_signatures": RUN_SIGNATURES,
+    "event_signatures": EVENT_SIGNATURES,
+    "events": EVENTS,
+    "allocators": ALLOCATORS,
+    "allocations": ALLOCATIONS,
+    "debug_values": DEBUG_VALUES,
+    "delegate_metadata": DELEGATE_METADATA,
+    "event_stats": EVENT_STATS,
+    "ingest_errors": INGEST_ERRORS,
+    "tensors": TENSORS,
+    **PROGRAM_TABLES,
+    "event_origins": EVENT_ORIGINS,
+    "event_modules": EVENT_MODULES,
+}
+
+_LATER = {"sha256", "parsed"}  # columns that a dump alone does not tell
+_INDEX = _field("dump_index", pa.int32(), "Position of the dump in the call, from 0.")
+_DECODED_DUMP_COLUMNS = (
+    "byte_count", "schema_version", "is_size_prefixed", "n_runs", "n_events", "n_flagged_events",
+    "n_allocations", "n_debug_events", "n_empty_events",
+)  # fmt: skip
+
+
+def _decoded(name: str) -> pa.Schema:
+    schema = STORED[name]
+    if name == "dumps":
+        return pa.schema(
+            [_INDEX, *(schema.field(c) for c in _DECODED_DUMP_COLUMNS)], schema.metadata
+        )
+    fields = [_INDEX if field.name == "dump_id" else field for field in schema]
+    return pa.schema([field for field in fields if field.name not in _LATER], schema.metadata)
+
+
+DECODED: dict[str, pa.Schema] = {
+    name: _decoded(name)
+    for name in (
+        "dumps", "runs", "run_signatures", "event_signatures", "events", "allocators",
+        "allocations", "debug_values", "delegate_metadata",
+    )
+}  # fmt: skip
+
+ERRORS = _table(
+    "One row per refused dump, in order of dump_index.",
+    _INDEX,
+    _field("reason", pa.string(), "Machine-readable reason, e.g. truncated or bad_identifier."),
+    _field(
+        "byte_offset",
+        pa.int64(),
+        "Offset of the first fault; null where none applies.",
+        nullable=True,
+    ),
+    _field("detail", pa.string(), "What was found and what was wanted."),
+)

@@ -1,0 +1,1 @@
+"""Verified columns to Arrow tables."""

@@ -1,0 +1,164 @@
+"""Verified columns of an arena's dumps -> Arrow tables in the schemas of schemas.py. Pure."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ingest.etdump.arena import Ints
+from ingest.etdump.columns import Texts, find_allocators
+from ingest.etdump.dumps import Dumps
+from ingest.schemas.dumps import DECODED
+from ingest.tables.arrow_columns import build_table, plain, strings, unsigned
+from ingest.tables.clocks import flag_durations, unwrap_starts
+from ingest.tables.event_order import Slots, order_events
+from ingest.tables.logged_values import build_debug_values
+
+
+def build_tables(dumps: Dumps, sizes: Ints) -> dict[str, pa.Table]:
+    """All decoded tables but the two of signatures; `sizes` is the byte length of each dump."""
+    stored = np.concatenate([stored.run for stored in dumps.stored])
+    counts = dumps.counts[stored]
+    if dumps.cut is None:
+        offsets, earliest = unwrap_starts(dumps.start, counts)
+    else:
+        earliest = np.array([dumps.cut.origin])
+        offsets = (dumps.start - earliest).view(np.int64)
+    durations, flags = flag_durations(dumps.start, dumps.end)
+    first_start = np.empty_like(earliest)
+    first_start[stored] = earliest
+    wrong = np.searchsorted(np.cumsum(counts), np.flatnonzero(flags > 1), side="right")
+    slots = Slots(dumps.layouts)
+    return {
+        "dumps": _dumps(dumps, sizes, dumps.heads.run_dump[stored[wrong]]),
+        "runs": _runs(dumps, first_start),
+        "events": _events(dumps, slots, offsets, durations, flags),
+        "allocators": _allocators(dumps),
+        "allocations": _allocations(dumps),
+        "debug_values": build_debug_values(
+            dumps.rest.runs.debugs,
+            lambda run: _run_columns(dumps, dumps.rest.run[run]),
+            dumps.cut.value_positions if dumps.cut else None,
+        ),
+        "delegate_metadata": _delegate_metadata(dumps, slots),
+    }
+
+
+def _dumps(dumps: Dumps, sizes: Ints, flagged: Ints) -> pa.Table:
+    heads, rest = dumps.heads, dumps.rest.runs
+    rest_dump = heads.run_dump[dumps.rest.run]
+
+    def per_dump(owners: Ints, weights: Ints | None = None) -> Ints:
+        return np.bincount(owners, weights, len(sizes)).astype(np.int64)
+
+    return build_table(
+        "dumps",
+        np.arange(len(sizes), dtype=np.int32),
+        sizes,
+        heads.version,
+        heads.is_size_prefixed,
+        per_dump(heads.run_dump[: None if _has_starts(dumps) else 0]).astype(np.int32),
+        per_dump(heads.run_dump, dumps.counts),
+        per_dump(flagged),
+        per_dump(rest_dump[rest.allocations.run]),
+        per_dump(rest_dump[rest.debugs.run]),
+        per_dump(rest_dump[rest.empty_event_run]),
+    )
+
+
+def _has_starts(dumps: Dumps) -> bool:
+    """Whether the runs begin here: not so in all parts of a run but the first."""
+    return dumps.cut is None or dumps.cut.is_first
+
+
+def _runs(dumps: Dumps, first_start: NDArray[np.uint64]) -> pa.Table:
+    if not _has_starts(dumps):
+        return DECODED["runs"].empty_table()
+    counts = dumps.counts if dumps.cut is None else np.array([dumps.cut.event_count])
+    return build_table(
+        "runs",
+        *_run_columns(dumps, slice(None)),
+        plain(dumps.signature_id, dumps.has_events),
+        strings(dumps.name),
+        dumps.bundled_input_index,
+        unsigned(first_start, counts > 0),
+        counts.astype(np.int32),
+    )
+
+
+def _run_columns(dumps: Dumps, run: Ints | slice) -> tuple[pa.Array, pa.Array]:
+    """dump_index and run_index of rows that belong to these runs."""
+    heads = dumps.heads
+    return (
+        plain(heads.run_dump.astype(np.int32)[run]),
+        plain(heads.run_index.astype(np.int32)[run]),
+    )
+
+
+def _events(
+    dumps: Dumps,
+    slots: Slots,
+    offsets: Ints,
+    durations: Ints,
+    flags: NDArray[np.int32],
+) -> pa.Table:
+    order = order_events(dumps, slots)
+    heads = dumps.heads
+    return build_table(
+        "events",
+        order.spread_blocks(heads.run_dump.astype(np.int32)),
+        order.spread_blocks(dumps.signature_id),
+        order.spread_slots(slots.signature_id),
+        order.spread_runs(heads.run_index.astype(np.int32)),
+        order.spread_slots(slots.occurrence),
+        order.spread_slots(slots.chain),
+        order.spread(offsets),
+        order.spread(durations),
+        order.spread(flags) if flags.any() else flags,
+    )
+
+
+def _allocators(dumps: Dumps) -> pa.Table:
+    table = dumps.rest.runs.allocators
+    if not len(table.run) or not _has_starts(dumps):
+        return DECODED["allocators"].empty_table()
+    return build_table(
+        "allocators",
+        *_run_columns(dumps, dumps.rest.run[table.run]),
+        table.number.astype(np.int32),
+        strings(table.name),
+    )
+
+
+def _allocations(dumps: Dumps) -> pa.Table:
+    table, allocators = dumps.rest.runs.allocations, dumps.rest.runs.allocators
+    if not len(table.run):
+        return DECODED["allocations"].empty_table()
+    return build_table(
+        "allocations",
+        *_run_columns(dumps, dumps.rest.run[table.run]),
+        table.position.astype(np.int32),
+        table.allocator,
+        strings(Texts(find_allocators(dumps.rest.runs), allocators.name.values)),
+        unsigned(table.size),
+    )
+
+
+def _delegate_metadata(dumps: Dumps, slots: Slots) -> pa.Table:
+    rest = dumps.rest.runs
+    rows = np.flatnonzero(rest.profiles.metadata.codes >= 0)
+    if not len(rows):
+        return DECODED["delegate_metadata"].empty_table()
+    counts = rest.profile_counts
+    owner = rest.profiles.run[rows]
+    run = dumps.rest.run[owner]
+    slot = slots.first[dumps.layout[run]] + rows - (np.cumsum(counts) - counts)[owner]
+    values = pa.array(rest.profiles.metadata.values, pa.binary())
+    return build_table(
+        "delegate_metadata",
+        *_run_columns(dumps, run),
+        slots.signature_id[slot],
+        slots.occurrence[slot],
+        values.take(pa.array(rest.profiles.metadata.codes[rows])),
+    )

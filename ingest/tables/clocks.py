@@ -1,0 +1,59 @@
+"""What clock readings mean: offsets, durations, wrap-around and units. Pure."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.etdump.arena import Ints
+
+WRAPPED_32 = 1  # end before start on a 32-bit clock: 2^32 was added
+END_BEFORE_START = 2  # end before start, and not a 32-bit wrap: the duration cannot be right
+TOO_LONG = 4  # 2^63 ticks or more: the duration cannot be right
+
+_UINT32_MAX = np.uint64(2**32 - 1)
+
+
+def flag_durations(
+    start: NDArray[np.uint64], end: NDArray[np.uint64]
+) -> tuple[Ints, NDArray[np.int32]]:
+    """Durations in ticks, and their flags.
+
+    Returns:
+        End minus start modulo 2^64 as int64, plus 2^32 where both fit 32 bits and end is before
+        start; and per duration 0 or the flags above. A flag over 1 means the duration is wrong.
+    """
+    duration = (end - start).view(np.int64)
+    flags = np.zeros(len(start), np.int32)
+    backward = end < start
+    if backward.any():
+        wraps = backward & (start <= _UINT32_MAX)
+        duration = np.where(wraps, duration + 2**32, duration)
+        flags[wraps] = WRAPPED_32
+        flags[backward & ~wraps] = END_BEFORE_START
+    flags[~backward & (duration < 0)] = TOO_LONG
+    return duration, flags
+
+
+def unwrap_starts(start: NDArray[np.uint64], counts: Ints) -> tuple[Ints, NDArray[np.uint64]]:
+    """Starts relative to the earliest of their run.
+
+    Args:
+        start: Starts of all runs' events, run after run.
+        counts: Events per run.
+
+    Returns:
+        Start minus the run's earliest start modulo 2^64 as int64, and the earliest start per run
+        (0 for a run without events). Earliest is taken relative to the run's first event, so that
+        a clock that passes 2^64 within a run stays in order.
+    """
+    filled = np.flatnonzero(counts)
+    begin = (np.cumsum(counts) - counts)[filled]
+    earliest = np.zeros(len(counts), np.uint64)
+    if not len(filled):
+        return np.zeros(0, np.int64), earliest
+    first = start[begin]
+    relative = (start - np.repeat(first, counts[filled])).view(np.int64)
+    lowest = np.minimum.reduceat(relative, begin)
+    earliest[filled] = first + lowest.view(np.uint64)
+    return relative - np.repeat(lowest, counts[filled]), earliest

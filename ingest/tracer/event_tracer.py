@@ -1,0 +1,284 @@
+"""ExecuTorch's EventTracer in Python: what a runtime calls to tell what it does. No I/O.
+
+The methods of `EventTracer` are those of the runtime's class of that name, and log whatever they
+are told; the levels are heeded by the context managers and `log_*` helpers on top of them, which
+stand for the runtime's scopes and hooks.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import IntEnum
+from operator import index
+from typing import Any, NamedTuple, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.errors import UnwritableError
+
+
+def whole(what: str, number: SupportsIndex, low: int, stop: int) -> int:
+    """A number that goes into a field.
+
+    Raises:
+        UnwritableError: It is not whole, under `low`, or not under `stop`.
+    """
+    try:
+        integer = index(number)
+    except TypeError:
+        integer = stop
+    if not low <= integer < stop:
+        raise UnwritableError(f"{what}: {number!r}, wanted a whole number from {low} to {stop - 1}")
+    return integer
+
+
+class DebugLevel(IntEnum):
+    """Which values `log_output` and `log_intermediate_output` log."""
+
+    NO_LOGGING = 0
+    PROGRAM_OUTPUTS = 1
+    INTERMEDIATE_OUTPUTS = 2
+
+
+class ProfilingLevel(IntEnum):
+    """Whether `profile` logs; `profile_method` and what delegates log is logged at any level."""
+
+    METHOD_ONLY = 0
+    ALL_EVENTS = 1
+
+
+class Place(NamedTuple):
+    """Which instruction an event belongs to; the defaults are those outside instructions."""
+
+    chain: int = -1
+    instruction: int = 0
+
+    @classmethod
+    def of(cls, chain: int, instruction: int) -> Place:
+        """The place as dumps store it: handles are unsigned in the runtime, signed in a dump.
+
+        Raises:
+            UnwritableError: A number is out of range.
+        """
+        handle = whole("instruction", instruction, -(2**31), 2**32)
+        signed = handle - 2**32 if handle >= 2**31 else handle
+        return cls(whole("chain", chain, -(2**31), 2**31), signed)
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An array whose elements are of a type that numpy does not have.
+
+    Attributes:
+        bits: The elements as numbers of the same width, ``uint16`` for bfloat16.
+        dtype: Their type, a name of `ingest.etdump.values.DTYPES`.
+    """
+
+    bits: NDArray[Any]
+    dtype: str
+
+
+Array = NDArray[Any] | Tensor
+Value = bool | int | float | np.generic | Array | Sequence[Array]
+DelegateId = int | str
+OutputFilter = Callable[[DelegateId], bool]
+
+
+@dataclass(slots=True, eq=False)
+class ProfileEntry:
+    """An event that was started; give it to the method that ends it."""
+
+    name: str | None
+    delegate_id: DelegateId | None  # None if it is not a delegate's
+    place: Place
+    start_ticks: int
+
+
+@dataclass(frozen=True)
+class DelegateOutputFilter:
+    """Keeps values of chosen delegate ids out of the dump: True means "do not log".
+
+    As in the runtime's ETDumpFilter, a kind of id of which none is chosen is kept out altogether.
+
+    >>> leave_out = DelegateOutputFilter(names=("conv.*",), ids=range(5, 9))
+    >>> [leave_out(delegate_id) for delegate_id in ("conv_1", "my_conv", 5, 9)]
+    [True, False, True, False]
+
+    Attributes:
+        names: Regular expressions, of which one has to match a whole string id.
+        ids: The integer ids.
+    """
+
+    names: Sequence[str] = ()
+    ids: range | None = None
+
+    def __call__(self, delegate_id: DelegateId) -> bool:
+        """Whether to leave out what this id logs."""
+        if isinstance(delegate_id, str):
+            return not self.names or any(re.fullmatch(name, delegate_id) for name in self.names)
+        return self.ids is None or delegate_id in self.ids
+
+
+class EventTracer(ABC):
+    """What a runtime tells, as it happens: blocks of events, values, allocations.
+
+    Not safe for threads, like the runtime's. Whatever cannot be written raises a `TracerError`.
+
+    Attributes:
+        debug_level: Which values the logging helpers log.
+        profiling_level: Whether `profile` logs.
+        output_filter: Whether to leave out what a delegate id logs as intermediate output.
+    """
+
+    def __init__(
+        self,
+        *,
+        debug_level: DebugLevel = DebugLevel.NO_LOGGING,
+        profiling_level: ProfilingLevel = ProfilingLevel.ALL_EVENTS,
+        output_filter: OutputFilter | None = None,
+    ) -> None:
+        """Start outside of blocks and instructions, with the runtime's levels."""
+        self.debug_level = debug_level
+        self.profiling_level = profiling_level
+        self.output_filter = output_filter
+        self._place = Place()
+        self._bundled_input_index = -1
+
+    def set_chain_debug_handle(self, chain: int, instruction: int) -> None:
+        """Say which instruction the following events belong to; (-1, 0) stands for none.
+
+        Raises:
+            UnwritableError: A number is out of range.
+        """
+        self._place = Place.of(chain, instruction)
+
+    def set_bundled_input_index(self, input_index: int) -> None:
+        """Say which bundled input the following blocks run; -1 stands for none.
+
+        Raises:
+            UnwritableError: The index is out of range.
+        """
+        self._bundled_input_index = whole("bundled input index", input_index, -(2**31), 2**31)
+
+    @abstractmethod
+    def create_event_block(self, name: str) -> None:
+        """Start a block, which the Inspector shows as one run; ends the block before."""
+
+    @abstractmethod
+    def end_event_block(self) -> None:
+        """End the block; until the next one there may be no events."""
+
+    @abstractmethod
+    def start_profiling(
+        self, name: str | None, chain: int = -1, instruction: int = 0
+    ) -> ProfileEntry:
+        """Start an event, of the current instruction if the chain is -1."""
+
+    @abstractmethod
+    def end_profiling(self, entry: ProfileEntry) -> None:
+        """End and log an event, in the block that is open by now."""
+
+    @abstractmethod
+    def start_profiling_delegate(self, delegate_id: DelegateId) -> ProfileEntry:
+        """Start an event of a delegate, told by its number or name."""
+
+    @abstractmethod
+    def end_profiling_delegate(self, entry: ProfileEntry, metadata: bytes = b"") -> None:
+        """End and log an event of a delegate; it belongs to the instruction of this moment."""
+
+    @abstractmethod
+    def log_profiling_delegate(
+        self, delegate_id: DelegateId, start_ticks: int, end_ticks: int, metadata: bytes = b""
+    ) -> None:
+        """Log an event of a delegate that kept time itself."""
+
+    @abstractmethod
+    def track_allocator(self, name: str) -> int:
+        """Name an allocator of the block, before its first event; the id counts from 1."""
+
+    @abstractmethod
+    def track_allocation(self, allocator_id: int, size_bytes: int) -> None:
+        """Log an allocation."""
+
+    @abstractmethod
+    def log_evalue(self, value: Value, *, is_output: bool = False) -> None:
+        """Log a value of the current instruction, or an output of the program."""
+
+    @abstractmethod
+    def log_intermediate_output_delegate(self, delegate_id: DelegateId, value: Value) -> bool:
+        """Log a value of a delegate; False if the filter left it out."""
+
+    def log_intermediate_output(self, value: Value) -> None:
+        """Log a value of the current instruction if the debug level says so."""
+        if self.debug_level >= DebugLevel.INTERMEDIATE_OUTPUTS:
+            self.log_evalue(value)
+
+    def log_output(self, value: Value) -> None:
+        """Log an output of the program if the debug level says so."""
+        if self.debug_level >= DebugLevel.PROGRAM_OUTPUTS:
+            self.log_evalue(value, is_output=True)
+
+    @contextmanager
+    def block(self, name: str) -> Iterator[None]:
+        """A block around what the body does."""
+        self.create_event_block(name)
+        try:
+            yield
+        finally:
+            self.end_event_block()
+
+    @contextmanager
+    def instruction(self, instruction: int, *, chain: int = 0) -> Iterator[None]:
+        """Makes all that the body logs belong to an instruction."""
+        before = self._place
+        self.set_chain_debug_handle(chain, instruction)
+        try:
+            yield
+        finally:
+            self._place = before
+
+    @contextmanager
+    def profile_method(self, name: str | None) -> Iterator[None]:
+        """An event around the body, at any profiling level: ``Method::execute``."""
+        entry = self.start_profiling(name)
+        try:
+            yield
+        finally:
+            self.end_profiling(entry)
+
+    @contextmanager
+    def profile(
+        self, name: str | None, *, instruction: int | None = None, chain: int = 0
+    ) -> Iterator[None]:
+        """An event around the body if the profiling level says so: an operator, a kernel.
+
+        Args:
+            name: The name of the event.
+            instruction: Makes the event and all that the body logs belong to this instruction.
+            chain: The chain of `instruction`.
+        """
+        before = self._place
+        if instruction is not None:
+            self.set_chain_debug_handle(chain, instruction)
+        is_logged = self.profiling_level > ProfilingLevel.METHOD_ONLY
+        entry = self.start_profiling(name) if is_logged else None
+        try:
+            yield
+        finally:
+            if entry is not None:
+                self.end_profiling(entry)
+            self._place = before
+
+    @contextmanager
+    def profile_delegate(self, delegate_id: DelegateId, metadata: bytes = b"") -> Iterator[None]:
+        """An event of a delegate around the body."""
+        entry = self.start_profiling_delegate(delegate_id)
+        try:
+            yield
+        finally:
+            self.end_profiling_delegate(entry, metadata)

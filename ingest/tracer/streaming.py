@@ -1,0 +1,156 @@
+"""StreamingTracer: every block a dump of its own, handed over as soon as the block ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from ingest.errors import SinkError
+from ingest.tracer.event_tracer import DebugLevel, OutputFilter, ProfilingLevel
+from ingest.tracer.writer import Clock, Dump, ETDumpWriter
+
+Sink = Callable[[Dump], None]
+
+
+class StreamingTracer(ETDumpWriter):
+    """A tracer for processes that run long: what they do is visible while they run.
+
+    A sink is called in the thread that traces, between two blocks. What it raises reaches the
+    caller of the method that ended the block; that block is lost then, and tracing can go on.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        *,
+        clock: Clock = time.perf_counter_ns,
+        debug_level: DebugLevel = DebugLevel.NO_LOGGING,
+        profiling_level: ProfilingLevel = ProfilingLevel.ALL_EVENTS,
+        output_filter: OutputFilter | None = None,
+    ) -> None:
+        """Start outside of blocks.
+
+        Args:
+            sink: Takes each dump of one block.
+            clock: As for ETDumpWriter, and so are the others.
+            debug_level: Which values the logging helpers log.
+            profiling_level: Whether `profile` logs.
+            output_filter: Whether to leave out what a delegate id logs as intermediate output.
+        """
+        super().__init__(
+            clock=clock,
+            debug_level=debug_level,
+            profiling_level=profiling_level,
+            output_filter=output_filter,
+        )
+        self._sink = sink
+
+    def end_event_block(self) -> None:
+        """End the block and hand it over; so does `create_event_block`, but `finish` returns it.
+
+        Raises:
+            NoBlockError: No block is open.
+        """
+        super().end_event_block()
+        self._sink(self.finish())
+
+
+class FolderSink:
+    """Puts dumps into a folder that ``tracehouse ingest`` takes, at any time and again and again.
+
+    A dump appears whole or not at all, after its debug buffer (``NAME.debug.bin``) and a sidecar
+    that says when it was captured. Names sort by the start of the sink, then by block; several
+    processes may share a folder if they share its manifest.
+    """
+
+    def __init__(self, folder: Path, manifest: Mapping[str, JsonValue] | None = None) -> None:
+        """Create the folder if need be, and its manifest.
+
+        Args:
+            folder: Where the dumps go.
+            manifest: What ``manifest.json`` says of all of them: device, build, model, clock.
+
+        Raises:
+            SinkError: The folder cannot be written, or has another manifest.
+        """
+        self._folder = folder
+        started = datetime.now(UTC)
+        self._prefix = f"{started:%Y%m%dT%H%M%S.%f}-{secrets.token_hex(4)}"
+        self._count = 0
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if manifest is not None:
+                self._write_manifest(manifest)
+        except OSError as error:
+            raise SinkError(_describe(folder, error)) from error
+
+    def __call__(self, dump: Dump) -> None:
+        """Write a dump; it is on disk when this returns.
+
+        Raises:
+            SinkError: It cannot be written.
+        """
+        name = f"{self._prefix}-{self._count:08d}"
+        self._count += 1
+        captured = {"captured_at": datetime.now(UTC).isoformat()}
+        try:
+            if dump.debug_buffer:
+                self._write(f"{name}.debug.bin", dump.debug_buffer)
+            self._write(f"{name}.json", json.dumps(captured).encode())
+            self._write(f"{name}.etdp", dump.etdump)
+            _sync_folder(self._folder)
+        except OSError as error:
+            raise SinkError(_describe(self._folder, error)) from error
+
+    def _write_manifest(self, manifest: Mapping[str, JsonValue]) -> None:
+        path = self._folder / "manifest.json"
+        if path.exists():
+            _check_manifest(path, manifest)
+            return
+        self._write(path.name, json.dumps(dict(manifest), indent=2).encode())
+        _sync_folder(self._folder)
+
+    def _write(self, name: str, data: bytes) -> None:
+        unfinished = self._folder / f".{name}.{secrets.token_hex(4)}"
+        try:
+            with unfinished.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(self._folder / name)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+
+def _check_manifest(path: Path, manifest: Mapping[str, JsonValue]) -> None:
+    """Make sure that a manifest says what it should.
+
+    Raises:
+        SinkError: It does not.
+    """
+    try:
+        found = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise SinkError(f"{path}: not JSON, wanted the sink's manifest or none") from error
+    if found != dict(manifest):
+        raise SinkError(f"{path}: states something else, wanted a folder for each manifest")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the names in a folder last."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _describe(folder: Path, error: OSError) -> str:
+    return f"{error.filename or folder}: {error.strerror}, wanted a folder to write to"

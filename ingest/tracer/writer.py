@@ -1,0 +1,263 @@
+"""ETDumpWriter: an EventTracer that writes what ExecuTorch's own tracer, ETDumpGen, writes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import NamedTuple
+
+from ingest.errors import AllocatorError, EntryError, NoBlockError, UnwritableError
+from ingest.tracer.debug_buffer import DebugBufferWriter
+from ingest.tracer.dump_builder import DumpBuilder
+from ingest.tracer.event_tracer import (
+    DebugLevel,
+    DelegateId,
+    EventTracer,
+    OutputFilter,
+    Place,
+    ProfileEntry,
+    ProfilingLevel,
+    Value,
+    whole,
+)
+
+Clock = Callable[[], int]
+
+
+class Dump(NamedTuple):
+    """A finished dump and the debug buffer with its tensors, empty if there are none."""
+
+    etdump: bytes
+    debug_buffer: bytes
+
+
+class _State(Enum):
+    NO_BLOCK = auto()
+    BLOCK_CREATED = auto()
+    ADDING_EVENTS = auto()
+
+
+class ETDumpWriter(EventTracer):
+    """Writes dumps in memory, one after the other: trace, `finish`, trace on.
+
+    >>> ticks = iter(range(0, 100, 10))
+    >>> writer = ETDumpWriter(clock=lambda: next(ticks))
+    >>> with writer.block("Execute"), writer.profile("native_call_add.out", instruction=3):
+    ...     pass
+    >>> writer.finish().etdump[8:12]
+    b'ED00'
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock = time.perf_counter_ns,
+        debug_level: DebugLevel = DebugLevel.NO_LOGGING,
+        profiling_level: ProfilingLevel = ProfilingLevel.ALL_EVENTS,
+        output_filter: OutputFilter | None = None,
+    ) -> None:
+        """Start an empty dump.
+
+        Args:
+            clock: Gives the ticks, whole numbers of up to 64 bits without sign.
+            debug_level: Which values the logging helpers log.
+            profiling_level: Whether `profile` logs.
+            output_filter: Whether to leave out what a delegate id logs as intermediate output.
+        """
+        super().__init__(
+            debug_level=debug_level, profiling_level=profiling_level, output_filter=output_filter
+        )
+        self._clock = clock
+        self._open: set[ProfileEntry] = set()
+        self._state = _State.NO_BLOCK
+        self._begin_dump()
+
+    def finish(self) -> Dump:
+        """The dump of all blocks since the last one; ends the block if one is open.
+
+        Raises:
+            NoBlockError: There was no block.
+        """
+        if self._state is not _State.NO_BLOCK:
+            self._end_block()
+        if not self._dump.block_count:
+            raise NoBlockError("finish: nothing to write, wanted create_event_block before")
+        dump = Dump(self._dump.finish(), self._debug_buffer.getvalue())
+        self._begin_dump()
+        return dump
+
+    def create_event_block(self, name: str) -> None:
+        """Start a block, which runs the bundled input that was set; ends the block before.
+
+        Raises:
+            UnwritableError: The name is not Unicode.
+        """
+        if self._state is not _State.NO_BLOCK:
+            self.end_event_block()
+        self._dump.begin_block(name, self._bundled_input_index)
+        self._state = _State.BLOCK_CREATED
+
+    def end_event_block(self) -> None:
+        """End the block; until the next one there may be no events.
+
+        Raises:
+            NoBlockError: No block is open.
+        """
+        self._require_block("end_event_block")
+        self._end_block()
+
+    def start_profiling(
+        self, name: str | None, chain: int = -1, instruction: int = 0
+    ) -> ProfileEntry:
+        """Start an event, of the current instruction if the chain is -1.
+
+        Raises:
+            UnwritableError: A number is out of range.
+        """
+        place = self._place if chain == -1 else Place.of(chain, instruction)
+        entry = ProfileEntry(name, None, place, self._clock())
+        self._open.add(entry)
+        return entry
+
+    def end_profiling(self, entry: ProfileEntry) -> None:
+        """End and log an event, in the block that is open by now.
+
+        Raises:
+            EntryError: The event is not open, or is a delegate's.
+            NoBlockError: No block is open.
+            UnwritableError: The name is not Unicode, or a time is out of range.
+        """
+        end_ticks = self._clock()
+        if entry.delegate_id is not None:
+            raise EntryError(f"{entry.delegate_id!r}: a delegate's, wanted end_profiling_delegate")
+        self._require_open(entry)
+        self._require_events("end_profiling")
+        self._dump.add_profile(entry.name, entry.place, (entry.start_ticks, end_ticks))
+        self._open.remove(entry)
+
+    def start_profiling_delegate(self, delegate_id: DelegateId) -> ProfileEntry:
+        """Start an event of a delegate, told by its number or name.
+
+        Raises:
+            NoBlockError: No block is open.
+            UnwritableError: The number is out of range.
+        """
+        checked_id = _check_delegate_id(delegate_id)
+        self._require_events("start_profiling_delegate")
+        entry = ProfileEntry(None, checked_id, self._place, self._clock())
+        self._open.add(entry)
+        return entry
+
+    def end_profiling_delegate(self, entry: ProfileEntry, metadata: bytes = b"") -> None:
+        """End and log an event of a delegate; it belongs to the instruction of this moment.
+
+        Raises:
+            EntryError: The event is not open, or is not a delegate's.
+            NoBlockError: No block is open.
+            UnwritableError: The name is not Unicode, or a time is out of range.
+        """
+        end_ticks = self._clock()
+        if entry.delegate_id is None:
+            raise EntryError(f"{entry.name!r}: not a delegate's, wanted end_profiling")
+        self._require_open(entry)
+        self.log_profiling_delegate(entry.delegate_id, entry.start_ticks, end_ticks, metadata)
+        self._open.remove(entry)
+
+    def log_profiling_delegate(
+        self, delegate_id: DelegateId, start_ticks: int, end_ticks: int, metadata: bytes = b""
+    ) -> None:
+        """Log an event of a delegate that kept time itself.
+
+        Raises:
+            NoBlockError: No block is open.
+            UnwritableError: A number is out of range, or the name is not Unicode.
+        """
+        checked_id = _check_delegate_id(delegate_id)
+        self._require_events("log_profiling_delegate")
+        times = (start_ticks, end_ticks)
+        self._dump.add_delegate_profile(checked_id, self._place, times, metadata)
+
+    def track_allocator(self, name: str) -> int:
+        """Name an allocator of the block, before its first event; the id counts from 1.
+
+        Raises:
+            NoBlockError: No block is open.
+            AllocatorError: The block has events already.
+            UnwritableError: The name is not Unicode.
+        """
+        self._require_block("track_allocator")
+        if self._state is _State.ADDING_EVENTS:
+            raise AllocatorError(f"track_allocator {name!r}: wanted before the block's first event")
+        return self._dump.add_allocator(name)
+
+    def track_allocation(self, allocator_id: int, size_bytes: int) -> None:
+        """Log an allocation.
+
+        Raises:
+            NoBlockError: No block is open.
+            AllocatorError: The block has no such allocator.
+            UnwritableError: The size is out of range.
+        """
+        self._require_events("track_allocation")
+        if not 1 <= allocator_id <= self._dump.allocator_count:
+            raise AllocatorError(
+                f"track_allocation: allocator {allocator_id}, wanted one of the block's "
+                f"{self._dump.allocator_count}, counted from 1"
+            )
+        self._dump.add_allocation(allocator_id, whole("allocation", size_bytes, 0, 2**64))
+
+    def log_evalue(self, value: Value, *, is_output: bool = False) -> None:
+        """Log a value of the current instruction, or an output of the program.
+
+        Raises:
+            NoBlockError: No block is open.
+            UnwritableError: The value is out of range or of a type that is not logged.
+        """
+        self._require_events("log_evalue")
+        self._dump.add_value(self._debug_buffer.store(value), self._place, is_output=is_output)
+
+    def log_intermediate_output_delegate(self, delegate_id: DelegateId, value: Value) -> bool:
+        """Log a value of a delegate; False if the filter left it out.
+
+        Raises:
+            NoBlockError: No block is open.
+            UnwritableError: The value or number is out of range or of a type that is not logged.
+        """
+        checked_id = _check_delegate_id(delegate_id)
+        if self.output_filter is not None and self.output_filter(checked_id):
+            return False
+        self._require_events("log_intermediate_output_delegate")
+        self._dump.add_value(self._debug_buffer.store(value), self._place, delegate_id=checked_id)
+        return True
+
+    def _begin_dump(self) -> None:
+        self._dump = DumpBuilder()
+        self._debug_buffer = DebugBufferWriter()
+
+    def _end_block(self) -> None:
+        self._dump.end_block(has_events=self._state is _State.ADDING_EVENTS)
+        self._state = _State.NO_BLOCK
+
+    def _require_block(self, call: str) -> None:
+        if self._state is _State.NO_BLOCK:
+            raise NoBlockError(f"{call}: no block is open, wanted create_event_block first")
+
+    def _require_events(self, call: str) -> None:
+        """Events may follow from here on, allocators no more."""
+        if self._state is not _State.ADDING_EVENTS:
+            self._require_block(call)
+            self._state = _State.ADDING_EVENTS
+
+    def _require_open(self, entry: ProfileEntry) -> None:
+        if entry not in self._open:
+            label = entry.name if entry.delegate_id is None else entry.delegate_id
+            raise EntryError(f"{label!r}: not open, wanted an event that was started and not ended")
+
+
+def _check_delegate_id(delegate_id: DelegateId) -> DelegateId:
+    if isinstance(delegate_id, str):
+        return delegate_id
+    if delegate_id == -1:
+        raise UnwritableError("delegate id: -1 stands for none, wanted another number or a name")
+    return whole("delegate id", delegate_id, -(2**31), 2**31)

@@ -1,0 +1,303 @@
+"""A decoded dump -> event blocks, as the ExecuTorch Inspector gives them.
+
+Where the Inspector is wrong, this is not: an event that repeats within a run keeps every sample,
+times are scaled after subtracting, a 32-bit wrap adds 2^32, an event whose duration cannot be right
+is listed apart instead of failing the dump, and logged values may differ between runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ingest import decode_dumps
+from ingest.errors import DumpError, EtRecordError
+from ingest.sources.paths import Source, read_source
+from queries.event_blocks.logged_values import LoggedValue, LoggedValues
+from queries.event_blocks.places import EventPlaces, delegate_id
+from queries.event_blocks.samples import ProfileEvents, Samples
+from queries.event_blocks.scales import DelegateTimes, Scales
+from queries.event_blocks.time_scales import TimeScale
+from queries.event_blocks.values_by_run import BlockValues, ValuesByRun
+from warehouse.errors import QueryError, suggest
+from warehouse.programs.correlation import (
+    BlockOrigin,
+    Correlation,
+    Handles,
+    Hierarchy,
+    Origin,
+    Place,
+)
+
+if TYPE_CHECKING:
+    from ingest.etrecord.values import RecordedValue
+
+Buffer = bytes | memoryview
+
+_NO_CLOCKS: DelegateTimes = {}
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event signature of a block.
+
+    Attributes:
+        name: Delegate id of a delegated event; else the logged value's name, else the event's.
+        kind: Its kind, e.g. kernel.
+        instruction_id: Instruction; -1 outside the program.
+        delegate_debug_identifier: Delegate id; None if the event is not delegated.
+        samples: Its profile events; None if only values were logged for it.
+        values: Values logged for it.
+        debug_handles: Its debug handle or handles; None without, or outside instructions.
+        op_types: Operator of each node of the program that has one of them.
+        stack_traces: Stack trace by node.
+        module_hierarchy: By node, path and class of each module it is in, from the outermost.
+        delegate_backend_name: Backend that a delegated event or the call of a delegate ran on.
+        num_outputs: Outputs of its instruction.
+    """
+
+    name: str
+    kind: str
+    instruction_id: int
+    delegate_debug_identifier: int | str | None
+    samples: Samples | None
+    values: ValuesByRun
+    debug_handles: Handles | None
+    op_types: Sequence[str]
+    stack_traces: Mapping[str, str | None]
+    module_hierarchy: Mapping[str, Hierarchy | None]
+    delegate_backend_name: str | None
+    num_outputs: int
+
+    @property
+    def is_delegated_op(self) -> bool:
+        """Whether it has a delegate id."""
+        return self.delegate_debug_identifier is not None
+
+    @property
+    def debug_data(self) -> list[LoggedValue]:
+        """Values of the first run that logged any, in file order."""
+        return self.values.first
+
+
+@dataclass(frozen=True)
+class EventBlock:
+    """The runs of one signature.
+
+    Attributes:
+        name: Name of the runs; None if absent.
+        bundled_input_index: Index of the bundled input; -1 when there is none.
+        source_time_scale: Unit of a clock tick.
+        target_time_scale: Unit of the durations.
+        outputs: Program outputs of its runs.
+        events: In the Inspector's order.
+        reference_output: Outputs that the ETRecord has for its bundled input; None without.
+        method: Method of the ETRecord that was run; None if that cannot be told.
+        method_candidates: Methods of the ETRecord that it can be.
+        notes: What the dump and the ETRecord disagree on, as sentences.
+    """
+
+    name: str | None
+    bundled_input_index: int
+    source_time_scale: TimeScale
+    target_time_scale: TimeScale
+    outputs: ValuesByRun
+    events: list[Event]
+    reference_output: list[RecordedValue] | None = None
+    method: str | None = None
+    method_candidates: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def run_output(self) -> list[LoggedValue]:
+        """Program outputs of the first run that logged any, in file order."""
+        return self.outputs.first
+
+
+def read_event_blocks(
+    source: Source,
+    *,
+    etrecord: Source | None = None,
+    debug_buffer: Source | None = None,
+    source_time_scale: TimeScale = TimeScale.NS,
+    target_time_scale: TimeScale = TimeScale.MS,
+    delegate_times: DelegateTimes = _NO_CLOCKS,
+) -> list[EventBlock]:
+    """The event blocks of a dump on disk, as `build_event_blocks` makes them.
+
+    An unreadable file raises SourceError, a malformed dump DumpError, a malformed ETRecord
+    EtRecordError.
+    """
+    tables = decode_tables(read_source(source), source.name)
+    return build_event_blocks(
+        tables,
+        correlation=read_correlation(etrecord) if etrecord else None,
+        debug_buffer=read_source(debug_buffer) if debug_buffer else None,
+        source_time_scale=source_time_scale,
+        target_time_scale=target_time_scale,
+        delegate_times=delegate_times,
+    )
+
+
+def read_correlation(etrecord: Source) -> Correlation:
+    """An ETRecord on disk, ready to correlate; an unreadable one raises IngestError."""
+    from ingest.etrecord.record import read_etrecord
+
+    return Correlation(read_etrecord(etrecord))
+
+
+def decode_tables(data: Buffer, name: str) -> Mapping[str, pa.Table]:
+    """The decoded tables of one dump, which is called `name` in messages.
+
+    Raises:
+        DumpError: if the bytes are not a well-formed ETDump.
+    """
+    batch = decode_dumps([data])
+    for fault in batch.errors.to_pylist():
+        raise DumpError(
+            name,
+            reason=fault["reason"],
+            byte_offset=fault["byte_offset"],
+            detail=fault["detail"],
+        )
+    return batch.tables
+
+
+def build_event_blocks(
+    tables: Mapping[str, pa.Table],
+    *,
+    correlation: Correlation | None = None,
+    debug_buffer: Buffer | None = None,
+    source_time_scale: TimeScale = TimeScale.NS,
+    target_time_scale: TimeScale = TimeScale.MS,
+    delegate_times: DelegateTimes = _NO_CLOCKS,
+) -> list[EventBlock]:
+    """Event blocks of the decoded tables of one dump.
+
+    Args:
+        tables: The tables.
+        correlation: The ETRecord of the program; None leaves out what only it knows.
+        debug_buffer: Where logged tensors are; without it they are missing.
+        source_time_scale: Unit of a clock tick.
+        target_time_scale: Unit to give durations in.
+        delegate_times: Clocks of delegated events by backend, "" for all others, or a converter of
+            clock readings; the source time scale by default.
+
+    Returns:
+        One block per run signature, in the order in which they first appear in the file; a run
+        without an event vector belongs to none. Converting between cycles and a unit of time
+        raises QueryError.
+
+    Raises:
+        QueryError: if a clock is that of a backend which no event ran on.
+    """
+    scales = Scales(source_time_scale, target_time_scale, delegate_times)
+    builder = _BlockBuilder(tables, scales, correlation, debug_buffer)
+    blocks = [
+        builder.block(row, runs, (source_time_scale, target_time_scale))
+        for row, runs in _blocks(tables)
+    ]
+    known = {e.delegate_backend_name for block in blocks for e in block.events} - {None, ""}
+    for backend in sorted(scales.backends - known):
+        others = suggest(backend, sorted(filter(None, known)))
+        raise QueryError(f"delegate clock of {backend}: no event ran on it{others}")
+    return blocks
+
+
+class _BlockBuilder:
+    def __init__(
+        self,
+        tables: Mapping[str, pa.Table],
+        scales: Scales,
+        correlation: Correlation | None,
+        debug_buffer: Buffer | None,
+    ) -> None:
+        self._profiles = ProfileEvents(tables)
+        self._logged = LoggedValues(tables["debug_values"], debug_buffer)
+        self._places = EventPlaces(self._profiles, self._logged)
+        self._signatures = _by_id(tables["event_signatures"])
+        self._scales = scales
+        self._correlation = correlation and correlation.renewed()
+
+    def block(
+        self, row: Mapping[str, Any], runs: list[int], time_scales: tuple[TimeScale, TimeScale]
+    ) -> EventBlock:
+        """The block of a run signature, a row of its table, and its runs."""
+        block, index = row["run_signature_id"], row["bundled_input_index"]
+        signatures = [self._signatures[id_] for id_ in row["events"]]
+        values = BlockValues(
+            self._logged, runs, signatures=signatures, chains=partial(self._profiles.chains, block)
+        )
+        located = self._locate(self._places.of(block, runs[0], signatures))
+        expected, notes = self._reference_output(located.method, index)
+        return EventBlock(
+            row["name"],
+            index,
+            *time_scales,
+            values.outputs,
+            [
+                self._event(block, signature, origin=origin, values=values.of(i))
+                for i, (signature, origin) in enumerate(
+                    zip(signatures, located.origins, strict=True)
+                )
+            ],
+            expected,
+            located.method,
+            located.method_candidates,
+            located.notes + notes,
+        )
+
+    def _locate(self, places: Sequence[Place]) -> BlockOrigin:
+        if self._correlation is None:
+            return BlockOrigin(origins=[Origin()] * len(places))
+        return self._correlation.locate(places)
+
+    def _reference_output(
+        self, method: str | None, index: int
+    ) -> tuple[list[RecordedValue] | None, list[str]]:
+        """The outputs that the ETRecord has for a bundled input, and what keeps them from us."""
+        if self._correlation is None or method is None or index < 0:
+            return None, []
+        try:
+            cases = self._correlation.record.reference_outputs.get(method, [])
+        except EtRecordError as error:
+            return None, [str(error)]
+        return (cases[index] if index < len(cases) else None), []
+
+    def _event(
+        self, block: int, signature: Mapping[str, Any], *, origin: Origin, values: ValuesByRun
+    ) -> Event:
+        id_, instruction = delegate_id(signature), signature["instruction_id"]
+        if id_ is None:
+            name = signature["debug_name"] or signature["name"]
+            scale = self._scales.of_event()
+        else:
+            name = str(id_)
+            scale = self._scales.of_delegated(name, origin.delegate_backend_name)
+        return Event(
+            name,
+            signature["kind"],
+            -1 if instruction is None else instruction,
+            id_,
+            self._profiles.samples(block, signature["event_signature_id"], scale),
+            values,
+            *origin,
+        )
+
+
+def _by_id(signatures: pa.Table) -> dict[int, dict[str, Any]]:
+    return {row[signatures.column_names[0]]: row for row in signatures.to_pylist()}
+
+
+def _blocks(tables: Mapping[str, pa.Table]) -> list[tuple[dict[str, Any], list[int]]]:
+    """Each run signature, as a row of its table, with its runs."""
+    runs: dict[int, list[int]] = {}
+    for run, signature in enumerate(tables["runs"]["run_signature_id"].to_pylist()):
+        if signature is not None:
+            runs.setdefault(signature, []).append(run)
+    signatures = _by_id(tables["run_signatures"])
+    return [(signatures[signature], members) for signature, members in runs.items()]

@@ -1,0 +1,78 @@
+"""Event blocks -> the JSON of `tracehouse inspect`, with the Inspector's names. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from queries.event_blocks.build import Event, EventBlock
+from queries.event_blocks.logged_values import LoggedValue
+from queries.event_blocks.samples import Samples, Statistics
+from queries.event_blocks.value_json import value_json
+from warehouse.loading.delegate_metadata import parse_metadata
+
+
+def event_blocks_json(blocks: Sequence[EventBlock]) -> dict[str, list[dict[str, Any]]]:
+    """The blocks as plain values that any JSON writer takes.
+
+    Statistics, `raw` and `start_time` are null for an event without profile events. An event has
+    `samples_per_run` only if it repeats within a run, and `flagged` only if it has samples whose
+    duration cannot be right. What only an ETRecord tells is null or empty without one.
+    """
+    return {"event_blocks": [_block(block) for block in blocks]}
+
+
+def _block(block: EventBlock) -> dict[str, Any]:
+    return {
+        "name": block.name,
+        "bundled_input_index": block.bundled_input_index,
+        "source_time_scale": block.source_time_scale.value,
+        "target_time_scale": block.target_time_scale.value,
+        "run_output": _values(block.run_output),
+        "is_run_output_same_in_all_runs": block.outputs.is_same_in_all_runs,
+        "reference_output": None
+        if block.reference_output is None
+        else _values(block.reference_output),
+        "method": block.method,
+        "method_candidates": block.method_candidates,
+        "notes": block.notes,
+        "events": [_event(event) for event in block.events],
+    }
+
+
+def _event(event: Event) -> dict[str, Any]:
+    samples = event.samples
+    metadata = samples.metadata if samples else []
+    return {
+        "name": event.name,
+        "kind": event.kind,
+        "instruction_id": event.instruction_id,
+        **_samples(samples),
+        "op_types": list(event.op_types),
+        "delegate_debug_identifier": event.delegate_debug_identifier,
+        "is_delegated_op": event.is_delegated_op,
+        "delegate_backend_name": event.delegate_backend_name,
+        "debug_handles": event.debug_handles,
+        "num_outputs": event.num_outputs,
+        "stack_traces": dict(event.stack_traces),
+        "module_hierarchy": dict(event.module_hierarchy),
+        "raw_delegate_debug_metadatas": [raw.hex() for raw in metadata],
+        "delegate_debug_metadatas": parse_metadata(metadata, event.delegate_backend_name),
+        "debug_data": _values(event.debug_data),
+        "is_debug_data_same_in_all_runs": event.values.is_same_in_all_runs,
+    }
+
+
+def _samples(samples: Samples | None) -> dict[str, Any]:
+    statistics = samples.statistics if samples else None
+    columns: dict[str, Any] = {"raw": samples.raw if samples else None}
+    if samples and samples.samples_per_run is not None:
+        columns["samples_per_run"] = samples.samples_per_run
+    if samples and samples.flagged:
+        columns["flagged"] = [flagged._asdict() for flagged in samples.flagged]
+    columns |= statistics._asdict() if statistics else dict.fromkeys(Statistics._fields) | {"n": 0}
+    return columns | {"start_time": samples.start_time if samples else None}
+
+
+def _values(values: Sequence[LoggedValue | str]) -> list[Any]:
+    return [value if isinstance(value, str) else value_json(value) for value in values]

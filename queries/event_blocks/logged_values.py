@@ -1,0 +1,109 @@
+"""Values that a dump's debug events logged, by run. Pure.
+
+Tensors come from the debug buffer, and only when something asks for their elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ingest.debug_buffer import DebugBuffer, Tensor
+
+LoggedValue = bool | int | float | Tensor | list[Tensor] | None
+
+
+class Instruction(NamedTuple):
+    """What a debug event belongs to; None for absent ids, chain -1 outside instructions."""
+
+    instruction_id: int | None
+    delegate_id_int: int | None
+    delegate_id_str: str | None
+    chain_index: int
+
+
+class LoggedEvent(NamedTuple):
+    """One debug event."""
+
+    instruction: Instruction
+    name: str
+    is_output: bool
+    value: LoggedValue
+
+
+class _Row(NamedTuple):
+    """The columns of debug_values that are used here."""
+
+    event_index: int
+    instruction_id: int | None
+    delegate_id_int: int | None
+    delegate_id_str: str | None
+    chain_index: int
+    name: str | None
+    is_output: bool
+    value_type: str
+    int_value: int | None
+    double_value: float | None
+    dtype: str | None
+    sizes: list[int] | None
+    strides: list[int] | None
+    tensor_offset: int
+
+
+class LoggedValues:
+    """Debug events of one dump, by run."""
+
+    def __init__(self, debug_values: pa.Table, buffer: bytes | memoryview | None = None) -> None:
+        """Index the decoded debug_values of one dump; without its buffer, tensors are missing."""
+        self._table = debug_values.select(_Row._fields)
+        self._buffer = DebugBuffer(buffer)
+        self._run = debug_values["run_index"].to_numpy()
+        self._runs_with_outputs = set(
+            self._run[debug_values["is_output"].to_numpy(zero_copy_only=False)].tolist()
+        )
+        self._known: dict[int, list[LoggedEvent]] = {}
+
+    def of_run(self, run: int) -> list[LoggedEvent]:
+        """The debug events of a run, in file order."""
+        if run not in self._known:
+            first, last = np.searchsorted(self._run, [run, run + 1]).tolist()
+            columns = self._table.slice(first, last - first).columns
+            rows = map(_Row._make, zip(*(column.to_pylist() for column in columns), strict=True))
+            events = groupby(rows, attrgetter("event_index"))
+            self._known[run] = [self._event(list(event)) for _, event in events]
+        return self._known[run]
+
+    def outputs_of_run(self, run: int) -> list[LoggedValue]:
+        """The program outputs of a run, in file order."""
+        if run not in self._runs_with_outputs:
+            return []
+        return [event.value for event in self.of_run(run) if event.is_output]
+
+    def _event(self, rows: Sequence[_Row]) -> LoggedEvent:
+        """The event of the rows; a tensor list has one per tensor."""
+        row = rows[0]
+        instruction = Instruction(
+            row.instruction_id, row.delegate_id_int, row.delegate_id_str, row.chain_index
+        )
+        return LoggedEvent(instruction, row.name or "", row.is_output, self._value(rows))
+
+    def _value(self, rows: Sequence[_Row]) -> LoggedValue:
+        """The value; None where the dump tells a type alone, or a type without a value."""
+        row = rows[0]
+        if row.value_type in ("tensor", "tensor_list"):
+            tensors = [
+                self._buffer.read(dtype, row.sizes, strides=row.strides, offset=row.tensor_offset)
+                for row in rows
+                if (dtype := row.dtype) is not None
+            ]
+            if row.value_type == "tensor_list":
+                return tensors
+            return tensors[0] if tensors else None
+        if row.value_type == "bool" and row.int_value is not None:
+            return bool(row.int_value)
+        return row.double_value if row.int_value is None else row.int_value

@@ -1,0 +1,72 @@
+"""Where in the program the events of a block belong, as far as a dump tells. Pure.
+
+What the runtime logs outside the program's instructions has instruction 0 and no chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from typing import Any
+
+from queries.event_blocks.logged_values import Instruction, LoggedValues
+from queries.event_blocks.samples import ProfileEvents
+from warehouse.programs.correlation import Place
+
+_OUTSIDE_KINDS = ("method", "load")
+
+_Ids = tuple[Any, Any, Any]  # instruction id and delegate ids
+
+
+class EventPlaces:
+    """Places of the events of one dump."""
+
+    def __init__(self, profiles: ProfileEvents, logged: LoggedValues) -> None:
+        """Keep what the dump timed and logged."""
+        self._profiles = profiles
+        self._logged = logged
+
+    def of(self, block: int, run: int, signatures: Sequence[Mapping[str, Any]]) -> list[Place]:
+        """The place of each event signature, a row of its table, of a block (a run signature).
+
+        `run` is one of its runs.
+        """
+        logged = self._logged_alone(block, run, signatures)
+        return [self._place(block, signature, logged) for signature in signatures]
+
+    def _logged_alone(
+        self, block: int, run: int, signatures: Sequence[Mapping[str, Any]]
+    ) -> set[_Ids]:
+        """Ids of the instructions, on a chain, for which a run logged values but no times."""
+        timed = {
+            Instruction(*_ids(signature), chain)
+            for signature in signatures
+            for chain in self._profiles.chains(block, signature["event_signature_id"], run)
+        }
+        events = (event for event in self._logged.of_run(run) if not event.is_output)
+        logged = {event.instruction for event in events if event.instruction.chain_index >= 0}
+        return {instruction[:3] for instruction in logged - timed}
+
+    def _place(self, block: int, signature: Mapping[str, Any], logged: Set[_Ids]) -> Place:
+        instruction, kind = signature["instruction_id"], signature["kind"]
+        is_inside = kind not in _OUTSIDE_KINDS and (
+            instruction != 0
+            or self._profiles.is_inside(block, signature["event_signature_id"])
+            or (not signature["is_profiled"] and _ids(signature) in logged)
+        )
+        return Place(
+            signature["name"], kind, instruction if is_inside else None, delegate_id(signature)
+        )
+
+
+def delegate_id(signature: Mapping[str, Any]) -> int | str | None:
+    """The delegate id of an event signature, a row of its table; None if it is not delegated."""
+    id_: int | str | None = signature["delegate_id_int"]
+    return signature["delegate_id_str"] if id_ is None else id_
+
+
+def _ids(signature: Mapping[str, Any]) -> _Ids:
+    return (
+        signature["instruction_id"],
+        signature["delegate_id_int"],
+        signature["delegate_id_str"],
+    )

@@ -1,0 +1,64 @@
+"""Ticks of a dump's clocks -> durations in the target time scale. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from queries.event_blocks.time_scales import Clock, TimeScale, target_per_source
+
+Floats = NDArray[np.float64]
+Scale = Callable[[Floats], Floats]  # durations in ticks -> durations in the target time scale
+Converter = Callable[[str, float], float]  # event name, clock reading -> reading in the target
+DelegateTimes = Mapping[str, Clock] | Converter  # clocks by backend, "" for all others
+
+
+def constant_scale(target_per_tick: Fraction) -> Scale:
+    """The scale of a clock whose ticks are all of one length."""
+    return lambda ticks: ticks * target_per_tick.numerator / target_per_tick.denominator
+
+
+def converter_scale(converter: Converter, event: str) -> Scale:
+    """The scale that a converter of clock readings means for an event's durations.
+
+    It is asked for the duration and for 0 rather than for both readings, whose difference would
+    lose the digits that large readings have in common.
+    """
+
+    def scale(ticks: Floats) -> Floats:
+        origin = converter(event, 0)
+        return np.array([converter(event, tick) - origin for tick in ticks.tolist()], np.float64)
+
+    return scale
+
+
+class Scales:
+    """The scale of each event: a delegate may have a clock of its own."""
+
+    def __init__(self, source: TimeScale, target: TimeScale, delegates: DelegateTimes) -> None:
+        """Work out the scales; converting between cycles and a unit of time raises QueryError."""
+        self._scale = constant_scale(target_per_source(source, target))
+        self._converter = delegates if callable(delegates) else None
+        self._by_backend = {
+            backend: constant_scale(target_per_source(clock, target))
+            for backend, clock in ({} if callable(delegates) else delegates).items()
+        }
+
+    @property
+    def backends(self) -> set[str]:
+        """Backends that are named."""
+        return self._by_backend.keys() - {""}
+
+    def of_event(self) -> Scale:
+        """The scale of an event outside delegates."""
+        return self._scale
+
+    def of_delegated(self, event: str, backend: str | None) -> Scale:
+        """The scale of a delegated event, by its name and backend."""
+        if self._converter:
+            return converter_scale(self._converter, event)
+        others = self._by_backend.get("", self._scale)
+        return self._by_backend.get(backend or "", others)

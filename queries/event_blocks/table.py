@@ -1,0 +1,114 @@
+"""Event blocks -> the table that the Inspector prints, one row per event. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ingest.schemas.dumps import UINT64
+from queries.event_blocks.build import Event, EventBlock
+from queries.event_blocks.time_scales import TimeScale
+from queries.printable import printable
+
+FRAMEWORK_EVENT = "OPERATOR_CALL"
+STATISTICS = ("p10", "p50", "p90", "avg", "min", "max")
+
+_MOST_OP_TYPES = 4
+
+
+def event_block_table(
+    blocks: Sequence[EventBlock], unit: TimeScale | None, *, has_framework_events: bool
+) -> pa.Table:
+    """The columns of the Inspector's `print_data_tabular` and `save_data_to_tsv`, in their order.
+
+    One row per event, in file order; those named OPERATOR_CALL, which time an operator with the
+    framework around it, only if `has_framework_events`. Statistics are in the target time scale,
+    null without samples, and headed by `unit` if there is one; `start_time` is in ticks. op_types
+    and delegate_backend_name need an ETRecord, and are empty without one.
+    """
+    rows = [
+        (block.name, event)
+        for block in blocks
+        for event in block.events
+        if has_framework_events or event.name != FRAMEWORK_EVENT
+    ]
+    events = [event for _, event in rows]
+    columns: dict[str, pa.Array] = {
+        "event_block_name": pa.array([name for name, _ in rows], pa.string()),
+        "event_name": pa.array([event.name for event in events], pa.string()),
+    }
+    for name in STATISTICS:
+        values = pa.array([_statistic(event, name) for event in events], pa.float64())
+        columns[f"{name} ({unit})" if unit else name] = values
+    columns |= {
+        "op_types": pa.array([event.op_types for event in events], pa.list_(pa.string())),
+        "is_delegated_op": pa.array([event.is_delegated_op for event in events], pa.bool_()),
+        "delegate_backend_name": pa.array(
+            [event.delegate_backend_name for event in events], pa.string()
+        ),
+        "start_time": pa.array(
+            [event.samples and event.samples.start_time for event in events], pa.list_(UINT64)
+        ),
+    }
+    return pa.table(columns)
+
+
+def pandas_cells(table: pa.Table) -> pa.Table:
+    """The table of `event_block_table` as pandas writes it to a file.
+
+    Rows are numbered in a first column without a name; lists and booleans are text as Python spells
+    them, and five or more op_types are shortened as the Inspector does.
+    """
+    spellings: dict[str, Callable[[Any], object]] = {
+        "op_types": shorten_op_types,
+        "is_delegated_op": bool,
+        "start_time": lambda times: [int(time) for time in times],
+    }
+    for name, spell in spellings.items():
+        texts = [None if value is None else str(spell(value)) for value in table[name].to_pylist()]
+        table = table.set_column(table.column_names.index(name), name, pa.array(texts, pa.string()))
+    return table.add_column(0, "", pa.array(range(table.num_rows), pa.int64()))
+
+
+def shorten_op_types(op_types: Sequence[str]) -> Sequence[str]:
+    """The operators; five or more as a text with the first two and the last.
+
+    >>> shorten_op_types(["a", "b", "c", "d", "e"])
+    "['a', 'b' ... 'e'] (5 total)"
+    """
+    if len(op_types) <= _MOST_OP_TYPES:
+        return op_types
+    first, second, last = op_types[0], op_types[1], op_types[-1]
+    return f"['{first}', '{second}' ... '{last}'] ({len(op_types)} total)"
+
+
+def grid_lines(cells: pa.Table) -> Iterator[str]:
+    """The table of `pandas_cells` in a frame, as the Inspector prints it."""
+    rows = zip(*(column.to_pylist() for column in cells.columns), strict=True)
+    texts = [cells.column_names, *([_printed(value) for value in row] for row in rows)]
+    widths = [max(map(len, column)) + 2 for column in zip(*texts, strict=True)]
+
+    def rule(marks: str) -> str:
+        return marks[0] + marks[2].join(marks[1] * width for width in widths) + marks[3]
+
+    yield rule("╒═╤╕")
+    for i, row in enumerate(texts):
+        if i:
+            yield rule("╞═╪╡" if i == 1 else "├─┼┤")
+        padded = (f" {text}".ljust(width) for text, width in zip(row, widths, strict=True))
+        yield f"│{'│'.join(padded)}│"
+    yield rule("╘═╧╛")
+
+
+def _printed(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "" if value is None else printable(" ".join(str(value).split("\n")))
+
+
+def _statistic(event: Event, name: str) -> float | None:
+    statistics = event.samples.statistics if event.samples else None
+    value: float | None = getattr(statistics, name, None)
+    return value

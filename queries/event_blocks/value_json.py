@@ -1,0 +1,41 @@
+"""Logged values -> plain values that any JSON writer takes. Pure."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from ingest.debug_buffer import Tensor
+from queries.event_blocks.logged_values import LoggedValue
+
+MOST_ELEMENTS = 64
+
+
+def value_json(value: LoggedValue) -> Any:
+    """The value; a float that is not finite as text: NaN, Infinity or -Infinity.
+
+    A tensor has dtype, shape and sha256 (over its bytes in logical C order); `values`, flat in
+    logical C order, up to MOST_ELEMENTS elements; `missing`, the reason, instead of them if its
+    elements are missing, and then sha256 is null.
+    """
+    if isinstance(value, Tensor):
+        return _tensor(value)
+    if isinstance(value, list):
+        return [_tensor(tensor) for tensor in value]
+    return _scalar(value)
+
+
+def _tensor(tensor: Tensor) -> dict[str, Any]:
+    columns = {"dtype": tensor.dtype, "shape": tensor.shape, "sha256": tensor.sha256}
+    if tensor.stored is None:
+        return columns | {"missing": tensor.missing}
+    if tensor.stored.size > MOST_ELEMENTS or tensor.array is None:
+        return columns
+    return columns | {"values": [_scalar(element) for element in tensor.array.ravel().tolist()]}
+
+
+def _scalar(value: float | None) -> float | str | None:
+    if isinstance(value, float) and not math.isfinite(value):
+        return json.dumps(value)
+    return value

@@ -1,0 +1,177 @@
+"""Logged values of all runs of an event block, and whether they are the same. Pure."""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ingest.debug_buffer import Tensor
+from queries.event_blocks.logged_values import Instruction, LoggedEvent, LoggedValue, LoggedValues
+
+_OUTSIDE = -1
+
+
+@dataclass(frozen=True)
+class ValuesByRun:
+    """What each run of a block logged for one event, or as program outputs; read when asked for.
+
+    Attributes:
+        runs: The runs of the block, in file order.
+        of_run: Gives the values of a run, in file order; runs can differ in how many they have.
+    """
+
+    runs: Sequence[int]
+    of_run: Callable[[int], list[LoggedValue]]
+
+    @property
+    def first(self) -> list[LoggedValue]:
+        """The values of the first run that has any."""
+        return next((values for run in self.runs if (values := self.of_run(run))), [])
+
+    @cached_property
+    def is_same_in_all_runs(self) -> bool | None:
+        """Whether all runs have the same values; None where missing tensors leave it open.
+
+        The same are values of equal type, shape and bits: a NaN is the same as itself, 0.0 and
+        -0.0 are not.
+        """
+        first, *others = map(self.of_run, self.runs)
+        return _all(_is_same_list(values, first) for values in others)
+
+
+class BlockValues:
+    """Values logged in the runs of one event block, told apart by event signature."""
+
+    def __init__(
+        self,
+        logged: LoggedValues,
+        runs: Sequence[int],
+        *,
+        signatures: Sequence[Mapping[str, Any]],
+        chains: Callable[[int, int], Sequence[int]],
+    ) -> None:
+        """Prepare; nothing is read yet.
+
+        Args:
+            logged: The dump's logged values.
+            runs: The runs of the block, in file order.
+            signatures: The event signatures of the block, as rows of their table.
+            chains: Gives the chains of a signature's profile events, by its id and a run.
+        """
+        self._logged = logged
+        self._runs = runs
+        self._signatures = signatures
+        self._chains = chains
+        self._by_run: dict[int, list[list[int]]] = {}
+        self._by_layout: dict[Hashable, list[list[int]]] = {}
+
+    @property
+    def outputs(self) -> ValuesByRun:
+        """The program outputs."""
+        return ValuesByRun(self._runs, self._logged.outputs_of_run)
+
+    def of(self, index: int) -> ValuesByRun:
+        """The values of the event signature at that index of the block's."""
+
+        def of_run(run: int) -> list[LoggedValue]:
+            logged = self._logged.of_run(run)
+            return [logged[position].value for position in self._positions(run)[index]]
+
+        return ValuesByRun(self._runs, of_run)
+
+    def _positions(self, run: int) -> list[list[int]]:
+        """Where the values of each signature stand among the run's logged events."""
+        if run not in self._by_run:
+            logged = self._logged.of_run(run)
+            layout = _layout(logged, run)
+            if layout not in self._by_layout:
+                self._by_layout[layout] = self._find(logged, run)
+            self._by_run[run] = self._by_layout[layout]
+        return self._by_run[run]
+
+    def _find(self, logged: Sequence[LoggedEvent], run: int) -> list[list[int]]:
+        profiled = [
+            [_instruction(row, chain) for chain in self._chains(row["event_signature_id"], run)]
+            for row in self._signatures
+        ]
+        positions = _Positions(logged, {one for several in profiled for one in several})
+        pairs = zip(self._signatures, profiled, strict=True)
+        return [positions.of(signature, instructions) for signature, instructions in pairs]
+
+
+class _Positions:
+    """Where values stand among a run's logged events, told apart as event signatures are."""
+
+    def __init__(self, logged: Sequence[LoggedEvent], profiled: Set[Instruction]) -> None:
+        """Gather all but outputs; instructions in `profiled` have profile events as well."""
+        names: dict[Instruction, str] = {}
+        self._profiled: dict[Instruction, list[int]] = defaultdict(list)
+        self._alone: dict[tuple[Instruction, str], list[int]] = defaultdict(list)
+        for position, event in enumerate(logged):
+            if event.is_output:
+                continue
+            name = names.setdefault(event.instruction, event.name)
+            if event.instruction in profiled:
+                self._profiled[event.instruction].append(position)
+            else:
+                anywhere = event.instruction._replace(chain_index=_OUTSIDE)
+                self._alone[anywhere, name].append(position)
+
+    def of(self, signature: Mapping[str, Any], profiled: Sequence[Instruction]) -> list[int]:
+        """Those of an event signature, whose profile events belong to `profiled`."""
+        if not signature["is_logged"]:
+            return []
+        if not signature["is_profiled"]:
+            return self._alone[_instruction(signature, _OUTSIDE), signature["debug_name"]]
+        return [position for one in profiled for position in self._profiled[one]]
+
+
+def _instruction(signature: Mapping[str, Any], chain: int) -> Instruction:
+    return Instruction(
+        signature["instruction_id"],
+        signature["delegate_id_int"],
+        signature["delegate_id_str"],
+        chain,
+    )
+
+
+def _layout(logged: Sequence[LoggedEvent], run: int) -> Hashable:
+    """Equal for runs of a block in which each signature's values stand at the same positions.
+
+    What an instruction logs on its one chain belongs to the same signatures in every run of the
+    block; if it logs on several, that depends on the chains of the run's profile events.
+    """
+    layout = tuple(event[:3] for event in logged)
+    chained = {event.instruction for event in logged if event.instruction.chain_index >= 0}
+    is_ambiguous = len({instruction[:3] for instruction in chained}) < len(chained)
+    return (layout, run if is_ambiguous else None)
+
+
+def _all(verdicts: Iterable[bool | None]) -> bool | None:
+    """False if any is; else None if any is; else True."""
+    is_known = True
+    for verdict in verdicts:
+        if verdict is False:
+            return False
+        is_known = is_known and verdict is not None
+    return True if is_known else None
+
+
+def _is_same_list(left: Sequence[LoggedValue], right: Sequence[LoggedValue]) -> bool | None:
+    if len(left) != len(right):
+        return False
+    return _all(map(_is_same, left, right))
+
+
+def _is_same(left: LoggedValue, right: LoggedValue) -> bool | None:
+    if isinstance(left, Tensor) and isinstance(right, Tensor):
+        return left.is_same(right)
+    if isinstance(left, list) and isinstance(right, list):
+        return _is_same_list(left, right)
+    if isinstance(left, float) and isinstance(right, float):
+        return struct.pack("d", left) == struct.pack("d", right)
+    return type(left) is type(right) and left == right

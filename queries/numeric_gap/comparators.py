@@ -1,0 +1,140 @@
+"""How far two tensors are apart: the Inspector's metrics, and your own. Pure.
+
+The metrics are those of `Inspector.calculate_numeric_gap`, in float64, where a NaN counts as
+0 and makes the infinities of its tensor the largest floats. It is the Inspector's answer but for
+three cases in which that is NaN: infinities that both tensors have at the same place are left out,
+tensors without elements have no difference, and where nothing differs the SNR is infinite even if
+all is zero. The cosine of a tensor that is all zero is NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.debug_buffer import Tensor
+from warehouse.errors import QueryError
+
+Array = NDArray[Any]
+Comparator = Callable[[Array, Array], float]
+
+
+@np.errstate(all="ignore")
+def mse(reference: Array, value: Array) -> float:
+    """Mean of the squared differences."""
+    a, b = _comparable(reference, value)
+    return float(_mean(np.square(a - b)))
+
+
+@np.errstate(all="ignore")
+def l1(reference: Array, value: Array) -> float:
+    """Sum of the absolute differences."""
+    a, b = _comparable(reference, value)
+    return float(np.sum(np.abs(a - b)))
+
+
+@np.errstate(all="ignore")
+def snr(reference: Array, value: Array) -> float:
+    """Signal-to-noise ratio in decibels: infinite where nothing differs."""
+    a, b = _comparable(reference, value)
+    noise = _mean(np.square(a - b))
+    return float(10 * np.log10(_mean(np.square(a)) / noise)) if noise else math.inf
+
+
+@np.errstate(all="ignore")
+def cosine_similarity(reference: Array, value: Array) -> float:
+    """Cosine of the angle between the two: 1 for the same direction."""
+    a, b = _comparable(reference, value)
+    lengths = np.sqrt(np.sum(np.square(a))) * np.sqrt(np.sum(np.square(b)))
+    return float(np.sum(a * b) / lengths)
+
+
+COMPARATORS: dict[str, Comparator] = {
+    "mse": mse,
+    "l1": l1,
+    "snr": snr,
+    "cosine_similarity": cosine_similarity,
+}
+
+
+def find_comparators(metrics: Iterable[str | Comparator]) -> dict[str, Comparator]:
+    """The comparators by the name of their column.
+
+    Args:
+        metrics: Names in COMPARATORS, in any case, or functions (reference, value) -> float, which
+            go by their own name and get two arrays of the same shape, as logged.
+
+    Raises:
+        QueryError: if a name is unknown.
+    """
+    found: dict[str, Comparator] = {}
+    for metric in metrics:
+        if callable(metric):
+            found[metric.__name__] = metric
+        elif (name := metric.strip().lower()) in COMPARATORS:
+            found[name] = COMPARATORS[name]
+        else:
+            raise QueryError(f"metric '{metric}': unknown, wanted one of {', '.join(COMPARATORS)}")
+    return found
+
+
+class Comparison(NamedTuple):
+    """What came of comparing a value with its reference.
+
+    Attributes:
+        verdict: equal (a NaN equals a NaN), different or not_compared.
+        reason: Why it was not compared; None if it was.
+        metrics: One per comparator; all None if it was not compared.
+    """
+
+    verdict: str
+    reason: str | None
+    metrics: list[float | None]
+
+
+def compare(
+    reference: Tensor, value: Tensor, comparators: Collection[Comparator], names: tuple[str, str]
+) -> Comparison:
+    """What comes of comparing a value with its reference; `names` are theirs in a reason."""
+    a, b = reference.array, value.array
+    if a is None:
+        return not_compared(f"{names[0]}: {reference.missing}", comparators)
+    if b is None:
+        return not_compared(f"{names[1]}: {value.missing}", comparators)
+    if a.shape != b.shape:
+        return not_compared(f"shapes differ: {list(a.shape)} and {list(b.shape)}", comparators)
+    is_equal = np.array_equal(a, b, equal_nan=True)
+    metrics: list[float | None] = [float(comparator(a, b)) for comparator in comparators]
+    return Comparison("equal" if is_equal else "different", None, metrics)
+
+
+def not_compared(reason: str | None, comparators: Collection[Comparator]) -> Comparison:
+    """A comparison that could not be made."""
+    return Comparison("not_compared", reason, [None] * len(comparators))
+
+
+def count_nan(tensor: Tensor) -> int | None:
+    """How many elements are NaN; None if they are missing."""
+    array = tensor.array
+    return None if array is None else int(np.isnan(array).sum())
+
+
+def _comparable(reference: Array, value: Array) -> tuple[Array, Array]:
+    """Both in float64, free of NaN and of infinities on which they agree."""
+    a, b = np.asarray(reference, np.float64), np.asarray(value, np.float64)
+    agreed = np.isinf(a) & (a == b)
+    if agreed.any():
+        a, b = np.where(agreed, 0, a), np.where(agreed, 0, b)
+    return _without_nan(a), _without_nan(b)
+
+
+def _without_nan(array: Array) -> Array:
+    return np.nan_to_num(array) if np.isnan(array).any() else array
+
+
+def _mean(array: Array) -> np.float64:
+    return np.float64(np.sum(array)) / max(array.size, 1)

@@ -1,0 +1,179 @@
+"""A dump that logged intermediate values -> its operators, run by run, with these values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ingest.debug_buffer import Tensor
+from ingest.sources.paths import Source, read_source
+from queries.event_blocks.build import (
+    Buffer,
+    Event,
+    EventBlock,
+    build_event_blocks,
+    decode_tables,
+    read_correlation,
+)
+from queries.event_blocks.logged_values import LoggedEvent, LoggedValue, LoggedValues
+from queries.numeric_gap.delegate_results import DelegateResults
+from queries.numeric_gap.operator_join import Operator
+from warehouse.errors import QueryError
+from warehouse.programs.correlation import Correlation
+
+_NO_OPERATOR = ("operator_call", "method", "load")  # kinds
+_OUTSIDE = -1  # chain of what is logged outside the program's instructions
+_SCALARS = {bool: "bool", int: "int64", float: "float64"}
+
+_Key = tuple[int | None, int | str | None]  # instruction and delegate id
+
+
+class LoggedRun(NamedTuple):
+    """A run that logged intermediate values.
+
+    Attributes:
+        run_index: Position in its dump; None if it is not from a dump.
+        method: Method that ran; None if that cannot be told.
+        operators: In execution order.
+        notes: What the dump and its ETRecord disagree on, as sentences.
+    """
+
+    run_index: int | None
+    method: str | None
+    operators: Sequence[Operator]
+    notes: Sequence[str] = ()
+
+
+def read_logged_operators(
+    source: Source, *, debug_buffer: Source | None = None, etrecord: Source | None = None
+) -> list[LoggedRun]:
+    """The runs of a dump that logged intermediate values, in file order.
+
+    Without its debug buffer tensors are missing; without its ETRecord operators have no debug
+    handles. A malformed dump raises DumpError, a malformed ETRecord EtRecordError, and a file that
+    cannot be read SourceError.
+
+    Raises:
+        QueryError: if no run did.
+    """
+    runs = build_logged_operators(
+        decode_tables(read_source(source), source.name),
+        read_source(debug_buffer) if debug_buffer else None,
+        read_correlation(etrecord) if etrecord else None,
+    )
+    if not runs:
+        raise QueryError(
+            f"{source.name}: has no intermediate values, wanted a dump of a run that logged them"
+        )
+    return runs
+
+
+def build_logged_operators(
+    tables: Mapping[str, pa.Table],
+    debug_buffer: Buffer | None = None,
+    correlation: Correlation | None = None,
+) -> list[LoggedRun]:
+    """The runs as `read_logged_operators` gives them, from the decoded tables of one dump."""
+    logged = LoggedValues(tables["debug_values"], debug_buffer)
+    signatures = tables["runs"]["run_signature_id"].to_pylist()
+    blocks = build_event_blocks(tables, correlation=correlation)
+    distinct = dict.fromkeys(id_ for id_ in signatures if id_ is not None)
+    programs = {
+        id_: _Program(block, correlation) for id_, block in zip(distinct, blocks, strict=True)
+    }
+    runs = []
+    for run, positions in _event_positions(tables["debug_values"]).items():
+        program = programs[signatures[run]]
+        operators = program.operators(_calls(logged.of_run(run), positions))
+        if operators:
+            runs.append(LoggedRun(run, program.block.method, operators, program.block.notes))
+    return runs
+
+
+class _Program:
+    """What is known of the instructions of the runs of one block."""
+
+    def __init__(self, block: EventBlock, correlation: Correlation | None) -> None:
+        self.block = block
+        self._correlation = correlation
+        self._events: dict[_Key, Event] = {}
+        for event in block.events:
+            if event.kind not in _NO_OPERATOR:
+                instruction = event.instruction_id if event.instruction_id != _OUTSIDE else None
+                self._events.setdefault((instruction, event.delegate_debug_identifier), event)
+
+    def operators(self, calls: Iterable[Sequence[LoggedEvent]]) -> list[Operator]:
+        """The calls of a run as operators, in the same order."""
+        occurrences: Counter[_Key] = Counter()
+        operators = []
+        for call in calls:
+            id_, delegate_int, delegate_str, _ = call[0].instruction
+            key = (id_, delegate_str if delegate_int is None else delegate_int)
+            values = [tensor for event in call for tensor in flat_tensors(event.value)]
+            operators.append(self._operator(key, occurrences[key], values))
+            occurrences[key] += 1
+        return operators
+
+    def _operator(self, key: _Key, occurrence: int, values: list[Tensor]) -> Operator:
+        event = self._events.get(key)
+        if event is None:
+            return Operator("", *key, occurrence, (), (), values)
+        handles = event.debug_handles
+        return Operator(
+            event.name,
+            *key,
+            occurrence,
+            (handles,) if isinstance(handles, int) else tuple(handles or ()),
+            tuple(event.op_types),
+            values,
+            self._results(event, handles) if isinstance(handles, list) else None,
+        )
+
+    def _results(self, event: Event, handles: list[int]) -> list[int | None] | None:
+        if event.kind in ("kernel", "delegate_op") or self._delegates is None:
+            return None
+        return self._delegates.of(handles, event.num_outputs)
+
+    @cached_property
+    def _delegates(self) -> DelegateResults | None:
+        method = next(iter(self.block.method_candidates), None)
+        if self._correlation is None or method is None:
+            return None
+        return DelegateResults(self._correlation.record, method)
+
+
+def _event_positions(debug_values: pa.Table) -> dict[int, list[int]]:
+    """Positions of the debug events in their run, by run; a tensor list is one event."""
+    columns = [debug_values[name].to_numpy() for name in ("run_index", "event_index")]
+    rows = np.unique(np.column_stack(columns), axis=0).tolist()
+    return {run: [row[1] for row in group] for run, group in groupby(rows, itemgetter(0))}
+
+
+def _calls(logged: Sequence[LoggedEvent], positions: Sequence[int]) -> Iterator[list[LoggedEvent]]:
+    """The events of each call: of one instruction, with no other event in between."""
+    inside = [
+        (event, position)
+        for event, position in zip(logged, positions, strict=True)
+        if not event.is_output and event.instruction.chain_index != _OUTSIDE
+    ]
+    numbered = enumerate(inside)
+    for _, call in groupby(numbered, lambda row: (row[1][0].instruction, row[1][1] - row[0])):
+        yield [event for _, (event, _) in call]
+
+
+def flat_tensors(value: LoggedValue | str) -> list[Tensor]:
+    """The value as tensors: scalars without dimensions, a list of tensors one by one."""
+    if isinstance(value, list):
+        return value
+    if isinstance(value, Tensor):
+        return [value]
+    if value is None or isinstance(value, str):
+        return [Tensor("", None, None, "not a number")]
+    return [Tensor.of_array(_SCALARS[type(value)], np.asarray(value))]

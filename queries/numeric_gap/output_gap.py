@@ -1,0 +1,102 @@
+"""Program outputs against the reference outputs of the ETRecord: `compare_results`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import Any
+
+import pyarrow as pa
+
+from ingest.debug_buffer import Tensor
+from queries.event_blocks.build import EventBlock
+from queries.event_blocks.logged_values import LoggedValue
+from queries.numeric_gap.comparators import (
+    Comparator,
+    compare,
+    count_nan,
+    find_comparators,
+    not_compared,
+)
+from queries.numeric_gap.logged_operators import flat_tensors
+
+
+def _field(name: str, type_: pa.DataType, doc: str, *, nullable: bool = True) -> pa.Field:
+    return pa.field(name, type_, nullable=nullable, metadata={"doc": doc})
+
+
+_LEADING = [
+    _field("block_index", pa.int32(), "Position of the event block, from 0.", nullable=False),
+    _field("event_block_name", pa.string(), "Name of the event block."),
+    _field("method", pa.string(), "Method that ran; null if unknown."),
+    _field("bundled_input_index", pa.int64(), "Bundled input; -1 when there is none."),
+    _field("output_index", pa.int32(), "Position among the outputs, lists flat.", nullable=False),
+    _field("reference_dtype", pa.string(), "Element type of the reference."),
+    _field("run_dtype", pa.string(), "Element type of the output."),
+    _field("shape", pa.list_(pa.int64()), "Shape, of the reference if they differ."),
+    _field("reference_nan_count", pa.int64(), "NaN elements of the reference."),
+    _field("run_nan_count", pa.int64(), "NaN elements of the output."),
+]
+_TRAILING = [
+    _field("verdict", pa.string(), "equal, different or not_compared.", nullable=False),
+    _field("reason", pa.string(), "Why it was not compared; null if it was."),
+]
+
+
+def compare_results(
+    blocks: Sequence[EventBlock],
+    metrics: Iterable[str | Comparator] = ("snr", "mse", "cosine_similarity"),
+) -> pa.Table:
+    """How far the outputs of each block's first run are from the ETRecord's reference outputs.
+
+    Returns:
+        One row per output of the run or the reference, in file order, with a column per metric
+        between run_nan_count and verdict; unlike the Inspector's, numbers are not rounded. An
+        unknown metric raises QueryError.
+    """
+    comparators = find_comparators(metrics)
+    rows = [
+        row
+        for index, block in enumerate(blocks)
+        for row in _rows({"block_index": index, **_block_columns(block)}, block, comparators)
+    ]
+    columns = [_field(name, pa.float64(), "Metric of that name.") for name in comparators]
+    return pa.Table.from_pylist(rows, pa.schema([*_LEADING, *columns, *_TRAILING]))
+
+
+def _block_columns(block: EventBlock) -> dict[str, Any]:
+    return {
+        "event_block_name": block.name,
+        "method": block.method,
+        "bundled_input_index": block.bundled_input_index,
+    }
+
+
+def _rows(
+    place: Mapping[str, Any], block: EventBlock, comparators: Mapping[str, Comparator]
+) -> Iterator[dict[str, Any]]:
+    absence = "no such reference output" if block.reference_output else "no reference output"
+    pairs = zip_longest(_flat(block.reference_output or ()), _flat(block.run_output))
+    for index, (reference, output) in enumerate(pairs):
+        if reference and output:
+            comparison = compare(reference, output, comparators.values(), ("reference", "run"))
+        else:
+            reason = "the run has no such output" if reference else absence
+            comparison = not_compared(reason, comparators.values())
+        shown = reference or output
+        yield {
+            **place,
+            "output_index": index,
+            "reference_dtype": reference and reference.dtype,
+            "run_dtype": output and output.dtype,
+            "shape": shown and shown.shape,
+            "reference_nan_count": reference and count_nan(reference),
+            "run_nan_count": output and count_nan(output),
+            **dict(zip(comparators, comparison.metrics, strict=True)),
+            "verdict": comparison.verdict,
+            "reason": comparison.reason,
+        }
+
+
+def _flat(values: Iterable[LoggedValue | str]) -> list[Tensor]:
+    return [tensor for value in values for tensor in flat_tensors(value)]

@@ -1,0 +1,114 @@
+"""The exported program of an ETRecord, run by ExecuTorch: the reference of a numeric gap.
+
+The one module that uses executorch and torch; both are imported when it is called.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+from ingest.debug_buffer import Tensor
+from ingest.sources.paths import Source, read_source
+from queries.numeric_gap.logged_operators import LoggedRun, flat_tensors
+from queries.numeric_gap.operator_join import Operator
+from warehouse.errors import QueryError
+
+_INSPECTOR = "executorch.devtools.inspector"
+_METHOD = "forward"  # what representative inputs are for
+_UNSET_HANDLE = 0
+# What its readers and torch raise for files and programs that they cannot handle.
+_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError,
+           ValueError)  # fmt: skip
+
+
+def run_reference(etrecord: Source, *, graph: str | None = None) -> LoggedRun:
+    """What the exported program computes from the representative inputs in its ETRecord.
+
+    Args:
+        etrecord: An ETRecord saved with representative inputs.
+        graph: Program to run, as in `Inspector.calculate_numeric_gap`: exported_program,
+            edge_dialect_exported_program or one of the graph map; by default the first of them
+            whose operators have debug handles.
+
+    Returns:
+        A run with one operator per debug handle, with the result of the last node that has it; a
+        node's name is that of its operator. An unreadable file raises SourceError.
+
+    Raises:
+        QueryError: if executorch is not installed, or cannot run the program.
+    """
+    data = read_source(etrecord)
+    try:
+        devtools = import_module("executorch.devtools")
+        inspector = import_module(f"{_INSPECTOR}._inspector")
+        utils = import_module(f"{_INSPECTOR}._inspector_utils")
+        capturing = import_module(f"{_INSPECTOR}._intermediate_output_capturer")
+    except ImportError as error:
+        raise QueryError(
+            f"running the exported program needs executorch ({error}): "
+            "pip install 'tracehouse[executorch]'; to compare two dumps needs none"
+        ) from error
+    try:
+        record = devtools.parse_etrecord(io.BytesIO(data))
+        module = _reference_module(inspector.Inspector, record, etrecord, graph)
+        names = utils.get_aot_debug_handle_to_op_name_mapping(module)
+        inputs = _representative_inputs(record, etrecord)
+        outputs = capturing.IntermediateOutputCapturer(module).run_and_capture(inputs)
+    except _FAULTS as error:
+        problem = " ".join(str(error).split()) or type(error).__name__
+        raise QueryError(
+            f"{etrecord.name}: ExecuTorch cannot run its program: {problem}"
+        ) from error
+    operators = [
+        Operator(names[handles][-1], None, None, 0, handles, (), list(_tensors(output)))
+        for handles, output in outputs.items()
+        if handles != (_UNSET_HANDLE,)
+    ]
+    return LoggedRun(None, _METHOD, operators)
+
+
+def _reference_module(inspector: Any, record: Any, etrecord: Source, graph: str | None) -> Any:
+    """The module of that graph, or of the one that the Inspector would choose.
+
+    Raises:
+        QueryError: if the ETRecord is of other methods.
+    """
+    programs = record.edge_dialect_program
+    if isinstance(programs, dict):
+        if _METHOD not in programs:
+            known = ", ".join(programs)
+            raise QueryError(f"{etrecord.name}: has methods {known}, wanted {_METHOD}")
+        record.edge_dialect_program = programs[_METHOD]
+    module, _ = inspector._resolve_reference_graph(SimpleNamespace(_etrecord=record), graph)
+    return module
+
+
+def _representative_inputs(record: Any, etrecord: Source) -> Any:
+    """The inputs.
+
+    Raises:
+        QueryError: if there are none.
+    """
+    if record._representative_inputs is None:
+        raise QueryError(
+            f"{etrecord.name}: has no representative inputs, wanted an ETRecord to which "
+            "update_representative_inputs gave some"
+        )
+    return record._representative_inputs
+
+
+def _tensors(output: Any) -> Iterator[Tensor]:
+    """The output as tensors, lists one by one; what is no number is missing."""
+    if isinstance(output, list | tuple):
+        for element in output:
+            yield from _tensors(element)
+    elif hasattr(output, "detach"):
+        dtype = str(output.dtype).removeprefix("torch.")
+        plain = output.detach().cpu()
+        yield Tensor.of_array(dtype, (plain.float() if dtype == "bfloat16" else plain).numpy())
+    else:
+        yield from flat_tensors(output if isinstance(output, bool | int | float) else None)

@@ -1,0 +1,152 @@
+"""A legacy profiler blob -> per block name, what each event took in each iteration, and the totals.
+
+The blocks of one name are iterations of one piece of code: the same events in the same order, and
+the same allocations. What ExecuTorch's parser does wrong and this does right is listed in
+docs/legacy-blobs.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ingest.sources.paths import Source
+from queries.profiler_blob.iterations import Iteration, read_iterations
+from queries.profiler_blob.time_scales import ProfTimeScale, Time
+
+
+@dataclass(frozen=True)
+class ProfEvent:
+    """One event of a block.
+
+    Attributes:
+        name: Its name.
+        chain_index: Chain of the first iteration's event; -1 outside instructions.
+        instruction_id: Instruction of the first iteration's event.
+        start: Start in each iteration.
+        duration: End minus start in each iteration, as logged: below 0 if the end came first.
+    """
+
+    name: str
+    chain_index: int
+    instruction_id: int
+    start: list[Time]
+    duration: list[Time]
+
+
+class AllocatorTotal(NamedTuple):
+    """Bytes allocated in all iterations; `allocator` is None if nothing names it."""
+
+    allocator: str | None
+    total_bytes: int
+
+
+class FrameworkTax(NamedTuple):
+    """One item per iteration.
+
+    Attributes:
+        exec_time: Duration of the longest Method::execute.
+        kernel_and_delegate_time: Sum over kernels and the delegates' own execution.
+        framework_tax_percent: The part of exec_time spent in neither; None if that took no time.
+    """
+
+    exec_time: list[Time]
+    kernel_and_delegate_time: list[Time]
+    framework_tax_percent: list[float | None]
+
+
+@dataclass(frozen=True)
+class ProfBlock:
+    """The iterations of a block name.
+
+    Attributes:
+        name: The name.
+        iteration_count: Blocks of that name.
+        events: In the order in which they began.
+        memory: One per allocator, in order of first use.
+        framework_tax: None without an execution, or without kernels and delegates.
+        wrong_count: Durations that cannot be right: below 0, or 2^63 ticks and more.
+    """
+
+    name: str
+    iteration_count: int
+    events: list[ProfEvent]
+    memory: list[AllocatorTotal]
+    framework_tax: FrameworkTax | None
+    wrong_count: int
+
+
+def read_prof_blocks(source: Source, time_scale: ProfTimeScale) -> list[ProfBlock]:
+    """The blocks of a blob on disk, by name, in order of first appearance.
+
+    An unreadable file raises SourceError, a malformed one DumpError, and iterations of a block that
+    differ in their events or allocations raise QueryError.
+    """
+    groups = read_iterations(source)
+    return [_block(name, iterations, time_scale) for name, iterations in groups.items()]
+
+
+def _block(name: str, iterations: Sequence[Iteration], time_scale: ProfTimeScale) -> ProfBlock:
+    names = iterations[0].names
+    first = iterations[0].events
+    starts = _by_event([iteration.events["start"].tolist() for iteration in iterations])
+    ends = _by_event([iteration.events["end"].tolist() for iteration in iterations])
+    durations = [
+        [end - start for start, end in zip(*times, strict=True)]
+        for times in zip(starts, ends, strict=True)
+    ]
+    scaled = zip(starts, durations, strict=True)
+    return ProfBlock(
+        name,
+        len(iterations),
+        [
+            ProfEvent(
+                event,
+                chain,
+                instruction,
+                [time_scale.convert(ticks) for ticks in start],
+                [time_scale.convert(ticks) for ticks in duration],
+            )
+            for event, chain, instruction, (start, duration) in zip(
+                names, first["chain"].tolist(), first["instruction"].tolist(), scaled, strict=True
+            )
+        ],
+        _memory(iterations),
+        _framework_tax(names, durations, time_scale),
+        sum(not 0 <= ticks < 2**63 for duration in durations for ticks in duration),
+    )
+
+
+def _by_event(by_iteration: list[list[int]]) -> list[tuple[int, ...]]:
+    return list(zip(*by_iteration, strict=True))
+
+
+def _memory(iterations: Sequence[Iteration]) -> list[AllocatorTotal]:
+    totals: dict[tuple[int, str | None], int] = {}
+    for iteration in iterations:
+        rows = zip(iteration.allocations.tolist(), iteration.allocators, strict=True)
+        for (allocator, byte_count), name in rows:
+            totals[allocator, name] = totals.get((allocator, name), 0) + byte_count
+    return [AllocatorTotal(name, total) for (_, name), total in totals.items()]
+
+
+def _framework_tax(
+    names: Sequence[str], durations: Sequence[Sequence[int]], time_scale: ProfTimeScale
+) -> FrameworkTax | None:
+    """The tax, worked out in ticks; what an event is, its name need only contain."""
+    named = list(zip(names, durations, strict=True))
+    executes = [times for name, times in named if "Method::execute" in name]
+    parts = [times for name, times in named if "native_call" in name or "delegate_execute" in name]
+    if not executes or not parts:
+        return None
+    execute = [max(times) for times in zip(*executes, strict=True)]
+    part = [sum(times) for times in zip(*parts, strict=True)]
+    return FrameworkTax(
+        [time_scale.convert(ticks) for ticks in execute],
+        [time_scale.convert(ticks) for ticks in part],
+        [
+            100 * (whole - taken) / whole if whole else None
+            for whole, taken in zip(execute, part, strict=True)
+        ],
+    )

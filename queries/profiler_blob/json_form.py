@@ -1,0 +1,23 @@
+"""Blocks of a legacy profiler blob -> the JSON of `tracehouse inspect-prof`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from queries.profiler_blob.blocks import ProfBlock
+
+
+def prof_json(blocks: Sequence[ProfBlock]) -> dict[str, dict[str, Any]]:
+    """The blocks as plain values that any JSON writer takes, each part by name of the block.
+
+    A block without an execution, or without kernels and delegates, has no framework tax.
+    """
+    return {
+        "profile": {block.name: [asdict(event) for event in block.events] for block in blocks},
+        "memory": {block.name: [total._asdict() for total in block.memory] for block in blocks},
+        "framework_tax": {
+            block.name: block.framework_tax._asdict() for block in blocks if block.framework_tax
+        },
+    }

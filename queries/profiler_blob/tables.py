@@ -1,0 +1,88 @@
+"""Blocks of a legacy profiler blob -> tables to print or to compute with. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from ingest.schemas.dumps import UINT64
+from queries.profiler_blob.blocks import FrameworkTax, ProfBlock, ProfEvent
+from queries.profiler_blob.time_scales import ProfTimeScale, Time
+
+
+def sample_table(blocks: Sequence[ProfBlock], time_scale: ProfTimeScale) -> pa.Table:
+    """One row per event and iteration: block, iteration, event, start and duration, exactly."""
+    rows = [
+        (block.name, iteration, event)
+        for block in blocks
+        for event in block.events
+        for iteration in range(block.iteration_count)
+    ]
+    events = [event for _, _, event in rows]
+    unit = time_scale.target
+    return pa.table(
+        {
+            "block": pa.array([name for name, _, _ in rows], pa.string()),
+            **_event_columns(events),
+            "iteration_index": pa.array([i for _, i, _ in rows], pa.int64()),
+            f"start ({unit})": _times([event.start[i] for _, i, event in rows]),
+            f"duration ({unit})": _times([event.duration[i] for _, i, event in rows]),
+        }
+    )
+
+
+def titled_tables(
+    blocks: Sequence[ProfBlock], time_scale: ProfTimeScale
+) -> Iterator[tuple[str, pa.Table]]:
+    """Each block's profile, then each framework tax, then each block's memory, with titles."""
+    unit = time_scale.target
+    for block in blocks:
+        yield f"{block.name}: profile ({unit})", _profile_table(block)
+    for block in blocks:
+        if block.framework_tax:
+            yield f"{block.name}: framework tax ({unit})", _tax_table(block.framework_tax)
+    for block in blocks:
+        yield f"{block.name}: memory", _memory_table(block)
+
+
+def _profile_table(block: ProfBlock) -> pa.Table:
+    durations = {
+        f"iteration {i}": pa.array([event.duration[i] for event in block.events], pa.float64())
+        for i in range(block.iteration_count)
+    }
+    return pa.table({**_event_columns(block.events), **durations})
+
+
+def _tax_table(tax: FrameworkTax) -> pa.Table:
+    return pa.table(
+        {
+            "iteration_index": pa.array(range(len(tax.exec_time)), pa.int64()),
+            "execute": pa.array(tax.exec_time, pa.float64()),
+            "kernels and delegates": pa.array(tax.kernel_and_delegate_time, pa.float64()),
+            "framework tax (%)": pa.array(tax.framework_tax_percent, pa.float64()),
+        }
+    )
+
+
+def _memory_table(block: ProfBlock) -> pa.Table:
+    return pa.table(
+        {
+            "allocator": pa.array([total.allocator for total in block.memory], pa.string()),
+            "total_bytes": pa.array([total.total_bytes for total in block.memory], UINT64),
+        }
+    )
+
+
+def _event_columns(events: Sequence[ProfEvent]) -> dict[str, pa.Array]:
+    return {
+        "name": pa.array([event.name for event in events], pa.string()),
+        "chain_index": pa.array([event.chain_index for event in events], pa.int64()),
+        "instruction_id": pa.array([event.instruction_id for event in events], pa.int64()),
+    }
+
+
+def _times(times: list[Time]) -> pa.Array:
+    """Exact decimals of ticks, doubles of ms."""
+    is_exact = all(isinstance(time, int) for time in times)
+    return pa.array(times, UINT64 if is_exact else pa.float64())

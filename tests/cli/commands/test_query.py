@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import Outcome
+from warehouse.catalogue.queries import load_catalogue
+
+Run = Callable[..., Outcome]
+
+QUERIES = sorted(load_catalogue())
+COMPARISON = ("query", "regression_deltas", "--base", "base", "--head", "ch26")
+
+
+def squeezed(text: str) -> str:
+    """The text without white space, which wrapping adds even at hyphens."""
+    return "".join(text.split())
+
+
+def test_query_help_lists_every_query_with_its_purpose(run: Run) -> None:
+    text = squeezed(run("query", "--help").text)
+    for name, query in load_catalogue().items():
+        assert squeezed(f"{name} {query.header.purpose[:20]}") in text
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_help_of_a_query_is_its_header(run: Run, name: str) -> None:
+    header = load_catalogue()[name].header
+    outcome = run("query", name, "--help")
+    assert outcome.code == 0
+    text = squeezed(outcome.text)
+    assert squeezed(header.purpose) in text
+    assert squeezed(header.description) in text
+    for parameter in header.params:
+        option = (
+            f"--{parameter.name.replace('_', '-')} {'|'.join(parameter.choices) or parameter.type}"
+        )
+        required = "[required]" if parameter.is_required else ""
+        assert squeezed(f"{option} {parameter.doc} {required}") in text
+    for column in header.columns:
+        assert squeezed(f"{column.name} {column.type} {column.doc}") in text
+
+
+def test_help_tells_choices_and_default(run: Run) -> None:
+    text = run("query", "framework_tax", "--help").text
+    assert "--scope total|run|operator|delegate|all" in text
+    assert "[default: total]" in text
+
+
+@pytest.mark.parametrize("name", ["framework_tax", "framework-tax"])
+def test_query_prints_the_columns_of_its_header(run: Run, store: Path, name: str) -> None:
+    outcome = run("query", name, "--store", store, "--format", "csv")
+    names = [column.name for column in load_catalogue()["framework_tax"].header.columns]
+    assert next(csv.reader(io.StringIO(outcome.text))) == names
+
+
+def test_options_are_the_parameters(run: Run, store: Path) -> None:
+    args = (*COMPARISON, "--model", "conv", "--backend=portable", "--min-change", "0.05")
+    rows = json.loads(run(*args, "--store", store, "--format", "json").text)
+    assert {(row["model"], row["backend"]) for row in rows} == {("conv", "portable")}
+    slower = {(row["event_name"], row["ordinal"]) for row in rows if row["verdict"] == "regression"}
+    assert slower == {
+        ("native_call_convolution.out", 3),
+        ("native_call_max_pool2d_with_indices.out", 2),
+    }
+    none = json.loads(run(*args, "--min-change", "0.5", "--store", store, "--format=json").text)
+    assert "regression" not in {row["verdict"] for row in none}
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        (("percentile",), "no query 'percentile'; did you mean percentiles?"),
+        (
+            ("percentiles", "--devise", "x"),
+            "query 'percentiles', parameter 'devise': no such parameter; did you mean device?",
+        ),
+        (("percentiles", "--devise=x"), "parameter 'devise': no such parameter"),
+        (("regression_deltas", "--base", "a"), "parameter 'head': missing: Build in question."),
+        (
+            ("operator-hotspots", "--top-n", "few"),
+            "parameter 'top_n': 'few', wanted a whole number",
+        ),
+        (("framework_tax", "--scope", "runs"), "'runs', wanted one of total, run, operator"),
+        (("dumps", "--since", "yesterday"), "'yesterday', wanted a date or time"),
+    ],
+)
+def test_wrong_name_or_parameter_is_one_line_even_without_a_store(
+    run: Run, args: tuple[str, ...], problem: str
+) -> None:
+    outcome = run("query", *args, "--store", "nowhere")
+    assert outcome.code == 1
+    assert outcome.error.startswith("error: ")
+    assert problem in outcome.error
+
+
+def test_argument_that_is_no_option_is_a_usage_error(run: Run) -> None:
+    outcome = run("query", "dumps", "base")
+    assert outcome.code == 2
+    assert "unexpected 'base'; parameters are options: --NAME VALUE" in outcome.err

@@ -1,0 +1,322 @@
+from __future__ import annotations
+
+import json
+import zipfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from ingest.errors import ManifestError, SourceError
+from ingest.manifest.resolver import Build, Device, Manifest, ManifestResolver, Model
+from ingest.sources.paths import Source, find_sources
+
+PLAIN = {"device": "pixel8", "build": "b7", "model": "mv2"}
+
+
+def put(root: Path, files: dict[str, object]) -> Source:
+    """Write files (text, or anything as JSON) and a dump run.etdp below root/farm/lab."""
+    for name, content in {"farm/lab/run.etdp": "", **files}.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return Source(str(root / "farm/lab/run.etdp"))
+
+
+def parse(**fields: object) -> Manifest:
+    return Manifest.model_validate({**PLAIN, **fields})
+
+
+def test_plain_text_names_device_build_and_model() -> None:
+    manifest = Manifest.model_validate(PLAIN)
+    assert manifest.device == Device(name="pixel8")
+    assert manifest.build == Build(id="b7")
+    assert manifest.model == Model(name="mv2")
+    assert manifest == Manifest(device=manifest.device, build=manifest.build, model=manifest.model)
+
+
+def test_short_names_stand_for_fields_of_sections() -> None:
+    manifest = parse(backend="xnnpack", branch="main", pool="quiet", os="", arch=None, clock="us")
+    assert manifest.model.backend == "xnnpack"
+    assert manifest.build.branch == "main"
+    assert manifest.device == Device(name="pixel8", pool="quiet")
+    assert manifest.clock.unit == "us"
+    assert manifest.tags == {}
+
+
+def test_unknown_fields_of_any_level_become_tags() -> None:
+    manifest = Manifest.model_validate(
+        {
+            "device": {"name": "pixel8", "color": "bay"},
+            "build": {"id": "b7", "flags": ["-O3"]},
+            "model": "mv2",
+            "clock": {"source": "tsc", "delegates": {"qnn": {"unit": "cycles", "soc": 8}}},
+            "lab": {"room": 3},
+            "tags": {"runtime": "1.5"},
+        }
+    )
+    assert manifest.tags == {
+        "device.color": "bay",
+        "build.flags": ["-O3"],
+        "clock.source": "tsc",
+        "clock.delegates.qnn.soc": 8,
+        "lab": {"room": 3},
+        "runtime": "1.5",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "microsecond"),
+    [
+        ("2026-11-21T08:12:51.750310Z", 750310),
+        ("2026-11-21T08:12:51.750310999Z", 750310),
+        ("2026-11-21T10:12:51+02:00", 0),
+        ("2026-11-21 08:12:51", 0),
+        ("20261121T081251Z", 0),
+    ],
+)
+def test_times_become_utc(text: str, microsecond: int) -> None:
+    captured_at = parse(captured_at=text).captured_at
+    assert captured_at == datetime(2026, 11, 21, 8, 12, 51, microsecond, UTC)
+    assert captured_at.tzinfo is UTC
+
+
+@pytest.mark.parametrize("value", ["1700000000", 1700000000, "soon", "0001-01-01T00:00:00+05:00"])
+def test_other_times_are_refused(value: object) -> None:
+    with pytest.raises(ValidationError, match="wanted an ISO 8601 time"):
+        parse(captured_at=value)
+
+
+@pytest.mark.parametrize(
+    ("clock", "ns_per_tick"),
+    [
+        ({}, 1.0),
+        ("us", 1e3),
+        ({"unit": "ms"}, 1e6),
+        ({"unit": "s"}, 1e9),
+        ({"unit": "cycles"}, None),
+        ({"unit": "cycles", "ticks_per_second": 2e9}, 0.5),
+        ({"ticks_per_second": 19_200_000}, 1e9 / 19_200_000),
+    ],
+)
+def test_clock_gives_nanoseconds_per_tick(clock: object, ns_per_tick: float | None) -> None:
+    manifest = parse(clock=clock)
+    assert manifest.clock.ns_per_tick == ns_per_tick
+    assert manifest.clock.delegate_ns_per_tick("xnnpack") == ns_per_tick
+
+
+def test_delegate_clock_is_found_by_backend_in_any_case() -> None:
+    clock = parse(
+        clock={"delegates": {"XNNPACK": "us", "qnn": {"ticks_per_second": 1e9}, "vk": "cycles"}}
+    ).clock
+    assert clock.delegate_ns_per_tick("xnnpack") == 1e3
+    assert clock.delegate_ns_per_tick("QNN") == 1.0
+    assert clock.delegate_ns_per_tick("vk") is None
+    assert clock.delegate_ns_per_tick("portable") == 1.0
+    assert clock.delegate_ns_per_tick(None) == 1.0
+
+
+@pytest.mark.parametrize("rate", [0, -1, float("inf"), float("nan"), "fast"])
+def test_impossible_rates_are_refused(rate: object) -> None:
+    with pytest.raises(ValidationError, match=r"clock\.ticks_per_second"):
+        parse(clock={"ticks_per_second": rate})
+
+
+def test_canonical_json_is_sorted_and_without_whitespace_or_nulls() -> None:
+    manifest = parse(tags={"z": None, "b": [1, None]}, captured_at="2026-11-21T08:12:51Z", os="é")
+    assert manifest.canonical_json() == (
+        '{"build":{"id":"b7"},"captured_at":"2026-11-21T08:12:51+00:00",'
+        '"clock":{"delegates":{},"unit":"ns"},"device":{"name":"pixel8","os":"é"},'
+        '"model":{"name":"mv2"},"tags":{"b":[1,null]}}'
+    )
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)  # fmt: skip
+
+
+@given(
+    tags=st.dictionaries(st.text(), json_values, max_size=4),
+    captured_at=st.none() | st.datetimes(timezones=st.just(UTC)).map(datetime.isoformat),
+    delegates=st.dictionaries(st.text(), st.sampled_from(["us", "cycles"]), max_size=1),
+    ordinal=st.none() | st.integers(-(2**63), 2**63 - 1),
+)
+def test_canonical_json_validates_as_the_same_manifest(
+    tags: object, captured_at: object, delegates: object, ordinal: object
+) -> None:
+    fields = {"tags": tags, "captured_at": captured_at, "ordinal": ordinal}
+    manifest = parse(**fields, clock={"delegates": delegates})
+    again = Manifest.model_validate_json(manifest.canonical_json())
+    assert again == manifest
+    assert again.canonical_json() == manifest.canonical_json()
+
+
+def test_first_place_that_states_a_field_wins(tmp_path: Path) -> None:
+    fields = ["pool", "os", "os_version", "arch", "soc", "branch", "commit"]
+    places: list[dict[str, object]] = [
+        dict.fromkeys(fields[: i + 1], f"place{i}") for i in range(6)
+    ]
+    record = {"deviceInfo": {"device": "last", "os": "last 1"}, "benchmarkModel": {"name": "conv"}}
+    source = put(
+        tmp_path,
+        {
+            "farm/lab/run.json": places[1],
+            "farm/lab/run.etdp.json": places[2],
+            "farm/lab/manifest.json": places[3],
+            "farm/manifest.json": places[4],
+            "manifest.json": places[5] | {"build": "b7"},
+            "farm/lab/benchmark_results.json": [record],
+        },
+    )
+    resolver = ManifestResolver(overrides=places[0], layout="{device}/{commit}/*.etdp")
+    manifest = resolver.resolve(source)
+    assert manifest.model.name == "conv"
+    assert manifest.device == Device(
+        name="farm", pool="place0", os="place1", os_version="place2", arch="place3", soc="place4"
+    )
+    assert manifest.build == Build(id="b7", branch="place5", commit="lab")
+
+
+def test_tags_and_delegate_clocks_merge_key_by_key(tmp_path: Path) -> None:
+    source = put(
+        tmp_path,
+        {
+            "farm/lab/run.json": {"tags": {"a": 1}, "clock": {"delegates": {"QNN": "us"}}},
+            "farm/lab/manifest.json": {
+                **PLAIN,
+                "tags": {"a": 2, "b": 2},
+                "clock": {"delegates": {"qnn": {"ticks_per_second": 5}, "vulkan": "ms"}},
+            },
+        },
+    )
+    manifest = ManifestResolver().resolve(source)
+    assert manifest.tags == {"a": 1, "b": 2}
+    assert manifest.clock.delegate_ns_per_tick("qnn") == 1e3
+    assert manifest.clock.delegate_ns_per_tick("vulkan") == 1e6
+
+
+@pytest.mark.parametrize(
+    ("near", "far", "ns_per_tick"),
+    [
+        ("ns", {"ticks_per_second": 2e9}, 1.0),
+        ({"ticks_per_second": 2e9}, {"unit": "ms"}, 0.5),
+        ({"unit": "cycles"}, {"unit": "cycles", "ticks_per_second": 2e9}, 0.5),
+    ],
+)
+def test_nearer_clock_replaces_unit_and_rate_together(
+    tmp_path: Path, near: object, far: object, ns_per_tick: float
+) -> None:
+    source = put(tmp_path, {"farm/lab/run.json": {"clock": far}})
+    resolver = ManifestResolver(overrides={**PLAIN, "clock": near})
+    assert resolver.resolve(source).clock.ns_per_tick == ns_per_tick
+
+
+def test_manifests_inside_a_zip_come_before_those_around_it(tmp_path: Path) -> None:
+    put(tmp_path, {"farm/manifest.json": {**PLAIN, "os": "outside"}})
+    with zipfile.ZipFile(tmp_path / "farm/b9.zip", "w") as archive:
+        archive.writestr("conv/1.etdp", b"")
+        archive.writestr("conv/1.json", '{"captured_at": "2026-11-21"}')
+        archive.writestr("conv/manifest.json", '{"model": "conv"}')
+        archive.writestr("manifest.json", '{"device": "pixel9"}')
+        archive.writestr("conv/benchmark_results.json", "")
+    (source,) = find_sources([tmp_path / "farm/b9.zip"])
+    manifest = ManifestResolver(layout="{branch}/{commit}/*/*.etdp").resolve(source)
+    assert manifest.model.name == "conv"
+    assert manifest.device == Device(name="pixel9", os="outside")
+    assert manifest.build == Build(id="b7", branch="farm", commit="b9")
+    assert manifest.captured_at == datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def test_shared_files_are_read_once_per_run(tmp_path: Path) -> None:
+    source = put(tmp_path, {"farm/manifest.json": PLAIN})
+    resolver = ManifestResolver()
+    first = resolver.resolve(source)
+    put(tmp_path, {"farm/manifest.json": {**PLAIN, "device": "changed"}})
+    assert resolver.resolve(source) == first
+    assert ManifestResolver().resolve(source).device.name == "changed"
+
+
+def test_missing_fields_are_named_with_all_ways_to_give_them(tmp_path: Path) -> None:
+    source = put(tmp_path, {"farm/lab/run.json": {"build": {"branch": "main"}, "model": ""}})
+    with pytest.raises(ManifestError) as caught:
+        ManifestResolver(overrides={"device": "pixel8"}).resolve(source)
+    assert str(caught.value) == (
+        f"{source.name}: no build, model; give --build --model, or state them in a sidecar "
+        "run.json, in a manifest.json in its folder or above, by --layout '{build}/{model}/*.etdp'"
+        ", or ExecuTorch's benchmark_results.json"
+    )
+    with pytest.raises(ManifestError, match=r"\*\.bin' \(now given, but it does not state them"):
+        ManifestResolver(layout="{build}/{model}/*.bin").resolve(source)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ('{"device": "a",}', "not valid JSON: .* at line 1 column 16"),
+        ("", "not valid JSON: EOF .* at line 1 column 0"),
+        ('{"a": NaN}', "not valid JSON"),
+        ("[" * 5000, "not valid JSON: recursion limit"),
+        ("[1]", r"found \[1\], wanted a JSON object"),
+        (" " * (1 << 20) + "{}", r"1,048,578 bytes, wanted at most 1,048,576"),
+        ({"device": 5}, r"device\.name: found 5, wanted a valid string"),
+        ({"device": {"soc": {}}}, r"device\.soc: found \{\}, wanted a valid string"),
+        ({"device": " "}, r"device\.name: found ' ', String should have at least 1 character"),
+        ({"build": {"ordinal": "x"}}, r"build\.ordinal: found 'x', wanted a valid integer"),
+        ({"ordinal": 2**63}, r"build\.ordinal: found 9223372036854775808, wanted less than"),
+        ({"captured_at": 7}, "captured_at: found 7, wanted an ISO 8601 time"),
+        ({"clock": "min"}, r"clock\.unit: found 'min', wanted 'ns', 'us', 'ms', 's' or 'cycles'"),
+        (
+            {"clock": {"unit": "ns", "ticks_per_second": 5}},
+            "clock: .* ticks_per_second goes with unit cycles, not ns",
+        ),
+        ({"clock": {"delegates": {"Qnn": 5}}}, r"clock\.delegates\.Qnn: found 5, wanted an object"),
+        (
+            {"clock": {"delegates": {"qnn": {"unit": "h"}}}},
+            r"clock\.delegates\.qnn\.unit: found 'h', wanted 'ns'",
+        ),
+        ({"clock": {"delegates": []}}, r"clock\.delegates: found \[\], wanted an object"),
+        ({"tags": [1]}, r"tags: found \[1\], wanted an object"),
+        ('{"tags": {"a": [1e999]}}', r"tags\.a.*: found inf, wanted a finite number"),
+        ({"os": "a", "device": {"os": "b"}}, r"device\.os: stated twice, wanted one value"),
+    ],
+)
+def test_malformed_manifest_is_named_with_place_and_wish(
+    tmp_path: Path, content: object, problem: str
+) -> None:
+    source = put(tmp_path, {"manifest.json": PLAIN, "farm/lab/run.json": content})
+    with pytest.raises(ManifestError, match=rf"farm/lab/run\.json: {problem}"):
+        ManifestResolver().resolve(source)
+    put(tmp_path, {"farm/lab/run.json": {}, "farm/manifest.json": content})
+    with pytest.raises(ManifestError, match=rf"farm/manifest\.json: {problem}"):
+        ManifestResolver().resolve(source)
+
+
+def test_malformed_options_are_named_as_such(tmp_path: Path) -> None:
+    with pytest.raises(ManifestError, match="options: tags: found 'x', wanted an object"):
+        ManifestResolver(overrides={"tags": "x"})
+    with pytest.raises(ManifestError, match=r"options: clock\.unit: found 'h', wanted 'ns'"):
+        ManifestResolver(overrides={**PLAIN, "clock": "h"}).resolve(put(tmp_path, {}))
+
+
+def test_byte_order_mark_is_skipped(tmp_path: Path) -> None:
+    source = put(tmp_path, {"farm/lab/run.json": "\ufeff" + json.dumps(PLAIN)})
+    assert ManifestResolver().resolve(source).device.name == "pixel8"
+
+
+def test_sidecar_that_is_no_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "farm/lab/run.json").mkdir(parents=True)
+    with pytest.raises(SourceError, match=r"run\.json: is a folder"):
+        ManifestResolver(overrides=PLAIN).resolve(put(tmp_path, {}))
+
+
+def test_dump_is_never_its_own_sidecar(tmp_path: Path) -> None:
+    put(tmp_path, {"farm/lab/odd.json": "not JSON"})
+    source = Source(str(tmp_path / "farm/lab/odd.json"))
+    assert ManifestResolver(overrides=PLAIN).resolve(source).device.name == "pixel8"

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import io
+import struct
+import tracemalloc
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from ingest.errors import SourceError
+from ingest.sources.companions import CompanionFinder
+from ingest.sources.paths import (
+    Source,
+    count_bytes,
+    find_sources,
+    list_names,
+    private_bytes,
+    read_source,
+    zip_artifacts,
+)
+
+
+def directory_of(count: int, name: bytes) -> bytes:
+    """The directory of a zip that says it holds that many empty members of one name."""
+    entry = struct.pack("<4s42x", b"PK\1\2")
+    entry = bytearray(entry)
+    struct.pack_into("<H", entry, 28, len(name))
+    return (bytes(entry) + name) * count
+
+
+def end_of(directory: bytes, *, count: int, zip64: bool) -> bytes:
+    size = len(directory)
+    end = b""
+    if zip64:
+        end += struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, count, count, size, 0)
+        end += struct.pack("<4sLQL", b"PK\6\7", 0, size, 1)
+        count, size = 0xFFFF, 0xFFFFFFFF
+    return end + struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, count, count, size, 0, 0)
+
+
+@pytest.mark.parametrize("zip64", [False, True])
+@pytest.mark.parametrize("stated", [1, 0xFFFF])
+def test_a_zip_of_too_many_members_is_refused_before_they_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zip64: bool, stated: int
+) -> None:
+    directory = directory_of(200_000, b"a.etdp")
+    path = tmp_path / "many.zip"
+    path.write_bytes(directory + end_of(directory, count=stated, zip64=zip64))
+    monkeypatch.setattr(zipfile, "ZipInfo", None)  # made for each member
+    wanted = r"many\.zip: has 200,000 members, wanted at most 65,535; unpack it and ingest"
+    with pytest.raises(SourceError, match=wanted) as told:
+        find_sources([path])
+    assert told.value.reason == "too_large"
+    (source,) = find_sources([tmp_path])
+    with pytest.raises(SourceError, match="has 200,000 members"):
+        read_source(source)
+    assert list_names(Source(str(path), "").folder) is None
+
+
+def test_a_directory_of_few_members_and_many_bytes_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "long.zip"
+    directory = directory_of(300, b"n" * 65_000)
+    path.write_bytes(directory + end_of(directory, count=300, zip64=True))
+    tracemalloc.start()
+    with pytest.raises(SourceError, match=r"a directory of 19,513,800 bytes, wanted at most 16,"):
+        find_sources([path])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2 << 20
+
+
+def test_as_many_members_as_are_allowed_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zip_artifacts, "MAX_MEMBERS", 3)
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for i in range(3):
+            archive.writestr(f"{i}.etdp", b"")
+    assert len(find_sources([path])) == 3
+
+
+def test_two_members_of_one_name_are_both_refused_and_the_others_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.etdp", b"one")
+        archive.writestr("b.etdp", b"two")
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr("a.etdp", b"three")
+    twice, once = find_sources([path])
+    assert read_source(once) == b"two"
+    with pytest.raises(SourceError, match=r"zip!a\.etdp: the zip has 2 members of this") as told:
+        read_source(twice)
+    assert told.value.reason == "duplicate_member"
+
+
+def test_members_that_share_bytes_are_refused_by_what_they_inflate_to_together(
+    tmp_path: Path,
+) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.etdp", bytes(15 << 20))
+    whole = packed.getvalue()
+    start = whole.index(b"PK\1\2")
+    entry = whole[start : whole.index(b"PK\5\6")]
+    entries = b"".join(
+        entry[:28] + struct.pack("<H", 11) + entry[30:46] + b"%06d.etdp" % i for i in range(400)
+    )
+    end = bytearray(end_of(entries, count=400, zip64=False))
+    struct.pack_into("<L", end, 16, start)
+    path = tmp_path / "quine.zip"
+    path.write_bytes(whole[:start] + entries + bytes(end))
+    with pytest.raises(SourceError, match=r"its dumps would inflate from [\d,]+ to 6,291,456,000"):
+        find_sources([path])
+
+
+def test_a_member_states_its_size_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.etdp", bytes(5_000_000))
+    assert count_bytes(Source(str(path), "a.etdp")) == 5_000_000
+    assert count_bytes(Source(str(path))) == path.stat().st_size
+    for nothing in (Source(str(path), "b"), Source(str(tmp_path / "b")), Source(__file__, "b")):
+        assert count_bytes(nothing) == 0
+
+
+def test_a_large_member_is_inflated_into_a_private_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(private_bytes, "COPY_FROM_BYTES", 1 << 20)
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.etdp", bytes(60_000_000))
+    source = Source(str(path), "a.etdp")
+    tracemalloc.start()
+    data = read_source(source)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (len(data), isinstance(data, memoryview)) == (60_000_000, True)
+    assert peak < 8 << 20
+
+
+def test_companions_of_two_names_are_found_and_refused_when_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.etdp", b"one")
+        archive.writestr("a.debug.bin", b"two")
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr("a.debug.bin", b"three")
+    (source,) = find_sources([path])
+    buffer = CompanionFinder().find(source).debug_buffer
+    assert buffer is not None
+    with pytest.raises(SourceError, match="2 members of this name"):
+        read_source(buffer)

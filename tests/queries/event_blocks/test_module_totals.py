@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import pytest
+
+from ingest.sources.paths import Source
+from queries.event_blocks.build import Event, EventBlock, read_event_blocks
+from queries.event_blocks.module_totals import module_paths, module_total_table, module_totals
+from queries.event_blocks.samples import Samples, Statistics
+from queries.event_blocks.time_scales import TimeScale
+from queries.event_blocks.values_by_run import ValuesByRun
+from tests.support.corpus import CORPUS
+from tests.support.etrecord_builder import MODELS
+from warehouse.errors import QueryError
+from warehouse.programs.correlation import Origin
+
+NOTHING = ValuesByRun([], lambda _: [])
+
+
+def event(kind, instruction, time, *modules, handles=1, samples_per_run=None):
+    """An event of one node per module path."""
+    statistics = Statistics(time, time, time, time, time, time, time, time, 1, None)
+    if samples_per_run:
+        statistics = statistics._replace(n=sum(samples_per_run))
+    hierarchy = {
+        f"node{i}_": {
+            f"L__self__{part}": [part, "Module"]
+            for part in ["", *(path[:end] for end in _ends(path))]
+        }
+        for i, path in enumerate(modules)
+    }
+    origin = Origin(handles if modules else None, module_hierarchy=hierarchy)
+    samples = Samples([time], [0], [], samples_per_run, [], statistics)
+    return Event("name", kind, instruction, None, samples, NOTHING, *origin)
+
+
+def _ends(path):
+    return [end for end in range(1, len(path) + 1) if end == len(path) or path[end] == "."]
+
+
+def block(*events):
+    return EventBlock("Execute", -1, TimeScale.NS, TimeScale.MS, NOTHING, list(events))
+
+
+def total(path, *events, is_exact=False):
+    [found] = module_totals([block(*events)], path, is_exact=is_exact)
+    return found.total
+
+
+def test_a_module_has_the_time_of_its_kernels_and_of_modules_inside_it():
+    events = [
+        event("kernel", 0, 1.0, "layers.0"),
+        event("kernel", 1, 2.0, "layers.0.attention"),
+        event("kernel", 2, 4.0, "layers.01"),
+        event("kernel", 3, 8.0),
+    ]
+    assert total("layers.0", *events) == 3.0
+    assert total("layers.0", *events, is_exact=True) == 1.0
+    assert total("layers", *events) == 7.0
+    assert total("", *events) == total("L__self__", *events) == 7.0
+    assert total("L__self__layers.0", *events) == 3.0
+    assert total("attention", *events) == 0.0
+
+
+def test_an_event_of_several_modules_counts_in_full_for_each():
+    fused = event("kernel", 0, 5.0, "a", "b")
+    assert (total("a", fused), total("b", fused), total("", fused)) == (5.0, 5.0, 5.0)
+
+
+def test_framework_events_never_count():
+    events = [event(kind, 0, 1.0, "a") for kind in ("operator_call", "other", "method", "load")]
+    assert total("a", *events) == 0.0
+
+
+def test_a_delegates_call_and_the_events_inside_it_never_both_count():
+    events = [
+        event("delegate_op", 0, 1.0, "a"),
+        event("delegate_op", 0, 2.0, "b"),
+        event("delegate_call", 0, 10.0, "a", "b"),
+    ]
+    assert (total("a", *events), total("b", *events), total("", *events)) == (1.0, 2.0, 10.0)
+
+
+def test_a_delegate_whose_inner_events_are_unknown_counts_with_its_call():
+    events = [event("delegate_op", 0, 1.0), event("delegate_call", 0, 10.0, "a", "b")]
+    assert (total("a", *events), total("b", *events)) == (10.0, 10.0)
+
+
+def test_inner_events_count_where_their_call_was_not_timed():
+    assert total("a", event("delegate_op", 0, 1.0, "a")) == 1.0
+
+
+def test_an_event_that_repeats_counts_per_run():
+    assert total("a", event("kernel", 0, 2.0, "a", samples_per_run=[3, 5])) == 8.0
+
+
+def test_the_table_has_a_row_per_block_that_counts_and_their_sum():
+    blocks = [block(event("kernel", 0, 1.0, "a")), block(), block(event("kernel", 0, 2.0, "a.b"))]
+    table = module_total_table(blocks, "a", is_exact=False, unit=TimeScale.MS)
+    assert table.to_pylist() == [
+        {"event_block_name": "Execute", "bundled_input_index": -1, "event_count": 1,
+         "total (ms)": 1.0},
+        {"event_block_name": "Execute", "bundled_input_index": -1, "event_count": 1,
+         "total (ms)": 2.0},
+        {"event_block_name": "(all)", "bundled_input_index": -1, "event_count": 2,
+         "total (ms)": 3.0},
+    ]  # fmt: skip
+
+
+def test_an_unknown_module_lists_the_known_ones():
+    blocks = [block(event("kernel", 0, 1.0, "b.c"), event("kernel", 1, 1.0, "a"))]
+    with pytest.raises(QueryError, match=r"no event of this dump is in it; there are a, b, b\.c"):
+        module_total_table(blocks, "x", is_exact=False, unit=TimeScale.MS)
+    with pytest.raises(QueryError, match="none is known"):
+        module_total_table([block()], "x", is_exact=False, unit=TimeScale.MS)
+
+
+def test_totals_of_a_real_program_are_those_of_its_kernels_and_delegate_calls():
+    blocks = read_event_blocks(
+        Source(str(CORPUS / "real" / "mixed_xnnpack_n20.etdp")),
+        etrecord=Source(str(MODELS / "mixed_xnnpack.etrecord")),
+    )
+    assert module_paths(blocks) == ["c1", "c2", "fc"]
+    everything = sum(
+        event.samples.statistics.avg
+        for event in blocks[1].events
+        if event.kind in ("kernel", "delegate_call")
+    )
+    whole, c1 = (module_totals(blocks, path)[1].total for path in ("", "c1"))
+    assert whole == pytest.approx(everything)
+    assert c1 == pytest.approx(0.0051858)

@@ -1,0 +1,79 @@
+import pytest
+
+from warehouse.catalogue.header import Column, Parameter, parse_header
+from warehouse.errors import HeaderError
+
+FULL = """\
+-- operator_hotspots: Operators ranked by time.
+--
+-- Counts only operators: time inside a delegate
+-- is the delegate's.
+--
+-- Ties are broken by name.
+--
+-- params:
+--   run_id  BIGINT           Run to summarise.
+--   top_n   INT = 20         Rows to return,
+--                            at least 1.
+--   device  STRING = NULL    Only this device.
+--   scope   STRING(run|all) = 'run'   What to count.
+--
+-- columns:
+--   operator    STRING   Name, e.g. 'aten::add.out'.
+--   time_share  DOUBLE   total_ns over all (= 1), 0 to 1.
+SELECT 1 -- not: a header
+"""
+
+
+def test_header_gives_title_and_paragraphs():
+    header = parse_header(FULL, "x.sql")
+    assert header.name == "operator_hotspots"
+    assert header.purpose == "Operators ranked by time."
+    assert header.description == (
+        "Counts only operators: time inside a delegate is the delegate's."
+        "\n\nTies are broken by name."
+    )
+
+
+def test_parameters_carry_type_choices_default_and_continued_doc():
+    assert parse_header(FULL, "x.sql").params == (
+        Parameter("run_id", "BIGINT", (), True, None, "Run to summarise."),
+        Parameter("top_n", "INT", (), False, "20", "Rows to return, at least 1."),
+        Parameter("device", "STRING", (), False, None, "Only this device."),
+        Parameter("scope", "STRING", ("run", "all"), False, "run", "What to count."),
+    )
+
+
+def test_columns_carry_type_and_doc():
+    assert parse_header(FULL, "x.sql").columns == (
+        Column("operator", "STRING", "Name, e.g. 'aten::add.out'."),
+        Column("time_share", "DOUBLE", "total_ns over all (= 1), 0 to 1."),
+    )
+
+
+def test_header_without_parameters_and_description_is_enough():
+    header = parse_header("-- a: B.\n--\n-- columns:\n--   c  INT  D.\nSELECT 1 AS c", "x.sql")
+    assert (header.description, header.params) == ("", ())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELECT 1", "x.sql:1: wanted '-- name: Purpose.'"),
+        ("", "x.sql:1: wanted '-- name: Purpose.'"),
+        ("-- no title\nSELECT 1", "x.sql:1: wanted '-- name: Purpose.'"),
+        ("-- a: B.\nSELECT 1", "x.sql:1: wanted a section '-- columns:'"),
+        ("-- a: B.\n--\n-- columns:\n--   c\n", "x.sql:4: wanted '--   name TYPE [= default]"),
+        ("-- a: B.\n-- columns:\n--   c TEXT  D.\n", "x.sql:3: type TEXT, wanted one of STRING"),
+        ("-- a: B.\n-- columns:\n--   c INT D.\n--   c INT D.\n", "x.sql:4: c is there twice"),
+        ("-- a: B.\n-- columns:\n--   c INT = 1  D.\n", "x.sql:3: a column has no default"),
+        (
+            "-- a: B.\n-- params:\n--   p STRING(x|y) = 'z'  D.\n-- columns:\n--   c INT D.\n",
+            "x.sql:3: default z is not one of x, y",
+        ),
+    ],
+)
+def test_malformed_header_names_file_and_line(text, message):
+    with pytest.raises(HeaderError) as error:
+        parse_header(text, "x.sql")
+    assert str(error.value).startswith(message)

@@ -1,0 +1,113 @@
+"""Stores written by earlier versions are brought up to date and lose nothing."""
+
+from __future__ import annotations
+
+import shutil
+from importlib.resources import files
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.support.corpus import CORPUS
+from tests.support.etrecord_builder import MODELS
+from tests.support.stores import contents, ingest
+from warehouse import Warehouse
+from warehouse.engine.migrations import load_migrations, migrate
+from warehouse.engine.store_file import FILE_NAME
+from warehouse.errors import OldStoreError
+
+DUMPS = ("traced_intdesc_n1_debug", "mixed_xnnpack_n20")
+NEW_TABLES = {
+    "tensors", "etrecords", "graph_nodes", "debug_handles", "delegates", "event_origins",
+    "event_modules",
+}  # fmt: skip
+NEW_COLUMNS = {"etrecord_id", "debug_buffer_sha256", "sha256", "parsed"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    for name in DUMPS:
+        shutil.copy(CORPUS / "real" / f"{name}.etdp", tmp_path / "in")
+    return tmp_path / "in"
+
+
+@pytest.fixture
+def old(tmp_path: Path, folder: Path) -> Path:
+    """A store of schema 1 with dumps in it, and views."""
+    ingest(tmp_path / "new", folder)
+    (tmp_path / "old").mkdir()
+    with duckdb.connect(str(tmp_path / "old" / FILE_NAME)) as connection:
+        connection.execute(load_migrations()[0].text)
+        connection.execute("INSERT INTO schema_migrations VALUES (1, 'tables', now(), '0.1.0')")
+        for view in sorted((files("sql") / "views").iterdir(), key=lambda file: file.name):
+            connection.execute(f"CREATE VIEW {view.name[4:-4]} AS {view.read_text()}")
+        connection.execute(f"ATTACH '{tmp_path / 'new' / FILE_NAME}' AS new (READ_ONLY)")
+        tables = connection.execute(
+            "SELECT table_name, list(column_name ORDER BY column_index) FROM duckdb_columns() "
+            "WHERE database_name = 'warehouse' AND table_name IN (SELECT table_name FROM "
+            "duckdb_tables() WHERE database_name = 'warehouse') "
+            "AND table_name NOT LIKE 'schema_%' GROUP BY 1"
+        ).fetchall()
+        for table, columns in tables:
+            text = ", ".join(columns)
+            connection.execute(
+                f"INSERT INTO {table} BY NAME SELECT {text} FROM new.{table} ORDER BY rowid"  # noqa: S608
+            )
+    return tmp_path / "old"
+
+
+def test_a_reader_of_an_old_store_changes_nothing_and_says_how_to_migrate_it(old: Path) -> None:
+    before = (old / FILE_NAME).read_bytes()
+    with pytest.raises(OldStoreError, match=r"schema 1, now 2\); .* 'tracehouse migrate'"):
+        Warehouse.open(old, read_only=True)
+    assert (old / FILE_NAME).read_bytes() == before
+
+
+def test_an_old_store_keeps_its_rows_and_new_columns_are_null(tmp_path: Path, old: Path) -> None:
+    Warehouse.open(old).close()
+    found, expected = contents(old), contents(tmp_path / "new")
+    assert found.keys() == expected.keys()
+    assert {name for name in NEW_TABLES if found[name]} == set()
+    for name in found.keys() - NEW_TABLES - {"delegate_metadata"}:
+        assert found[name] == expected[name]
+    with Warehouse.open(old, read_only=True) as warehouse:
+        rows = warehouse.sql("SELECT parsed FROM delegate_metadata")["parsed"].to_pylist()
+        assert set(rows) == {None}
+        assert len(rows) == len(expected["delegate_metadata"]) > 0
+
+
+def test_an_old_store_answers_as_a_new_one(tmp_path: Path, old: Path) -> None:
+    Warehouse.open(old).close()
+    with (
+        Warehouse.open(old, read_only=True) as migrated,
+        Warehouse.open(tmp_path / "new", read_only=True) as new,
+    ):
+        for query in ("percentiles", "framework_tax", "operator_hotspots", "module_totals"):
+            assert migrated.query(query).equals(new.query(query))
+        assert migrated.schema().equals(new.schema())
+
+
+def test_an_old_store_takes_what_comes_with_dumps(tmp_path: Path, old: Path, folder: Path) -> None:
+    name = DUMPS[0]
+    shutil.copy(CORPUS / "real" / f"{name}.debug.bin", folder)
+    shutil.copy(MODELS / "traced_intdesc.etrecord", folder / "net.etrecord")
+    ingest(tmp_path / "whole", folder)
+    assert ingest(old, folder).n_duplicates == 2
+    found, expected = contents(old), contents(tmp_path / "whole")
+    for table in found.keys() - {"delegate_metadata"}:
+        assert found[table] == expected[table], table
+
+
+def test_a_migration_that_was_broken_off_is_done_again(tmp_path: Path) -> None:
+    first, second = load_migrations()[:2]
+    with duckdb.connect(str(tmp_path / FILE_NAME)) as connection:
+        connection.execute(first.text)
+        connection.execute("INSERT INTO schema_migrations VALUES (1, 'tables', now(), '0.1.0')")
+        connection.execute("BEGIN")
+        connection.execute(second.text)
+        connection.execute("ROLLBACK")
+        migrate(connection)
+    with Warehouse.open(tmp_path, read_only=True) as warehouse:
+        assert warehouse.sql("SELECT etrecord_id FROM dumps").num_rows == 0

@@ -1,0 +1,184 @@
+"""A store's file is made whole or not at all, by one writer, and stays the one that was opened."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+import stat
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.corpus import CORPUS
+from tests.support.stores import MANIFEST, ingest
+from warehouse import Warehouse
+from warehouse.engine.store_file import FILE_NAME
+from warehouse.errors import StoreError, StoreLockedError
+
+DUMP = CORPUS / "real" / "mlp_xnnpack_n1.etdp"
+HEADER = b"\x00" * 8 + b"DUCK" + b"\x00" * 4084
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize("start", [b"", HEADER, HEADER * 2, HEADER[:100], b"\x00" * 9000])
+def test_a_file_torn_while_it_was_made_is_replaced(tmp_path: Path, start: bytes) -> None:
+    (tmp_path / FILE_NAME).write_bytes(start)
+    with pytest.raises(StoreError, match="no store here"):
+        Warehouse.open(tmp_path, read_only=True)
+    assert ingest(tmp_path, DUMP).n_dumps == 1
+
+
+@pytest.mark.parametrize("other", [b"hello", b"important" * 100])
+def test_a_short_file_of_something_else_is_left_alone(tmp_path: Path, other: bytes) -> None:
+    (tmp_path / FILE_NAME).write_bytes(other)
+    with pytest.raises(StoreError, match="not a tracehouse store"):
+        Warehouse.open(tmp_path)
+    assert (tmp_path / FILE_NAME).read_bytes() == other
+
+
+def test_a_torn_file_beside_a_log_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_bytes(HEADER)
+    (tmp_path / f"{FILE_NAME}.wal").write_bytes(b"committed")
+    with pytest.raises(StoreError, match="cut short beside a write-ahead log"):
+        Warehouse.open(tmp_path)
+    assert (tmp_path / f"{FILE_NAME}.wal").read_bytes() == b"committed"
+
+
+def test_what_a_broken_off_making_left_is_cleared_away(tmp_path: Path) -> None:
+    (tmp_path / f"{FILE_NAME}.new").write_bytes(b"half")
+    (tmp_path / f"{FILE_NAME}.new.wal").write_bytes(b"half")
+    ingest(tmp_path, DUMP)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", FILE_NAME]
+
+
+def test_one_process_has_one_writer(tmp_path: Path) -> None:
+    with Warehouse.open(tmp_path):
+        for read_only in (False, True):
+            with pytest.raises(StoreLockedError, match=f"process {os.getpid()}") as caught:
+                Warehouse.open(tmp_path, read_only=read_only)
+            assert caught.value.pid == os.getpid()
+    with (
+        Warehouse.open(tmp_path, read_only=True),
+        Warehouse.open(tmp_path, read_only=True),
+        pytest.raises(StoreLockedError),
+    ):
+        Warehouse.open(tmp_path)
+
+
+def test_who_waits_comes_in_when_the_other_leaves(tmp_path: Path) -> None:
+    first = Warehouse.open(tmp_path)
+    threading.Timer(0.3, first.close).start()
+    with Warehouse.open(tmp_path, wait=60):
+        pass
+    with Warehouse.open(tmp_path):
+        start = time.monotonic()
+        with pytest.raises(StoreLockedError):
+            Warehouse.open(tmp_path, wait=0.2)
+        assert time.monotonic() - start >= 0.2
+
+
+def test_a_failed_opening_lets_the_store_go(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_bytes(b"important" * 10000)
+    for read_only in (True, False, True):
+        with pytest.raises(StoreError, match="not a tracehouse store"):
+            Warehouse.open(tmp_path, read_only=read_only)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_where_locks_do_not_work_a_store_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_only: bool
+) -> None:
+    ingest(tmp_path, DUMP)
+
+    def refuse(_file: int, _kind: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(StoreError, match=r"no locks \(No locks available\).*local disk"):
+        Warehouse.open(tmp_path, read_only=read_only)
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_store_that_is_deleted_or_replaced_while_it_is_written_is_an_error(
+    tmp_path: Path, is_replaced: bool
+) -> None:
+    ingest(tmp_path / "other", DUMP)
+    warehouse = Warehouse.open(tmp_path / "store")
+    (tmp_path / "store" / FILE_NAME).unlink()
+    if is_replaced:
+        shutil.copy(tmp_path / "other" / FILE_NAME, tmp_path / "store" / FILE_NAME)
+    with pytest.raises(StoreError, match="deleted or replaced while it was open"):
+        warehouse.ingest([DUMP], manifest=MANIFEST)
+    with pytest.raises(StoreError, match="deleted or replaced while it was open"):
+        warehouse.close()
+
+
+def test_a_store_opened_to_be_read_takes_no_dumps(tmp_path: Path) -> None:
+    ingest(tmp_path, DUMP)
+    with (
+        Warehouse.open(tmp_path, read_only=True) as warehouse,
+        pytest.raises(StoreError, match="opened to be read"),
+    ):
+        warehouse.ingest([DUMP], manifest=MANIFEST)
+
+
+@pytest.mark.parametrize(
+    ("is_shared", "umask", "folder", "file"),
+    [
+        (False, 0o022, 0o700, 0o600),
+        (False, 0o277, 0o500, 0o400),
+        (True, 0o002, 0o775, 0o664),
+        (True, 0o027, 0o750, 0o640),
+    ],
+)
+def test_a_store_is_its_owners_unless_it_is_shared(
+    tmp_path: Path, is_shared: bool, umask: int, folder: int, file: int
+) -> None:
+    before = os.umask(umask)
+    try:
+        if os.geteuid() and not folder & 0o200:
+            pytest.skip("a umask that shuts out the owner stops everyone but root")
+        Warehouse.open(tmp_path / "store", is_shared=is_shared).close()
+    finally:
+        os.umask(before)
+    assert mode(tmp_path / "store") == folder
+    assert {mode(path) for path in (tmp_path / "store").iterdir()} == {file}
+
+
+@pytest.mark.parametrize("name", ["md:x", "postgres:x", "sqlite:x", "a'b; --", "s3:x"])
+def test_the_name_of_a_store_is_the_name_of_a_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ingest(Path(name), DUMP)
+    assert (tmp_path / name / FILE_NAME).is_file()
+    with Warehouse.open(name, read_only=True) as warehouse:
+        assert warehouse.sql("SELECT count(*) AS n FROM dumps")["n"].to_pylist() == [1]
+
+
+def test_a_full_disk_at_the_closing_checkpoint_is_said(tmp_path: Path) -> None:
+    warehouse = Warehouse.open(tmp_path)
+    warehouse.ingest([DUMP], manifest=MANIFEST)
+    assert warehouse._writer is not None
+    connection = warehouse._writer.connection
+
+    class Full:
+        def execute(self, text: str) -> None:
+            assert text == "CHECKPOINT"
+            connection.execute("SELECT error('Could not write file: No space left on device')")
+
+        def close(self) -> None:
+            connection.close()
+
+    warehouse._writer.connection = Full()  # type: ignore[assignment]
+    with pytest.raises(StoreError, match=r"the disk is full .* what was committed is safe"):
+        warehouse.close()
+    with Warehouse.open(tmp_path, read_only=True) as again:
+        assert again.query("dumps").num_rows == 1

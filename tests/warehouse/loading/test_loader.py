@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ingest import DecodedBatch
+from ingest.manifest.resolver import Manifest
+from tests.support.corpus import dump_names, read_dump
+from tests.support.stores import MANIFEST, contents, writing
+from warehouse.engine.connection import open_cursor
+from warehouse.errors import StoreError
+from warehouse.intake.content import decode_content
+from warehouse.loading.loader import Loader
+from warehouse.loading.records import NewDump
+from warehouse.statistics import stored_events
+
+NAMES = dump_names("real")[:3]
+
+
+@pytest.fixture
+def connection(tmp_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    with writing(tmp_path / "store") as opened:
+        yield opened
+
+
+def new_dump(name: str) -> NewDump:
+    return NewDump(f"{name}.etdp", f"{name:x<64}", Manifest.model_validate(MANIFEST))
+
+
+def counts(connection: duckdb.DuckDBPyConnection) -> list[tuple[int, ...]]:
+    text = "SELECT (SELECT count(*) FROM dumps), (SELECT count(DISTINCT dump_id) FROM events)"
+    return connection.execute(text).fetchall()
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_a_dump_that_somebody_else_put_in_meanwhile_stops_the_writer(
+    connection: duckdb.DuckDBPyConnection, is_streamed: bool
+) -> None:
+    first, second = Loader(connection), Loader(open_cursor(connection))
+    content = decode_content([read_dump(NAMES[0])])
+    first.load([new_dump("a")], *content, [])
+    second.load([new_dump("b")], *content, [])
+
+    def load_again(loader: Loader) -> None:
+        if is_streamed:
+            loader.load_stream(new_dump("b"), [content.decoded])
+        else:
+            loader.load([new_dump("b")], *content, [])
+
+    with pytest.raises(StoreError, match="else put dumps in meanwhile: nothing of this batch"):
+        load_again(Loader(connection))
+    assert counts(connection) == [(2, 2)]
+
+
+def test_a_dump_id_that_somebody_else_gave_out_stops_the_writer(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    first, second = Loader(connection), Loader(open_cursor(connection))
+    content = decode_content([read_dump(NAMES[0])])
+    first.load([new_dump("a")], *content, [])
+    second.load([new_dump("b")], *content, [])
+    with pytest.raises(StoreError, match="let one at a time write to the store"):
+        first.load([new_dump("c")], *content, [])
+    assert counts(connection) == [(2, 2)]
+    first.load([new_dump("c")], *content, [])  # it has looked again
+    assert counts(connection) == [(3, 3)]
+
+
+def split(decoded: DecodedBatch, rows: int) -> Iterator[DecodedBatch]:
+    """Parts of some rows of each table, cut wherever it comes; signatures one by one, and again."""
+    whole = decoded.tables
+    most = max(table.num_rows for table in whole.values())
+    last = (most - 1) // rows
+    for part in range(last + 1):
+        tables = {name: table.slice(part * rows, rows) for name, table in whole.items()}
+        for name in ("event_signatures", "run_signatures"):
+            again = whole[name].slice(0, part % 2)
+            tables[name] = pa.concat_tables([tables[name], again])
+        dumps = whole["dumps"]
+        tables["dumps"] = dumps if part == last else dumps.slice(0, 0)
+        yield DecodedBatch(tables, decoded.errors)
+
+
+@pytest.mark.parametrize("name", ["real/mixed_xnnpack_n20", "real/stateful_portable_n3_debug"])
+@pytest.mark.parametrize("rows", [1, 7, 1000])
+def test_parts_may_be_cut_inside_runs_and_bring_signatures_in_any_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, rows: int
+) -> None:
+    monkeypatch.setattr(stored_events, "_MOST_EVENTS", 50)
+    content = decode_content([read_dump(name)])
+    with writing(tmp_path / "whole") as connection:
+        Loader(connection).load([new_dump("a")], *content, [])
+    with writing(tmp_path / "parts") as connection:
+        Loader(connection).load_stream(new_dump("a"), split(content.decoded, rows))
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+def test_what_is_in_memory_is_right_again_after_a_failed_commit(tmp_path: Path) -> None:
+    """Ids of dumps, signatures, devices, models and builds of the batch that was rolled back."""
+    contents_of = [decode_content([read_dump(name)]) for name in NAMES]
+    dumps = [
+        new_dump(name)._replace(
+            manifest=Manifest.model_validate({"device": name, "build": name, "model": name})
+        )
+        for name in "abcz"
+    ]
+    for store in ("whole", "store"):
+        with writing(tmp_path / store) as connection:
+            loader = Loader(connection)
+            for number in (0, 1, 2):
+                decoded, statistics = contents_of[number]
+                if store == "store":
+                    impossible = statistics._replace(resolution=np.array([1.5e300]))
+                    with pytest.raises((pa.ArrowInvalid, OverflowError)):
+                        loader.load([dumps[3]], decoded, impossible, [])
+                loader.load([dumps[number]], decoded, statistics, [])
+    assert contents(tmp_path / "store") == contents(tmp_path / "whole")

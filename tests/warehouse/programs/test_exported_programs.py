@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import sys
+import zipfile
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ingest.errors import SourceError
+from ingest.sources.paths import Source
+from tests.support.corpus import CORPUS
+from tests.support.etrecord_builder import MODELS
+from warehouse import Warehouse
+from warehouse.errors import QueryError
+from warehouse.programs.exported_programs import read_exported_program
+
+DUMP = CORPUS / "real" / "cnn_xnnpack_n20.etdp"
+RECORD = MODELS / "cnn_xnnpack.etrecord"
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """What ExecuTorch would read in any ETRecord; texts stand for ExportedPrograms."""
+    record = SimpleNamespace(
+        edge_dialect_program="edge", exported_program=None, graph_map={"aten/decode": "aten"}
+    )
+    devtools = ModuleType("executorch.devtools")
+    devtools.parse_etrecord = lambda file: record  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "executorch", ModuleType("executorch"))
+    monkeypatch.setitem(sys.modules, "executorch.devtools", devtools)
+    return record
+
+
+def read(graph: str) -> Any:
+    return read_exported_program(Source(str(RECORD)), graph=graph)
+
+
+def test_graphs_are_named_as_in_our_tables(parsed):
+    assert read("edge_dialect_exported_program") == "edge"
+    assert read("edge_dialect_exported_program/forward") == "edge"
+    assert read("aten/decode") == "aten"
+
+
+def test_methods_are_told_apart(parsed):
+    parsed.edge_dialect_program = {"prefill": "first", "decode": "second"}
+    assert read("edge_dialect_exported_program/decode") == "second"
+    with pytest.raises(QueryError, match="no graph 'edge_dialect_exported_program'; did you mean"):
+        read("edge_dialect_exported_program")
+
+
+def test_absent_graph_is_told_with_those_there_are(parsed):
+    with pytest.raises(QueryError, match="no graph 'exported_program'; did you mean"):
+        read("exported_program")
+
+
+@pytest.mark.parametrize("where", ["file", "zip"])
+def test_store_finds_the_etrecord_by_its_id_or_a_dump(parsed, tmp_path, where):
+    record = RECORD if where == "file" else _zipped(tmp_path)
+    with Warehouse.open(tmp_path / "store") as store:
+        store.ingest([DUMP], manifest=_NAMES, etrecord=record)
+        assert store.exported_program(dump_id=1) == "edge"
+        (row,) = store.sql("SELECT etrecord_id FROM etrecords").to_pylist()
+        assert store.exported_program(row["etrecord_id"], graph="aten/decode") == "aten"
+
+
+def test_etrecord_that_changed_or_moved_is_told(parsed, tmp_path):
+    record = tmp_path / "a.etrecord"
+    record.write_bytes(RECORD.read_bytes())
+    with Warehouse.open(tmp_path / "store") as store:
+        store.ingest([DUMP], manifest=_NAMES, etrecord=record)
+        record.write_bytes((MODELS / "mixed_xnnpack.etrecord").read_bytes())
+        with pytest.raises(QueryError, match=r"a.etrecord: has changed: SHA-256 \w+..., wanted"):
+            store.exported_program(dump_id=1)
+        record.unlink()
+        with pytest.raises(SourceError, match=r"a\.etrecord: does not exist"):
+            store.exported_program(dump_id=1)
+
+
+def test_ids_are_checked(parsed, tmp_path):
+    with Warehouse.open(tmp_path / "store") as store:
+        store.ingest([DUMP], manifest=_NAMES)
+        with pytest.raises(QueryError, match="the store has no ETRecord of a dump 1"):
+            store.exported_program(dump_id=1)
+        with pytest.raises(QueryError, match="the store has no ETRecord 5"):
+            store.exported_program(5)
+        for ids in ({}, {"etrecord_id": 5, "dump_id": 1}):
+            with pytest.raises(QueryError, match="wanted exactly one of etrecord_id and dump_id"):
+                store.exported_program(**ids)
+
+
+def test_executorch_s_faults_name_the_file(parsed, monkeypatch):
+    def refuse(file: object) -> None:
+        raise RuntimeError("Invalid etrecord\nfile")
+
+    monkeypatch.setattr(sys.modules["executorch.devtools"], "parse_etrecord", refuse)
+    with pytest.raises(QueryError, match=r"\.etrecord: ExecuTorch cannot read it: Invalid etrec"):
+        read("exported_program")
+
+
+def test_without_executorch_the_remedy_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "executorch", None)
+    with pytest.raises(QueryError, match=r"pip install 'tracehouse\[executorch\]'"):
+        read("exported_program")
+
+
+_NAMES = {"device": "d", "build": "b", "model": "m"}
+
+
+def _zipped(folder: Path) -> Source:
+    with zipfile.ZipFile(folder / "a.zip", "w") as archive:
+        archive.write(RECORD, "inner/a.etrecord")
+    return Source(str(folder / "a.zip"), "inner/a.etrecord")

@@ -1,0 +1,348 @@
+"""ETRecords that come with dumps: which is taken, when, and what is left when something fails."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from ingest import decode, decode_dumps
+from ingest.errors import EtRecordError
+from ingest.etrecord.record import read_etrecord
+from ingest.etrecord.tables import build_etrecord_tables, etrecord_id
+from ingest.manifest.resolver import Manifest
+from ingest.sources.paths import Source
+from tests.support.corpus import read_dump
+from tests.support.etdump_builder import build_etdump
+from tests.support.etrecord_builder import MODELS, build_zip, read_members
+from tests.support.event_blocks import run, timed
+from tests.support.stores import MANIFEST, contents, ingest, write
+from warehouse import Warehouse
+from warehouse.engine.connection import open_writer, use_database
+from warehouse.engine.migrations import migrate
+from warehouse.intake import batches
+from warehouse.intake import pipeline as ingestion
+from warehouse.loading.loader import Loader
+from warehouse.loading.records import NewDump, Refusal
+from warehouse.programs.reader import ProgramReader
+from warehouse.statistics.rollups import summarise
+
+MIXED = MODELS / "mixed_xnnpack.etrecord"
+OTHER = MODELS / "cnn_xnnpack.etrecord"
+DUMPS = ("mixed_xnnpack_n20", "mixed_xnnpack_n20_debug", "mixed_portable_n20")
+
+LINKS = (
+    "SELECT regexp_extract(d.source, '[^/]*$') AS dump, regexp_extract(e.source, '[^/]*$') AS "
+    "record FROM dumps AS d LEFT JOIN etrecords AS e ON e.etrecord_id = d.etrecord_id ORDER BY 1"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three dumps of programs that are alike."""
+    for name in DUMPS:
+        write(tmp_path / f"in/{name}.etdp", read_dump(f"real/{name}"))
+    return tmp_path / "in"
+
+
+def damaged(record: Path) -> bytes:
+    return record.read_bytes()[:-100]
+
+
+def links(store: Path) -> dict[str, str | None]:
+    """Name of each dump's ETRecord by the dump's name."""
+    with Warehouse.open(store, read_only=True) as warehouse:
+        rows = warehouse.sql(LINKS).to_pylist()
+    return {row["dump"].removesuffix(".etdp"): row["record"] for row in rows}
+
+
+def traced(store: Path) -> set[tuple[int, int]]:
+    """ETRecords and run signatures that are traced."""
+    with Warehouse.open(store, read_only=True) as warehouse:
+        rows = warehouse.sql(
+            "SELECT DISTINCT etrecord_id, run_signature_id FROM event_origins"
+        ).to_pylist()
+    return {(row["etrecord_id"], row["run_signature_id"]) for row in rows}
+
+
+def linked(store: Path) -> set[tuple[int, int]]:
+    """ETRecords of dumps, and the run signatures of those dumps."""
+    with Warehouse.open(store, read_only=True) as warehouse:
+        rows = warehouse.sql(
+            "SELECT DISTINCT etrecord_id, run_signature_id FROM dumps AS d JOIN runs AS r "
+            "ON r.dump_id = d.dump_id WHERE etrecord_id IS NOT NULL"
+        ).to_pylist()
+    return {(row["etrecord_id"], row["run_signature_id"]) for row in rows}
+
+
+def test_an_etrecord_beside_a_dump_is_stored_and_traced(tmp_path: Path, folder: Path) -> None:
+    shutil.copy(MIXED, folder / f"{DUMPS[0]}.etrecord")
+    shutil.copy(OTHER, folder / f"{DUMPS[1]}.etrecord")
+    summary = ingest(tmp_path / "store", folder)
+    assert (summary.n_files, summary.n_dumps, summary.refused) == (3, 3, ())
+    assert links(tmp_path / "store") == {
+        DUMPS[0]: f"{DUMPS[0]}.etrecord",
+        DUMPS[1]: f"{DUMPS[1]}.etrecord",
+        DUMPS[2]: None,
+    }
+    assert traced(tmp_path / "store") == linked(tmp_path / "store")
+    record = read_etrecord(Source(str(folder / f"{DUMPS[0]}.etrecord")))
+    with Warehouse.open(tmp_path / "store", read_only=True) as warehouse:
+        for name, table in build_etrecord_tables(record).items():
+            stored = warehouse.sql(
+                f"SELECT * FROM {name} WHERE etrecord_id = {etrecord_id(record)} ORDER BY rowid"  # noqa: S608
+            )
+            assert stored.to_pylist() == table.to_pylist()
+
+
+def test_the_etrecord_of_a_folder_is_stored_once(tmp_path: Path, folder: Path) -> None:
+    shutil.copy(MIXED, folder / "net.etrecord")
+    ingest(tmp_path / "store", folder)
+    assert set(links(tmp_path / "store").values()) == {"net.etrecord"}
+    assert len(contents(tmp_path / "store")["etrecords"]) == 1
+
+
+def test_equal_etrecords_are_one_wherever_they_lie(tmp_path: Path, folder: Path) -> None:
+    for name in DUMPS:
+        shutil.copy(MIXED, folder / f"{name}.etrecord")
+    ingest(tmp_path / "store", folder)
+    assert set(links(tmp_path / "store").values()) == {"mixed_portable_n20.etrecord"}
+    assert len(contents(tmp_path / "store")["etrecords"]) == 1
+
+
+def test_an_etrecord_in_a_zip_artifact_is_found(tmp_path: Path, folder: Path) -> None:
+    archive = tmp_path / "artifact.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for name in DUMPS:
+            file.write(folder / f"{name}.etdp", f"job/{name}.etdp")
+        file.write(MIXED, "job/net.etrecord")
+    ingest(tmp_path / "store", archive)
+    shutil.copy(MIXED, folder / "net.etrecord")
+    ingest(tmp_path / "folder", folder)
+    assert set(links(tmp_path / "store").values()) == {"net.etrecord"}
+    stored, expected = contents(tmp_path / "store"), contents(tmp_path / "folder")
+    for table in ("graph_nodes", "delegates", "event_origins", "event_modules"):
+        assert stored[table] == expected[table]
+
+
+def test_an_etrecord_that_is_given_is_that_of_all_dumps(tmp_path: Path, folder: Path) -> None:
+    shutil.copy(OTHER, folder / f"{DUMPS[0]}.etrecord")
+    ingest(tmp_path / "store", folder, etrecord=MIXED)
+    assert set(links(tmp_path / "store").values()) == {MIXED.name}
+
+
+@pytest.mark.parametrize("batch_files", [1, 512])
+def test_a_damaged_etrecord_is_refused_once_and_its_dumps_are_taken(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, batch_files: int
+) -> None:
+    monkeypatch.setattr(batches, "BATCH_FILES", batch_files)
+    path = write(folder / "net.etrecord", damaged(MIXED))
+    steps: list[tuple[int, int]] = []
+    summary = ingest(
+        tmp_path / "store", folder, progress=lambda p: steps.append((p.done_files, p.total_files))
+    )
+    assert [(r.source, r.reason) for r in summary.refused] == [(str(path), "etrecord")]
+    assert str(path) not in summary.refused[0].detail
+    assert (summary.n_files, summary.n_dumps, summary.n_duplicates) == (4, 3, 0)
+    assert steps[-1] == (3, 3)
+    assert set(links(tmp_path / "store").values()) == {None}
+    again = ingest(tmp_path / "store", folder)
+    assert (again.n_files, again.n_duplicates, len(again.refused)) == (4, 3, 1)
+    with Warehouse.open(tmp_path / "store", read_only=True) as warehouse:
+        (row,) = warehouse.query("ingest_errors").to_pylist()
+    assert (row["source"], row["reason"], row["is_resolved"]) == (str(path), "etrecord", False)
+
+
+def test_the_part_that_makes_an_etrecord_unreadable_is_named(tmp_path: Path, folder: Path) -> None:
+    members = {**read_members(MIXED), "edge_dialect_exported_program/forward": b"{}"}
+    write(folder / "net.etrecord", build_zip(members))
+    (refusal,) = ingest(tmp_path / "store", folder).refused
+    assert f"{folder}/net.etrecord!edge_dialect_exported_program/forward" in refusal.detail
+
+
+def test_a_repaired_etrecord_is_attached_and_its_refusal_resolved(
+    tmp_path: Path, folder: Path
+) -> None:
+    path = write(folder / "net.etrecord", damaged(MIXED))
+    ingest(tmp_path / "store", folder)
+    shutil.copy(MIXED, path)
+    summary = ingest(tmp_path / "store", folder)
+    assert (summary.n_dumps, summary.n_duplicates, summary.refused) == (0, 3, ())
+    assert set(links(tmp_path / "store").values()) == {"net.etrecord"}
+    with Warehouse.open(tmp_path / "store", read_only=True) as warehouse:
+        assert warehouse.query("ingest_errors")["is_resolved"].to_pylist() == [True]
+
+
+def test_an_etrecord_that_comes_later_is_attached_as_if_it_had_been_there(
+    tmp_path: Path, folder: Path
+) -> None:
+    ingest(tmp_path / "store", folder)
+    shutil.copy(MIXED, folder / "net.etrecord")
+    ingest(tmp_path / "whole", folder)
+    second = ingest(tmp_path / "store", folder)
+    assert (second.n_dumps, second.n_duplicates) == (0, 3)
+    assert contents(tmp_path / "store") == contents(tmp_path / "whole")
+    ingest(tmp_path / "store", folder)
+    assert contents(tmp_path / "store") == contents(tmp_path / "whole")
+
+
+def test_a_dump_that_comes_again_without_its_etrecord_keeps_it(
+    tmp_path: Path, folder: Path
+) -> None:
+    shutil.copy(MIXED, folder / "net.etrecord")
+    ingest(tmp_path / "store", folder)
+    before = contents(tmp_path / "store")
+    (folder / "net.etrecord").unlink()
+    ingest(tmp_path / "store", folder)
+    assert contents(tmp_path / "store") == before
+
+
+def test_another_etrecord_replaces_the_link_and_is_traced(tmp_path: Path, folder: Path) -> None:
+    shutil.copy(MIXED, folder / "net.etrecord")
+    ingest(tmp_path / "store", folder)
+    shutil.copy(OTHER, folder / "other.etrecord")
+    (folder / "net.etrecord").unlink()
+    ingest(tmp_path / "store", folder)
+    assert set(links(tmp_path / "store").values()) == {"other.etrecord"}
+    assert linked(tmp_path / "store") < traced(tmp_path / "store")
+    assert len(contents(tmp_path / "store")["etrecords"]) == 2
+
+
+def test_a_run_signature_is_traced_to_each_etrecord_of_its_dumps(tmp_path: Path) -> None:
+    for end, record in enumerate((MIXED, OTHER), start=2):
+        event = timed("native_call_convolution.out", 1, end, instruction_id=0, chain_index=0)
+        write(tmp_path / f"in/{end}.etdp", build_etdump({"run_data": [run(event)]}))
+        shutil.copy(record, tmp_path / f"in/{end}.etrecord")
+    assert ingest(tmp_path / "store", tmp_path / "in").n_dumps == 2
+    with Warehouse.open(tmp_path / "store", read_only=True) as warehouse:
+        origins = warehouse.sql(
+            "SELECT o.op_types FROM event_origins AS o JOIN dumps AS d "
+            "ON d.etrecord_id = o.etrecord_id ORDER BY d.source"
+        )["op_types"].to_pylist()
+    assert len(contents(tmp_path / "store")["run_signatures"]) == 1
+    assert origins[0] != origins[1]
+
+
+def test_the_last_of_several_etrecords_for_the_same_bytes_counts_however_often_they_come(
+    tmp_path: Path,
+) -> None:
+    for name, record in (("a", OTHER), ("b", MIXED)):
+        write(tmp_path / f"in/{name}.etdp", read_dump("real/mixed_xnnpack_n20"))
+        shutil.copy(record, tmp_path / f"in/{name}.etrecord")
+    for _ in range(3):
+        ingest(tmp_path / "store", tmp_path / "in")
+        assert links(tmp_path / "store") == {"a": "b.etrecord"}
+
+
+def test_neither_refused_dumps_nor_conflicts_bring_an_etrecord_in(
+    tmp_path: Path, folder: Path
+) -> None:
+    ingest(tmp_path / "store", folder)
+    shutil.copy(MIXED, folder / "net.etrecord")
+    write(folder / "bad.etdp", b"x" * 64)
+    summary = ingest(tmp_path / "store", folder, manifest={**MANIFEST, "device": "other"})
+    assert {r.reason for r in summary.refused} == {"conflict", "bad_identifier"}
+    assert set(links(tmp_path / "store").values()) == {None}
+    assert contents(tmp_path / "store")["etrecords"] == []
+
+
+def test_a_big_dump_is_traced_as_a_small_one(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(MIXED, folder / "net.etrecord")
+    ingest(tmp_path / "whole", folder)
+    monkeypatch.setattr(ingestion, "STREAM_BYTES", 1)
+    monkeypatch.setattr(decode, "ARENA_BYTES", 1024)
+    assert ingest(tmp_path / "parts", folder).n_dumps == 3
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+def test_what_a_big_malformed_dump_brought_comes_in_with_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = read_dump("real/mixed_xnnpack_n20")
+    bad = bytearray(good)
+    bad[-300:-292] = b"\xff" * 8  # in the first run, which stands last
+    write(tmp_path / "in/a.etdp", bytes(bad))
+    write(tmp_path / "in/b.etdp", good)
+    shutil.copy(MIXED, tmp_path / "in/net.etrecord")
+    ingest(tmp_path / "whole", tmp_path / "in")
+    monkeypatch.setattr(ingestion, "STREAM_BYTES", 1)
+    monkeypatch.setattr(decode, "ARENA_BYTES", 4096)
+    summary = ingest(tmp_path / "parts", tmp_path / "in")
+    assert (summary.n_dumps, len(summary.refused)) == (1, 1)
+    assert traced(tmp_path / "parts") == linked(tmp_path / "parts") != set()
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+def test_nothing_is_remembered_of_a_batch_that_was_rolled_back(tmp_path: Path) -> None:
+    data = read_dump("real/mixed_xnnpack_n20")
+    program = ProgramReader().read(Source(str(MIXED)))
+    dump = NewDump("a.etdp", "f" * 64, Manifest.model_validate(MANIFEST), program)
+    impossible = Refusal("b.etdp", None, "reason", "no number", "detail")  # type: ignore[arg-type]
+    (tmp_path / "store").mkdir()
+    connection = open_writer(tmp_path / "store/warehouse.duckdb")
+    use_database(connection)
+    migrate(connection)
+    loader, decoded = Loader(connection), decode_dumps([data])
+    for _ in range(2):
+        with pytest.raises(pa.ArrowInvalid):
+            loader.load([dump], decoded, summarise(decoded, 1), [impossible])
+    loader.load([dump], decoded, summarise(decoded, 1), [])
+    connection.close()
+    write(tmp_path / "in/a.etdp", data)
+    ingest(tmp_path / "whole", tmp_path / "in", etrecord=MIXED)
+    stored, expected = contents(tmp_path / "store"), contents(tmp_path / "whole")
+    del stored["dumps"], expected["dumps"]
+    assert stored == expected
+    assert set(links(tmp_path / "store").values()) == {MIXED.name}
+
+
+INGEST = (
+    "import sys; from warehouse import Warehouse, batches, ingestion\n"
+    "batches.BATCH_FILES, ingestion.COMMIT_EVENTS = 1, 1\n"
+    "manifest = {'device': 'pixel8', 'build': 'b1', 'model': 'mv2'}\n"
+    "with Warehouse.open(sys.argv[1]) as w:\n"
+    "    w.ingest([sys.argv[2]], manifest=manifest, progress=lambda p: print(p, flush=True))"
+)
+
+
+@pytest.mark.parametrize("lines", [1, 4])
+def test_a_killed_ingest_leaves_no_etrecord_half_traced(tmp_path: Path, lines: int) -> None:
+    for i in range(20):
+        event = timed("native_call_convolution.out", 1, 9, instruction_id=i % 9, chain_index=0)
+        write(tmp_path / f"in/{i:02}.etdp", build_etdump({"run_data": [run(event)] * (1 + i)}))
+        shutil.copy(OTHER if i % 3 else MIXED, tmp_path / f"in/{i:02}.etrecord")
+    ingest(tmp_path / "whole", tmp_path / "in")
+    process = subprocess.Popen(
+        [sys.executable, "-c", INGEST, str(tmp_path / "store"), str(tmp_path / "in")],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert process.stdout is not None
+    for _ in range(lines):
+        process.stdout.readline()
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert traced(tmp_path / "store") == linked(tmp_path / "store") != set()
+    ingest(tmp_path / "store", tmp_path / "in")
+    assert contents(tmp_path / "store") == contents(tmp_path / "whole")
+
+
+def test_a_reader_reads_each_etrecord_once_and_equal_ones_into_one(tmp_path: Path) -> None:
+    paths = [shutil.copy(MIXED, tmp_path / f"{i}.etrecord") for i in range(20)]
+    reader = ProgramReader()
+    first, *others = [reader.read(Source(str(path))) for path in paths]
+    assert all(other is first for other in others)
+    bad = Source(str(write(tmp_path / "bad.etrecord", damaged(MIXED))))
+    with pytest.raises(EtRecordError):
+        reader.read(bad)
+    assert reader.read(bad) is None

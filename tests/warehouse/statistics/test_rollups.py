@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from warehouse.statistics.percentiles import interpolate_sorted
+from warehouse.statistics.rollups import delegate_resolution, group_events, summarise_events
+
+
+def events(rows: list[tuple[int, int, int, int, int]]) -> pa.Table:
+    """Decoded events of (dump, signature, run, duration, flags)."""
+    names = ("dump_index", "event_signature_id", "run_index", "duration_ticks", "flags")
+    columns = list(zip(*rows, strict=True)) or [()] * 5
+    types = (pa.int32(), pa.int64(), pa.int32(), pa.int64(), pa.int32())
+    return pa.table({n: pa.array(c, t) for n, c, t in zip(names, columns, types, strict=True)})
+
+
+def summarise(rows: list[tuple[int, int, int, int, int]]) -> list[dict[str, object]]:
+    return list(summarise_events(group_events(events(rows))).to_pylist())
+
+
+@given(
+    st.lists(st.integers(0, 2**62), min_size=1, max_size=40),
+    st.sampled_from([0.0, 0.1, 0.5, 0.9, 0.95, 0.99, 1.0]),
+)
+def test_percentile_rule_is_numpys(samples: list[int], share: float) -> None:
+    rows = np.sort(np.array([samples]), axis=1)
+    ours = interpolate_sorted(rows, share)[0]
+    assert ours == pytest.approx(np.percentile(samples, share * 100), rel=1e-15)
+
+
+def test_statistics_of_a_group() -> None:
+    (row,) = summarise([(0, 7, run, duration, 0) for run, duration in enumerate([4, 0, 2, 8])])
+    assert (row["dump_index"], row["event_signature_id"], row["sample_count"]) == (0, 7, 4)
+    assert (row["zero_count"], row["min_ticks"], row["max_ticks"]) == (1, 0, 8)
+    assert (row["sum_ticks"], row["p50_ticks"]) == (14.0, 3.0)
+    assert (row["steady_count"], row["steady_p50_ticks"]) == (0, None)
+
+
+def test_warm_up_is_the_first_five_runs_of_the_signature_whatever_repeats_in_them() -> None:
+    rows = [(0, 7, run, 100 if run < 7 else 10, 0) for run in range(2, 10) for _ in range(2)]
+    (row,) = summarise(rows)
+    assert (row["sample_count"], row["steady_count"], row["steady_p50_ticks"]) == (16, 6, 10.0)
+
+
+def test_signature_in_two_run_signatures_of_a_dump_is_one_group_in_order_of_runs() -> None:
+    first = [(0, 7, run, 1, 0) for run in (1, 3, 5, 7)]
+    second = [(0, 7, run, 50, 0) for run in (0, 2, 4, 6)]
+    (row,) = summarise([*first, (0, 8, 9, 5, 0), *second])[:1]
+    assert (row["sample_count"], row["steady_count"]) == (8, 3)
+    assert row["steady_p50_ticks"] == 1.0  # runs 5, 6, 7: 1, 50, 1
+
+
+def test_flagged_durations_are_left_out() -> None:
+    rows = summarise([(0, 7, 0, 5, 1), (0, 7, 1, -5, 2), (0, 7, 2, -1, 4), (0, 8, 0, 9, 2)])
+    assert [(row["event_signature_id"], row["sample_count"]) for row in rows] == [(7, 1)]
+
+
+def test_no_events_give_no_rows() -> None:
+    assert summarise([]) == []
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 2), st.integers(1, 3), st.integers(0, 9),
+            st.integers(0, 50), st.sampled_from([0, 0, 0, 2]),
+        ),
+        max_size=60,
+    )
+)  # fmt: skip
+def test_statistics_equal_a_plain_computation(rows: list[tuple[int, int, int, int, int]]) -> None:
+    rows.sort(key=lambda row: row[:3])
+    expected: dict[tuple[int, int], list[int]] = {}
+    for dump, signature, _, duration, flags in rows:
+        if flags <= 1:
+            expected.setdefault((dump, signature), []).append(duration)
+    found = {(r["dump_index"], r["event_signature_id"]): r for r in summarise(rows)}
+    assert found.keys() == expected.keys()
+    for key, durations in expected.items():
+        row = found[key]
+        assert row["sample_count"] == len(durations)
+        assert row["sum_ticks"] == sum(durations)
+        assert row["p90_ticks"] == pytest.approx(np.percentile(durations, 90))
+
+
+def test_resolution_is_what_divides_every_delegate_duration_of_the_dump() -> None:
+    rows = [
+        (0, 1, 0, 3_000, 0), (0, 1, 1, 0, 0), (0, 2, 0, 17, 0),
+        (1, 1, 0, 3_500, 0), (1, 1, 1, 4_000, 0),
+        (2, 1, 0, 5_000_000, 0),
+        (3, 2, 0, 4_000, 0),
+    ]  # fmt: skip
+    assert delegate_resolution(group_events(events(rows)), {1}, 4).tolist() == [
+        1_000, 1, 1_000_000, 1,
+    ]  # fmt: skip

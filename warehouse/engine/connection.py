@@ -1,0 +1,171 @@
+"""Connections to a store's DuckDB file, and DuckDB's errors in our words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from warehouse.engine.store_file import FILE_NAME
+from warehouse.errors import StoreError, StoreLockedError
+
+DATABASE = "warehouse"  # what the store's file is called in SQL
+
+# Nothing is loaded, looked up or spilled that we did not ask for.
+_CAREFUL: dict[str, str | bool | int | float | list[str]] = {
+    "autoload_known_extensions": False,
+    "autoinstall_known_extensions": False,
+    "allow_community_extensions": False,
+    "allow_persistent_secrets": False,
+    "python_enable_replacements": False,
+    "temp_directory": "",
+}
+# New files stay readable by DuckDB 1.5; commits go to the WAL and reach the file when it is closed.
+_WRITER: dict[str, str | bool | int | float | list[str]] = {
+    "storage_compatibility_version": "v1.5.0",
+    "checkpoint_threshold": "1GB",
+}
+
+_IN_UTC = "SET TimeZone = 'UTC'"
+
+
+def open_writer(file: Path) -> duckdb.DuckDBPyConnection:
+    """A connection that writes the database in a file, which is made if there is none.
+
+    The database is attached, but not yet the current one: see `use_database`.
+    """
+    config = {**_CAREFUL, **_WRITER, "temp_directory": f"{file}.tmp"}
+    connection = duckdb.connect(":memory:", config=config)
+    try:
+        _attach(connection, file, "READ_WRITE", allow_files=False)
+    except BaseException:  # an interrupt too must not leave the file locked
+        connection.close()
+        raise
+    return connection
+
+
+def open_reader(
+    file: Path, *, spill: Path | None = None, allow_files: bool = False
+) -> duckdb.DuckDBPyConnection:
+    """A connection that answers questions: it reads the database in a file, and no more.
+
+    The database is attached, but not yet the current one: see `use_database`.
+
+    Args:
+        file: The database.
+        spill: Folder for what does not fit into memory. With it, a statement could write there
+            and over the database, so it must be our own; without it, no file can be touched.
+        allow_files: Let statements read files.
+    """
+    config = {**_CAREFUL, "temp_directory": str(spill or "")}
+    connection = duckdb.connect(":memory:", config=config)
+    try:
+        _attach(connection, file, "READ_ONLY", allow_files=allow_files)
+        if not (spill or allow_files):
+            connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
+        connection.execute("SET lock_configuration = true")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _attach(
+    connection: duckdb.DuckDBPyConnection, file: Path, options: str, *, allow_files: bool
+) -> None:
+    # An absolute path never starts like the address of another kind of database.
+    path = str(file.absolute()).replace("'", "''")
+    connection.execute(f"ATTACH '{path}' AS {DATABASE} (TYPE duckdb, {options})")
+    connection.execute(_IN_UTC)
+    if not allow_files:
+        connection.execute("SET enable_external_access = false")
+
+
+def open_cursor(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """A cursor for another thread or purpose, which sees the same database."""
+    cursor = connection.cursor()
+    cursor.execute(_IN_UTC)
+    use_database(cursor)
+    return cursor
+
+
+def use_database(connection: duckdb.DuckDBPyConnection) -> None:
+    """Let names mean those of the store, its own functions first."""
+    connection.execute(f"USE {DATABASE}")
+
+
+@contextmanager
+def reading(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """The body sees one state of the store, and changes nothing."""
+    connection.execute("BEGIN TRANSACTION READ ONLY")
+    try:
+        yield
+    finally:
+        with suppress(duckdb.Error):  # a dead connection has none; its first error is the cause
+            connection.execute("ROLLBACK")
+
+
+@contextmanager
+def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """All of the body's writes, or none."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    except BaseException:  # an interrupt too must not leave the transaction open
+        with suppress(duckdb.Error):  # a dead connection has none; its first error is the cause
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+@contextmanager
+def registered(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> Iterator[None]:
+    """The rows under a name that statements of the body can select from."""
+    connection.register(name, rows)
+    try:
+        yield
+    finally:
+        connection.unregister(name)
+
+
+def insert_rows(
+    connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table, where: str = ""
+) -> None:
+    """Append rows; `where` is our own text that leaves out rows known already."""
+    if rows.num_rows:
+        with registered(connection, "new_rows", rows):
+            connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM new_rows {where}")  # noqa: S608
+
+
+@contextmanager
+def translated_errors(store: Path) -> Iterator[None]:
+    """Turn DuckDB's errors about the file into ours.
+
+    Raises:
+        StoreError: The file is unreadable, no database, or the disk is full.
+        StoreLockedError: Another process has it open.
+    """
+    try:
+        yield
+    except duckdb.Error as error:
+        text = str(error)
+        if "Could not set lock on file" in text:
+            holder = re.search(r"PID (\d+)", text)
+            raise StoreLockedError(str(store), int(holder[1]) if holder else None) from error
+        raise StoreError(str(store), _explain(text)) from error
+
+
+def _explain(text: str) -> str:
+    first = text.splitlines()[0]
+    if re.search("No space left|File too large|Could not write|disk full", text, re.IGNORECASE):
+        return (
+            f"the disk is full or the file cannot grow ({first}); what was committed is safe: "
+            "make room and run the command again"
+        )
+    if "not a valid DuckDB database" in text:
+        return f"{FILE_NAME} is not a tracehouse store; name another directory with --store"
+    return first

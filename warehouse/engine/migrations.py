@@ -1,0 +1,91 @@
+"""Brings a store's schema up to date: numbered migrations, each in one transaction, then views."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import NamedTuple
+
+import duckdb
+
+from warehouse.engine.connection import transaction
+from warehouse.engine.sql_files import read_sql_files
+from warehouse.engine.views import store_views, views_digest
+from warehouse.errors import OldStoreError, StoreVersionError
+from warehouse.statistics.mann_whitney import exact_null_table
+
+
+class Migration(NamedTuple):
+    """One numbered step and its .sql text."""
+
+    number: int
+    name: str
+    text: str
+
+
+def load_migrations() -> list[Migration]:
+    """The migrations that ship with tracehouse, in order."""
+    return [Migration(int(name[:3]), name[4:-4], text) for name, text in read_sql_files("schema")]
+
+
+def schema_version(connection: duckdb.DuckDBPyConnection) -> int:
+    """Number of the last migration applied to the store; 0 for an empty file."""
+    tables = (
+        "SELECT count(*) FROM duckdb_tables() "
+        "WHERE database_name = current_database() AND table_name = 'schema_migrations'"
+    )
+    if connection.execute(tables).fetchall() == [(0,)]:
+        return 0
+    highest = "SELECT coalesce(max(number), 0) FROM schema_migrations"
+    ((number,),) = connection.execute(highest).fetchall()
+    return int(number)
+
+
+def check_version(
+    connection: duckdb.DuckDBPyConnection, store: str, *, read_only: bool = False
+) -> None:
+    """Pass if this version knows the store's schema; to read it only, it must be the present one.
+
+    Raises:
+        StoreVersionError: A newer tracehouse wrote it.
+        OldStoreError: An older one did, and it must be migrated before it is read.
+    """
+    found, known = schema_version(connection), load_migrations()[-1].number
+    if found > known:
+        raise StoreVersionError(store, found, known)
+    if read_only and found < known:
+        raise OldStoreError(store, found, known)
+
+
+def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether nothing is left to migrate."""
+    if schema_version(connection) < load_migrations()[-1].number:
+        return False
+    stored = connection.execute("SELECT sha256 FROM schema_views").fetchall()
+    return [row[0] for row in stored] == [views_digest()]
+
+
+def migrate(connection: duckdb.DuckDBPyConnection) -> None:
+    """Apply what is missing; killed at any moment, the next call goes on from there."""
+    found = schema_version(connection)
+    for migration in load_migrations():
+        if migration.number > found:
+            with transaction(connection):
+                _apply(connection, migration)
+    if not is_current(connection):
+        with transaction(connection):
+            store_views(connection)
+            connection.execute("DELETE FROM schema_views")
+            connection.execute("INSERT INTO schema_views VALUES (?)", [views_digest()])
+
+
+def _apply(connection: duckdb.DuckDBPyConnection, migration: Migration) -> None:
+    connection.execute(migration.text)
+    if migration.number == 1:
+        table = exact_null_table()
+        connection.register("exact_null_table", table)
+        connection.execute("INSERT INTO mann_whitney_exact BY NAME SELECT * FROM exact_null_table")
+        connection.unregister("exact_null_table")
+    connection.execute(
+        "INSERT INTO schema_migrations VALUES (?, ?, now(), ?)",
+        [migration.number, migration.name, version("tracehouse")],
+    )

@@ -1,0 +1,71 @@
+"""Whether a store holds our tables and nothing that could stand in their way.
+
+A store may come from anybody. A macro, type or trigger in it would run with our queries, a column
+may be computed by somebody's expression, and what is called like our table may be a view.
+"""
+
+from __future__ import annotations
+
+import duckdb
+
+from ingest.schemas.dumps import STORED
+from warehouse.engine.connection import DATABASE
+from warehouse.engine.sql_types import SQL_TYPES
+from warehouse.errors import StoreError
+
+_STRANGE = """
+SELECT 'the function ' || function_name FROM duckdb_functions()
+WHERE database_name = $database AND NOT internal
+UNION ALL SELECT 'the type ' || type_name FROM duckdb_types()
+WHERE database_name = $database AND NOT internal
+UNION ALL SELECT 'the trigger ' || trigger_name FROM duckdb_triggers()
+WHERE database_name = $database
+UNION ALL SELECT 'the constraint ' || constraint_text FROM duckdb_constraints()
+WHERE database_name = $database AND constraint_type NOT IN ('NOT NULL', 'UNIQUE')
+ORDER BY 1
+"""
+_COLUMNS = """
+SELECT c.table_name, c.column_name, c.data_type
+FROM duckdb_columns() AS c JOIN duckdb_tables() AS t ON t.table_oid = c.table_oid
+WHERE t.database_name = current_database() AND c.database_name = current_database()
+AND t.schema_name = 'main' AND c.column_default IS NULL
+"""
+
+
+def check_nothing_strange(connection: duckdb.DuckDBPyConnection, store: str) -> None:
+    """Pass if nothing in the attached database can run by itself.
+
+    It must not be the current one yet: its functions would take the place of those that this check
+    calls.
+
+    Raises:
+        StoreError: It has functions, types, triggers or constraints, which we never make.
+    """
+    strange = connection.execute(_STRANGE, {"database": DATABASE}).fetchone()
+    if strange:
+        raise StoreError(
+            store,
+            f"holds {strange[0]}, which no tracehouse made: this store is not to be trusted; "
+            "ingest its dumps into one of your own",
+        )
+
+
+def check_tables(connection: duckdb.DuckDBPyConnection, store: str) -> None:
+    """Pass if the current database, which is of our schema version, holds our tables.
+
+    Raises:
+        StoreError: One is missing, a view, or other than we make it.
+    """
+    found = set(connection.execute(_COLUMNS).fetchall())
+    wanted = {
+        (table, field.name, SQL_TYPES[field.type])
+        for table, schema in STORED.items()
+        for field in schema
+    }
+    if not wanted <= found:
+        table, column, type_ = min(wanted - found)
+        raise StoreError(
+            store,
+            f"has no table {table} with a column {column} of {type_}: somebody changed it; "
+            "ingest its dumps into a new store",
+        )

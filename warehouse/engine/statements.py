@@ -1,0 +1,116 @@
+"""Ad-hoc SQL: exactly one SELECT that only reads, and only what is there to be read.
+
+The statement type alone does not tell: since DuckDB 2.0 a CTE of a SELECT may hold a COPY, which
+can overwrite any file, the store's own included; and functions run other statements, write logs or
+read files. So the parsed tree is walked as well: by DuckDB, which copes with any depth.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Set
+
+import duckdb
+
+from warehouse.engine.connection import DATABASE
+from warehouse.engine.views import load_views
+from warehouse.errors import StatementError
+
+_READING_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
+_READING_FUNCTIONS = {
+    "duckdb_columns", "duckdb_constraints", "duckdb_databases", "duckdb_functions",
+    "duckdb_indexes", "duckdb_keywords", "duckdb_schemas", "duckdb_settings", "duckdb_tables",
+    "duckdb_types", "duckdb_views", "generate_series", "histogram", "histogram_values",
+    "icu_calendar_names", "json_each", "json_tree", "pg_timezone_names", "pragma_database_size",
+    "pragma_show", "pragma_storage_info", "pragma_table_info", "pragma_version", "range", "repeat",
+    "repeat_row", "summary", "test_all_types", "test_vector_types", "unnest",
+}  # fmt: skip
+_FILE_FUNCTIONS = {
+    "glob", "parquet_file_metadata", "parquet_kv_metadata", "parquet_metadata", "parquet_scan",
+    "parquet_schema", "read_blob", "read_csv", "read_csv_auto", "read_json", "read_json_auto",
+    "read_json_objects", "read_json_objects_auto", "read_ndjson", "read_ndjson_auto",
+    "read_ndjson_objects", "read_parquet", "read_text", "sniff_csv",
+}  # fmt: skip
+_WRITING_SCALARS = {"currval", "nextval", "setval", "write_log"}
+
+# Every text of interest in the tree, with the number of the object that holds it.
+_TREE = """
+SELECT id, parent, key, atom ->> '$' FROM json_tree(json_serialize_sql(?::VARCHAR))
+WHERE key IN ('type', 'function', 'function_name', 'table_name', 'schema_name', 'error_message')
+"""
+_OWN_VIEWS = "SELECT lower(view_name) FROM duckdb_views() WHERE database_name = ? AND NOT internal"
+
+
+def check_statement(
+    connection: duckdb.DuckDBPyConnection, text: str, *, allow_files: bool = False
+) -> None:
+    """Pass if the text is one SELECT without anything that writes.
+
+    Args:
+        connection: What is to answer it.
+        text: The statement.
+        allow_files: Let it call functions that read files.
+
+    Raises:
+        StatementError: It does not parse, is several statements, or not only a SELECT.
+    """
+    try:
+        kinds = [statement.type for statement in connection.extract_statements(text)]
+    except duckdb.Error as error:
+        raise StatementError(str(error)) from error
+    except ValueError as error:  # a kind of statement that the Python module cannot name
+        raise StatementError("found a command, wanted a SELECT") from error
+    if len(kinds) != 1:
+        raise StatementError(f"found {len(kinds)} statements, wanted exactly one SELECT")
+    if kinds[0] != duckdb.StatementType.SELECT:
+        raise StatementError(f"found {kinds[0].name}, wanted a SELECT")
+    functions = _READING_FUNCTIONS | _FILE_FUNCTIONS if allow_files else _READING_FUNCTIONS
+    try:
+        rows = connection.execute(_TREE, [text]).fetchall()
+        views = {row[0] for row in connection.execute(_OWN_VIEWS, [DATABASE]).fetchall()}
+    except duckdb.Error as error:
+        raise StatementError(str(error)) from error
+    for problem in _problems(rows, functions, views):
+        raise StatementError(problem)
+
+
+def _problems(
+    rows: list[tuple[int, int | None, str, str | None]], functions: Set[str], views: Set[str]
+) -> Iterator[str]:
+    """What in a parsed statement may not be there."""
+    objects: dict[int | None, dict[str, str]] = defaultdict(dict)
+    for _, parent, key, value in rows:
+        if value is not None:
+            objects[parent][key] = value
+    # Objects that are functions in the place of a table.
+    of_tables = {id_ for id_, _, key, _ in rows if key == "function"}
+    for number, found in objects.items():
+        known = functions if number in of_tables else None
+        for problem in (_bad_node(found), _bad_function(found, known), _bad_view(found, views)):
+            if problem:
+                yield problem
+
+
+def _bad_node(found: Mapping[str, str]) -> str | None:
+    if "error_message" in found:
+        return f"{found['error_message']}, wanted a SELECT"
+    type_ = found.get("type", "")
+    if type_.endswith("_NODE") and type_ not in _READING_NODES:
+        return f"found a {type_} inside the SELECT, wanted nothing that writes"
+    return None
+
+
+def _bad_function(found: Mapping[str, str], known: Set[str] | None) -> str | None:
+    """What is wrong with a function; `known` are those that may stand in the place of a table."""
+    name = found.get("function_name", "").lower()
+    if name in _WRITING_SCALARS or (known is not None and name not in known):
+        remedy = "; --allow-files lets SQL read files" if name in _FILE_FUNCTIONS else ""
+        return f"calls {name}, which is not for questions{remedy}"
+    return None
+
+
+def _bad_view(found: Mapping[str, str], views: Set[str]) -> str | None:
+    name = found.get("table_name", "").strip('"').lower()
+    if name in views and (name not in load_views() or found.get("schema_name")):
+        return f"'{name}' is a view that came with the store: write out what it selects"
+    return None

@@ -1,0 +1,56 @@
+"""The views that ad-hoc SQL and canned queries read, made from sql/views."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from functools import cache
+
+import duckdb
+
+from warehouse.catalogue.header import Header, parse_header
+from warehouse.engine.sql_files import read_sql_files
+
+
+@cache
+def load_views() -> dict[str, str]:
+    """Text of every view by name, in an order in which they can be made."""
+    return {name[4:-4]: text for name, text in read_sql_files("views")}
+
+
+def views_digest() -> str:
+    """What tells these views from those of another version."""
+    text = "\n".join(name + text for name, text in read_sql_files("views"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def make_temporary_views(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make the views for this connection alone, whatever views the store has."""
+    # A view is its file's SELECT; DDL takes no parameters, and names and texts are our own.
+    connection.execute(
+        ";".join(f"CREATE TEMP VIEW {name} AS {text}\n" for name, text in load_views().items())
+    )
+
+
+def store_views(connection: duckdb.DuckDBPyConnection) -> None:
+    """Put the views into the store, with comments, for those who open it with other tools."""
+    for name, text in load_views().items():
+        connection.execute(f"CREATE OR REPLACE VIEW {name} AS {text}")
+    comment_views(connection)
+
+
+def comment_views(connection: duckdb.DuckDBPyConnection) -> None:
+    """Say what each view and column means."""
+    for name, text in load_views().items():
+        for statement in _comments(parse_header(text, f"{name}.sql")):
+            connection.execute(statement)
+
+
+def _comments(header: Header) -> Iterator[str]:
+    yield f"COMMENT ON VIEW {header.name} IS {_quote(header.purpose)}"
+    for column in header.columns:
+        yield f"COMMENT ON COLUMN {header.name}.{column.name} IS {_quote(column.doc)}"
+
+
+def _quote(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

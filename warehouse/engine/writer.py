@@ -1,0 +1,62 @@
+"""The connection that writes a store, from its making to its closing checkpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from warehouse.engine.connection import open_writer, translated_errors, use_database
+from warehouse.engine.migrations import check_version, migrate
+from warehouse.engine.own_tables import check_nothing_strange, check_tables
+from warehouse.engine.store_file import FILE_NAME, OpenFile, is_made, make_file
+
+
+class Writer:
+    """The one writer of a store, whose lock its owner holds.
+
+    Attributes:
+        connection: What writes.
+        file: The file it writes to.
+    """
+
+    def __init__(self, store: Path, *, is_shared: bool) -> None:
+        """Make the store's file if there is none, and bring it up to date.
+
+        Raises:
+            StoreError: It cannot be made or written, or is not ours.
+            StoreVersionError: A newer tracehouse wrote it.
+        """
+        self._store = store
+        with translated_errors(store):
+            if not is_made(store):
+                make_file(store, _build, is_shared=is_shared)
+            self.connection = open_writer(store / FILE_NAME)
+            try:
+                self.file = OpenFile(store)
+                check_nothing_strange(self.connection, str(store))
+                use_database(self.connection)
+                check_version(self.connection, str(store))
+                migrate(self.connection)
+                check_tables(self.connection, str(store))
+            except BaseException:  # an interrupt too must not leave the file open
+                self.connection.close()
+                raise
+
+    def finish(self) -> None:
+        """Bring what was committed into the file, which DuckDB would do silently or silently not.
+
+        Raises:
+            StoreError: The disk is full, or the file was deleted or replaced.
+        """
+        self.file.check()
+        with translated_errors(self._store):
+            self.connection.execute("CHECKPOINT")
+
+
+def _build(file: Path) -> None:
+    connection = open_writer(file)
+    try:
+        use_database(connection)
+        migrate(connection)
+        connection.execute("CHECKPOINT")
+    finally:
+        connection.close()

@@ -1,0 +1,218 @@
+"""Decoded dumps committed in order: together, or apart where one of them is in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import duckdb
+
+from ingest.errors import DumpError
+from warehouse.intake.batches import Batch
+from warehouse.intake.containment import Trouble, contain
+from warehouse.intake.content import Content, decode_content, merge_contents, stream_apart
+from warehouse.loading.loader import Loader
+from warehouse.loading.records import NewDump, Refusal
+
+CONFLICT = "conflict"
+UNCOMMITTABLE = "uncommittable"  # decoded, but the store did not take it
+
+Decoded = tuple[Batch, Content | None]  # no content: to be streamed
+_Pair = tuple[NewDump, Any]  # and its bytes
+
+
+@dataclass
+class Met:
+    """What an ingest has met so far.
+
+    Attributes:
+        manifests: Manifest of every dump, by its SHA-256.
+        bad: Dumps that were refused for their content, by SHA-256.
+    """
+
+    manifests: dict[str, str] = field(default_factory=dict)
+    bad: dict[str, Refusal] = field(default_factory=dict)
+
+    def is_good(self, dump: NewDump) -> bool:
+        """Whether a dump was not refused for its content so far."""
+        return dump.sha256 not in self.bad
+
+    def is_stored(self, dump: NewDump) -> bool:
+        """Whether a dump met before is in the store under the same manifest."""
+        is_same = self.manifests[dump.sha256] == dump.manifest.canonical_json()
+        return is_same and self.is_good(dump)
+
+
+class Committed(NamedTuple):
+    """What came of a group of batches, as in `warehouse.intake.pipeline.IngestSummary`."""
+
+    n_files: int
+    n_dumps: int
+    n_events: int
+    byte_count: int
+    refused: list[Refusal]
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """Dumps committed, and the events in them."""
+
+    n_dumps: int = 0
+    n_events: int = 0
+
+    def __add__(self, other: _Loaded) -> _Loaded:
+        return _Loaded(self.n_dumps + other.n_dumps, self.n_events + other.n_events)
+
+
+class Committer:
+    """Commits decoded batches, one group after the other."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, met: Met) -> None:
+        """Take the connection that writes, and what claims tell of the dumps."""
+        self._loader = Loader(connection)
+        self._met = met
+
+    def commit(self, group: Sequence[Decoded]) -> Committed:
+        """Commit batches together; the dumps of one without content are streamed, each alone.
+
+        A dump that the store does not take is refused, and all others are committed.
+        """
+        batches = [batch for batch, _ in group]
+        streamed = _Loaded()
+        for batch, content in group:
+            if content is None:
+                streamed += self._load_streams(batch)
+            else:
+                self._refuse_malformed(batch, content)
+        judged = self._judge_seen(batches)
+        loaded = contain(lambda: self._load(group, [*_refused(batches), *judged]))
+        if isinstance(loaded, Trouble):
+            loaded = self._load_apart(group)
+            judged = self._judge_seen(batches)
+            self._loader.record([*_refused(batches), *judged])
+        late = self._attach([dump for b in batches for dump in b.seen if self._met.is_stored(dump)])
+        self._loader.record(late)
+        return Committed(
+            sum(len(batch.files) + batch.n_refused_companions for batch in batches),
+            streamed.n_dumps + loaded.n_dumps,
+            streamed.n_events + loaded.n_events,
+            sum(batch.byte_count for batch in batches),
+            [*_refused(batches), *judged, *late],
+        )
+
+    def _load(self, group: Sequence[Decoded], refusals: Sequence[Refusal]) -> _Loaded:
+        """Commit what was decoded, and put refusals on record, in one transaction."""
+        dumps = [dump for batch, content in group if content for dump in batch.dumps]
+        content = merge_contents([content for _, content in group if content])
+        return self._load_content(dumps, content, refusals)
+
+    def _load_content(
+        self, dumps: Sequence[NewDump], content: Content, refusals: Sequence[Refusal] = ()
+    ) -> _Loaded:
+        n_dumps = self._loader.load(dumps, *content, refusals)
+        return _Loaded(n_dumps, content.decoded.tables["events"].num_rows)
+
+    def _load_apart(self, group: Sequence[Decoded]) -> _Loaded:
+        """Commit the good dumps of batches that cannot be committed together."""
+        loaded = _Loaded()
+        for batch, content in group:
+            if content is not None:
+                pairs = zip(batch.dumps, batch.buffers, strict=True)
+                loaded += self._load_some([p for p in pairs if self._met.is_good(p[0])], batch)
+        return loaded
+
+    def _load_some(self, pairs: Sequence[_Pair], batch: Batch) -> _Loaded:
+        """Commit dumps, in halves where that fails, down to the one that is in the way."""
+        dumps, buffers = [dump for dump, _ in pairs], [data for _, data in pairs]
+        if len(pairs) == 1:
+            return self._load_alone(
+                dumps[0], lambda dump: self._load_content([dump], decode_content(buffers)), batch
+            )
+        loaded = contain(lambda: self._load_content(dumps, decode_content(buffers)))
+        if isinstance(loaded, Trouble):
+            middle = len(pairs) // 2
+            halves = pairs[:middle], pairs[middle:]
+            return sum((self._load_some(half, batch) for half in halves), _Loaded())
+        return loaded
+
+    def _load_streams(self, batch: Batch) -> _Loaded:
+        """Commit dumps that were not decoded for their size."""
+        loaded = _Loaded()
+        for dump, data in zip(batch.dumps, batch.buffers, strict=True):
+            try:
+                loaded += self._load_alone(dump, partial(self._load_stream, data), batch)
+            except DumpError as error:
+                self._refuse(dump, batch, error.reason, error.byte_offset, error.detail)
+        return loaded
+
+    def _load_stream(self, data: Any, dump: NewDump) -> _Loaded:
+        return _Loaded(1, self._loader.load_stream(dump, stream_apart(data, dump.source)))
+
+    def _load_alone(
+        self, dump: NewDump, load: Callable[[NewDump], _Loaded], batch: Batch
+    ) -> _Loaded:
+        """Commit a dump, if need be without the files that came with it; or else refuse it."""
+        loaded = contain(lambda: load(dump))
+        if not isinstance(loaded, Trouble):
+            return loaded
+        bare = dump._replace(program=None, debug_buffer=None)
+        again = loaded if bare == dump else contain(lambda: load(bare))
+        if isinstance(again, Trouble):
+            self._refuse(dump, batch, UNCOMMITTABLE, None, again.detail)
+            return _Loaded()
+        batch.n_refused_companions += 1
+        batch.refused.append(_refuse_companions(dump, loaded))
+        return again
+
+    def _refuse_malformed(self, batch: Batch, content: Content) -> None:
+        for error in content.decoded.errors.to_pylist():
+            self._refuse(batch.dumps[error.pop("dump_index")], batch, **error)
+
+    def _refuse(
+        self, dump: NewDump, batch: Batch, reason: str, byte_offset: int | None, detail: str
+    ) -> None:
+        refusal = Refusal(dump.source, dump.sha256, reason, byte_offset, detail)
+        self._met.bad[dump.sha256] = refusal
+        batch.refused.append(refusal)
+
+    def _judge_seen(self, batches: Sequence[Batch]) -> list[Refusal]:
+        """Refusals of the dumps met before that are bad or conflict."""
+        refused = []
+        for dump in (dump for batch in batches for dump in batch.seen):
+            if not self._met.is_good(dump):
+                refused.append(self._met.bad[dump.sha256]._replace(source=dump.source))
+            elif self._met.manifests[dump.sha256] != dump.manifest.canonical_json():
+                refused.append(self._conflict(dump))
+        return refused
+
+    def _conflict(self, dump: NewDump) -> Refusal:
+        detail = (
+            f"these bytes are known under another manifest, {self._met.manifests[dump.sha256]}; "
+            f"this file says {dump.manifest.canonical_json()}: correct one of them"
+        )
+        return Refusal(dump.source, dump.sha256, CONFLICT, None, detail)
+
+    def _attach(self, dumps: Sequence[NewDump]) -> list[Refusal]:
+        """Give dumps in the store the files they came with; refusals of those it does not take."""
+        if not dumps:
+            return []
+        attached = contain(lambda: self._loader.attach(dumps))
+        if not isinstance(attached, Trouble):
+            return []
+        if len(dumps) == 1:
+            return [_refuse_companions(dumps[0], attached)]
+        middle = len(dumps) // 2
+        return self._attach(dumps[:middle]) + self._attach(dumps[middle:])
+
+
+def _refused(batches: Sequence[Batch]) -> list[Refusal]:
+    return [refusal for batch in batches for refusal in batch.refused]
+
+
+def _refuse_companions(dump: NewDump, trouble: Trouble) -> Refusal:
+    """The refusal of an ETRecord or debug buffer with which the store does not take a dump."""
+    detail = f"the ETRecord or debug buffer of {dump.source} is left out: {trouble.detail}"
+    source = dump.program.record.source if dump.program else dump.source
+    return Refusal(source, None, UNCOMMITTABLE, None, detail)

@@ -1,0 +1,130 @@
+"""Files to decoded and summarised dumps: what an ingest does in threads."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ingest import DecodedBatch, decode_dumps, stream_dump
+from ingest.errors import DumpError, SourceError
+from ingest.schemas.dumps import ERRORS
+from ingest.sources.paths import MAX_DUMP_BYTES, Source, read_source
+from warehouse.intake.containment import Trouble, contain
+from warehouse.statistics.rollups import Statistics, summarise
+
+UNDECODABLE = "undecodable"  # for no reason the decoder knows
+
+
+class ReadFile(NamedTuple):
+    """A file that was read.
+
+    Attributes:
+        data: Its bytes.
+        sha256: Their SHA-256; None if they could not be read.
+        problem: Why they could not.
+        reason: The same, machine-readable.
+    """
+
+    data: Any
+    sha256: str | None
+    problem: str = ""
+    reason: str = ""
+
+
+class Content(NamedTuple):
+    """Content of dumps, by position among them."""
+
+    decoded: DecodedBatch
+    statistics: Statistics
+
+
+def read_files(sources: Sequence[Source]) -> list[ReadFile]:
+    """Read and hash files."""
+    return [_read_file(source) for source in sources]
+
+
+def _read_file(source: Source) -> ReadFile:
+    try:
+        read = contain(lambda: _read_whole(source))
+    except SourceError as error:
+        return ReadFile(b"", None, error.problem, error.reason)
+    return ReadFile(b"", None, read.detail, "unreadable") if isinstance(read, Trouble) else read
+
+
+def _read_whole(source: Source) -> ReadFile:
+    data = read_source(source, most_bytes=MAX_DUMP_BYTES)
+    return ReadFile(data, hashlib.sha256(data).hexdigest())
+
+
+def decode_apart(buffers: Sequence[Any]) -> Content:
+    """Decode and summarise dumps; one that breaks the decoder is refused, and harms no other."""
+    content = contain(lambda: decode_content(buffers))
+    if not isinstance(content, Trouble):
+        return content
+    if len(buffers) == 1:
+        return _refuse(content)
+    middle = len(buffers) // 2
+    return merge_contents([decode_apart(buffers[:middle]), decode_apart(buffers[middle:])])
+
+
+def _refuse(trouble: Trouble) -> Content:
+    """The content of one dump that broke the decoder."""
+    nothing = decode_content(())
+    row = {"dump_index": 0, "reason": UNDECODABLE, "detail": trouble.detail}
+    errors = pa.Table.from_pylist([row], schema=ERRORS)
+    resolution = np.ones(1, np.int64)
+    return Content(
+        DecodedBatch(nothing.decoded.tables, errors),
+        Statistics(nothing.statistics.rows, resolution),
+    )
+
+
+def stream_apart(data: Any, source: str) -> Iterator[DecodedBatch]:
+    """Parts of a big dump.
+
+    Raises:
+        DumpError: It is malformed, or breaks the decoder; forget the parts before.
+    """
+    parts = stream_dump(data, source)
+    while (part := contain(lambda: next(parts, None))) is not None:
+        if isinstance(part, Trouble):
+            raise DumpError(source, reason=UNDECODABLE, byte_offset=None, detail=part.detail)
+        yield part
+
+
+def decode_content(buffers: Sequence[Any]) -> Content:
+    """Decode and summarise dumps."""
+    decoded = decode_dumps(buffers)
+    return Content(decoded, summarise(decoded, len(buffers)))
+
+
+def merge_contents(contents: Sequence[Content]) -> Content:
+    """Contents as if their dumps had been decoded in one call; signatures may come twice."""
+    if not contents:
+        return decode_content(())
+    decoded, statistics = zip(*contents, strict=True)
+    first = np.cumsum([0, *(len(one.resolution) for one in statistics)], dtype=np.int32)
+    tables = {
+        name: _stack([one.tables[name] for one in decoded], first) for name in decoded[0].tables
+    }
+    errors = _stack([one.errors for one in decoded], first)
+    rows = _stack([one.rows for one in statistics], first)
+    resolution = np.concatenate([one.resolution for one in statistics])
+    return Content(DecodedBatch(tables, errors), Statistics(rows, resolution))
+
+
+def _stack(tables: Sequence[pa.Table], first: NDArray[np.int32]) -> pa.Table:
+    """Rows of tables; `first` is the number of the first dump of each."""
+    stacked = []
+    for table, number in zip(tables, first, strict=False):
+        if number and "dump_index" in table.column_names:
+            chunks = [pa.array(chunk.to_numpy() + number) for chunk in table["dump_index"].chunks]
+            column = pa.chunked_array(chunks, pa.int32())
+            table = table.set_column(0, table.schema.field(0), column)
+        stacked.append(table)
+    return pa.concat_tables(stacked)

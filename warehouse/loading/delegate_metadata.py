@@ -1,0 +1,129 @@
+"""What a delegate's metadata bytes say: JSON, or what a vendor's parser makes of them.
+
+A package can bring a parser for its backend as an entry point of the group
+`tracehouse.delegate_metadata`, named as the ETRecord names the backend::
+
+    [project.entry-points."tracehouse.delegate_metadata"]
+    HexagonBackend = "hexagon_tools.profiles:parse"
+
+It is called as the Inspector calls its `delegate_metadata_parser`: with the metadata of all samples
+of one event, a list of bytes (b"" where a sample has none), and returns a list of values or one
+dictionary.
+
+Of one sample at most MOST_JSON_BYTES are read as JSON; more is not JSON to us, and neither is an
+object with a key stated twice or an integer of more than MOST_INTEGER_BITS.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.metadata import entry_points
+
+from ingest.etrecord.strict_json import unique_keys
+from warehouse.errors import QueryError
+
+GROUP = "tracehouse.delegate_metadata"
+
+MOST_JSON_BYTES = 1 << 20
+MOST_INTEGER_BITS = 10_000  # 3,000 digits; Python writes 4,300
+
+Parser = Callable[[list[bytes]], object]
+
+_DEEPEST = 64
+_PARSER_FAULTS = (
+    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+    struct.error,
+)  # fmt: skip
+
+
+def parse_metadata(metadata: Sequence[bytes], backend: str | None) -> object:
+    """The metadata of one event's samples as plain values that any JSON writer takes.
+
+    The backend's parser tells it, if there is one that can; else this is a list of one value per
+    sample: its JSON, its hex where the bytes are not JSON, None where there are none. A parser that
+    cannot be loaded raises QueryError.
+    """
+    parser = find_parser(backend) if backend else None
+    if parser and metadata:
+        try:
+            return plain_json(parser(list(metadata)))
+        except _PARSER_FAULTS:
+            pass  # bytes the parser does not know must not keep the rest of the dump from the user
+    return [_parse_json(raw) for raw in metadata]
+
+
+def metadata_json(raw: bytes, backend: str | None) -> str | None:
+    """The metadata of one sample as JSON; None where the bytes are not JSON and no parser knows."""
+    value = parse_metadata([raw], backend)
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    is_unknown = isinstance(value, str) and value == raw.hex()
+    return None if is_unknown else json.dumps(value, ensure_ascii=False)
+
+
+@cache
+def find_parser(backend: str) -> Parser | None:
+    """The parser that an installed package brings for a backend; None if none does.
+
+    Raises:
+        QueryError: if it cannot be loaded.
+    """
+    for point in entry_points(group=GROUP, name=backend):
+        try:
+            parser: Parser = point.load()
+        except (ImportError, AttributeError) as error:
+            raise QueryError(
+                f"entry point {GROUP}: '{backend} = {point.value}' cannot be loaded: {error}"
+            ) from error
+        return parser
+    return None
+
+
+def plain_json(value: object, depth: int = 0) -> object:
+    """The value with bytes as hex, and what JSON lacks as text.
+
+    Raises:
+        ValueError: if it is nested too deep, or an integer is too large.
+    """
+    if depth > _DEEPEST:
+        raise ValueError(f"nested more than {_DEEPEST} deep")
+    match value:
+        case None | bool():
+            return value
+        case int():
+            return _need_small(value)
+        case float():
+            return value if math.isfinite(value) else json.dumps(value)  # NaN, Infinity
+        case bytes():
+            return value.hex()
+        case dict():
+            return {_text(str(k)): plain_json(item, depth + 1) for k, item in value.items()}
+        case list() | tuple():
+            return [plain_json(item, depth + 1) for item in value]
+    return _text(str(value))
+
+
+def _parse_json(raw: bytes) -> object:
+    if not raw:
+        return None
+    if len(raw) > MOST_JSON_BYTES:
+        return raw.hex()
+    try:
+        return plain_json(json.loads(raw.decode("utf-8"), object_pairs_hook=unique_keys))
+    except (ValueError, RecursionError):
+        return raw.hex()
+
+
+def _need_small(number: int) -> int:
+    if number.bit_length() > MOST_INTEGER_BITS:
+        raise ValueError(f"an integer of more than {MOST_INTEGER_BITS:,} bits")
+    return number
+
+
+def _text(text: str) -> str:
+    """The text with lone surrogates, which UTF-8 lacks, escaped."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

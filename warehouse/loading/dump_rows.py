@@ -1,0 +1,194 @@
+"""The rows of dumps, written into the open transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ingest import DecodedBatch
+from ingest.manifest.resolver import Manifest
+from ingest.schemas.dumps import DUMPS
+from warehouse.engine.connection import insert_rows, registered
+from warehouse.errors import StoreError
+from warehouse.loading.ids import Builds, Names
+from warehouse.loading.logged_data import (
+    attach_buffers,
+    insert_values,
+    number_dumps,
+    parse_metadata,
+)
+from warehouse.loading.records import NewDump
+from warehouse.loading.signature_rows import SignatureRows
+from warehouse.programs.event_origins import trace_events
+from warehouse.programs.reader import Program, Programs
+
+_PER_DUMP = ("runs", "events", "allocators", "allocations")
+_SIGNATURES = ("run_signatures", "event_signatures")
+_COMPANIONS = (
+    "SELECT sha256, dump_id, etrecord_id, debug_buffer_sha256 FROM dumps "
+    "WHERE sha256 IN (SELECT unnest(?)) ORDER BY dump_id"
+)
+_TAKEN = "SELECT count(*) FROM dumps WHERE sha256 IN (SELECT unnest(?)) OR dump_id >= ?"
+_PATH = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
+_SET_COMPANIONS = (
+    "UPDATE dumps SET etrecord_id = c.etrecord_id, debug_buffer_sha256 = c.debug_buffer_sha256 "
+    "FROM changes AS c WHERE c.dump_id = dumps.dump_id"
+)
+
+
+class DumpRows:
+    """Writes rows of dumps; remembers the ids in use, so it is of no use after a rollback."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Read the ids in use."""
+        self._connection = connection
+        highest = "SELECT coalesce(max(dump_id), 0) FROM dumps"
+        ((self._last_dump,),) = connection.execute(highest).fetchall()
+        self._devices = Names(
+            connection, "devices", ("name", "pool", "os", "os_version", "arch", "soc")
+        )
+        self._models = Names(connection, "models", ("name", "backend", "quantization"))
+        self._builds = Builds(connection)
+        self._signatures = {name: SignatureRows(connection, name) for name in _SIGNATURES}
+        self._programs = Programs(connection)
+
+    def take_ids(self, count: int) -> NDArray[np.int32]:
+        """Ids of that many more dumps."""
+        ids = np.arange(self._last_dump + 1, self._last_dump + 1 + count, dtype=np.int32)
+        self._last_dump += count
+        return ids
+
+    def insert_content(
+        self, decoded: DecodedBatch, ids: NDArray[np.int32], dumps: Sequence[NewDump]
+    ) -> None:
+        """Insert all rows but those of dumps and statistics; `ids` is the id of each dump."""
+        tables = decoded.tables
+        for name in _PER_DUMP:
+            insert_rows(self._connection, name, number_dumps(tables[name], ids))
+        buffers = {i: dump.debug_buffer for i, dump in enumerate(dumps) if dump.debug_buffer}
+        insert_values(self._connection, tables["debug_values"], ids, buffers)
+        metadata = parse_metadata(
+            tables["delegate_metadata"], lambda i: dumps[i].manifest.model.backend
+        )
+        insert_rows(self._connection, "delegate_metadata", number_dumps(metadata, ids))
+        for name, signatures in self._signatures.items():
+            signatures.insert(tables[name])
+
+    def insert_dumps(
+        self,
+        dumps: Sequence[NewDump],
+        decoded: DecodedBatch,
+        ids: NDArray[np.int32],
+        resolution: NDArray[np.int64],
+    ) -> None:
+        """Insert the rows of dumps whose content is in, and what their ETRecords say of it.
+
+        Raises:
+            StoreError: The store has one of them, or one of their ids, by now.
+        """
+        index = decoded.tables["dumps"]["dump_index"].to_numpy()
+        if not len(index):
+            return
+        good = [dumps[i] for i in index.tolist()]
+        self._check_unique([dump.sha256 for dump in good], int(ids[index].min()))
+        rows = self._dump_rows(good, decoded)
+        rows["dump_id"] = ids[index]
+        rows["delegate_resolution_ticks"] = resolution[index]
+        insert_rows(self._connection, "dumps", _table(rows, DUMPS))
+        numbered = zip(ids[index].tolist(), good, strict=True)
+        self._trace({id_: dump.program for id_, dump in numbered if dump.program})
+
+    def _check_unique(self, hashes: Sequence[str], first: int) -> None:
+        """Prove that the store has no dump of these bytes, or of an id from the first on.
+
+        Raises:
+            StoreError: It has.
+        """
+        ((count,),) = self._connection.execute(_TAKEN, [hashes, first]).fetchall()
+        if count or len(set(hashes)) < len(hashes):
+            ((path,),) = self._connection.execute(_PATH).fetchall()
+            raise StoreError(
+                path,
+                "somebody else put dumps in meanwhile: nothing of this batch was stored; "
+                "let one at a time write to the store, and run the command again",
+            )
+
+    def attach_companions(self, dumps: Sequence[NewDump]) -> None:
+        """Give dumps that are in the store the ETRecords and debug buffers they came with.
+
+        They replace others; of several for one dump the last counts.
+        """
+        programs = {dump.sha256: dump.program for dump in dumps if dump.program}
+        buffers = {dump.sha256: dump.debug_buffer for dump in dumps if dump.debug_buffer}
+        known = self._connection.execute(_COMPANIONS, [[*programs, *buffers]]).fetchall()
+        new_programs, new_buffers, changes = {}, {}, []
+        for sha256, id_, record, buffer in known:
+            program, logged = programs.get(sha256), buffers.get(sha256)
+            if program and program.id != record:
+                new_programs[id_] = program
+            if logged and logged.sha256 != buffer:
+                new_buffers[id_] = logged
+            changes.append(
+                {
+                    "dump_id": id_,
+                    "etrecord_id": program.id if program else record,
+                    "debug_buffer_sha256": logged.sha256 if logged else buffer,
+                }
+            )
+        if new_programs or new_buffers:
+            columns = pa.schema([DUMPS.field(name) for name in changes[0]])
+            with registered(
+                self._connection, "changes", pa.Table.from_pylist(changes, schema=columns)
+            ):
+                self._connection.execute(_SET_COMPANIONS)
+            self._trace(new_programs)
+            attach_buffers(self._connection, new_buffers)
+
+    def _trace(self, programs: Mapping[int, Program]) -> None:
+        """Store the ETRecords of dumps, and what they say of the dumps' events."""
+        self._programs.add(programs.values())
+        trace_events(self._connection, programs)
+
+    def _dump_rows(self, dumps: Sequence[NewDump], decoded: DecodedBatch) -> dict[str, object]:
+        # Dumps of a folder often share their manifest: its facts are worked out once.
+        facts = {id(dump.manifest): dump.manifest for dump in dumps}
+        known = {key: self._manifest_facts(manifest) for key, manifest in facts.items()}
+        rows = [known[id(dump.manifest)] for dump in dumps]
+        content = decoded.tables["dumps"]
+        return {
+            **{name: content[name] for name in content.column_names[1:]},
+            "sha256": [dump.sha256 for dump in dumps],
+            "source": [dump.source for dump in dumps],
+            "ingested_at": [datetime.now(UTC)] * len(dumps),
+            "etrecord_id": [dump.program and dump.program.id for dump in dumps],
+            "debug_buffer_sha256": [d.debug_buffer and d.debug_buffer.sha256 for d in dumps],
+            **{name: [row[name] for row in rows] for name in rows[0]},
+        }
+
+    def _manifest_facts(self, manifest: Manifest) -> dict[str, object]:
+        """Columns of dumps that the manifest alone determines."""
+        clock = manifest.clock
+        return {
+            "device_id": self._devices.id_of(manifest.device),
+            "build_id": self._builds.id_of(manifest.build),
+            "model_id": self._models.id_of(manifest.model),
+            "captured_at": manifest.captured_at,
+            "tick_unit": clock.unit,
+            "ns_per_tick": clock.ns_per_tick,
+            "delegate_ns_per_tick": clock.delegate_ns_per_tick(manifest.model.backend),
+            "manifest": manifest.canonical_json(),
+        }
+
+
+def _table(columns: Mapping[str, object], schema: pa.Schema) -> pa.Table:
+    arrays = [
+        column if isinstance(column, pa.ChunkedArray) else pa.array(column, field.type)
+        for field in schema
+        for column in [columns[field.name]]
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)

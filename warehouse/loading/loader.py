@@ -1,0 +1,120 @@
+"""Decoded dumps into the store: one transaction per batch, all of it or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from ingest import DecodedBatch
+from ingest.schemas.dumps import INGEST_ERRORS
+from warehouse.engine.connection import insert_rows, transaction
+from warehouse.loading.dump_rows import DumpRows
+from warehouse.loading.logged_data import number_dumps
+from warehouse.loading.records import NewDump, Refusal
+from warehouse.statistics.rollups import (
+    Statistics,
+    delegate_resolution,
+    delegated_signatures,
+    summarise_events,
+)
+from warehouse.statistics.stored_events import stored_groups
+
+
+class Loader:
+    """The single writer of a store."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Take the connection that writes."""
+        self._connection = connection
+        self._rows: DumpRows | None = None
+
+    def load(
+        self,
+        dumps: Sequence[NewDump],
+        decoded: DecodedBatch,
+        statistics: Statistics,
+        refusals: Sequence[Refusal],
+    ) -> int:
+        """Commit a batch.
+
+        Args:
+            dumps: The dumps that were decoded, by ``dump_index``; refused ones are left out.
+            decoded: Their tables.
+            statistics: Those of their events.
+            refusals: Files to record as refused; each is recorded once.
+
+        Returns:
+            Dumps committed.
+        """
+        index = decoded.tables["dumps"]["dump_index"].to_numpy()
+        ids = np.zeros(len(dumps), np.int32)
+        with self._transaction() as rows:
+            ids[index] = rows.take_ids(len(index))
+            rows.insert_content(decoded, ids, dumps)
+            insert_rows(self._connection, "event_stats", number_dumps(statistics.rows, ids))
+            rows.insert_dumps(dumps, decoded, ids, statistics.resolution)
+            self._record(refusals)
+        return len(index)
+
+    def load_stream(self, dump: NewDump, parts: Iterable[DecodedBatch]) -> int:
+        """Commit one dump that is decoded in parts.
+
+        Signatures may come in any part, again or not, and the row of dumps comes in the last.
+        Nothing of it is kept if one of them shows that it is malformed (DumpError).
+
+        Returns:
+            Profile events in it.
+        """
+        n_events = 0
+        delegated: set[int] = set()
+        with self._transaction() as rows:
+            ids = rows.take_ids(1)
+            for part in parts:
+                rows.insert_content(part, ids, [dump])
+                n_events += part.tables["events"].num_rows
+                delegated |= delegated_signatures(part)
+            steps = [np.ones(1, np.int64)]
+            for groups in stored_groups(self._connection, int(ids[0])):
+                summary = number_dumps(summarise_events(groups), ids)
+                insert_rows(self._connection, "event_stats", summary)
+                if delegated.intersection(groups.signature.tolist()):
+                    steps.append(delegate_resolution(groups, delegated, 1))
+            resolution = np.min(steps[1:] or steps, axis=0)
+            rows.insert_dumps([dump], part, ids, resolution)
+        return n_events
+
+    def record(self, refusals: Sequence[Refusal]) -> None:
+        """Put files on record as refused, each once."""
+        if refusals:
+            with self._transaction():
+                self._record(refusals)
+
+    def attach(self, dumps: Sequence[NewDump]) -> None:
+        """Give dumps that the store has already the ETRecords and debug buffers they came with."""
+        if any(dump.program or dump.debug_buffer is not None for dump in dumps):
+            with self._transaction() as rows:
+                rows.attach_companions(dumps)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[DumpRows]:
+        """All of the body's writes, or none and nothing remembered of them."""
+        rows, self._rows = self._rows or DumpRows(self._connection), None
+        with transaction(self._connection):
+            yield rows
+        self._rows = rows
+
+    def _record(self, refusals: Sequence[Refusal]) -> None:
+        """Record refusals that are not on record yet."""
+        rows = [{**refusal._asdict(), "refused_at": datetime.now(UTC)} for refusal in refusals]
+        insert_rows(
+            self._connection,
+            "ingest_errors",
+            pa.Table.from_pylist(rows, schema=INGEST_ERRORS),
+            "WHERE (source, coalesce(sha256, ''), reason, detail) NOT IN "
+            "(SELECT (source, coalesce(sha256, ''), reason, detail) FROM ingest_errors)",
+        )

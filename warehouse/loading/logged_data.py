@@ -1,0 +1,94 @@
+"""What dumps log besides times: values, whose tensors a debug buffer holds, and metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from itertools import pairwise
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ingest.debug_buffer import build_tensors
+from ingest.schemas.dumps import DELEGATE_METADATA
+from ingest.schemas.tensors import SHA256, TENSORS
+from warehouse.engine.connection import insert_rows, registered
+from warehouse.loading.delegate_metadata import metadata_json
+from warehouse.loading.records import LoggedBuffer
+
+Buffers = Mapping[int, LoggedBuffer]
+
+
+# Rows of debug_values that a debug buffer says more about.
+_TENSORS = """
+SELECT dump_id, rowid AS row_number, dtype, sizes, strides, tensor_offset FROM debug_values
+WHERE dump_id IN (SELECT unnest($dumps)) AND dtype IS NOT NULL ORDER BY dump_id, row_number
+"""
+
+
+def insert_values(
+    connection: duckdb.DuckDBPyConnection, rows: pa.Table, ids: NDArray[np.int32], buffers: Buffers
+) -> None:
+    """Insert decoded values; ids and debug buffers are those of each ``dump_index``."""
+    hashed = rows.append_column(SHA256, _store_tensors(connection, rows, buffers))
+    insert_rows(connection, "debug_values", number_dumps(hashed, ids))
+
+
+def attach_buffers(connection: duckdb.DuckDBPyConnection, buffers: Buffers) -> None:
+    """Look up the tensors of dumps that the store has already in debug buffers, by dump id."""
+    rows = connection.sql(_TENSORS, params={"dumps": list(buffers)}).to_arrow_table()
+    hashed = rows.append_column(SHA256, _store_tensors(connection, rows, buffers))
+    with registered(connection, "hashed", hashed):
+        connection.execute(
+            "UPDATE debug_values SET sha256 = h.sha256 FROM hashed AS h "
+            "WHERE debug_values.rowid = h.row_number"
+        )
+
+
+def parse_metadata(rows: pa.Table, backend: Callable[[int], str | None]) -> pa.Table:
+    """Decoded delegate metadata with what it says as JSON; `backend` is that of a dump_index."""
+    parse = lru_cache(maxsize=1024)(metadata_json)
+    dumps, raw = rows["dump_index"].to_pylist(), rows["metadata"].to_pylist()
+    texts = [parse(data, backend(dump)) for dump, data in zip(dumps, raw, strict=True)]
+    return rows.append_column(DELEGATE_METADATA.field("parsed"), pa.array(texts, pa.string()))
+
+
+def number_dumps(rows: pa.Table, ids: NDArray[np.int32]) -> pa.Table:
+    """Rows with `dump_id` for `dump_index`."""
+    chunks = [pa.array(ids[chunk.to_numpy()]) for chunk in rows["dump_index"].chunks]
+    column = pa.chunked_array(chunks, pa.int32())
+    names = ["dump_id", *rows.column_names[1:]]
+    return pa.Table.from_arrays([column, *rows.columns[1:]], names)
+
+
+def _store_tensors(
+    connection: duckdb.DuckDBPyConnection, values: pa.Table, buffers: Buffers
+) -> pa.ChunkedArray:
+    """Store what values' tensors hold; the hash of each, null without one or its content.
+
+    Values of a dump stand side by side; its number, which the buffers go by, is the first column.
+    """
+    hashes: list[pa.Array] = []
+    tensors: list[pa.Table] = [TENSORS.empty_table()]
+    dump = values.column(0).to_numpy()
+    bounds = [0, *(np.flatnonzero(np.diff(dump)) + 1).tolist(), len(dump)]
+    for first, last in pairwise(bounds):
+        buffer = buffers.get(int(dump[first])) if first < last else None
+        if buffer is None:
+            hashes.append(pa.nulls(last - first, pa.string()))
+        else:
+            contents, hashed = build_tensors(values.slice(first, last - first), buffer.data)
+            tensors.append(contents)
+            hashes.append(hashed)
+    is_new = "AS n WHERE NOT EXISTS (SELECT 1 FROM tensors AS t WHERE t.sha256 = n.sha256)"
+    insert_rows(connection, "tensors", _distinct(pa.concat_tables(tensors)), is_new)
+    return pa.chunked_array(hashes, pa.string())
+
+
+def _distinct(tensors: pa.Table) -> pa.Table:
+    _, first = np.unique(tensors["sha256"].to_numpy(), return_index=True)
+    is_first = np.zeros(tensors.num_rows, np.bool_)
+    is_first[first] = True
+    return tensors.filter(pa.array(is_first))  # unlike take, it copes with more than 2 GB

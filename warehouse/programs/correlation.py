@@ -1,0 +1,150 @@
+"""Which nodes of the program an event ran: an ETRecord joined to the events of a dump. Pure.
+
+Nothing in a dump names its program or method. Of several methods, a block is that which contradicts
+it least: an instruction without debug handle, a kernel named after an operator that its node is
+not, a delegate where there is none, or none where there is; and of those, for a run to the end, one
+with no further instruction. Where that leaves several methods that would answer differently, none
+is taken. A few contradictions are no surprise: not every instruction is of the exported graph.
+
+A delegate's event is looked up by its id as text. An id that the delegate's map lacks, but that
+contains keys of it as whole words ("relu0 (fused)" contains relu0), has the handles of those keys;
+where two overlap, of the longer.
+
+What is told of the events of one dump takes at most FREE_BYTES, BYTES_PER_BYTE per byte of the
+ETRecord and BYTES_PER_EVENT: a long list of handles can stand for each of many events. A block that
+would take more is not traced, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ingest.allowance import Allowance, AllowanceError
+from warehouse.errors import QueryError, suggest
+from warehouse.programs.method_origins import OWN_INSTRUCTION, MethodOrigins, Told, is_most
+from warehouse.programs.origins import Handles, Hierarchy, Origin, Place, as_list
+
+if TYPE_CHECKING:
+    from ingest.etrecord.record import EtRecord
+
+__all__ = ["BlockOrigin", "Correlation", "Handles", "Hierarchy", "Origin", "Place", "as_list"]
+
+EDGE_GRAPH = "edge_dialect_exported_program"
+OUTSIDE_KINDS = ("method", "load")  # their instruction 0 is not the program's
+
+FREE_BYTES = 64 << 20
+BYTES_PER_BYTE = 32
+BYTES_PER_EVENT = 1_024
+
+_MOST_LISTED = 10
+
+
+@dataclass(frozen=True)
+class BlockOrigin:
+    """Where the events of one block come from.
+
+    Attributes:
+        method: Its method; None if that cannot be told.
+        method_candidates: Methods it can be.
+        origins: One per event.
+        notes: What the dump and the ETRecord disagree on, as sentences.
+    """
+
+    method: str | None = None
+    method_candidates: list[str] = field(default_factory=list)
+    origins: list[Origin] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class Correlation:
+    """An ETRecord, ready to be asked about the blocks of a dump."""
+
+    def __init__(self, record: EtRecord, *, graph: str = EDGE_GRAPH) -> None:
+        """Index the record.
+
+        Args:
+            record: The record.
+            graph: Name of the graph that tells operators, stack traces and modules; a record
+                without edge dialect program tells none.
+
+        Raises:
+            QueryError: if there is no graph of another name.
+        """
+        known = sorted({key.name for key in record.programs})
+        if graph not in (EDGE_GRAPH, *known):
+            raise QueryError(f"{record.source}: has no graph '{graph}'{suggest(graph, known)}")
+        self._methods = [MethodOrigins(record, name, graph) for name in record.debug_handles]
+        self._told = _nothing_told(record)
+        self.record = record
+
+    def renewed(self) -> Correlation:
+        """The same for another dump: what may be told of one is counted anew."""
+        other = copy(self)
+        other._told = _nothing_told(self.record)
+        return other
+
+    def locate(self, places: Sequence[Place]) -> BlockOrigin:
+        """Where the events of a block come from; only a note, if that is too much to tell."""
+        self._told.allowance.grant(BYTES_PER_EVENT * len(places))
+        try:
+            return self._locate(places)
+        except AllowanceError as error:
+            note = f"what the ETRecord tells of this dump's events {error}; is it of this program?"
+            return _untraced(places, note)
+
+    def _locate(self, places: Sequence[Place]) -> BlockOrigin:
+        inside = _instructions(places)
+        wrong = {method: method.contradictions(inside, self._told) for method in self._methods}
+        candidates = self._candidates(places, inside, wrong)
+        names = [method.name for method in candidates]
+        if not candidates:
+            return _untraced(places, "no method of the ETRecord is like this block")
+        answers = [[method.origin(place, self._told) for place in places] for method in candidates]
+        if any(answer != answers[0] for answer in answers):
+            listed = " or ".join(names[:_MOST_LISTED])
+            more = f" or {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
+            note = f"these can be events of {listed}{more}, which differ"
+            return replace(_untraced(places, note), method_candidates=names)
+        method = candidates[0]
+        name = method.name if len(candidates) == 1 else None
+        return BlockOrigin(name, names, answers[0], method.notes(inside, wrong[method]))
+
+    def _candidates(
+        self,
+        places: Sequence[Place],
+        inside: Sequence[Place],
+        wrong: Mapping[MethodOrigins, Sequence[Place]],
+    ) -> list[MethodOrigins]:
+        if len(self._methods) == 1:
+            return self._methods
+        methods = [method for method in self._methods if not is_most(wrong[method], inside)]
+        methods = _least(methods, [len(wrong[method]) for method in methods])
+        if any(place.kind == "method" for place in places):
+            methods = _least(methods, [method.has_more_than(places) for method in methods])
+        return methods
+
+
+def _nothing_told(record: EtRecord) -> Told:
+    most = FREE_BYTES + BYTES_PER_BYTE * record.byte_count
+    return Told(Allowance(most, "bytes"))
+
+
+def _untraced(places: Sequence[Place], note: str) -> BlockOrigin:
+    return BlockOrigin(origins=[Origin() for _ in places], notes=[note])
+
+
+def _least(methods: list[MethodOrigins], counts: Sequence[int]) -> list[MethodOrigins]:
+    least = min(counts, default=0)
+    return [method for method, count in zip(methods, counts, strict=True) if count == least]
+
+
+def _instructions(places: Sequence[Place]) -> list[Place]:
+    """Events that run an instruction, or a part of it."""
+    return [
+        place
+        for place in places
+        if place.kind in OWN_INSTRUCTION and place.instruction_id is not None
+    ]

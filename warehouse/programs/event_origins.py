@@ -1,0 +1,201 @@
+"""The events of dumps traced back to their programs: tables event_origins and event_modules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import duckdb
+import pyarrow as pa
+
+from ingest.schemas.dumps import STORED
+from warehouse.engine.connection import insert_rows, registered
+from warehouse.programs.correlation import (
+    OUTSIDE_KINDS,
+    BlockOrigin,
+    Correlation,
+    Handles,
+    Hierarchy,
+    Origin,
+    Place,
+    as_list,
+)
+from warehouse.programs.event_modules import modules_of_events
+from warehouse.programs.reader import Program
+
+_ROWS_AT_ONCE = 10_000
+_VALUES_AT_ONCE = 2_000_000
+_MOST_DOUBT = 1_000  # letters, of which every event of a run has its copy
+
+# Run signatures of dumps that are not traced to the dumps' ETRecord yet, with the first such run.
+_UNTRACED = """
+SELECT DISTINCT ON (d.etrecord_id, r.run_signature_id)
+    d.etrecord_id, r.run_signature_id, r.dump_id, r.run_index
+FROM dumps AS d JOIN runs AS r ON r.dump_id = d.dump_id
+WHERE d.dump_id IN (SELECT unnest($dumps)) AND r.run_signature_id IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM event_origins AS o
+    WHERE o.etrecord_id = d.etrecord_id AND o.run_signature_id = r.run_signature_id
+)
+ORDER BY d.etrecord_id, r.run_signature_id, r.dump_id, r.run_index
+"""
+
+# Their event signatures, and whether they are on a chain, which tells the program's instruction 0
+# from what lies outside it. Values that are timed too go with the times.
+_EVENTS = """
+WITH timed AS (
+    SELECT DISTINCT u.etrecord_id, u.run_signature_id, s.event_signature_id,
+        s.delegate_id_int, s.delegate_id_str, e.chain_index, e.run_index = u.run_index AS is_first
+    FROM untraced AS u
+    JOIN events AS e ON e.dump_id = u.dump_id AND e.run_signature_id = u.run_signature_id
+    JOIN event_signatures AS s ON s.event_signature_id = e.event_signature_id
+    WHERE s.instruction_id = 0 AND e.chain_index >= 0
+), logged AS (
+    SELECT DISTINCT u.etrecord_id, u.run_signature_id, v.delegate_id_int, v.delegate_id_str
+    FROM untraced AS u
+    JOIN debug_values AS v ON v.dump_id = u.dump_id AND v.run_index = u.run_index
+    WHERE v.instruction_id = 0 AND v.chain_index >= 0 AND NOT v.is_output AND NOT EXISTS (
+        SELECT 1 FROM timed AS t
+        WHERE t.is_first AND t.chain_index = v.chain_index
+        AND t.etrecord_id = u.etrecord_id AND t.run_signature_id = u.run_signature_id
+        AND t.delegate_id_int IS NOT DISTINCT FROM v.delegate_id_int
+        AND t.delegate_id_str IS NOT DISTINCT FROM v.delegate_id_str
+    )
+), listed AS (
+    SELECT u.etrecord_id, u.dump_id, u.run_signature_id, unnest(r.events) AS event_signature_id,
+        generate_subscripts(r.events, 1) AS place
+    FROM untraced AS u JOIN run_signatures AS r ON r.run_signature_id = u.run_signature_id
+)
+SELECT l.etrecord_id, l.dump_id, l.run_signature_id, s.*, EXISTS (
+    SELECT 1 FROM timed AS t
+    WHERE t.etrecord_id = l.etrecord_id AND t.run_signature_id = l.run_signature_id
+    AND t.event_signature_id = l.event_signature_id
+) OR NOT s.is_profiled AND EXISTS (
+    SELECT 1 FROM logged AS v
+    WHERE v.etrecord_id = l.etrecord_id AND v.run_signature_id = l.run_signature_id
+    AND v.delegate_id_int IS NOT DISTINCT FROM s.delegate_id_int
+    AND v.delegate_id_str IS NOT DISTINCT FROM s.delegate_id_str
+) AS is_on_chain
+FROM listed AS l JOIN event_signatures AS s ON s.event_signature_id = l.event_signature_id
+ORDER BY l.etrecord_id, l.dump_id, l.run_signature_id, l.place
+"""
+
+
+class _Traced(NamedTuple):
+    """An event, a row of _EVENTS, with its nodes, as the rule of modules wants it."""
+
+    row: Mapping[str, Any]
+    kind: str
+    instruction_id: int | None
+    debug_handles: Handles | None
+    module_hierarchy: Mapping[str, Hierarchy | None]
+
+
+def trace_events(connection: duckdb.DuckDBPyConnection, programs: Mapping[int, Program]) -> None:
+    """Trace the events of dumps to their programs, where that was not done before.
+
+    Args:
+        connection: The store's only writer.
+        programs: The dumps' ETRecords by dump id, as they stand in the table dumps.
+    """
+    if not programs:
+        return
+    ids = {"dumps": list(programs)}
+    untraced = connection.sql(_UNTRACED, params=ids).to_arrow_table()
+    if not untraced.num_rows:
+        return
+    with registered(connection, "untraced", untraced):
+        events = connection.sql(_EVENTS).to_arrow_table()
+    records = {program.id: program.record for program in programs.values()}
+    origins, modules = _Rows(connection, "event_origins"), _Rows(connection, "event_modules")
+    for id_, of_record in groupby(_rows_of(events), itemgetter("etrecord_id")):
+        of_all = Correlation(records[id_])
+        for _, of_dump in groupby(of_record, itemgetter("dump_id")):
+            correlation = of_all.renewed()
+            for _, of_run in groupby(of_dump, itemgetter("run_signature_id")):
+                run = list(of_run)
+                located = correlation.locate([_place(event) for event in run])
+                origins.extend(_origin_rows(run, located))
+                modules.extend(_module_rows(run, located.origins))
+    origins.flush()
+    modules.flush()
+
+
+class _Rows:
+    """Rows on their way into a table: never too many at a time."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, table: str) -> None:
+        self._connection, self._table = connection, table
+        self._waiting: list[dict[str, Any]] = []
+        self._value_count = 0
+
+    def extend(self, rows: Iterable[dict[str, Any]]) -> None:
+        for row in rows:
+            self._waiting.append(row)
+            lists = (value for value in row.values() if isinstance(value, list))
+            self._value_count += len(row) + sum(map(len, lists))
+            if self._value_count >= _VALUES_AT_ONCE:
+                self.flush()
+
+    def flush(self) -> None:
+        rows = pa.Table.from_pylist(self._waiting, schema=STORED[self._table])
+        insert_rows(self._connection, self._table, rows)
+        self._waiting.clear()
+        self._value_count = 0
+
+
+def _rows_of(table: pa.Table) -> Iterator[dict[str, Any]]:
+    for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
+        yield from batch.to_pylist()
+
+
+def _place(event: Mapping[str, Any]) -> Place:
+    """Where an event belongs: what is not in the program has instruction 0 and no chain."""
+    instruction, delegate = event["instruction_id"], event["delegate_id_int"]
+    is_inside = event["kind"] not in OUTSIDE_KINDS and (instruction != 0 or event["is_on_chain"])
+    return Place(
+        event["name"],
+        event["kind"],
+        instruction if is_inside else None,
+        event["delegate_id_str"] if delegate is None else delegate,
+    )
+
+
+def _origin_rows(
+    events: Sequence[Mapping[str, Any]], located: BlockOrigin
+) -> Iterator[dict[str, Any]]:
+    doubt = "; ".join(located.notes)[:_MOST_DOUBT] or None
+    for event, origin in zip(events, located.origins, strict=True):
+        has_handles = origin.debug_handles is not None
+        yield {
+            **_key(event),
+            "method": located.method,
+            "delegate_backend": origin.delegate_backend_name,
+            "debug_handles": as_list(origin.debug_handles) if has_handles else None,
+            "op_types": list(origin.op_types),
+            "doubt": doubt,
+        }
+
+
+def _module_rows(
+    events: Sequence[Mapping[str, Any]], origins: Sequence[Origin]
+) -> Iterator[dict[str, Any]]:
+    timed = [
+        _Traced(
+            event,
+            event["kind"],
+            event["instruction_id"],
+            origin.debug_handles,
+            origin.module_hierarchy,
+        )
+        for event, origin in zip(events, origins, strict=True)
+        if event["is_profiled"]
+    ]
+    for event, module in modules_of_events(timed):
+        yield {**_key(event.row), **module._asdict()}
+
+
+def _key(event: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("etrecord_id", "run_signature_id", "event_signature_id")
+    return {name: event[name] for name in names}

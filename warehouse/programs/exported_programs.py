@@ -1,0 +1,110 @@
+"""ExecuTorch's own objects out of ETRecords, for those who have it installed."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import pickle
+import re
+import zipfile
+from importlib import import_module
+from typing import Any
+
+import duckdb
+
+from ingest.etrecord.record import EDGE_PROGRAM, EXPORTED_PROGRAM
+from ingest.sources.paths import Source, read_source
+from warehouse.errors import QueryError, suggest
+
+_BY_ID = "SELECT source, sha256 FROM etrecords WHERE etrecord_id = ?"
+_BY_DUMP = (
+    "SELECT source, sha256 FROM etrecords "
+    "WHERE etrecord_id = (SELECT etrecord_id FROM dumps WHERE dump_id = ?)"
+)
+_MEMBER = re.compile(r"(.+?\.zip)!(.+)", re.IGNORECASE | re.DOTALL)
+_METHOD = "forward"  # where a graph's name tells none
+# What ExecuTorch's readers and torch raise for files that they cannot handle.
+_FAULTS = (
+    *(ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, RuntimeError),
+    *(TypeError, ValueError, pickle.UnpicklingError, zipfile.BadZipFile),
+)
+
+
+def parse_etrecord(data: bytes | memoryview, name: str) -> Any:
+    """ExecuTorch's ETRecord object.
+
+    Args:
+        data: The ETRecord's bytes.
+        name: Its name, for messages.
+
+    Raises:
+        QueryError: if executorch is not installed, or cannot read it.
+    """
+    try:
+        parse = import_module("executorch.devtools").parse_etrecord
+    except ImportError as error:
+        raise QueryError(
+            f"{name}: an ExportedProgram needs executorch ({error}): "
+            "pip install 'tracehouse[executorch]'; `tracehouse etrecord show` needs none"
+        ) from error
+    try:
+        return parse(io.BytesIO(data))
+    except _FAULTS as error:
+        problem = " ".join(str(error).split()) or type(error).__name__
+        raise QueryError(f"{name}: ExecuTorch cannot read it: {problem}") from error
+
+
+def read_exported_program(source: Source, *, graph: str = EDGE_PROGRAM, sha256: str = "") -> Any:
+    """An ExportedProgram in an ETRecord; an unreadable file raises SourceError.
+
+    Args:
+        source: The ETRecord.
+        graph: Its name: edge_dialect_exported_program, exported_program, or one of the graph
+            map; with ``/METHOD`` for another method than forward.
+        sha256: What the SHA-256 of the file must be, if that matters.
+
+    Raises:
+        QueryError: if executorch is not installed or cannot read the file, which is another or
+            has no such graph.
+    """
+    data = read_source(source)
+    found = hashlib.sha256(data).hexdigest()
+    if sha256 not in ("", found):
+        raise QueryError(
+            f"{source.name}: has changed: SHA-256 {found:.16}..., wanted {sha256:.16}..."
+        )
+    programs = _name_programs(parse_etrecord(data, source.name))
+    for name in (graph, f"{graph}/{_METHOD}"):
+        if name in programs:
+            return programs[name]
+    raise QueryError(f"{source.name}: no graph '{graph}'{suggest(graph, sorted(programs))}")
+
+
+def find_etrecord(
+    connection: duckdb.DuckDBPyConnection, *, etrecord_id: int | None, dump_id: int | None
+) -> tuple[Source, str]:
+    """Where a store's ETRecord was read from, and its SHA-256.
+
+    Raises:
+        QueryError: if not exactly one id is given, or the store has none of that id.
+    """
+    if (etrecord_id is None) == (dump_id is None):
+        raise QueryError("an ETRecord: wanted exactly one of etrecord_id and dump_id")
+    text, id_ = (_BY_ID, etrecord_id) if dump_id is None else (_BY_DUMP, dump_id)
+    row = connection.execute(text, [id_]).fetchone()
+    if row is None:
+        what = f"ETRecord {id_}" if dump_id is None else f"ETRecord of a dump {id_}"
+        raise QueryError(f"the store has no {what}")
+    name, sha256 = row
+    member = _MEMBER.fullmatch(name)
+    return Source(*member.groups()) if member else Source(name), sha256
+
+
+def _name_programs(record: Any) -> dict[str, Any]:
+    """The ExportedPrograms of ExecuTorch's ETRecord object, by graph, as in our tables."""
+    programs = dict(record.graph_map or {})
+    edge = record.edge_dialect_program
+    methods = edge if isinstance(edge, dict) else {_METHOD: edge}
+    programs |= {f"{EDGE_PROGRAM}/{method}": program for method, program in methods.items()}
+    programs[EXPORTED_PROGRAM] = record.exported_program
+    return {name: program for name, program in programs.items() if program is not None}

@@ -1,0 +1,91 @@
+"""ETRecords: read once however many dumps share them, and stored once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import duckdb
+import pyarrow as pa
+
+from ingest.errors import IngestError
+from ingest.etrecord.record import EtRecord, read_etrecord
+from ingest.etrecord.tables import build_etrecord_tables, etrecord_id
+from ingest.sources.paths import Source
+from warehouse.engine.connection import insert_rows
+
+_PROGRAMS_KEPT = 8
+_BYTES_KEPT = 256 << 20  # of their tables
+
+
+class Program(NamedTuple):
+    """An ETRecord, and the tables that the store keeps of it."""
+
+    record: EtRecord
+    tables: dict[str, pa.Table]
+
+    @property
+    def id(self) -> int:
+        """Its id."""
+        return etrecord_id(self.record)
+
+    @property
+    def byte_count(self) -> int:
+        """Bytes of its tables."""
+        return sum(table.nbytes for table in self.tables.values())
+
+
+class ProgramReader:
+    """Reads ETRecords; remembers the last few, and of large ones fewer."""
+
+    def __init__(self) -> None:
+        """Nothing is read yet."""
+        self._recent: dict[Source, Program] = {}
+        self._refused: set[Source] = set()
+
+    def read(self, source: Source) -> Program | None:
+        """The ETRecord in a file, read whole.
+
+        One that cannot be read raises IngestError; asked for again, it is None.
+        """
+        if source in self._refused:
+            return None
+        if source not in self._recent:
+            self._recent[source] = self._read(source)
+            while len(self._recent) > 1 and self._is_full():
+                del self._recent[next(iter(self._recent))]
+        return self._recent[source]
+
+    def _is_full(self) -> bool:
+        kept = {id(program): program.byte_count for program in self._recent.values()}
+        return len(self._recent) > _PROGRAMS_KEPT or sum(kept.values()) > _BYTES_KEPT
+
+    def _read(self, source: Source) -> Program:
+        try:
+            record = read_etrecord(source)
+            for known in self._recent.values():
+                if known.record.sha256 == record.sha256:
+                    return known
+            return Program(record, build_etrecord_tables(record))
+        except IngestError:
+            self._refused.add(source)
+            raise
+
+
+class Programs:
+    """The ETRecords of a store."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Read which are known."""
+        self._connection = connection
+        rows = connection.execute("SELECT etrecord_id FROM etrecords").fetchall()
+        self._known = {row[0] for row in rows}
+
+    def add(self, programs: Iterable[Program]) -> None:
+        """Store those that are new."""
+        new = {program.id: program for program in programs if program.id not in self._known}
+        if new:
+            for name in next(iter(new.values())).tables:
+                tables = [program.tables[name] for program in new.values()]
+                insert_rows(self._connection, name, pa.concat_tables(tables))
+            self._known.update(new)

@@ -1,0 +1,1 @@
+"""Exact statistics of events."""

@@ -1,0 +1,180 @@
+"""Exact statistics per dump and event signature, from decoded events. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ingest import DecodedBatch
+from ingest.schemas.dumps import DECODED, EVENT_STATS
+from warehouse.statistics.percentiles import interpolate_sorted
+
+WARM_UP_RUNS = 5
+_INT32 = np.iinfo(np.int32)
+_SHARES = {"p10": 0.10, "p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+Ints = NDArray[np.int64]
+
+
+_COLUMNS = pa.schema([DECODED["events"].field("dump_index"), *list(EVENT_STATS)[1:]])
+
+
+class Statistics(NamedTuple):
+    """What the store keeps of a batch's events besides themselves.
+
+    Attributes:
+        rows: `ingest.schemas.dumps.EVENT_STATS` with ``dump_index`` for ``dump_id``.
+        resolution: Coarseness of each dump's delegate clock in ticks; shape (dumps,).
+    """
+
+    rows: pa.Table
+    resolution: Ints
+
+
+@dataclass(frozen=True)
+class EventGroups:
+    """Valid events, those of one dump and signature side by side in order of their runs.
+
+    Attributes:
+        dump: Number of the dump, per group.
+        signature: Id of the event signature, per group.
+        first: Row of its first event, per group.
+        count: Its events, at least 1, per group.
+        run: Run of each event.
+        duration: Duration of each event in ticks.
+    """
+
+    dump: Ints
+    signature: Ints
+    first: Ints
+    count: Ints
+    run: Ints
+    duration: Ints
+
+
+def summarise(decoded: DecodedBatch, dump_count: int) -> Statistics:
+    """Statistics of decoded dumps, refused ones included in the count."""
+    groups = group_events(decoded.tables["events"])
+    delegated = delegated_signatures(decoded)
+    return Statistics(summarise_events(groups), delegate_resolution(groups, delegated, dump_count))
+
+
+def delegated_signatures(decoded: DecodedBatch) -> set[int]:
+    """Ids of the event signatures that carry a delegate id."""
+    signatures = decoded.tables["event_signatures"]
+    is_delegated = signatures["kind"].to_numpy() == "delegate_op"
+    return set(signatures["event_signature_id"].to_numpy()[is_delegated].tolist())
+
+
+def group_events(events: pa.Table) -> EventGroups:
+    """Group decoded events by dump and event signature, leaving out flagged durations."""
+    names = ("dump_index", "event_signature_id", "run_index", "duration_ticks", "flags")
+    dump, signature, run, duration, flags = (events[name].to_numpy() for name in names)
+    if (flags > 1).any():
+        valid = flags <= 1
+        dump, signature, run, duration = (c[valid] for c in (dump, signature, run, duration))
+    first = _heads(dump, signature)
+    keys = signature[first].view(np.uint64) ^ (dump[first].astype(np.uint64) * _MIX)
+    keys.sort()
+    if (keys[1:] == keys[:-1]).any():  # a signature in several run signatures of a dump
+        order = np.lexsort((run, signature, dump))
+        dump, signature, run, duration = (c[order] for c in (dump, signature, run, duration))
+        first = _heads(dump, signature)
+    count = np.diff(np.append(first, len(dump)))
+    return EventGroups(dump[first], signature[first], first, count, run, duration)
+
+
+def _heads(dump: Ints, signature: Ints) -> Ints:
+    changes = np.ones(len(dump), bool)
+    changes[1:] = (dump[1:] != dump[:-1]) | (signature[1:] != signature[:-1])
+    return np.flatnonzero(changes)
+
+
+def summarise_events(groups: EventGroups) -> pa.Table:
+    """Statistics of grouped events: a row of `Statistics.rows` per group, in their order."""
+    length = len(groups.first)
+    stats = {field.name: np.zeros(length, field.type.to_pandas_dtype()) for field in _COLUMNS}
+    stats["dump_index"][:] = groups.dump
+    stats["event_signature_id"][:] = groups.signature
+    stats["sample_count"][:] = groups.count
+    by_size = np.argsort(groups.count, kind="stable")
+    sizes, starts = np.unique(groups.count[by_size], return_index=True)
+    for size, members in zip(sizes.tolist(), np.split(by_size, starts[1:]), strict=False):
+        first = groups.first[members]
+        samples = _rows(groups.duration, first, size)
+        ordered = np.sort(samples, axis=1)
+        if not ordered[:, 0].all():
+            stats["zero_count"][members] = (ordered == 0).sum(axis=1)
+        stats["min_ticks"][members] = ordered[:, 0]
+        stats["max_ticks"][members] = ordered[:, -1]
+        # Turned whole: numpy would turn and add it piece by piece, and round by what stands before.
+        stats["sum_ticks"][members] = ordered.astype(np.float64).sum(axis=1)
+        for name, share in _SHARES.items():
+            stats[f"{name}_ticks"][members] = interpolate_sorted(ordered, share)
+        count, median = _steady(samples, _rows(groups.run, first, size))
+        stats["steady_count"][members] = count
+        stats["steady_p50_ticks"][members] = median
+    has_none = {"steady_p50_ticks": stats["steady_count"] == 0}
+    arrays = [pa.array(stats[field.name], mask=has_none.get(field.name)) for field in _COLUMNS]
+    return pa.Table.from_arrays(arrays, schema=_COLUMNS)
+
+
+def delegate_resolution(groups: EventGroups, delegated: set[int], dump_count: int) -> Ints:
+    """Coarseness of the clock behind the delegate events of each dump.
+
+    Args:
+        groups: The events; `dump` is counted from 0.
+        delegated: Ids of the event signatures that carry a delegate id.
+        dump_count: Dumps in the batch.
+
+    Returns:
+        The largest of 1, 1,000 and 1,000,000 ticks that divides every such duration of the dump.
+    """
+    resolution = np.ones(dump_count, np.int64)
+    is_delegated = np.isin(groups.signature, np.fromiter(delegated, np.int64, len(delegated)))
+    dump = np.repeat(np.where(is_delegated, groups.dump, -1), groups.count)
+    duration = groups.duration[dump >= 0]
+    dump = dump[dump >= 0]
+    with_delegates = np.bincount(dump, minlength=dump_count) > 0
+    for step in (1_000, 1_000_000):
+        uneven = np.bincount(dump[duration % step != 0], minlength=dump_count) > 0
+        resolution[with_delegates & ~uneven] = step
+    return resolution
+
+
+def _rows(values: Ints, first: Ints, size: int) -> Ints:
+    """Values of groups of one size; shape (groups, size); int32 where they fit: it sorts faster."""
+    if (np.diff(first) == size).all():  # side by side, as they mostly are
+        rows = values[first[0] : first[0] + size * len(first)].reshape(-1, size)
+    else:
+        rows = values[first[:, None] + np.arange(size)]
+    fits = rows.max() <= _INT32.max and rows.min() >= _INT32.min
+    return rows.astype(np.int32) if fits else rows
+
+
+def _steady(samples: Ints, run: Ints) -> tuple[Ints, NDArray[np.float64]]:
+    """Count and median of what lies after the first runs that a signature appears in.
+
+    Args:
+        samples: Durations of signatures; shape (groups, size).
+        run: Run of each, ascending in a group.
+    """
+    count = np.zeros(len(samples), np.int64)
+    median = np.zeros(len(samples))
+    is_steady = np.zeros(samples.shape, bool)
+    is_new = run[:, 1:] != run[:, :-1]
+    if is_new.all():
+        is_steady[:, WARM_UP_RUNS:] = True
+    else:
+        is_steady[:, 1:] = np.cumsum(is_new, axis=1) >= WARM_UP_RUNS
+    first_steady = is_steady.argmax(axis=1)  # they go on to the end
+    for first in np.unique(first_steady[is_steady[:, -1]]).tolist():
+        members = np.flatnonzero(is_steady[:, -1] & (first_steady == first))
+        count[members] = samples.shape[1] - first
+        median[members] = interpolate_sorted(np.sort(samples[members, first:], axis=1), 0.5)
+    return count, median
