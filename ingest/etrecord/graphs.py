@@ -16,7 +16,7 @@ from typing import Any
 
 from ingest.allowance import Allowance
 from ingest.etrecord.maps import need_name
-from ingest.etrecord.strict_json import parse_integer, parse_json
+from ingest.strict_json import parse_integer, parse_json
 
 DIALECTS = "executorch.exir.dialects."
 MAX_HANDLES = 1_000_000

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ingest.etrecord.strict_json import describe, parse_integer
+from ingest.strict_json import describe, parse_integer
 
 MAX_METHODS = 1_000
 MAX_NAME_LETTERS = 1_000  # names stand in every row of what they name

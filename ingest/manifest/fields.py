@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel
 
-from ingest.etrecord.strict_json import quote
+from ingest.strict_json import quote
 
 Key = tuple[str, str]
 Fields = dict[Key, object]

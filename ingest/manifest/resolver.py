@@ -15,12 +15,12 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from ingest.errors import ManifestError
-from ingest.etrecord.strict_json import DuplicateKeyError, quote, unique_keys
 from ingest.manifest.benchmark_results import parse_benchmark_results
 from ingest.manifest.fields import LAYOUT_FIELDS, REQUIRED, Fields, flatten, nest
 from ingest.manifest.models import Build, Clock, Device, Manifest, Model, Rate
 from ingest.manifest.path_template import parse_layout
 from ingest.sources.paths import Folder, Source, list_names, read_if_present
+from ingest.strict_json import DuplicateKeyError, quote, unique_keys
 
 __all__ = ["Build", "Clock", "Device", "Manifest", "ManifestResolver", "Model", "Rate"]
 

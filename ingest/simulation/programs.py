@@ -18,7 +18,7 @@ from ingest.etdump.arena import Arena
 from ingest.etdump.columns import ProfileEvents, Runs
 from ingest.etdump.schema import read_heads, read_runs
 from ingest.etdump.scope import Scope
-from ingest.kinds import event_kind
+from ingest.signatures import event_kind
 from ingest.tracer.dump_builder import DumpBuilder
 from ingest.tracer.event_tracer import Place
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from ingest.etdump.layouts import SignatureBook
 from ingest.etdump.values import Longs
-from ingest.kinds import event_kind
+from ingest.signatures import event_kind
 from ingest.tables.arrow_columns import build_table, is_utf8, lists, readable, readable_or_none
 
 _FULL = 1 << 16  # signatures that are kept as objects

@@ -10,8 +10,8 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from ingest.kinds import event_kind
 from ingest.schemas.dumps import STORED
+from ingest.signatures import event_kind
 from warehouse.catalogue.queries import bind_parameters, duckdb_text, find_query
 from warehouse.engine.migrations import migrate
 

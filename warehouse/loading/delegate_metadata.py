@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import entry_points
 
-from ingest.etrecord.strict_json import unique_keys
+from ingest.strict_json import unique_keys
 from warehouse.errors import QueryError
 
 GROUP = "tracehouse.delegate_metadata"
