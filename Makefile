@@ -27,25 +27,25 @@ lint: .venv/.installed ## Check style, formatting and types
 	$(BIN)/mypy
 
 parity: .venv/.installed ## Compare answers with the Inspector's, dump by dump (CORPUS=another folder of dumps)
-	$(BIN)/python -m tests.parity.run $(CORPUS)
+	$(BIN)/python -m tests.tools.parity.run $(CORPUS)
 
 fuzz: .venv/.installed ## Decode mutants beside the reference reader (ARGS="--count 1000000")
-	$(BIN)/python -m tests.fuzz.run $(ARGS)
+	$(BIN)/python -m tests.tools.fuzz.run $(ARGS)
 
 torture: .venv/.installed ## Kill the making of stores again and again (RECORD=1 keeps the result)
-	$(BIN)/python -m tests.reliability.creation $(if $(RECORD),--record tests/reliability/record.json)
+	$(BIN)/python -m tests.tools.reliability.creation $(if $(RECORD),--record tests/tools/reliability/record.json)
 
 bench: .venv/.installed ## Measure decode, ingest and queries (reports, never gates; RECORD=1 keeps it)
-	$(BIN)/python -m tests.benchmarks.run $(if $(RECORD),tests/benchmarks/record.json,build/bench.json)
+	$(BIN)/python -m tests.tools.benchmarks.run $(if $(RECORD),tests/tools/benchmarks/record.json,build/bench.json)
 
 bench-inspector: .venv/.installed .venv-executorch/.installed ## Measure beside ExecuTorch's Inspector
-	$(BIN)/python -m tests.benchmarks.inspector .venv-executorch/bin/python \
-		$(if $(RECORD),tests/benchmarks/record-inspector.json,build/bench-inspector.json)
+	$(BIN)/python -m tests.tools.benchmarks.inspector .venv-executorch/bin/python \
+		$(if $(RECORD),tests/tools/benchmarks/record-inspector.json,build/bench-inspector.json)
 
 test-executorch: .venv/.installed .venv-executorch/.installed ## Have ExecuTorch read what we write
 	EXECUTORCH_PYTHON=.venv-executorch/bin/python $(BIN)/python -m pytest tests/executorch
 
-.venv-executorch/.installed: tests/benchmarks/requirements-executorch.txt
+.venv-executorch/.installed: tests/tools/benchmarks/requirements-executorch.txt
 	$(PYTHON) -m venv .venv-executorch
 	.venv-executorch/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@

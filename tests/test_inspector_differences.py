@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.parity.bugs import Bug
-from tests.parity.files import SUFFIX, judge_file
 from tests.support.corpus import CORPUS
+from tests.tools.parity.bugs import Bug
+from tests.tools.parity.files import SUFFIX, judge_file
 
 PAGE = Path(__file__).parents[1] / "docs" / "inspector-differences.md"
 SECTIONS = dict(re.findall(r"^### (\w+) .+?$(.+?)(?=^##|\Z)", PAGE.read_text(), re.M | re.S))

@@ -8,9 +8,9 @@ import pyarrow.compute as pc
 import pytest
 
 from ingest import decode_dumps
-from tests.fuzz.checks import check_batch, parts_of, read_or_fault
 from tests.support.etdump_builder import build_etdump
 from tests.support.prof_builder import block, build_profdump
+from tests.tools.fuzz.checks import check_batch, parts_of, read_or_fault
 
 READINGS = [0, 1, 2**31, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2, 2**64 - 1]
 PAIRS = list(product(READINGS, repeat=2))

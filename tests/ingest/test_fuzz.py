@@ -11,14 +11,14 @@ import pyarrow.compute as pc
 import pytest
 
 from ingest import DecodedBatch, decode_dumps
-from tests.fuzz import worst_cases
-from tests.fuzz.blocks import BLOCK, check_block
-from tests.fuzz.checks import check_batch, measure, read_or_fault
-from tests.fuzz.mutations import mutant
 from tests.support.corpus import CORPUS, dump_names, read_dump
 from tests.support.etdump_builder import build_etdump
 from tests.support.plain_rows import decoded_rows, reference_rows
 from tests.support.reference_reader import DumpFault
+from tests.tools.fuzz import worst_cases
+from tests.tools.fuzz.blocks import BLOCK, check_block
+from tests.tools.fuzz.checks import check_batch, measure, read_or_fault
+from tests.tools.fuzz.mutations import mutant
 from warehouse import Warehouse
 
 FOUND = CORPUS.parent / "regressions"

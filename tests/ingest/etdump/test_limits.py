@@ -14,14 +14,14 @@ from ingest.etdump import layouts, ledger, long_runs
 from ingest.etdump import schema as etdump
 from ingest.etdump.limits import EXPANSION, EXPANSION_SLACK, LONGEST_NAME
 from ingest.tables import signature_tables
-from tests.fuzz import worst_cases
-from tests.fuzz.bombs import bomb
-from tests.fuzz.checks import measure, read_or_fault
-from tests.fuzz.mutations import mutant
 from tests.support import plain_limits
 from tests.support.corpus import read_dump
 from tests.support.etdump_builder import build_etdump
 from tests.support.reference_reader import DumpFault
+from tests.tools.fuzz import worst_cases
+from tests.tools.fuzz.bombs import bomb
+from tests.tools.fuzz.checks import measure, read_or_fault
+from tests.tools.fuzz.mutations import mutant
 
 GOOD = read_dump("real/mlp_portable_n1")
 COMPANY = 250

@@ -8,9 +8,9 @@ import pytest
 from ingest.etdump.arena import Arena
 from ingest.etdump.repeats import Repeats, cut_pieces, find_repeats
 from ingest.etdump.schema import read_heads
-from tests.fuzz import worst_cases
 from tests.support.corpus import read_dump
 from tests.support.etdump_builder import build_etdump
+from tests.tools.fuzz import worst_cases
 
 
 def repeats_of(*dumps: bytes) -> Repeats:

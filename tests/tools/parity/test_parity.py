@@ -1,0 +1,128 @@
+"""The shipped corpus is explained, and what is wrong in it would be found."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from tests.support.corpus import CORPUS
+from tests.tools.parity.bugs import Bug
+from tests.tools.parity.evidence import Dump, read_evidence
+from tests.tools.parity.files import SUFFIX, Finding, find_goldens, judge_file
+from tests.tools.parity.goldens import Variant, read_variants
+from tests.tools.parity.ours import Answer, answer
+from tests.tools.parity.trial import Trial
+from tests.tools.parity.verdicts import Outcome
+
+GOLDENS = find_goldens(CORPUS)
+DUMP, VARIANT = "real/traced_intdesc_n1_debug", "etrecord"
+BLOCK_FIELDS = ("name", "bundled_input_index", "run_output", "reference_output")
+NUMBERS = ("raw", "p10", "p50", "p90", "avg", "min", "max", "start_time")
+EVENT_FIELDS = (
+    "name",
+    "instruction_id",
+    "delegate_debug_identifier",
+    "is_delegated_op",
+    "delegate_backend_name",
+    "debug_handles",
+    "num_outputs",
+    "op_types",
+    *NUMBERS,
+    "raw_delegate_debug_metadatas",
+    "stack_traces",
+    "module_hierarchy",
+    "debug_data",
+)
+
+
+@cache
+def _findings(index: int) -> list[Finding]:
+    return judge_file(CORPUS, GOLDENS[index])
+
+
+@cache
+def _trial() -> tuple[Dump, Variant, Answer]:
+    path = CORPUS / f"{DUMP}.etdp"
+    variants = read_variants(CORPUS / f"{DUMP}{SUFFIX}")
+    variant = next(variant for variant in variants if variant.name == VARIANT)
+    return Dump(path), variant, answer(CORPUS, path, variant)
+
+
+def _faults(variant: Variant, ours: Answer) -> list[str]:
+    return list(Trial(variant, ours, read_evidence(CORPUS, _trial()[0], variant)).faults())
+
+
+@pytest.mark.parametrize("index", range(len(GOLDENS)), ids=lambda index: GOLDENS[index].stem)
+def test_every_difference_from_the_inspector_is_explained(index):
+    assert [f for f in _findings(index) if f.verdict.outcome is Outcome.UNEXPLAINED] == []
+
+
+def test_the_shipped_corpus_shows_every_difference():
+    verdicts = [finding.verdict for i in range(len(GOLDENS)) for finding in _findings(i)]
+    assert set().union(*(verdict.bugs for verdict in verdicts)) == set(Bug)
+
+
+def test_nothing_of_the_shipped_corpus_is_skipped():
+    verdicts = [finding.verdict for i in range(len(GOLDENS)) for finding in _findings(i)]
+    assert [verdict for verdict in verdicts if verdict.outcome is Outcome.SKIPPED] == []
+
+
+@pytest.mark.parametrize("name", BLOCK_FIELDS)
+def test_a_wrong_field_of_a_block_is_found(name):
+    _, variant, ours = _trial()
+    blocks = copy.deepcopy(ours.blocks)
+    blocks[1][name] = ["wrong"]
+    changed = replace(ours, blocks=blocks, tsv=None)
+    assert any(f" {name}: " in fault for fault in _faults(variant, changed))
+
+
+@pytest.mark.parametrize("name", EVENT_FIELDS)
+def test_a_wrong_field_of_an_event_is_found(name):
+    _, variant, ours = _trial()
+    blocks = copy.deepcopy(ours.blocks)
+    blocks[1]["events"][0][name] = ["wrong"]
+    changed = replace(ours, blocks=blocks, tsv=None)
+    assert any(f" {name}: " in fault for fault in _faults(variant, changed))
+
+
+@pytest.mark.parametrize("name", EVENT_FIELDS)
+def test_a_missing_field_of_an_event_is_found(name):
+    _, variant, ours = _trial()
+    blocks = copy.deepcopy(ours.blocks)
+    del blocks[1]["events"][0][name]
+    changed = replace(ours, blocks=blocks, tsv=None)
+    assert any(f" {name}: " in fault for fault in _faults(variant, changed))
+
+
+@pytest.mark.parametrize("name", EVENT_FIELDS)
+def test_an_answer_of_the_inspector_that_no_bug_makes_is_found(name):
+    _, variant, ours = _trial()
+    golden = copy.deepcopy(dict(variant.answer))
+    golden["event_blocks"][1]["events"][0][name] = {} if "stack" in name else ["wrong"]
+    faults = _faults(replace(variant, answer=golden), ours)
+    assert any(f" {name}: " in fault for fault in faults)
+
+
+def test_a_wrong_module_total_is_found_on_either_side():
+    _, variant, ours = _trial()
+    wrong = dict.fromkeys(ours.totals, 1.0)
+    assert _faults(variant, replace(ours, totals=wrong))
+    assert _faults(replace(variant, answer={**variant.answer, "total_for_module": wrong}), ours)
+
+
+def test_an_exception_that_no_bug_makes_is_found():
+    _, variant, ours = _trial()
+    exception = {"type": "ValueError", "message": "no reason"}
+    assert _faults(replace(variant, answer={"exception": exception}), ours)
+
+
+def test_a_table_of_other_cells_is_found():
+    path = CORPUS / "real/mapping_demo_n3.etdp"
+    [variant] = [v for v in read_variants(path.with_suffix(SUFFIX)) if v.name == "plain"]
+    ours, evidence = answer(CORPUS, path, variant), read_evidence(CORPUS, Dump(path), variant)
+    assert not list(Trial(variant, ours, evidence).faults())
+    for changed in (replace(ours, tsv=f"{ours.tsv}more\n"), replace(ours, table="other")):
+        assert list(Trial(variant, changed, evidence).faults())
