@@ -9,14 +9,24 @@ from typing import Any
 
 import pytest
 
-from ingest import decode, decode_dumps, etdump, layouts, ledger, long_runs, signature_tables
+from ingest import (
+    decode,
+    decode_dumps,
+    etdump,
+    flatbuffer,
+    layouts,
+    ledger,
+    limits,
+    long_runs,
+    signature_tables,
+)
 from ingest.limits import EXPANSION, EXPANSION_SLACK, LONGEST_NAME
 from tests.fuzz import worst_cases
 from tests.fuzz.bombs import bomb
 from tests.fuzz.checks import measure, read_or_fault
 from tests.fuzz.mutations import mutant
 from tests.support import plain_limits
-from tests.support.corpus import read_dump
+from tests.support.corpus import dump_names, read_dump
 from tests.support.etdump_builder import build_etdump
 from tests.support.reference_reader import DumpFault
 
@@ -205,3 +215,14 @@ def test_signatures_of_many_dumps_are_one_row_each(monkeypatch: pytest.MonkeyPat
     for name, rows in (("event_signatures", 90), ("run_signatures", 5)):
         ids = tables[name].column(0).to_pylist()
         assert len(ids) == len(set(ids)) == rows
+
+
+def test_real_dumps_are_far_within_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    dumps = [read_dump(name) for name in dump_names("real", "capi", "upstream")]
+    refused = decode_dumps(dumps).errors.num_rows
+    monkeypatch.setattr(limits, "EXPANSION", 1)
+    monkeypatch.setattr(limits, "EXPANSION_SLACK", 1_000)
+    monkeypatch.setattr(flatbuffer, "LONGEST_NAME", LONGEST_NAME // 100)
+    for module in (layouts, ledger, long_runs):
+        monkeypatch.setattr(module, "MOST_SIGNATURES", 1_000)
+    assert decode_dumps(dumps).errors.num_rows == refused
