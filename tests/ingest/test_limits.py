@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from ingest import (
+    arena,
     decode,
     decode_dumps,
     etdump,
@@ -226,3 +227,19 @@ def test_real_dumps_are_far_within_the_limits(monkeypatch: pytest.MonkeyPatch) -
     for module in (layouts, ledger, long_runs):
         monkeypatch.setattr(module, "MOST_SIGNATURES", 1_000)
     assert decode_dumps(dumps).errors.num_rows == refused
+
+
+def test_good_dumps_are_not_read_again_for_each_bad_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    dumps = [mutant(seed) for seed in range(600)]
+    bad = [dump for dump in dumps if isinstance(read_or_fault(dump), DumpFault)]
+    laid_out = []
+
+    class CountingArena(arena.Arena):
+        def __init__(self, buffers: Sequence[bytes]) -> None:
+            laid_out.append(sum(map(len, buffers)))
+            super().__init__(buffers)
+
+    monkeypatch.setattr(decode, "Arena", CountingArena)
+    calls = [GOOD] * COMPANY + bad
+    assert decode_dumps(calls).tables["dumps"].num_rows == COMPANY
+    assert sum(laid_out) < 20 * sum(map(len, calls))
