@@ -9,31 +9,18 @@ from typing import Any
 
 import pytest
 
-<<<<<<< HEAD:tests/ingest/etdump/test_limits.py
 from ingest import decode, decode_dumps
-from ingest.etdump import layouts, ledger, long_runs
-from ingest.etdump import schema as etdump
-from ingest.etdump.limits import EXPANSION, EXPANSION_SLACK, LONGEST_NAME
-from ingest.tables import signature_tables
-=======
-from ingest import (
+from ingest.etdump import (
     arena,
-    decode,
-    decode_dumps,
-    etdump,
     flatbuffer,
     layouts,
     ledger,
     limits,
     long_runs,
-    signature_tables,
 )
-from ingest.limits import EXPANSION, EXPANSION_SLACK, LONGEST_NAME
-from tests.fuzz import worst_cases
-from tests.fuzz.bombs import bomb
-from tests.fuzz.checks import measure, read_or_fault
-from tests.fuzz.mutations import mutant
->>>>>>> reader:tests/ingest/test_limits.py
+from ingest.etdump import schema as etdump
+from ingest.etdump.limits import EXPANSION, EXPANSION_SLACK, LONGEST_NAME
+from ingest.tables import signature_tables
 from tests.support import plain_limits
 from tests.support.corpus import dump_names, read_dump
 from tests.support.etdump_builder import build_etdump
