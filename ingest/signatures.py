@@ -1,5 +1,7 @@
 """Event and run signatures as the ExecuTorch Inspector defines them, with ids that never change.
 
+Here too is the one rule that sorts events into kinds, by the runtime's names of them.
+
 An id is the first 8 bytes (big-endian, top bit cleared) of the BLAKE2b-64 digest of a canonical
 encoding: a version tag, then each part as one byte of type and its content: 0 for null; 1 and 8
 bytes of little-endian signed integer; 2, 8 bytes of length and the raw bytes of a text. The same
@@ -15,6 +17,17 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+_KINDS = {
+    b"Method::execute": "method",
+    b"Method::init": "load",
+    b"Program::load_method": "load",
+    b"OPERATOR_CALL": "operator_call",
+    b"DELEGATE_CALL": "delegate_call",
+    b"delegate_execute": "delegate_call",
+    b"JF_CALL": "control",
+    b"MOVE_CALL": "control",
+}
 
 _EVENT_TAG = b"tracehouse event signature 1"
 _RUN_TAG = b"tracehouse run signature 1"
@@ -130,6 +143,19 @@ def _signature(profile: LoggedEvent | None, logged: LoggedEvent | None) -> Event
         delegate_id_str=event.delegate_str or None,
         debug_name=(logged.name or b"") if logged else None,
     )
+
+
+def event_kind(name: bytes, *, is_delegated: bool) -> str:
+    """Kind of the event with this name; `is_delegated` says whether it carries a delegate id.
+
+    >>> event_kind(b"native_call_add.out", is_delegated=False)
+    'kernel'
+    """
+    if is_delegated:
+        return "delegate_op"
+    if name.startswith(b"native_call_"):
+        return "kernel"
+    return _KINDS.get(name, "other")
 
 
 def event_signature_id(signature: EventSignature) -> int:

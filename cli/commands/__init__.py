@@ -1,1 +1,1 @@
-"""."""
+"""The commands, one module each: options, one call, one output."""

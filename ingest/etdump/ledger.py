@@ -1,4 +1,4 @@
-"""What each dump of an arena has been read to hold so far, held against `ingest.etdump.limits`. Pure."""
+"""What each dump of an arena has been read to hold so far, held against the limits. Pure."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def _note(survey: _Survey, runs: Runs) -> None:
 
 
 def _value_positions(survey: _Survey) -> NDArray[np.int32]:
-    """Position of each value among those of the same operator; see `ingest.tables.logged_values`."""
+    """Position of each value among those of the same operator; see `tables.logged_values`."""
     operators: dict[tuple[object, ...], int] = {}
     operator = [operators.setdefault(tuple(event[2:]), len(operators)) for event in survey.known]
     return count_before(np.array(operator, np.int32)[np.concatenate(survey.debugs)])

@@ -3,8 +3,8 @@
 It is a zip of JSON and torch.save archives. The maps are read at once, programs and values only
 when they are asked for: one that cannot be read stops nothing else. Any part may be absent.
 
-Bounds: MAX_JSON_BYTES of JSON per member, MAX_PROGRAMS, and those of `ingest.sources.zip_members`,
-`ingest.strict_json`, `ingest.etrecord.maps`, `ingest.etrecord.graphs` and `ingest.etrecord.torch_archive`.
+Bounds: MAX_JSON_BYTES of JSON per member, MAX_PROGRAMS, and those of `sources.zip_members` and of
+`strict_json`, `maps`, `graphs` and `torch_archive` beside this file.
 
 Members:
 

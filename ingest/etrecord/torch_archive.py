@@ -62,8 +62,8 @@ class _Storage:
 def read_torch_archive(data: bytes, place: str) -> object:
     """The value that torch.save wrote; an OrderedDict is a dict, a Parameter its tensor.
 
-    It is made of None, bools, numbers, texts, lists, tuples, dicts and `ingest.debug_buffer.Tensor`;
-    lists and dicts may hold themselves.
+    It is made of None, bools, numbers, texts, lists, tuples, dicts and
+    `ingest.debug_buffer.Tensor`; lists and dicts may hold themselves.
 
     Args:
         data: the zip that torch.save wrote.

@@ -1,1 +1,1 @@
-"""."""
+"""The reader of blobs of ExecuTorch's older profiler."""

@@ -1,1 +1,1 @@
-"""."""
+"""Running a program under the real runtime's tracer."""

@@ -1,8 +1,8 @@
 """Runs a program under ExecuTorch's event tracer: a script, for a process of its own.
 
 The runtime aborts the process when something is amiss, and torch takes seconds and hundreds of
-megabytes to load. So `ingest.recording.session` runs this file in whatever Python has executorch; of
-ours it imports nothing.
+megabytes to load. So `session` runs this file in whatever Python has executorch; of ours it imports
+nothing.
 
 The request is a JSON file, the only argument. Reports are lines of JSON on stdout: {"done": 3}
 after three iterations, at last {"executorch": "1.5.1"} or {"problem": "..."} or

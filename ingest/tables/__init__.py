@@ -1,1 +1,1 @@
-"""."""
+"""Verified columns to Arrow tables."""

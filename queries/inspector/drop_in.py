@@ -1,6 +1,6 @@
 """The ExecuTorch Inspector's interface: a script changes its import, and nothing else.
 
-    from queries.inspector.drop_in import Inspector  # instead of: from executorch.devtools import Inspector
+    from queries.inspector import Inspector  # not: from executorch.devtools import Inspector
 
 Logged tensors are numpy arrays here, None where there is no debug buffer to read them from. What
 else differs is what the Inspector gets wrong.

@@ -1,7 +1,7 @@
 """How far the operators of two dumps are apart numerically, value by value.
 
-Also of a dump and of a run of its exported program (`queries.numeric_gap.reference_run`): whatever gives
-`LoggedRun`s can be compared, and be changed before: dequantize, permute, leave out.
+Also of a dump and of a run of its exported program (`reference_run`): whatever gives `LoggedRun`s
+can be compared, and be changed before: dequantize, permute, leave out.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import pytest
 
 from ingest import decode, decode_dumps, stream_dump
 from ingest.errors import DumpError
-from ingest.etdump.schema import ledger
+from ingest.etdump import ledger
 from ingest.profiler_blob import blocks as profdump
 from ingest.profiler_blob import tables as profdump_tables
 from tests.support.corpus import CORPUS, read_dump

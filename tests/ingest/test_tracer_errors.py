@@ -10,8 +10,8 @@ import pytest
 
 from ingest import decode_dumps
 from ingest.errors import AllocatorError, EntryError, NoBlockError, UnwritableError
+from ingest.tracer import ETDumpWriter
 from ingest.tracer.event_tracer import Tensor
-from ingest.tracer.writer import ETDumpWriter
 from tests.support.traced_blocks import read_block, write
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from ingest.tracer.writer import ETDumpWriter
+from ingest.tracer import ETDumpWriter
 from tests.support.etdump_strategies import CLOCK, INT32, INT64, UINT64
 from tests.support.reference_reader import read_reference
 

@@ -1,1 +1,1 @@
-"""."""
+"""The canned queries: their headers, parameters and texts."""

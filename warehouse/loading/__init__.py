@@ -1,1 +1,1 @@
-"""."""
+"""Decoded dumps written into the open transaction."""

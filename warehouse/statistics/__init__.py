@@ -1,1 +1,1 @@
-"""."""
+"""Exact statistics of events."""

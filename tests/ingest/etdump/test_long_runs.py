@@ -12,8 +12,8 @@ from hypothesis import given
 
 from ingest import decode, decode_dumps, stream_dump
 from ingest.errors import DumpError
-from ingest.etdump.schema import long_runs
-from ingest.etdump.schema import runs as events
+from ingest.etdump import long_runs
+from ingest.etdump import runs as events
 from tests.support.corpus import dump_names, read_dump
 from tests.support.etdump_builder import build_etdump
 from tests.support.etdump_strategies import etdumps

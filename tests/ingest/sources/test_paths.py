@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 
 from ingest.errors import SourceError
+from ingest.sources import private_bytes, zip_artifacts
 from ingest.sources.paths import (
     Folder,
     Source,
     find_sources,
-    private_bytes,
     read_if_present,
     read_source,
-    zip_artifacts,
 )
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from ingest.errors import SourceError
-from ingest.sources.paths import MAX_FILE_BYTES, Source, private_bytes, read_source
+from ingest.sources import private_bytes
+from ingest.sources.paths import MAX_FILE_BYTES, Source, read_source
 
 SMALL, LARGE = 1 << 30, 1  # from this size on a file is copied: never, always
 

@@ -9,15 +9,14 @@ from pathlib import Path
 import pytest
 
 from ingest.errors import SourceError
+from ingest.sources import private_bytes, zip_artifacts
 from ingest.sources.companions import CompanionFinder
 from ingest.sources.paths import (
     Source,
     count_bytes,
     find_sources,
     list_names,
-    private_bytes,
     read_source,
-    zip_artifacts,
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ingest.tracer.writer import ETDumpWriter
+from ingest.tracer import ETDumpWriter
 from tests.support.corpus import CORPUS
 from tests.support.runtime_calls import VALUES_START, make_writer
 from tests.support.traced_blocks import read_block, read_value

@@ -7,8 +7,8 @@ from itertools import count
 import pytest
 
 from ingest.errors import NoBlockError
+from ingest.tracer import ETDumpWriter
 from ingest.tracer.event_tracer import DebugLevel, DelegateOutputFilter, ProfilingLevel
-from ingest.tracer.writer import ETDumpWriter
 from tests.support.reference_reader import read_reference
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ingest.errors import SinkError
-from ingest.tracer.streaming import FolderSink, StreamingTracer
+from ingest.tracer import FolderSink, StreamingTracer
 from tests.support.reference_reader import read_reference
 from warehouse import Warehouse
 
@@ -135,7 +135,7 @@ def test_killed_process_leaves_whole_dumps(tmp_path):
     script = textwrap.dedent("""
         import os, sys
         from pathlib import Path
-        from ingest.tracer.streaming import FolderSink, StreamingTracer
+        from ingest.tracer import FolderSink, StreamingTracer
         tracer = StreamingTracer(FolderSink(Path(sys.argv[1])))
         for number in range(5):
             with tracer.block("Execute"), tracer.profile("a"):

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from ingest import decode_dumps
 from ingest.errors import NoBlockError
+from ingest.tracer import ETDumpWriter
 from ingest.tracer.event_tracer import Tensor
-from ingest.tracer.writer import ETDumpWriter
 from tests.support.corpus import read_dump
 from tests.support.plain_rows import Rows, decoded_rows, reference_rows
 from tests.support.reference_reader import is_size_prefixed, read_reference

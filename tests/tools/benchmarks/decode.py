@@ -13,7 +13,7 @@ from tests.tools.benchmarks.cost import cheapest
 from tests.tools.benchmarks.record import Figures
 from tests.tools.fuzz.worst_cases import distinct_events
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[2] / "data"
 SMALL = DATA / "corpus/real/cnn_portable_n20.etdp"
 SMALL_EVENTS = 422
 LARGE_REPEATS = 474  # makes 200,028 events of them

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from ingest import DecodedBatch, decode, decode_dumps
-from ingest.etdump.schema import long_runs
-from ingest.etdump.schema import runs as events
+from ingest.etdump import long_runs
+from ingest.etdump import runs as events
 from ingest.profiler_blob.blocks import is_profdump
 from tests.support.plain_rows import Rows, decoded_rows, expected_rows
 from tests.support.reference_reader import DumpFault, read_reference

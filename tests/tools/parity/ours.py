@@ -12,7 +12,7 @@ from ingest.sources.paths import Source
 from queries.event_blocks.build import read_event_blocks
 from queries.event_blocks.json_form import event_blocks_json
 from queries.event_blocks.time_scales import TimeScale
-from queries.inspector.drop_in import Inspector
+from queries.inspector import Inspector
 from tests.tools.parity.goldens import Json, Variant, parse_metadata
 
 

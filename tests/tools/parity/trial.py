@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
+from queries.printable import printable
 from tests.tools.parity.bugs import ALL, NONE, SPEAKING, Bug
 from tests.tools.parity.comparison import Difference, compare_blocks, is_same
 from tests.tools.parity.errors import Raised
@@ -106,7 +107,8 @@ class Trial:
             yield "our table has not the cells of the one that it prints"
 
     def _is_printed_as(self, table: str) -> bool:
-        return read_grid(self._ours.table or "") == read_grid(table)
+        printed = [list(map(printable, row)) for row in read_grid(table)]  # as theirs does not
+        return read_grid(self._ours.table or "") == printed
 
     def _is_table_of(self, tsv: str, blocks: Sequence[Json]) -> bool:
         variant = self._variant

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from ingest.sources import private_bytes
 from ingest.sources.companions import CompanionFinder
-from ingest.sources.paths import Source, find_sources, private_bytes
+from ingest.sources.paths import Source, find_sources
 from tests.support.corpus import dump_names, read_dump
 from tests.support.stores import ingest, write
 from warehouse.intake import batches
