@@ -27,7 +27,7 @@ from ingest.sources.paths import Source, read_source
 
 Array = NDArray[Any]
 
-_WORKER = Path(__file__).with_name("recording_worker.py")
+_WORKER = Path(__file__).with_name("worker.py")
 _INSTALL = "pip install 'tracehouse[executorch]'"
 _IDENTIFIER = slice(4, 6)  # of a .pte: ET12, or another version
 _ARRAY_MARKS = (b"PK", b"\x93NUMPY")

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from warehouse.catalogue.dialect import without_parameter
 from warehouse.catalogue.header import Header, parse_header
-from warehouse.engine.sql_files import read_sql_files
+from warehouse.catalogue.sql_files import read_sql_files
 from warehouse.errors import HeaderError, UnknownQueryError
 
 

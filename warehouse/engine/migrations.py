@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import duckdb
 
+from warehouse.catalogue.sql_files import read_sql_files
 from warehouse.engine.connection import transaction
-from warehouse.engine.sql_files import read_sql_files
 from warehouse.engine.views import store_views, views_digest
 from warehouse.errors import OldStoreError, StoreVersionError
 from warehouse.statistics.mann_whitney import exact_null_table

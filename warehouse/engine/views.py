@@ -10,7 +10,7 @@ import duckdb
 
 from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.header import Header, parse_header
-from warehouse.engine.sql_files import read_sql_files
+from warehouse.catalogue.sql_files import read_sql_files
 
 
 @cache
