@@ -13,9 +13,10 @@ from ingest.errors import DumpError
 from ingest.etdump.arena import Arena, Fault, FaultyDumps
 from ingest.etdump.layouts import LayoutCache, SignatureBook
 from ingest.etdump.runs import read_dumps
-from ingest.profiler_blob.blocks import find_blocks, is_profdump
-from ingest.profiler_blob.tables import build_prof_tables
-from ingest.schemas.dumps import DECODED, ERRORS
+from ingest.profiler_blob.blocks import find_blocks, is_profiler_blob
+from ingest.profiler_blob.runs import read_blob
+from ingest.schemas.dumps import ERRORS
+from ingest.tables.arrow_columns import EMPTY
 from ingest.tables.build import build_tables
 from ingest.tables.signature_tables import (
     SignatureRows,
@@ -27,8 +28,6 @@ ARENA_BYTES = 16 << 20
 _ATTEMPTS = 3
 
 Tables = dict[str, pa.Table]
-
-_EMPTY = {name: schema.empty_table() for name, schema in DECODED.items()}
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ def decode_dumps(buffers: Sequence[Any]) -> DecodedBatch:
     """Decode ETDumps, each to the same rows whatever else is in the call.
 
     Args:
-        buffers: Bytes-like dumps, size-prefixed or bare, or legacy profiler blobs. A malformed one
+        buffers: Bytes-like dumps, size-prefixed or bare, or profiler blobs. A malformed one
             is refused with reason and byte offset, and harms no other.
 
     Returns:
@@ -65,7 +64,7 @@ def decode_dumps(buffers: Sequence[Any]) -> DecodedBatch:
             signatures.add(decoded.book)
     tables = {
         name: pa.concat_tables([part[name] for part in parts if name in part] or [empty])
-        for name, empty in _EMPTY.items()
+        for name, empty in EMPTY.items()
     }
     return DecodedBatch({**tables, **signatures.tables()}, _errors(faults))
 
@@ -89,7 +88,7 @@ def stream_dump(buffer: Any, source: str = "dump") -> Iterator[DecodedBatch]:
     try:
         for part in _decode_arena(Arena([buffer]), book):
             signatures = _signatures(book) if "dumps" in part else {}
-            yield DecodedBatch({**_EMPTY, **part, **signatures}, _errors({}))
+            yield DecodedBatch({**EMPTY, **part, **signatures}, _errors({}))
     except FaultyDumps as faulty:
         fault = faulty.faults[0]
         raise DumpError(
@@ -100,13 +99,13 @@ def stream_dump(buffer: Any, source: str = "dump") -> Iterator[DecodedBatch]:
 def _chunks(buffers: Sequence[Any]) -> Iterator[list[int]]:
     """Positions of neighbouring buffers that fit an arena together.
 
-    A big one is alone, and so is a legacy profiler blob.
+    A big one is alone, and so is a profiler blob.
     """
     chunk: list[int] = []
     room = ARENA_BYTES
     for index, buffer in enumerate(buffers):
         size = memoryview(buffer).nbytes
-        if is_profdump(buffer):
+        if is_profiler_blob(buffer):
             size = ARENA_BYTES + 1
         if chunk and size > room:
             yield chunk
@@ -167,10 +166,13 @@ def _decode_arena(arena: Arena, book: SignatureBook) -> Iterator[Tables]:
 
 
 def _build_parts(arena: Arena, book: SignatureBook) -> Iterator[Tables]:
-    if len(arena.lo) == 1 and is_profdump(arena.u8):
-        yield from build_prof_tables(find_blocks(arena.u8), book, ARENA_BYTES)
-        return
-    for dumps in read_dumps(arena, book, ARENA_BYTES):
+    is_blob = len(arena.lo) == 1 and is_profiler_blob(arena.u8)
+    parts = (
+        read_blob(find_blocks(arena.u8), book, ARENA_BYTES)
+        if is_blob
+        else read_dumps(arena, book, ARENA_BYTES)
+    )
+    for dumps in parts:
         yield build_tables(dumps, arena.hi - arena.lo)
 
 

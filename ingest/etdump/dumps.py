@@ -1,4 +1,8 @@
-"""What an arena's dumps hold, ready to become tables. Pure."""
+"""What decoded dumps hold, ready to become tables. Pure.
+
+Both readers fill this record, that of ETDumps and that of profiler blobs; tables are made of
+nothing else.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.etdump.arena import Ints
-from ingest.etdump.columns import Heads, Texts
+from ingest.etdump.columns import (
+    NO_TEXTS,
+    AllocationEvents,
+    Allocators,
+    DebugEvents,
+    Heads,
+    Runs,
+    Texts,
+)
 from ingest.etdump.layouts import Layout
-from ingest.etdump.repeats import Part
 
 
 @dataclass(frozen=True)
@@ -24,6 +35,32 @@ class Stored:
 
     run: Ints
     is_uniform: bool
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """Profile events with delegate metadata: run, position among its profile events, the bytes."""
+
+    run: Ints
+    place: Ints
+    content: Texts
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What some runs hold besides profile events.
+
+    Attributes:
+        run: Which of the record's runs they are; everything below counts them from 0.
+        empty_event_run: Run of each event without any member.
+    """
+
+    run: Ints
+    allocators: Allocators
+    allocations: AllocationEvents
+    debugs: DebugEvents
+    metadata: Metadata
+    empty_event_run: Ints
 
 
 @dataclass(frozen=True)
@@ -59,7 +96,8 @@ class Dumps:
         stored: The runs in the order in which their profile events are stored.
         start: Start of each profile event as stored, each run's in file order.
         end: End of each profile event, likewise.
-        rest: The runs that hold more than profile events, among others: the source of all else.
+        extras: All else.
+        zero_is_no_end: Whether an end of 0 says that the event never ended.
         cut: Set where there is one run and not all of its events.
     """
 
@@ -74,5 +112,32 @@ class Dumps:
     stored: list[Stored]
     start: NDArray[np.uint64]
     end: NDArray[np.uint64]
-    rest: Part
+    extras: Extras
+    zero_is_no_end: bool = False
     cut: Cut | None = None
+
+
+_NONE = np.zeros(0, np.int64)
+NO_METADATA = Metadata(_NONE, _NONE, NO_TEXTS)
+
+
+def collect_extras(run: Ints, runs: Runs) -> Extras:
+    """What these runs hold besides profile events; `run` says which of the record's they are."""
+    return Extras(
+        run,
+        runs.allocators,
+        runs.allocations,
+        runs.debugs,
+        _collect_metadata(runs),
+        runs.empty_event_run,
+    )
+
+
+def _collect_metadata(runs: Runs) -> Metadata:
+    content = runs.profiles.metadata
+    if not content.values:
+        return NO_METADATA
+    rows = np.flatnonzero(content.codes >= 0)
+    counts, run = runs.profile_counts, runs.profiles.run[rows]
+    place = rows - (np.cumsum(counts) - counts)[run]
+    return Metadata(run, place, Texts(content.codes[rows], content.values))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingest.etdump.arena import Arena, Fault, FaultyDumps, Ints
-from ingest.etdump.columns import Runs, Texts, find_allocators
+from ingest.etdump.columns import Runs, Texts
 from ingest.etdump.layouts import Layout, SignatureBook
 from ingest.etdump.limits import (
     MOST_SIGNATURE_EVENTS,
@@ -90,9 +90,8 @@ def repeated_text(runs: Runs) -> tuple[Ints, Ints]:
         return debugs.run, debugs.run
     counts = np.maximum(np.bincount(debugs.values.tensor_event, minlength=len(debugs.run)), 1)
     names = _lengths(debugs.name) + _lengths(debugs.delegate_str)
-    allocators = Texts(find_allocators(runs), runs.allocators.name.values)
     owners = np.concatenate([allocations.run, debugs.run])
-    return owners, np.concatenate([_lengths(allocators), names * counts])
+    return owners, np.concatenate([_lengths(allocations.name), names * counts])
 
 
 def _lengths(texts: Texts) -> Ints:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ingest.etdump.arena import Arena, FaultyDumps, Ints
 from ingest.etdump.columns import Heads, RunHeads, Runs
-from ingest.etdump.dumps import Cut, Dumps, Stored
+from ingest.etdump.dumps import Cut, Dumps, Stored, collect_extras
 from ingest.etdump.entries import collect_entries, count_before, find_distinct
 from ingest.etdump.flatbuffer import read_vectors
 from ingest.etdump.layouts import Layout, SignatureBook
@@ -29,7 +29,6 @@ from ingest.etdump.limits import (
     TOO_MANY_SIGNATURES,
     TOO_MUCH_TEXT,
 )
-from ingest.etdump.repeats import Part
 from ingest.etdump.schema import read_events, read_run_heads
 from ingest.etdump.scope import PartTooLarge, Scope
 from ingest.signatures import LoggedEvent
@@ -229,6 +228,6 @@ def _give_parts(
             stored=[Stored(_ZERO, is_uniform=False)],
             start=runs.profiles.start,
             end=runs.profiles.end,
-            rest=Part(_ZERO, runs),
+            extras=collect_extras(_ZERO, runs),
             cut=cut,
         )

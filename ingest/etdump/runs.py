@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ingest.etdump.arena import Arena, Ints
 from ingest.etdump.columns import Heads, Texts
-from ingest.etdump.dumps import Dumps, Stored
+from ingest.etdump.dumps import Dumps, Stored, collect_extras
 from ingest.etdump.layouts import SignatureBook, lay_out_runs
 from ingest.etdump.ledger import Ledger, repeated_text
 from ingest.etdump.limits import MOST_PART_TEXT, PART_BYTES
@@ -149,7 +149,7 @@ def _unite(heads: Heads, repeats: Repeats, rest: Part, book: SignatureBook, size
         + [Stored(block.run, is_uniform=True) for block in repeats.blocks],
         start=_join([events.start for events in profiles], [b.starts for b in repeats.blocks]),
         end=_join([events.end for events in profiles], [b.ends for b in repeats.blocks]),
-        rest=rest,
+        extras=collect_extras(rest.run, rest.runs),
     )
 
 

@@ -88,7 +88,7 @@ class Blocks:
         return np.frombuffer(b"".join([self.data[at:to] for at, to in places]), dtype)
 
 
-def is_profdump(data: Any) -> bool:
+def is_profiler_blob(data: Any) -> bool:
     """Whether the bytes are a blob: a plausible first header, and no ETDump's identifier."""
     head = bytes(memoryview(data).cast("B")[: HEADER.itemsize]).ljust(HEADER.itemsize, b"\0")
     if IDENTIFIER in _IDENTIFIERS.unpack_from(head):
@@ -98,7 +98,7 @@ def is_profdump(data: Any) -> bool:
     return version == VERSION and all(used <= room <= _MOST_ENTRIES for used, room in pairs)
 
 
-def decode_profdump(data: Any, source: str = "blob") -> Blocks:
+def decode_profiler_blob(data: Any, source: str = "blob") -> Blocks:
     """The verified blocks of a blob; none of a blob without bytes.
 
     Raises:

@@ -21,7 +21,7 @@ ALLOCATION = struct.Struct("<2I")
 Block = Mapping[str, Any]
 
 
-def build_profdump(*blocks: Block) -> bytes:
+def build_profiler_blob(*blocks: Block) -> bytes:
     """The blob of these blocks."""
     return b"".join(map(_build_block, blocks))
 

@@ -14,7 +14,7 @@ class BlobError(Exception):
 
 
 def read_plain(data: bytes) -> list[Row]:
-    """Blocks with name, events, allocators and allocations, as `build_profdump` takes them."""
+    """Blocks with name, events, allocators and allocations, as `build_profiler_blob` takes them."""
     blocks = []
     at = 0
     while at < len(data):

@@ -16,7 +16,7 @@ import pyarrow as pa
 from ingest import DecodedBatch, decode, decode_dumps
 from ingest.etdump import long_runs
 from ingest.etdump import runs as events
-from ingest.profiler_blob.blocks import is_profdump
+from ingest.profiler_blob.blocks import is_profiler_blob
 from tests.support.plain_rows import Rows, decoded_rows, expected_rows
 from tests.support.reference_reader import DumpFault, read_reference
 
@@ -75,7 +75,7 @@ def check_batch(dumps: Sequence[bytes], said: Sequence[Content | DumpFault]) -> 
     reasons = {row["dump_index"]: row["reason"] for row in batch.errors.to_pylist()}
     findings = Findings(len(dumps) - len(reasons), Counter(reasons.values()))
     for i, content in enumerate(said):
-        if is_profdump(dumps[i]):  # a legacy blob by chance: it has an oracle of its own
+        if is_profiler_blob(dumps[i]):  # a legacy blob by chance: it has an oracle of its own
             continue
         if (i in reasons) != isinstance(content, DumpFault):
             verdict = f"refused, {reasons[i]}" if i in reasons else "accepted"
