@@ -18,14 +18,17 @@ from ingest.profiler_blob.runs import read_blob
 from ingest.schemas.dumps import ERRORS
 from ingest.tables.arrow_columns import EMPTY
 from ingest.tables.build import build_tables
+from ingest.tables.numbering import renumber_dumps
 from ingest.tables.signature_tables import (
-    SignatureRows,
+    SignatureTables,
     build_event_signatures,
     build_run_signatures,
 )
 
 ARENA_BYTES = 16 << 20
 _ATTEMPTS = 3
+
+_NO_ERRORS = ERRORS.empty_table()
 
 Tables = dict[str, pa.Table]
 
@@ -53,7 +56,7 @@ def decode_dumps(buffers: Sequence[Any]) -> DecodedBatch:
     Returns:
         The decoded tables and the refusals; ``dump_index`` is the position in `buffers`.
     """
-    signatures = SignatureRows()
+    signatures = SignatureTables()
     cache = LayoutCache()
     parts: list[Tables] = []
     faults: dict[int, Fault] = {}
@@ -62,11 +65,7 @@ def decode_dumps(buffers: Sequence[Any]) -> DecodedBatch:
             parts += decoded.parts
             faults.update(decoded.faults)
             signatures.add(decoded.book)
-    tables = {
-        name: pa.concat_tables([part[name] for part in parts if name in part] or [empty])
-        for name, empty in EMPTY.items()
-    }
-    return DecodedBatch({**tables, **signatures.tables()}, _errors(faults))
+    return DecodedBatch({**_join(parts), **signatures.tables()}, _errors(faults))
 
 
 def stream_dump(buffer: Any, source: str = "dump") -> Iterator[DecodedBatch]:
@@ -94,6 +93,16 @@ def stream_dump(buffer: Any, source: str = "dump") -> Iterator[DecodedBatch]:
         raise DumpError(
             source, reason=fault.reason, byte_offset=fault.byte_offset, detail=fault.detail
         ) from faulty
+
+
+def _join(parts: list[Tables]) -> Tables:
+    """The rows of all parts; a table that no part has is empty."""
+    tables = dict(EMPTY)
+    for name in tables:
+        some = [part[name] for part in parts if name in part]
+        if some:
+            tables[name] = some[0] if len(some) == 1 else pa.concat_tables(some)
+    return tables
 
 
 def _chunks(buffers: Sequence[Any]) -> Iterator[list[int]]:
@@ -145,9 +154,13 @@ def _decode_chunk(
             faults.update({chunk[i]: fault for i, fault in faulty.faults.items()})
             chunk = [index for i, index in enumerate(chunk) if i not in faulty.faults]
             continue
-        indices = np.array(chunk, np.int32)
-        numbered = [{n: _renumber(table, indices) for n, table in part.items()} for part in parts]
-        yield _Decoded(numbered, book, faults)
+        if chunk[-1] >= len(chunk):  # else position in the chunk is position in the call
+            indices = np.array(chunk, np.int32)
+            parts = [
+                {name: renumber_dumps(table, indices) for name, table in part.items()}
+                for part in parts
+            ]
+        yield _Decoded(parts, book, faults)
         return
     yield _Decoded([], SignatureBook(), faults)
     half = len(chunk) // 2
@@ -195,15 +208,9 @@ def _signatures(book: SignatureBook) -> Tables:
     }
 
 
-def _renumber(table: pa.Table, indices: np.typing.NDArray[np.int32]) -> pa.Table:
-    """The table with `dump_index` turned from position in the chunk to position in the call."""
-    if len(indices) and indices[-1] == len(indices) - 1:
-        return table
-    column = indices[table.column(0).to_numpy()]
-    return table.set_column(0, table.schema.field(0), pa.array(column))
-
-
 def _errors(faults: dict[int, Fault]) -> pa.Table:
+    if not faults:
+        return _NO_ERRORS
     rows = [
         {
             "dump_index": index,

@@ -62,7 +62,7 @@ class RunHeads:
 
 
 @dataclass(frozen=True)
-class Event:
+class IdentifiedEvents:
     """What profile and debug events share: event row, run row, position in the run, identity."""
 
     event: Ints
@@ -75,7 +75,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class ProfileEvents(Event):
+class ProfileEvents(IdentifiedEvents):
     """One row per profile event, in file order."""
 
     tables: TableColumn
@@ -97,7 +97,7 @@ class AllocationEvents:
 
 
 @dataclass(frozen=True)
-class DebugEvents(Event):
+class DebugEvents(IdentifiedEvents):
     """One row per debug event, in file order."""
 
     chain: NDArray[np.uint64]

@@ -149,6 +149,9 @@ def _find_shapes(
     scope: Scope, vtable: Ints, owner: Ints, widths: tuple[int, ...]
 ) -> tuple[Ints, Ints]:
     """Distinct rows of (table size, offset of each slot), and the row of each table."""
+    if (vtable == vtable[0]).all():
+        shapes, _ = _read_vtables(scope, vtable[:1], owner[:1], widths)
+        return shapes, np.zeros(len(vtable), np.int64)
     chosen = representatives(vtable >> 1)
     rows = (chosen == np.arange(len(chosen))).nonzero()[0]
     shapes, shape_of = _read_vtables(scope, vtable[rows], owner[rows], widths)

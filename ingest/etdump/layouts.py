@@ -31,6 +31,7 @@ from ingest.signatures import (
 )
 
 _FEW = 512  # events of a run; of more, the distinct ones are found first
+_FEW_RUNS = 64  # runs; fewer are told apart by hand
 _MOST_CACHED = 1 << 17  # events of the layouts that are kept for later
 
 _STEP = np.uint64(0xD6E8FEB86659FD93)
@@ -176,11 +177,11 @@ def lay_out_runs(runs: Runs, book: SignatureBook, dump: Ints, sizes: Ints) -> Ru
     most_text = np.minimum(text_budget(sizes), MOST_PART_TEXT).tolist()
     count = np.bincount(entries.run, minlength=len(runs.has_events))
     first = np.cumsum(count) - count
-    model = _models(entries, first, count)
-    index = np.full(len(model), -1, np.int64)
+    template = _find_templates(entries, first, count)
+    index = np.full(len(template), -1, np.int64)
     layouts: list[Layout] = []
     faults: dict[int, Fault] = {}
-    for run in np.flatnonzero(np.bincount(model[runs.has_events])).tolist():
+    for run in np.flatnonzero(np.bincount(template[runs.has_events])).tolist():
         of, rows = int(dump[run]), slice(first[run], first[run] + count[run])
         index[run] = len(layouts)
         try:
@@ -189,7 +190,7 @@ def lay_out_runs(runs: Runs, book: SignatureBook, dump: Ints, sizes: Ints) -> Ru
             faults |= faulty.faults
     if faults:
         raise FaultyDumps(faults)
-    layout = np.where(runs.has_events, index[model], -1)
+    layout = np.where(runs.has_events, index[template], -1)
     ids = _run_signature_ids(runs, dump, layouts, layout, book)
     return RunLayouts(layouts, layout, ids)
 
@@ -213,34 +214,48 @@ def _lay_out_run(
 def _run_signature_ids(
     runs: Runs, dump: Ints, layouts: list[Layout], layout: Ints, book: SignatureBook
 ) -> Ints:
-    keys = np.column_stack([layout, runs.name.codes, runs.bundled_input_index])
-    distinct, member = np.unique(keys, axis=0, return_inverse=True)
+    distinct, member = _find_distinct_keys(layout, runs.name.codes, runs.bundled_input_index)
     if len(distinct) > 2 * MOST_SIGNATURES:  # a name may have two codes; the exact check comes last
         owner = np.unique(member * (dump.max() + 1) + dump) % (dump.max() + 1)
         over = np.flatnonzero(np.bincount(owner) > 2 * MOST_SIGNATURES)
         if len(over):
             raise FaultyDumps(dict.fromkeys(over.tolist(), TOO_MANY_SIGNATURES))
     ids = np.zeros(len(distinct), np.int64)
-    for i, (index, name, bundled) in enumerate(distinct.tolist()):
+    for i, (index, name, bundled) in enumerate(distinct):
         if index >= 0:
             text = runs.name.values[name] if name >= 0 else None
             ids[i] = book.run_signature(text, bundled, layouts[index])
     return ids[member]
 
 
-def _models(entries: Entries, first: Ints, count: Ints) -> Ints:
+def _find_distinct_keys(*columns: NDArray[np.integer]) -> tuple[list[list[int]], Ints]:
+    """Distinct rows of the columns, ascending; and which of them each row equals."""
+    if len(columns[0]) > _FEW_RUNS:
+        found, member = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
+        return found.tolist(), member
+    keys = list(zip(*(column.tolist() for column in columns), strict=True))
+    number = {key: i for i, key in enumerate(sorted(set(keys)))}
+    return [list(key) for key in number], np.array([number[key] for key in keys], np.int64)
+
+
+def _find_templates(entries: Entries, first: Ints, count: Ints) -> Ints:
     """For each run a run with the same sequence of entries: the lowest, or the run itself."""
+    if len(count) <= _FEW_RUNS:
+        spans = zip(first.tolist(), (first + count).tolist(), strict=True)
+        keys = [entries.fields[begin:end].tobytes() for begin, end in spans]
+        known: dict[bytes, int] = {}
+        return np.array([known.setdefault(key, run) for run, key in enumerate(keys)], np.int64)
     position = np.arange(len(entries.run)) - first[entries.run]
     hashed = hash_rows(entries.fields) * (position.astype(np.uint64) * _STEP + np.uint64(1))
     total = np.concatenate([[0], np.cumsum(hashed)]).astype(np.uint64)
     key = total[first + count] - total[first]
     _, lowest, member = np.unique(key, return_index=True, return_inverse=True)
-    model = lowest[member]
-    alike = count == count[model]
-    twin = np.minimum(first[model][entries.run] + position, len(entries.run) - 1)
+    template = lowest[member]
+    alike = count == count[template]
+    twin = np.minimum(first[template][entries.run] + position, len(entries.run) - 1)
     differs = (entries.fields != entries.fields[twin]).any(axis=1)
     alike[entries.run[differs]] = False
-    return np.where(alike, model, np.arange(len(model)))
+    return np.where(alike, template, np.arange(len(template)))
 
 
 def _lay_out(

@@ -49,6 +49,10 @@ def read_dumps(arena: Arena, book: SignatureBook, part_bytes: int) -> Iterator[D
         yield from reader.read(slice(begin, end))
 
 
+FEWEST_WORDS = 1 << 15
+"""Words of runs; in fewer, reading all costs less than looking for repeats."""
+
+
 @dataclass(frozen=True)
 class _Reader:
     """Reads runs of an arena, in one go if they are whole dumps."""
@@ -87,7 +91,10 @@ class _Reader:
             PartTooLarge: They are too much; nothing is charged, nothing put down.
         """
         ledger = self.ledger
-        repeats = find_repeats(self.arena, pieces)
+        if pieces.length.sum() > FEWEST_WORDS:
+            repeats = find_repeats(self.arena, pieces)
+        else:
+            repeats = Repeats([], [], np.zeros(len(self.arena.lo), np.int64))
         rest, visited = self._read_rest(heads, repeats)
         run, text = repeated_text(rest.runs)
         if not self.is_whole and text.sum() > MOST_PART_TEXT:
@@ -105,8 +112,10 @@ class _Reader:
     def _read_rest(self, heads: Heads, repeats: Repeats) -> tuple[Part, Ints]:
         """The runs that were not recognised, and the bytes visited so far, per dump."""
         is_rest = np.ones(len(heads.run_word), bool)
-        for run in [part.run for part in repeats.models] + [block.run for block in repeats.blocks]:
-            is_rest[run] = False
+        for part in repeats.templates:
+            is_rest[part.run] = False
+        for block in repeats.blocks:
+            is_rest[block.run] = False
         rest = np.flatnonzero(is_rest)
         scope = Scope.of_dumps(self.arena, heads.run_dump[rest])
         scope.charge(self.ledger.visited + repeats.visited)
@@ -117,14 +126,14 @@ class _Reader:
 
 def _unite(heads: Heads, repeats: Repeats, rest: Part, book: SignatureBook, sizes: Ints) -> Dumps:
     """One row per run and per event, wherever it was read."""
-    parts = [part for part in (*repeats.models, rest) if len(part.run)] or [rest]
+    parts = [part for part in (*repeats.templates, rest) if len(part.run)] or [rest]
     laid_out = [lay_out_runs(part.runs, book, heads.run_dump[part.run], sizes) for part in parts]
     # The runs read in full stand one part after the other; `source` is the row of every run there.
     read = np.concatenate([part.run for part in parts])
     source = np.empty(len(heads.run_word), np.int64)
     source[read] = np.arange(len(read))
     for block in repeats.blocks:
-        source[block.run] = source[block.model]
+        source[block.run] = source[block.template]
     profiles = [part.runs.profiles for part in parts]
     name_shift = np.cumsum([0] + [len(part.runs.name.values) for part in parts])
     layouts = [layout for laid in laid_out for layout in laid.layouts]

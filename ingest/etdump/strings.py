@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ingest.etdump.arena import Arena, Ints, Mask
@@ -26,10 +28,12 @@ def encode_strings(arena: Arena, word: Ints, length: Ints) -> tuple[Ints, list[b
     texts: list[bytes] = []
     if len(word) >= _FEW:
         _encode_by_size(arena, word, length, codes, texts)
+    rows = np.flatnonzero(codes < 0)
     known: dict[bytes, int] = {}
-    for row in np.flatnonzero(codes < 0).tolist():
-        text = _text(arena, word[row], int(length[row]))
-        codes[row] = known.setdefault(text, len(texts) + len(known))
+    codes[rows] = [
+        known.setdefault(text, len(texts) + len(known))
+        for text in _texts(arena, word[rows], length[rows])
+    ]
     return codes, texts + list(known)
 
 
@@ -44,12 +48,13 @@ def _encode_by_size(
         code = np.empty(len(rows), np.int64)
         code[is_head] = np.arange(len(is_head)) + len(texts)
         codes[rows] = np.where(alike, code[heads], -1)
-        texts += [_text(arena, word[rows[i]], size) for i in is_head.tolist()]
+        texts += _texts(arena, word[rows[is_head]], length[rows[is_head]])
 
 
-def _text(arena: Arena, word: np.int64, length: int) -> bytes:
-    start = int(word) * 4 + 4
-    return arena.u8[start : start + length].tobytes()
+def _texts(arena: Arena, word: Ints, length: Ints) -> Iterator[bytes]:
+    view, begin = arena.u8.data, word * 4 + 4
+    for first, end in zip(begin.tolist(), (begin + length).tolist(), strict=True):
+        yield view[first:end].tobytes()
 
 
 def _heads(arena: Arena, word: Ints, size: int) -> tuple[Ints, Mask]:

@@ -47,7 +47,7 @@ def build_run_signatures(book: SignatureBook) -> pa.Table:
     )
 
 
-class SignatureRows:
+class SignatureTables:
     """The signatures of several books, one row each: as few as possible are kept as objects."""
 
     def __init__(self) -> None:
