@@ -108,10 +108,11 @@ class SignatureBook:
         known = self.cache.known.get(key)
         if known is None:
             grouped = group_events(key[0])
-            if sum(signature.text_bytes for signature in grouped.signatures) > most_text:
+            text_bytes = sum(signature.text_bytes for signature in grouped.signatures)
+            if text_bytes > most_text:
                 raise FaultyDumps({dump: TOO_MUCH_TEXT})
             ids = [self._id(signature) for signature in grouped.signatures]
-            known = _lay_out(key[0], codes, grouped, ids), grouped.signatures
+            known = _lay_out(key[0], codes, grouped, ids, text_bytes), grouped.signatures
             self._keep(key, known)
         layout, signatures = known
         if layout.text_bytes > most_text:
@@ -263,8 +264,8 @@ def _lay_out(
     codes: NDArray[np.int32],
     grouped: RunLayout,
     signature_ids: list[int],
+    text_bytes: int,
 ) -> Layout:
-    text_bytes = sum(signature.text_bytes for signature in grouped.signatures)
     ids = np.array(signature_ids, np.int64)
     rank = np.array(grouped.rank, np.int32)
     chain = np.array([event.chain for event in events if event.is_profile], np.int32)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from ingest.etdump.arena import Arena, Ints, Mask
@@ -29,12 +27,10 @@ def encode_strings(arena: Arena, word: Ints, length: Ints) -> tuple[Ints, list[b
     if len(word) >= _FEW:
         _encode_by_size(arena, word, length, codes, texts)
     rows = np.flatnonzero(codes < 0)
-    known: dict[bytes, int] = {}
-    codes[rows] = [
-        known.setdefault(text, len(texts) + len(known))
-        for text in _texts(arena, word[rows], length[rows])
-    ]
-    return codes, texts + list(known)
+    found = _texts(arena, word[rows], length[rows])
+    number = {text: code for code, text in enumerate(dict.fromkeys(found), len(texts))}
+    codes[rows] = [number[text] for text in found]
+    return codes, texts + list(number)
 
 
 def _encode_by_size(
@@ -51,10 +47,10 @@ def _encode_by_size(
         texts += _texts(arena, word[rows[is_head]], length[rows[is_head]])
 
 
-def _texts(arena: Arena, word: Ints, length: Ints) -> Iterator[bytes]:
+def _texts(arena: Arena, word: Ints, length: Ints) -> list[bytes]:
     view, begin = arena.u8.data, word * 4 + 4
-    for first, end in zip(begin.tolist(), (begin + length).tolist(), strict=True):
-        yield view[first:end].tobytes()
+    spans = zip(begin.tolist(), (begin + length).tolist(), strict=True)
+    return [view[first:end].tobytes() for first, end in spans]
 
 
 def _heads(arena: Arena, word: Ints, size: int) -> tuple[Ints, Mask]:
