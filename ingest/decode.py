@@ -137,10 +137,11 @@ class _Decoded:
 def _decode_chunk(
     buffers: Sequence[Any], chunk: list[int], cache: LayoutCache
 ) -> Iterator[_Decoded]:
-    """The dumps of the chunk, each in one of those that are yielded.
+    """Decode the dumps of a chunk; every one of them is in exactly one of the results.
 
-    A check finds all dumps that fail it, but those that fail a later one need another attempt.
-    After a few, the dumps are halved: where many are bad, the good are not read again for each.
+    Decoding stops at the first check that any dump fails, and starts again without the dumps that
+    failed it. So each attempt may meet another kind of fault. After a few attempts the chunk is
+    halved, so that many bad dumps do not make the good ones be read again for each of them.
     """
     faults: dict[int, Fault] = {}
     for _ in range(_ATTEMPTS):

@@ -26,10 +26,10 @@ from ingest.etdump.layouts import Layout
 
 @dataclass(frozen=True)
 class Stored:
-    """Runs whose profile events are stored one after the other.
+    """Runs whose profile events stand side by side in `Dumps.start` and `Dumps.end`.
 
     Attributes:
-        run: The runs, in the order of their events.
+        run: The runs, in the order in which their events stand there.
         is_uniform: Whether all of them have the layout of the first.
     """
 
@@ -65,13 +65,14 @@ class Extras:
 
 @dataclass(frozen=True)
 class Cut:
-    """What is known of a whole run where only some of its events are at hand.
+    """A record that holds some events of one run: what is known of the whole run.
 
     Attributes:
-        is_first: Whether they are its first.
+        is_first: Whether the events are the run's first ones.
         event_count: Profile events in the run.
         origin: Earliest start in the run; 0 without profile events.
-        value_positions: Position of each value at hand among those of its operator in the run.
+        value_positions: For each logged value of the record, its position among all values that
+            the run logs for the same operator.
     """
 
     is_first: bool
@@ -82,7 +83,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class Dumps:
-    """Everything the dumps of an arena hold, or some of their runs, or some events of one run.
+    """All runs of some dumps, or some runs of one dump, or some events of one run.
 
     Attributes:
         heads: What comes before the runs.
@@ -96,7 +97,7 @@ class Dumps:
         stored: The runs in the order in which their profile events are stored.
         start: Start of each profile event as stored, each run's in file order.
         end: End of each profile event, likewise.
-        extras: All else.
+        extras: What runs hold besides profile events.
         zero_is_no_end: Whether an end of 0 says that the event never ended.
         cut: Set where there is one run and not all of its events.
     """

@@ -21,7 +21,7 @@ class Entries:
     Attributes:
         run: Run of each.
         fields: Whether a profile event, name, chain, instruction, two delegate ids, is_output.
-        texts: What names and string ids (-1: absent) are numbers of.
+        texts: Names and string ids by their numbers in `fields`; -1 there for an absent one.
     """
 
     run: Ints

@@ -48,7 +48,8 @@ class Layout:
         occurrence: Per profile event how often its signature came before in the layout.
         chain: Per profile event its chain.
         text_bytes: Bytes of the texts of all its signatures.
-        earlier: Per signature its occurrences before the layout, which is a piece of a run's.
+        earlier: Set where this is the layout of a piece of a run: how often each signature occurs
+            in the run before the piece.
     """
 
     signature_ids: Ints
@@ -240,7 +241,7 @@ def _find_distinct_keys(*columns: NDArray[np.integer]) -> tuple[list[list[int]],
 
 
 def _find_templates(entries: Entries, first: Ints, count: Ints) -> Ints:
-    """For each run a run with the same sequence of entries: the lowest, or the run itself."""
+    """The template of each run: the first run with the same sequence of entries, maybe itself."""
     if len(count) <= _FEW_RUNS:
         spans = zip(first.tolist(), (first + count).tolist(), strict=True)
         keys = [entries.fields[begin:end].tobytes() for begin, end in spans]

@@ -1,4 +1,4 @@
-"""Legacy profiler blobs (ET_PROF_VER 1): bytes in, verified blocks out. Pure.
+"""Profiler blobs (ET_PROF_VER 1): bytes in, verified blocks out. Pure.
 
 A blob is the profiler's buffer: blocks laid end to end, each a header and three arrays, of which
 the first entries are used and the rest is room (docs/legacy-blobs.md). Everything is little-endian

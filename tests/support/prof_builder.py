@@ -1,4 +1,4 @@
-"""Legacy profiler blobs from plain values, and strategies for their content.
+"""Profiler blobs from plain values, and strategies for their content.
 
 A block is ``{"name", "events", "allocators", "allocations", "room", "version"}``, all but the name
 optional: events are (name, chain, instruction, start, end), allocators (name, id), allocations

@@ -1,4 +1,4 @@
-"""Legacy profiler blobs, read one field at a time with `struct`: the oracle of the reader."""
+"""Profiler blobs, read one field at a time with `struct`: the oracle of the reader."""
 
 from __future__ import annotations
 

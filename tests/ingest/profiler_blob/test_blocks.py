@@ -1,4 +1,4 @@
-"""Legacy profiler blobs: verified, and the same tables as ETDumps have."""
+"""Profiler blobs: verified, and the same tables as ETDumps have."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.support.prof_reader import (
     text,
 )
 
-LEGACY = sorted((CORPUS / "legacy").glob("*.prof"))
+BLOBS_ON_DISK = sorted((CORPUS / "legacy").glob("*.prof"))
 
 
 def plain(blocks: Blocks) -> list[dict]:
@@ -134,7 +134,7 @@ def test_broken_blob_gets_the_plain_readers_verdict(content, data):
     assert verdict(broken) == plain_verdict(broken)
 
 
-@pytest.mark.parametrize("path", LEGACY, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", BLOBS_ON_DISK, ids=lambda path: path.stem)
 def test_every_cut_of_a_real_blob_gets_the_plain_readers_verdict(path):
     blob = path.read_bytes()
     for size in range(0, len(blob), max(len(blob) // 300, 1)):
@@ -200,7 +200,7 @@ def test_blob_is_told_from_an_etdump_by_content():
     assert not is_profiler_blob(dump)
 
 
-@pytest.mark.parametrize("path", LEGACY, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", BLOBS_ON_DISK, ids=lambda path: path.stem)
 def test_real_blobs_are_recognised(path):
     assert is_profiler_blob(path.read_bytes()) == (path.stem != "hand_empty_file")
 

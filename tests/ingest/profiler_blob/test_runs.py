@@ -1,4 +1,4 @@
-"""Legacy profiler blobs among ETDumps: recognised by content, decoded alike."""
+"""Profiler blobs among ETDumps: recognised by content, decoded alike."""
 
 from __future__ import annotations
 
