@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.support.blob_builder import block, build_profiler_blob
 from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import EDGE, build_etrecord, build_program, node
-from tests.support.prof_builder import block, build_profiler_blob
 from tests.support.stores import write
 
 NAMES = (

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
+from tests.support.blob_builder import block, build_profiler_blob
 from tests.support.command import run_on_terminal
 from tests.support.corpus import CORPUS
-from tests.support.prof_builder import block, build_profiler_blob
 
 BLOB = CORPUS / "legacy" / "iterations.prof"
 

@@ -18,9 +18,8 @@ from ingest.profiler_blob.runs import read_blob
 from ingest.schemas.dumps import DECODED
 from ingest.tables.build import build_tables
 from ingest.tables.signature_tables import build_event_signatures, build_run_signatures
-from tests.support.corpus import CORPUS, read_dump
-from tests.support.prof_builder import BLOCKS, block, build_profiler_blob
-from tests.support.prof_reader import (
+from tests.support.blob_builder import BLOCKS, block, build_profiler_blob
+from tests.support.blob_reader import (
     BlobError,
     allocation_rows,
     cut,
@@ -29,6 +28,7 @@ from tests.support.prof_reader import (
     signed,
     text,
 )
+from tests.support.corpus import CORPUS, read_dump
 
 BLOBS_ON_DISK = sorted((CORPUS / "legacy").glob("*.prof"))
 

@@ -10,9 +10,9 @@ from ingest.errors import DumpError
 from ingest.etdump import ledger
 from ingest.profiler_blob import blocks
 from ingest.profiler_blob import runs as blob_runs
+from tests.support.blob_builder import block, build_profiler_blob
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.etdump_builder import build_etdump
-from tests.support.prof_builder import block, build_profiler_blob
 
 BLOB = (CORPUS / "legacy" / "iterations.prof").read_bytes()
 ETDUMP = read_dump("real/mlp_portable_n1")

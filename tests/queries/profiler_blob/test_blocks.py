@@ -13,8 +13,8 @@ from ingest.sources.paths import Source
 from queries.profiler_blob.blocks import FrameworkTax, ProfBlock, read_prof_blocks
 from queries.profiler_blob.json_form import prof_json
 from queries.profiler_blob.time_scales import ProfTimeScale
+from tests.support.blob_builder import block, build_profiler_blob
 from tests.support.corpus import CORPUS
-from tests.support.prof_builder import block, build_profiler_blob
 from warehouse.errors import QueryError
 
 NAMES = sorted(path.name.removesuffix(".prof") for path in (CORPUS / "legacy").glob("*.prof"))

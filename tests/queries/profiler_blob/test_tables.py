@@ -9,7 +9,7 @@ from ingest.sources.paths import Source
 from queries.profiler_blob.blocks import read_prof_blocks
 from queries.profiler_blob.tables import sample_table, titled_tables
 from queries.profiler_blob.time_scales import ProfTimeScale
-from tests.support.prof_builder import block, build_profiler_blob
+from tests.support.blob_builder import block, build_profiler_blob
 
 CYCLES, NS = ProfTimeScale.CYCLES, ProfTimeScale.NS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.prof_builder import ALLOCATION, ALLOCATOR, EVENT, HEADER
+from tests.support.blob_builder import ALLOCATION, ALLOCATOR, EVENT, HEADER
 
 Row = dict[str, Any]
 
