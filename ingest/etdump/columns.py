@@ -52,7 +52,7 @@ class Allocators:
 
 @dataclass(frozen=True)
 class RunHeads:
-    """Runs but for their events: one row per run, and the allocators in them."""
+    """What a run's own table says, one row per run, and its allocators; no events."""
 
     tables: TableColumn
     name: Texts
@@ -63,7 +63,17 @@ class RunHeads:
 
 @dataclass(frozen=True)
 class IdentifiedEvents:
-    """What profile and debug events share: event row, run row, position in the run, identity."""
+    """What profile and debug events have in common, one row per event.
+
+    Attributes:
+        event: Row of the event among all that were read, of whatever kind.
+        run: Row of its run.
+        position: Position of the event in the run.
+        name: Name of the event.
+        instruction: Instruction id, -1 outside the program.
+        delegate_int: Integer delegate debug id, -1 if absent.
+        delegate_str: String delegate debug id.
+    """
 
     event: Ints
     run: Ints

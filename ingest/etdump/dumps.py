@@ -39,7 +39,13 @@ class Stored:
 
 @dataclass(frozen=True)
 class Metadata:
-    """Profile events with delegate metadata: run, position among its profile events, the bytes."""
+    """One row per profile event that carries delegate metadata.
+
+    Attributes:
+        run: Run of the event.
+        place: Position of the event among the profile events of its run.
+        content: The bytes.
+    """
 
     run: Ints
     place: Ints
@@ -123,7 +129,12 @@ NO_METADATA = Metadata(_NONE, _NONE, NO_TEXTS)
 
 
 def collect_extras(run: Ints, runs: Runs) -> Extras:
-    """What these runs hold besides profile events; `run` says which of the record's they are."""
+    """What runs that were read in full hold besides profile events.
+
+    Args:
+        run: Index of each in the record.
+        runs: What was read.
+    """
     return Extras(
         run,
         runs.allocators,

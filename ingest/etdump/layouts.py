@@ -66,7 +66,7 @@ _Grouped = tuple[Layout, tuple[EventSignature, ...]]
 
 @dataclass
 class LayoutCache:
-    """Layouts already grouped, with their signatures, as many as are cheap to keep."""
+    """Layouts of earlier dumps, so that dumps of one program are grouped once."""
 
     known: dict[_Key, _Grouped] = field(default_factory=dict)
     size: int = 0
@@ -200,7 +200,7 @@ def lay_out_runs(runs: Runs, book: SignatureBook, dump: Ints, sizes: Ints) -> Ru
 def _lay_out_run(
     dump: int, entries: Entries, rows: slice, book: SignatureBook, most_text: int
 ) -> Layout:
-    """The layout of the entries that are a run of this dump.
+    """The layout of one run, whose entries are these rows.
 
     Raises:
         FaultyDumps: Too many of them are distinct, or the signatures hold too much text.

@@ -7,11 +7,10 @@ distances from tables to their vtables, as each piece is farther from the end th
 
 One run of each length, the template, is read and verified in full, within the bounds of its piece.
 Another run repeats it if all other words are equal and its dump has equal vtables as far from its
-end. Then everything verified for the template holds for it too, and only its times are gathered.
-What does not match is read in full, so this changes speed, never rows or verdicts.
+end. Then all that was verified for the template holds for it too, and only its times are gathered.
+What does not match is read in full: this changes speed, never rows or verdicts.
 
-An example: two runs of 24 bytes each, in a file whose vtable stands at byte 100.
-
+An example: two runs of 24 bytes each, in a file whose vtable stands at byte 100:
     byte 40:  [vtable: 60 bytes on] [name] [start: 7 ] [end: 9 ]    the template
     byte 64:  [vtable: 36 bytes on] [name] [start: 12] [end: 15]    a repeat of it
 
@@ -52,7 +51,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Block:
-    """Runs that repeat one template run, and their times: slabs of (runs x profile events)."""
+    """Runs that repeat a template, and the times of their profile events.
+
+    Attributes:
+        run: The runs.
+        template: The run that they repeat.
+        starts, ends: Arrays of (some of the runs) x (profile events), which together make up all.
+    """
 
     run: Ints
     template: int
@@ -62,7 +67,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Repeats:
-    """What was recognised.
+    """The outcome of looking for repeats.
 
     Attributes:
         templates: The template runs; they hold nothing but profile events without metadata.
@@ -157,7 +162,10 @@ def cut_pieces(arena: Arena, heads: Heads) -> Pieces:
 
 
 def _read_templates(arena: Arena, pieces: Pieces, open_: Mask) -> tuple[Ints, Scope, Runs] | None:
-    """One open run of each common length, read in full; what cannot be a template is closed."""
+    """A run of each common length that can be a template, read in full; None if there is none.
+
+    Runs that are still open are candidates; those that turn out not to do are closed.
+    """
     while True:
         candidates = np.flatnonzero(open_)
         _, first, count = np.unique(
@@ -266,7 +274,7 @@ def _has_vtables(arena: Arena, pieces: Pieces, template: _Template, run: Ints) -
 def _compare(
     window: NDArray[np.uint64], pieces: Pieces, template: _Template, run: Ints
 ) -> tuple[Ints, NDArray[np.uint64], NDArray[np.uint64]]:
-    """Those of the runs that equal the template, but for times and distances; and their times.
+    """Compare runs with the template: the runs that repeat it, their starts and their ends.
 
     `window` holds as many units as the template has, from every unit of the arena on.
     """

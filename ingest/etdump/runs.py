@@ -65,7 +65,7 @@ class _Reader:
     is_whole: bool
 
     def read(self, rows: slice) -> Iterator[Dumps]:
-        """The runs, in as many parts as it takes."""
+        """The runs of these rows; halved, again and again, while they are too much for one go."""
         heads = replace(
             self.heads,
             run_dump=self.heads.run_dump[rows],
@@ -85,7 +85,7 @@ class _Reader:
         yield dumps
 
     def _read_at_once(self, heads: Heads, pieces: Pieces) -> Dumps:
-        """The runs, charged.
+        """The runs of a record, and what they take put down in the ledger.
 
         Raises:
             PartTooLarge: They are too much; nothing is charged, nothing put down.
@@ -110,7 +110,7 @@ class _Reader:
         return dumps
 
     def _read_rest(self, heads: Heads, repeats: Repeats) -> tuple[Part, Ints]:
-        """The runs that were not recognised, and the bytes visited so far, per dump."""
+        """The runs that repeat no other, and the bytes visited so far, per dump."""
         is_rest = np.ones(len(heads.run_word), bool)
         for part in repeats.templates:
             is_rest[part.run] = False
@@ -125,7 +125,7 @@ class _Reader:
 
 
 def _unite(heads: Heads, repeats: Repeats, rest: Part, book: SignatureBook, sizes: Ints) -> Dumps:
-    """One row per run and per event, wherever it was read."""
+    """One record of the runs read in full and of those that repeat them."""
     parts = [part for part in (*repeats.templates, rest) if len(part.run)] or [rest]
     laid_out = [lay_out_runs(part.runs, book, heads.run_dump[part.run], sizes) for part in parts]
     # The runs read in full stand one part after the other; `source` is the row of every run there.

@@ -13,7 +13,7 @@ _MOST_VTABLES = 64  # that a template's tables lead to; a runtime writes about t
 
 
 def can_be_templates(scope: Scope, runs: Runs) -> Mask:
-    """Whether each run holds plain events, nothing over something else, and few vtables.
+    """Whether each run can be a template: plain events, no overlaps, few vtables.
 
     Args:
         scope: The scope of pieces that the runs were read in.

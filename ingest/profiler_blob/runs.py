@@ -138,7 +138,7 @@ class _Memory:
     allocations: AllocationEvents
 
     def collect(self, blocks: slice) -> Extras:
-        """Those of some blocks, which count from 0 then."""
+        """Those of some blocks; blocks are counted from the first of them."""
         runs = np.arange(blocks.start, blocks.stop)
         own = slice(*np.searchsorted(self.allocators.run, [blocks.start, blocks.stop]))
         used = slice(*np.searchsorted(self.allocations.run, [blocks.start, blocks.stop]))
@@ -168,7 +168,7 @@ def _rows(texts: Texts, rows: slice) -> Texts:
 
 
 def _read_memory(blocks: Blocks) -> _Memory:
-    """Ids count from 1 there, from 0 in the blob."""
+    """The allocators and allocations; ids count from 0 in the blob, from 1 in an ETDump."""
     allocators, allocations = blocks.rows("allocators"), blocks.rows("allocations")
     block = np.arange(len(blocks))
     owner = np.repeat(block, blocks.counts("allocators"))
