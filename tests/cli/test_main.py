@@ -18,7 +18,7 @@ Run = Callable[..., Outcome]
 COMMANDS = sorted(
     [
         *("ingest", "query", "sql", "schema", "inspect", "numeric-gap", "etrecord", "inspect-prof"),
-        *("record", "simulate"),
+        *("migrate", "record", "simulate"),
     ]
 )
 

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from ingest import decode, decode_dumps
-from ingest.etdump import layouts, ledger, long_runs
+from ingest.etdump import (
+    arena,
+    flatbuffer,
+    layouts,
+    ledger,
+    limits,
+    long_runs,
+)
 from ingest.etdump import schema as etdump
 from ingest.etdump.limits import EXPANSION, EXPANSION_SLACK, LONGEST_NAME
 from ingest.tables import signature_tables
 from tests.support import plain_limits
-from tests.support.corpus import read_dump
+from tests.support.corpus import dump_names, read_dump
 from tests.support.etdump_builder import build_etdump
 from tests.support.reference_reader import DumpFault
 from tests.tools.fuzz import worst_cases
@@ -208,3 +215,30 @@ def test_signatures_of_many_dumps_are_one_row_each(monkeypatch: pytest.MonkeyPat
     for name, rows in (("event_signatures", 90), ("run_signatures", 5)):
         ids = tables[name].column(0).to_pylist()
         assert len(ids) == len(set(ids)) == rows
+
+
+def test_real_dumps_are_far_within_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    dumps = [read_dump(name) for name in dump_names("real", "capi", "upstream")]
+    refused = decode_dumps(dumps).errors.num_rows
+    monkeypatch.setattr(limits, "EXPANSION", 1)
+    monkeypatch.setattr(limits, "EXPANSION_SLACK", 1_000)
+    monkeypatch.setattr(flatbuffer, "LONGEST_NAME", LONGEST_NAME // 100)
+    for module in (layouts, ledger, long_runs):
+        monkeypatch.setattr(module, "MOST_SIGNATURES", 1_000)
+    assert decode_dumps(dumps).errors.num_rows == refused
+
+
+def test_good_dumps_are_not_read_again_for_each_bad_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    dumps = [mutant(seed) for seed in range(600)]
+    bad = [dump for dump in dumps if isinstance(read_or_fault(dump), DumpFault)]
+    laid_out = []
+
+    class CountingArena(arena.Arena):
+        def __init__(self, buffers: Sequence[bytes]) -> None:
+            laid_out.append(sum(map(len, buffers)))
+            super().__init__(buffers)
+
+    monkeypatch.setattr(decode, "Arena", CountingArena)
+    calls = [GOOD] * COMPANY + bad
+    assert decode_dumps(calls).tables["dumps"].num_rows == COMPANY
+    assert sum(laid_out) < 20 * sum(map(len, calls))
