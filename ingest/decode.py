@@ -13,12 +13,14 @@ from ingest.errors import DumpError
 from ingest.etdump.arena import Arena, Fault, FaultyDumps
 from ingest.etdump.layouts import LayoutCache, SignatureBook
 from ingest.etdump.runs import read_dumps
-from ingest.profiler_blob.blocks import find_blocks, is_profdump
-from ingest.profiler_blob.tables import build_prof_tables
-from ingest.schemas.dumps import DECODED, ERRORS
+from ingest.profiler_blob.blocks import find_blocks, is_profiler_blob
+from ingest.profiler_blob.runs import read_blob
+from ingest.schemas.dumps import ERRORS
+from ingest.tables.arrow_columns import EMPTY
 from ingest.tables.build import build_tables
+from ingest.tables.numbering import renumber_dumps
 from ingest.tables.signature_tables import (
-    SignatureRows,
+    SignatureTables,
     build_event_signatures,
     build_run_signatures,
 )
@@ -26,9 +28,9 @@ from ingest.tables.signature_tables import (
 ARENA_BYTES = 16 << 20
 _ATTEMPTS = 3
 
-Tables = dict[str, pa.Table]
+_NO_ERRORS = ERRORS.empty_table()
 
-_EMPTY = {name: schema.empty_table() for name, schema in DECODED.items()}
+Tables = dict[str, pa.Table]
 
 
 @dataclass(frozen=True)
@@ -48,13 +50,13 @@ def decode_dumps(buffers: Sequence[Any]) -> DecodedBatch:
     """Decode ETDumps, each to the same rows whatever else is in the call.
 
     Args:
-        buffers: Bytes-like dumps, size-prefixed or bare, or legacy profiler blobs. A malformed one
+        buffers: Bytes-like dumps, size-prefixed or bare, or profiler blobs. A malformed one
             is refused with reason and byte offset, and harms no other.
 
     Returns:
         The decoded tables and the refusals; ``dump_index`` is the position in `buffers`.
     """
-    signatures = SignatureRows()
+    signatures = SignatureTables()
     cache = LayoutCache()
     parts: list[Tables] = []
     faults: dict[int, Fault] = {}
@@ -63,11 +65,7 @@ def decode_dumps(buffers: Sequence[Any]) -> DecodedBatch:
             parts += decoded.parts
             faults.update(decoded.faults)
             signatures.add(decoded.book)
-    tables = {
-        name: pa.concat_tables([part[name] for part in parts if name in part] or [empty])
-        for name, empty in _EMPTY.items()
-    }
-    return DecodedBatch({**tables, **signatures.tables()}, _errors(faults))
+    return DecodedBatch({**_join(parts), **signatures.tables()}, _errors(faults))
 
 
 def stream_dump(buffer: Any, source: str = "dump") -> Iterator[DecodedBatch]:
@@ -89,7 +87,7 @@ def stream_dump(buffer: Any, source: str = "dump") -> Iterator[DecodedBatch]:
     try:
         for part in _decode_arena(Arena([buffer]), book):
             signatures = _signatures(book) if "dumps" in part else {}
-            yield DecodedBatch({**_EMPTY, **part, **signatures}, _errors({}))
+            yield DecodedBatch({**EMPTY, **part, **signatures}, _errors({}))
     except FaultyDumps as faulty:
         fault = faulty.faults[0]
         raise DumpError(
@@ -97,16 +95,26 @@ def stream_dump(buffer: Any, source: str = "dump") -> Iterator[DecodedBatch]:
         ) from faulty
 
 
+def _join(parts: list[Tables]) -> Tables:
+    """The rows of all parts; a table that no part has is empty."""
+    tables = dict(EMPTY)
+    for name in tables:
+        some = [part[name] for part in parts if name in part]
+        if some:
+            tables[name] = some[0] if len(some) == 1 else pa.concat_tables(some)
+    return tables
+
+
 def _chunks(buffers: Sequence[Any]) -> Iterator[list[int]]:
     """Positions of neighbouring buffers that fit an arena together.
 
-    A big one is alone, and so is a legacy profiler blob.
+    A big one is alone, and so is a profiler blob.
     """
     chunk: list[int] = []
     room = ARENA_BYTES
     for index, buffer in enumerate(buffers):
         size = memoryview(buffer).nbytes
-        if is_profdump(buffer):
+        if is_profiler_blob(buffer):
             size = ARENA_BYTES + 1
         if chunk and size > room:
             yield chunk
@@ -129,10 +137,11 @@ class _Decoded:
 def _decode_chunk(
     buffers: Sequence[Any], chunk: list[int], cache: LayoutCache
 ) -> Iterator[_Decoded]:
-    """The dumps of the chunk, each in one of those that are yielded.
+    """Decode the dumps of a chunk; every one of them is in exactly one of the results.
 
-    A check finds all dumps that fail it, but those that fail a later one need another attempt.
-    After a few, the dumps are halved: where many are bad, the good are not read again for each.
+    Decoding stops at the first check that any dump fails, and starts again without the dumps that
+    failed it. So each attempt may meet another kind of fault. After a few attempts the chunk is
+    halved, so that many bad dumps do not make the good ones be read again for each of them.
     """
     faults: dict[int, Fault] = {}
     for _ in range(_ATTEMPTS):
@@ -146,9 +155,13 @@ def _decode_chunk(
             faults.update({chunk[i]: fault for i, fault in faulty.faults.items()})
             chunk = [index for i, index in enumerate(chunk) if i not in faulty.faults]
             continue
-        indices = np.array(chunk, np.int32)
-        numbered = [{n: _renumber(table, indices) for n, table in part.items()} for part in parts]
-        yield _Decoded(numbered, book, faults)
+        if chunk[-1] >= len(chunk):  # else position in the chunk is position in the call
+            indices = np.array(chunk, np.int32)
+            parts = [
+                {name: renumber_dumps(table, indices) for name, table in part.items()}
+                for part in parts
+            ]
+        yield _Decoded(parts, book, faults)
         return
     yield _Decoded([], SignatureBook(), faults)
     half = len(chunk) // 2
@@ -167,10 +180,13 @@ def _decode_arena(arena: Arena, book: SignatureBook) -> Iterator[Tables]:
 
 
 def _build_parts(arena: Arena, book: SignatureBook) -> Iterator[Tables]:
-    if len(arena.lo) == 1 and is_profdump(arena.u8):
-        yield from build_prof_tables(find_blocks(arena.u8), book, ARENA_BYTES)
-        return
-    for dumps in read_dumps(arena, book, ARENA_BYTES):
+    is_blob = len(arena.lo) == 1 and is_profiler_blob(arena.u8)
+    parts = (
+        read_blob(find_blocks(arena.u8), book, ARENA_BYTES)
+        if is_blob
+        else read_dumps(arena, book, ARENA_BYTES)
+    )
+    for dumps in parts:
         yield build_tables(dumps, arena.hi - arena.lo)
 
 
@@ -193,15 +209,9 @@ def _signatures(book: SignatureBook) -> Tables:
     }
 
 
-def _renumber(table: pa.Table, indices: np.typing.NDArray[np.int32]) -> pa.Table:
-    """The table with `dump_index` turned from position in the chunk to position in the call."""
-    if len(indices) and indices[-1] == len(indices) - 1:
-        return table
-    column = indices[table.column(0).to_numpy()]
-    return table.set_column(0, table.schema.field(0), pa.array(column))
-
-
 def _errors(faults: dict[int, Fault]) -> pa.Table:
+    if not faults:
+        return _NO_ERRORS
     rows = [
         {
             "dump_index": index,

@@ -32,7 +32,7 @@ _KINDS = {
 _EVENT_TAG = b"tracehouse event signature 1"
 _RUN_TAG = b"tracehouse run signature 1"
 
-Part = int | bytes | None
+Encodable = int | bytes | None
 
 
 class LoggedEvent(NamedTuple):
@@ -79,7 +79,8 @@ class EventSignature(NamedTuple):
     @property
     def text_bytes(self) -> int:
         """Bytes of its texts."""
-        return sum(len(text or b"") for text in (self.name, self.delegate_id_str, self.debug_name))
+        texts = (self.name, self.delegate_id_str, self.debug_name)
+        return sum(map(len, filter(None, texts)))
 
 
 class RunLayout(NamedTuple):
@@ -109,7 +110,7 @@ def group_events(events: Sequence[LoggedEvent]) -> RunLayout:
     Returns:
         The layout; the sum of all repeats equals the number of profile events.
     """
-    groups: dict[tuple[Part, ...], tuple[list[tuple[int, LoggedEvent]], list[LoggedEvent]]] = {}
+    groups: dict[object, tuple[list[tuple[int, LoggedEvent]], list[LoggedEvent]]] = {}
     profile_count = 0
     for event in events:
         profiles, values = groups.setdefault(event[2:6], ([], []))
@@ -177,7 +178,7 @@ def run_signature_id(
     return _digest(_RUN_TAG + head + ids.tobytes())
 
 
-def _hash(tag: bytes, parts: Sequence[Part]) -> int:
+def _hash(tag: bytes, parts: Sequence[Encodable]) -> int:
     return _digest(tag + b"".join(map(_encode, parts)))
 
 
@@ -186,7 +187,7 @@ def _digest(encoded: bytes) -> int:
     return int.from_bytes(digest, "big") & (2**63 - 1)
 
 
-def _encode(part: Part) -> bytes:
+def _encode(part: Encodable) -> bytes:
     if part is None:
         return b"\x00"
     if isinstance(part, int):

@@ -33,7 +33,7 @@ ROOMS = {
     "ingest.debug_buffer": {"allowance", "schemas"},
     "ingest.etdump": {"signatures"},
     "ingest.tables": {"etdump", "schemas", "signatures"},
-    "ingest.profiler_blob": {"errors", "etdump", "signatures", "tables"},
+    "ingest.profiler_blob": {"errors", "etdump", "signatures"},
     "ingest.decode": {"errors", "etdump", "profiler_blob", "schemas", "tables"},
     "ingest.etrecord": {
         "allowance", "debug_buffer", "errors", "schemas", "sources", "strict_json",

@@ -41,6 +41,7 @@ class Arena:
         hi: Byte after the last of each dump.
         u8, u16, i32, u64: The same memory as arrays of these items; what is left of an item at
             the very end is not in the array.
+        vtables: What verified vtables say, by byte and slot widths (see flatbuffer.py).
     """
 
     def __init__(self, buffers: Sequence[Any]) -> None:
@@ -60,6 +61,7 @@ class Arena:
         self.u16 = self.u8[: len(self.u8) & ~1].view(np.uint16)
         self.i32 = self.u8[: len(self.u8) & ~3].view(np.int32)
         self.u64 = self.u8[: len(self.u8) & ~7].view(np.uint64)
+        self.vtables: dict[tuple[int, tuple[int, ...]], tuple[int, ...]] = {}
 
 
 def representatives(keys: Ints) -> Ints:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.etdump.arena import Ints
-from ingest.etdump.flatbuffer import Tables
-from ingest.etdump.values import Values
+from ingest.etdump.flatbuffer import TableColumn
+from ingest.etdump.values import NO_VALUES, Values
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,15 @@ class Allocators:
     """One row per allocator: its run, and its number in the run, from 1."""
 
     run: Ints
-    number: Ints
+    number: NDArray[np.int32]
     name: Texts
 
 
 @dataclass(frozen=True)
 class RunHeads:
-    """Runs but for their events: one row per run, and the allocators in them."""
+    """What a run's own table says, one row per run, and its allocators; no events."""
 
-    tables: Tables
+    tables: TableColumn
     name: Texts
     bundled_input_index: NDArray[np.int32]
     has_events: NDArray[np.bool_]
@@ -62,8 +62,18 @@ class RunHeads:
 
 
 @dataclass(frozen=True)
-class Event:
-    """What profile and debug events share: event row, run row, position in the run, identity."""
+class IdentifiedEvents:
+    """What profile and debug events have in common, one row per event.
+
+    Attributes:
+        event: Row of the event among all that were read, of whatever kind.
+        run: Row of its run.
+        position: Position of the event in the run.
+        name: Name of the event.
+        instruction: Instruction id, -1 outside the program.
+        delegate_int: Integer delegate debug id, -1 if absent.
+        delegate_str: String delegate debug id.
+    """
 
     event: Ints
     run: Ints
@@ -75,10 +85,10 @@ class Event:
 
 
 @dataclass(frozen=True)
-class ProfileEvents(Event):
+class ProfileEvents(IdentifiedEvents):
     """One row per profile event, in file order."""
 
-    tables: Tables
+    tables: TableColumn
     chain: NDArray[np.int32]
     start: NDArray[np.uint64]
     end: NDArray[np.uint64]
@@ -87,16 +97,17 @@ class ProfileEvents(Event):
 
 @dataclass(frozen=True)
 class AllocationEvents:
-    """One row per allocation event, in file order."""
+    """One row per allocation event, in file order; the name is its allocator's, if known."""
 
     run: Ints
     position: Ints
     allocator: NDArray[np.int32]
+    name: Texts
     size: NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
-class DebugEvents(Event):
+class DebugEvents(IdentifiedEvents):
     """One row per debug event, in file order."""
 
     chain: NDArray[np.uint64]
@@ -122,13 +133,30 @@ class Runs:
         return np.bincount(self.profiles.run, minlength=len(self.has_events))
 
 
-def find_allocators(runs: Runs) -> Ints:
-    """Code of the name of each allocation's allocator; -1 where unknown."""
-    allocators, allocations = runs.allocators, runs.allocations
-    counts = np.bincount(allocators.run, minlength=len(runs.has_events))
+_NONE = np.zeros(0, np.int64)
+_NO_CODES = _NONE.astype(np.int32)
+_NO_TICKS = _NONE.astype(np.uint64)
+
+NO_TEXTS = Texts(_NONE, [])
+NO_ALLOCATORS = Allocators(_NONE, _NO_CODES, NO_TEXTS)
+NO_ALLOCATIONS = AllocationEvents(_NONE, _NONE, _NO_CODES, NO_TEXTS, _NO_TICKS)
+NO_DEBUGS = DebugEvents(
+    event=_NONE,
+    run=_NONE,
+    position=_NONE,
+    name=NO_TEXTS,
+    instruction=_NO_CODES,
+    delegate_int=_NO_CODES,
+    delegate_str=NO_TEXTS,
+    chain=_NO_TICKS,
+    values=NO_VALUES,
+)
+
+
+def find_allocators(allocators: Allocators, run: Ints, number: NDArray[np.int32]) -> Texts:
+    """Names of the allocators with these numbers in these runs; none where there is no such one."""
+    counts = np.bincount(allocators.run, minlength=int(run.max(initial=-1)) + 1)
     first = np.cumsum(counts) - counts
-    number = allocations.allocator
-    known = (number >= 1) & (number <= counts[allocations.run])
-    row = np.where(known, first[allocations.run] + number - 1, -1)
-    codes: Ints = np.append(allocators.name.codes, -1)[row]
-    return codes
+    known = (number >= 1) & (number <= counts[run])
+    row = np.where(known, first[run] + number - 1, -1)
+    return Texts(np.append(allocators.name.codes, -1)[row], allocators.name.values)

@@ -21,7 +21,7 @@ class Entries:
     Attributes:
         run: Run of each.
         fields: Whether a profile event, name, chain, instruction, two delegate ids, is_output.
-        texts: What names and string ids (-1: absent) are numbers of.
+        texts: Names and string ids by their numbers in `fields`; -1 there for an absent one.
     """
 
     run: Ints
@@ -29,12 +29,12 @@ class Entries:
     texts: list[bytes]
 
     def logged_events(self, rows: Ints | slice) -> list[LoggedEvent]:
-        """Some of them with their texts."""
+        """These rows as events, with texts instead of numbers."""
         return [_logged_event(row, self.texts) for row in self.fields[rows].tolist()]
 
 
 def collect_entries(runs: Runs) -> Entries:
-    """The entries of runs."""
+    """The profile and debug events of these runs as entries."""
     profiles, debugs = runs.profiles, runs.debugs
     parts: list[NDArray[np.int64]] = []
     texts: list[bytes] = []
@@ -65,7 +65,7 @@ def collect_entries(runs: Runs) -> Entries:
 
 
 def hash_rows(fields: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """A number per row: equal rows have equal ones."""
+    """A hash of each row."""
     hashed = np.zeros(len(fields), np.uint64)
     for column in fields.T:
         hashed = (hashed ^ column.view(np.uint64)) * _MIX

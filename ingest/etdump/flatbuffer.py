@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +12,12 @@ from ingest.etdump.arena import Ints, Mask, representatives
 from ingest.etdump.limits import LONGEST_NAME
 from ingest.etdump.scope import Scope
 
+_FEW = 64  # vtables; fewer are looked up one by one, and kept
+_NONE = np.zeros(0, np.int64)
+
 
 @dataclass(frozen=True)
-class Tables:
+class TableColumn:
     """A column of tables of one type whose vtables have been verified.
 
     Attributes:
@@ -23,6 +25,7 @@ class Tables:
         owner: Owner of each table.
         fields: One row per distinct shape: offset of each slot within the table, 0 if absent.
         shape: Row of `fields` per table.
+        least, most: Lowest and highest offset of each slot, for what all tables agree in.
     """
 
     scope: Scope
@@ -30,34 +33,38 @@ class Tables:
     owner: Ints
     fields: Ints
     shape: Ints
+    least: list[int]
+    most: list[int]
 
     def __len__(self) -> int:
         return len(self.word)
 
     def has(self, slot: int) -> Mask:
         """Whether each table has the slot."""
-        present: Mask = self.fields[:, slot] > 0
-        if len(present) == 1:
-            return np.full(len(self), present[0])
-        return present[self.shape]
+        if self.least[slot] or not self.most[slot]:
+            return np.full(len(self), self.most[slot] > 0)
+        present: Mask = (self.fields[:, slot] > 0)[self.shape]
+        return present
 
-    def offset(self, slot: int) -> Ints | np.int64:
-        """Byte offset of the slot within each table (a scalar where all agree), 0 if absent."""
-        offsets = self.fields[:, slot]
-        if len(offsets) and (offsets == offsets[0]).all():
-            return np.int64(offsets[0])
-        return offsets[self.shape]
+    def offset(self, slot: int) -> Ints | int:
+        """Byte offset of the slot within each table (one number if all agree), 0 if absent."""
+        if self.least[slot] == self.most[slot]:
+            return self.most[slot]
+        offsets: Ints = self.fields[:, slot][self.shape]
+        return offsets
 
     def int32(self, slot: int, default: int) -> NDArray[np.int32]:
         """A 4-byte signed scalar of each table."""
+        if not self.most[slot]:
+            return np.full(len(self), default, np.int32)
         offset = self.offset(slot)
         values = self.scope.arena.i32[self.word + (offset >> 2)]
-        if isinstance(offset, np.integer):
-            return values if offset else np.full(len(self), default, np.int32)
-        return np.where(offset > 0, values, np.int32(default))
+        return values if self.least[slot] else np.where(offset > 0, values, np.int32(default))
 
     def uint8(self, slot: int, default: int = 0) -> NDArray[np.uint8]:
         """A 1-byte scalar of each table."""
+        if not self.most[slot]:
+            return np.full(len(self), default, np.uint8)
         offset = self.offset(slot)
         return np.where(offset > 0, self.scope.arena.u8[self.word * 4 + offset], np.uint8(default))
 
@@ -67,15 +74,18 @@ class Tables:
         Raises:
             FaultyDumps: A scalar is not 8-aligned.
         """
-        offset = self.offset(slot)
-        if isinstance(offset, np.integer) and not offset:
+        if not self.most[slot]:
             return np.zeros(len(self), np.uint64)
-        at = (self.word * 4 + offset) * (offset > 0)  # absent: anywhere
+        offset = self.offset(slot)
+        at = self.word * 4 + offset
+        if not self.least[slot]:
+            at *= offset > 0  # absent: anywhere
         self.scope.require(
             at & 7 == 0, self.owner, at, reason="misaligned",
             detail="an 8-byte scalar is not 8-aligned",
         )  # fmt: skip
-        return np.where(offset > 0, self.scope.arena.u64[at >> 3], np.uint64(0))
+        values = self.scope.arena.u64[at >> 3]
+        return values if self.least[slot] else np.where(offset > 0, values, np.uint64(0))
 
     def refs(self, slot: int) -> tuple[Ints, Ints, Ints]:
         """Where the slot's offsets lead: (rows that have the slot, target words, their owners).
@@ -83,18 +93,19 @@ class Tables:
         Raises:
             FaultyDumps: An offset leads out of its dump.
         """
-        rows = np.flatnonzero(self.has(slot))
-        if not len(rows):
-            return rows, rows, rows
-        if len(rows) == len(self):
-            words, owner, offset = self.word, self.owner, self.offset(slot)
+        if not self.most[slot]:
+            return _NONE, _NONE, _NONE
+        if self.least[slot]:
+            rows, words, owner = np.arange(len(self)), self.word, self.owner
+            offset = self.offset(slot)
         else:
+            rows = self.has(slot).nonzero()[0]
             words, owner = self.word[rows], self.owner[rows]
             offset = self.fields[self.shape[rows], slot]
         return rows, self.scope.follow(words + (offset >> 2), owner), owner
 
 
-def read_tables(scope: Scope, word: Ints, owner: Ints, widths: Sequence[int]) -> Tables:
+def read_tables(scope: Scope, word: Ints, owner: Ints, widths: tuple[int, ...]) -> TableColumn:
     """Verify a column of tables.
 
     Args:
@@ -110,7 +121,10 @@ def read_tables(scope: Scope, word: Ints, owner: Ints, widths: Sequence[int]) ->
         FaultyDumps: A vtable, table or field is out of bounds, too small or misaligned.
     """
     if not len(word):
-        return Tables(scope, word, owner, np.zeros((0, len(widths)), np.int64), word)
+        none = [0] * len(widths)
+        return TableColumn(
+            scope, word, owner, np.zeros((0, len(widths)), np.int64), word, none, none
+        )
     scope.tables.append((owner, word))
     at = word * 4
     vtable = at - scope.arena.i32[word]
@@ -119,29 +133,57 @@ def read_tables(scope: Scope, word: Ints, owner: Ints, widths: Sequence[int]) ->
         ok, owner, at, reason="vtable_out_of_bounds",
         detail="a table's vtable lies outside the file",
     )  # fmt: skip
-    chosen = representatives(vtable >> 1)
-    rows = np.flatnonzero(chosen == np.arange(len(chosen)))
-    shapes, shape_of = _read_vtables(scope, vtable[rows], owner[rows], widths)
-    if len(shapes) == 1:
-        shape = np.zeros(len(word), np.int64)
-        size: Any = int(shapes[0, 0])
-    else:
-        dense = np.zeros(len(word), np.int64)
-        dense[rows] = shape_of
-        shape = dense[chosen]
-        size = shapes[:, 0][shape]
+    shapes, shape = _find_shapes(scope, vtable, owner, widths)
+    size: Ints | int = int(shapes[0, 0]) if len(shapes) == 1 else shapes[:, 0][shape]
     scope.require(
         at + size <= scope.end[owner], owner, at, reason="table_out_of_bounds",
         detail="a table ends past the end of the file",
     )  # fmt: skip
     scope.visit(owner, at, size)
-    return Tables(scope, word, owner, shapes[:, 1:], shape)
+    fields = shapes[:, 1:]
+    least, most = fields.min(axis=0).tolist(), fields.max(axis=0).tolist()
+    return TableColumn(scope, word, owner, fields, shape, least, most)
+
+
+def _find_shapes(
+    scope: Scope, vtable: Ints, owner: Ints, widths: tuple[int, ...]
+) -> tuple[Ints, Ints]:
+    """Distinct rows of (table size, offset of each slot), and the row of each table."""
+    if (vtable == vtable[0]).all():
+        shapes, _ = _read_vtables(scope, vtable[:1], owner[:1], widths)
+        return shapes, np.zeros(len(vtable), np.int64)
+    chosen = representatives(vtable >> 1)
+    rows = (chosen == np.arange(len(chosen))).nonzero()[0]
+    shapes, shape_of = _read_vtables(scope, vtable[rows], owner[rows], widths)
+    if len(shapes) == 1:
+        return shapes, np.zeros(len(vtable), np.int64)
+    dense = np.zeros(len(vtable), np.int64)
+    dense[rows] = shape_of
+    return shapes, dense[chosen]
 
 
 def _read_vtables(
-    scope: Scope, vtable: Ints, owner: Ints, widths: Sequence[int]
+    scope: Scope, vtable: Ints, owner: Ints, widths: tuple[int, ...]
 ) -> tuple[Ints, Ints]:
     """Distinct rows of (table size, offset of each slot), and the row of each vtable."""
+    if len(vtable) > _FEW:
+        shapes = _verify_vtables(scope, vtable, owner, widths)
+        if (shapes == shapes[0]).all():
+            return shapes[:1], np.zeros(len(shapes), np.int64)
+        return np.unique(shapes, axis=0, return_inverse=True)
+    known = scope.arena.vtables
+    keys = [(at, widths) for at in vtable.tolist()]
+    new = [i for i, key in enumerate(keys) if key not in known]
+    if new:
+        read = _verify_vtables(scope, vtable[new], owner[new], widths).tolist()
+        known.update((keys[i], tuple(row)) for i, row in zip(new, read, strict=True))
+    numbers: dict[tuple[int, ...], int] = {}
+    shape = [numbers.setdefault(known[key], len(numbers)) for key in keys]
+    return np.array(list(numbers), np.int64), np.array(shape, np.int64)
+
+
+def _verify_vtables(scope: Scope, vtable: Ints, owner: Ints, widths: Sequence[int]) -> Ints:
+    """A row of (table size, offset of each slot) per vtable."""
     u16, item = scope.arena.u16, vtable >> 1
     vtable_bytes = u16[item].astype(np.int64)
     table_bytes = u16[item + 1].astype(np.int64)
@@ -161,10 +203,7 @@ def _read_vtables(
         ((fields == 0) | ok_field).all(axis=1), owner, vtable, reason="field_out_of_bounds",
         detail="a vtable puts a field outside its table or misaligned",
     )  # fmt: skip
-    rows = np.column_stack([table_bytes, fields])
-    if (rows == rows[0]).all():
-        return rows[:1], np.zeros(len(rows), np.int64)
-    return np.unique(rows, axis=0, return_inverse=True)
+    return np.concatenate([table_bytes[:, None], fields], axis=1)
 
 
 def read_vectors(scope: Scope, word: Ints, owner: Ints, item_bytes: int) -> Ints:

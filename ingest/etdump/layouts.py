@@ -31,6 +31,7 @@ from ingest.signatures import (
 )
 
 _FEW = 512  # events of a run; of more, the distinct ones are found first
+_FEW_RUNS = 64  # runs; fewer are told apart by hand
 _MOST_CACHED = 1 << 17  # events of the layouts that are kept for later
 
 _STEP = np.uint64(0xD6E8FEB86659FD93)
@@ -47,7 +48,8 @@ class Layout:
         occurrence: Per profile event how often its signature came before in the layout.
         chain: Per profile event its chain.
         text_bytes: Bytes of the texts of all its signatures.
-        earlier: Per signature its occurrences before the layout, which is a piece of a run's.
+        earlier: Set where this is the layout of a piece of a run: how often each signature occurs
+            in the run before the piece.
     """
 
     signature_ids: Ints
@@ -64,7 +66,7 @@ _Grouped = tuple[Layout, tuple[EventSignature, ...]]
 
 @dataclass
 class LayoutCache:
-    """Layouts already grouped, with their signatures, as many as are cheap to keep."""
+    """Layouts of earlier dumps, so that dumps of one program are grouped once."""
 
     known: dict[_Key, _Grouped] = field(default_factory=dict)
     size: int = 0
@@ -107,10 +109,11 @@ class SignatureBook:
         known = self.cache.known.get(key)
         if known is None:
             grouped = group_events(key[0])
-            if sum(signature.text_bytes for signature in grouped.signatures) > most_text:
+            text_bytes = sum(signature.text_bytes for signature in grouped.signatures)
+            if text_bytes > most_text:
                 raise FaultyDumps({dump: TOO_MUCH_TEXT})
             ids = [self._id(signature) for signature in grouped.signatures]
-            known = _lay_out(key[0], codes, grouped, ids), grouped.signatures
+            known = _lay_out(key[0], codes, grouped, ids, text_bytes), grouped.signatures
             self._keep(key, known)
         layout, signatures = known
         if layout.text_bytes > most_text:
@@ -176,11 +179,11 @@ def lay_out_runs(runs: Runs, book: SignatureBook, dump: Ints, sizes: Ints) -> Ru
     most_text = np.minimum(text_budget(sizes), MOST_PART_TEXT).tolist()
     count = np.bincount(entries.run, minlength=len(runs.has_events))
     first = np.cumsum(count) - count
-    model = _models(entries, first, count)
-    index = np.full(len(model), -1, np.int64)
+    template = _find_templates(entries, first, count)
+    index = np.full(len(template), -1, np.int64)
     layouts: list[Layout] = []
     faults: dict[int, Fault] = {}
-    for run in np.flatnonzero(np.bincount(model[runs.has_events])).tolist():
+    for run in np.flatnonzero(np.bincount(template[runs.has_events])).tolist():
         of, rows = int(dump[run]), slice(first[run], first[run] + count[run])
         index[run] = len(layouts)
         try:
@@ -189,7 +192,7 @@ def lay_out_runs(runs: Runs, book: SignatureBook, dump: Ints, sizes: Ints) -> Ru
             faults |= faulty.faults
     if faults:
         raise FaultyDumps(faults)
-    layout = np.where(runs.has_events, index[model], -1)
+    layout = np.where(runs.has_events, index[template], -1)
     ids = _run_signature_ids(runs, dump, layouts, layout, book)
     return RunLayouts(layouts, layout, ids)
 
@@ -197,7 +200,7 @@ def lay_out_runs(runs: Runs, book: SignatureBook, dump: Ints, sizes: Ints) -> Ru
 def _lay_out_run(
     dump: int, entries: Entries, rows: slice, book: SignatureBook, most_text: int
 ) -> Layout:
-    """The layout of the entries that are a run of this dump.
+    """The layout of one run, whose entries are these rows.
 
     Raises:
         FaultyDumps: Too many of them are distinct, or the signatures hold too much text.
@@ -213,34 +216,48 @@ def _lay_out_run(
 def _run_signature_ids(
     runs: Runs, dump: Ints, layouts: list[Layout], layout: Ints, book: SignatureBook
 ) -> Ints:
-    keys = np.column_stack([layout, runs.name.codes, runs.bundled_input_index])
-    distinct, member = np.unique(keys, axis=0, return_inverse=True)
+    distinct, member = _find_distinct_keys(layout, runs.name.codes, runs.bundled_input_index)
     if len(distinct) > 2 * MOST_SIGNATURES:  # a name may have two codes; the exact check comes last
         owner = np.unique(member * (dump.max() + 1) + dump) % (dump.max() + 1)
         over = np.flatnonzero(np.bincount(owner) > 2 * MOST_SIGNATURES)
         if len(over):
             raise FaultyDumps(dict.fromkeys(over.tolist(), TOO_MANY_SIGNATURES))
     ids = np.zeros(len(distinct), np.int64)
-    for i, (index, name, bundled) in enumerate(distinct.tolist()):
+    for i, (index, name, bundled) in enumerate(distinct):
         if index >= 0:
             text = runs.name.values[name] if name >= 0 else None
             ids[i] = book.run_signature(text, bundled, layouts[index])
     return ids[member]
 
 
-def _models(entries: Entries, first: Ints, count: Ints) -> Ints:
-    """For each run a run with the same sequence of entries: the lowest, or the run itself."""
+def _find_distinct_keys(*columns: NDArray[np.integer]) -> tuple[list[list[int]], Ints]:
+    """Distinct rows of the columns, ascending; and which of them each row equals."""
+    if len(columns[0]) > _FEW_RUNS:
+        found, member = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
+        return found.tolist(), member
+    keys = list(zip(*(column.tolist() for column in columns), strict=True))
+    number = {key: i for i, key in enumerate(sorted(set(keys)))}
+    return [list(key) for key in number], np.array([number[key] for key in keys], np.int64)
+
+
+def _find_templates(entries: Entries, first: Ints, count: Ints) -> Ints:
+    """The template of each run: the first run with the same sequence of entries, maybe itself."""
+    if len(count) <= _FEW_RUNS:
+        spans = zip(first.tolist(), (first + count).tolist(), strict=True)
+        keys = [entries.fields[begin:end].tobytes() for begin, end in spans]
+        known: dict[bytes, int] = {}
+        return np.array([known.setdefault(key, run) for run, key in enumerate(keys)], np.int64)
     position = np.arange(len(entries.run)) - first[entries.run]
     hashed = hash_rows(entries.fields) * (position.astype(np.uint64) * _STEP + np.uint64(1))
     total = np.concatenate([[0], np.cumsum(hashed)]).astype(np.uint64)
     key = total[first + count] - total[first]
     _, lowest, member = np.unique(key, return_index=True, return_inverse=True)
-    model = lowest[member]
-    alike = count == count[model]
-    twin = np.minimum(first[model][entries.run] + position, len(entries.run) - 1)
+    template = lowest[member]
+    alike = count == count[template]
+    twin = np.minimum(first[template][entries.run] + position, len(entries.run) - 1)
     differs = (entries.fields != entries.fields[twin]).any(axis=1)
     alike[entries.run[differs]] = False
-    return np.where(alike, model, np.arange(len(model)))
+    return np.where(alike, template, np.arange(len(template)))
 
 
 def _lay_out(
@@ -248,8 +265,8 @@ def _lay_out(
     codes: NDArray[np.int32],
     grouped: RunLayout,
     signature_ids: list[int],
+    text_bytes: int,
 ) -> Layout:
-    text_bytes = sum(signature.text_bytes for signature in grouped.signatures)
     ids = np.array(signature_ids, np.int64)
     rank = np.array(grouped.rank, np.int32)
     chain = np.array([event.chain for event in events if event.is_profile], np.int32)

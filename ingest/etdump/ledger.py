@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingest.etdump.arena import Arena, Fault, FaultyDumps, Ints
-from ingest.etdump.columns import Runs, Texts, find_allocators
+from ingest.etdump.columns import Runs, Texts
 from ingest.etdump.layouts import Layout, SignatureBook
 from ingest.etdump.limits import (
     MOST_SIGNATURE_EVENTS,
@@ -34,7 +34,7 @@ class Ledger:
         self._text: Ints = np.zeros(len(self.sizes), np.int64)
 
     def charge_text(self, dump: Ints, byte_counts: Ints) -> None:
-        """Count bytes of repeated text, each a row's of that dump.
+        """Count bytes of repeated text: `byte_counts[i]` more for dump `dump[i]`.
 
         Raises:
             FaultyDumps: A dump becomes more than it may.
@@ -84,15 +84,19 @@ class Ledger:
 
 
 def repeated_text(runs: Runs) -> tuple[Ints, Ints]:
-    """Text that stands in several rows of tables: run of each row or rows, bytes in them."""
+    """Texts that a table repeats in row after row: names of allocators and of logged values.
+
+    Returns:
+        The run that each item belongs to, and how many bytes its rows repeat. An item is an
+        allocation (one row) or a debug event (a row for each tensor).
+    """
     allocations, debugs = runs.allocations, runs.debugs
     if not len(allocations.run) and not len(debugs.run):  # as in most dumps
         return debugs.run, debugs.run
     counts = np.maximum(np.bincount(debugs.values.tensor_event, minlength=len(debugs.run)), 1)
     names = _lengths(debugs.name) + _lengths(debugs.delegate_str)
-    allocators = Texts(find_allocators(runs), runs.allocators.name.values)
     owners = np.concatenate([allocations.run, debugs.run])
-    return owners, np.concatenate([_lengths(allocators), names * counts])
+    return owners, np.concatenate([_lengths(allocations.name), names * counts])
 
 
 def _lengths(texts: Texts) -> Ints:

@@ -42,10 +42,10 @@ PART_EVENTS = 1 << 16
 """Events read in one go of a run that is larger than that; no verdict depends on it."""
 
 MOST_BLOB_BLOCKS = 1 << 18
-"""Blocks in a legacy blob."""
+"""Blocks in a profiler blob."""
 
 MOST_BLOB_ENTRIES = 1 << 21
-"""Allocators and allocations in a legacy blob; events in one of its blocks."""
+"""Allocators and allocations in a profiler blob; events in one of its blocks."""
 
 TOO_MUCH_TEXT = Fault(
     "expands_too_much", 0,

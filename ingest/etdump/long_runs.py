@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ingest.etdump.arena import Arena, FaultyDumps, Ints
 from ingest.etdump.columns import Heads, RunHeads, Runs
-from ingest.etdump.dumps import Cut, Dumps, Stored
+from ingest.etdump.dumps import Cut, Dumps, Stored, collect_extras
 from ingest.etdump.entries import collect_entries, count_before, find_distinct
 from ingest.etdump.flatbuffer import read_vectors
 from ingest.etdump.layouts import Layout, SignatureBook
@@ -29,7 +29,6 @@ from ingest.etdump.limits import (
     TOO_MANY_SIGNATURES,
     TOO_MUCH_TEXT,
 )
-from ingest.etdump.repeats import Part
 from ingest.etdump.schema import read_events, read_run_heads
 from ingest.etdump.scope import PartTooLarge, Scope
 from ingest.signatures import LoggedEvent
@@ -39,7 +38,7 @@ _ZERO = np.zeros(1, np.int64)
 
 @dataclass(frozen=True)
 class _Run:
-    """The run but for its events, and where they are listed."""
+    """A run whose events are not read yet: what its table says, and where the events are listed."""
 
     head: RunHeads
     first_item: int
@@ -50,7 +49,7 @@ class _Run:
         return self.head.tables.scope
 
     def read(self, begin: int, end: int) -> Runs:
-        """Some of its events."""
+        """Its events from `begin` to `end`."""
         self.scope.tables.clear()
         owner = np.zeros(end - begin, np.int64)
         words = self.scope.follow(self.first_item + np.arange(begin, end), owner)
@@ -59,7 +58,7 @@ class _Run:
 
 @dataclass
 class _Survey:
-    """What is kept of the events.
+    """What the first pass over the events keeps of them.
 
     Attributes:
         spans: Events that can be read in one go.
@@ -191,7 +190,7 @@ def _note(survey: _Survey, runs: Runs) -> None:
 
 
 def _value_positions(survey: _Survey) -> NDArray[np.int32]:
-    """Position of each value among those of the same operator; see `tables.logged_values`."""
+    """Position of each logged value among all of the run that are logged for the same operator."""
     operators: dict[tuple[object, ...], int] = {}
     operator = [operators.setdefault(tuple(event[2:]), len(operators)) for event in survey.known]
     return count_before(np.array(operator, np.int32)[np.concatenate(survey.debugs)])
@@ -229,6 +228,6 @@ def _give_parts(
             stored=[Stored(_ZERO, is_uniform=False)],
             start=runs.profiles.start,
             end=runs.profiles.end,
-            rest=Part(_ZERO, runs),
+            extras=collect_extras(_ZERO, runs),
             cut=cut,
         )

@@ -1,13 +1,21 @@
 """Runs that repeat another run byte for byte, but for times: found, not read. Pure.
 
 The runtime writes a run in one piece: its table first, then everything the table leads to, up to
-the table of the run before it; the vtables, shared by all runs, stand in the pieces of the first
-runs, at the end of the file. Runs of one signature fill pieces of one length, in which only the
-times and the distances to the vtables differ, within a dump and between dumps of one program. So
-one run of each length is read and verified in full, within the bounds of its piece, and stands as
-model for the others. Where all other words of a piece are equal to the model's, and its tables
-lead to vtables equal to the model's, everything verified for the model holds for it too, and only
-its times are gathered. What does not match is simply read in full.
+the table of the run before it. Vtables are shared by all runs and stand at the end of the file. So
+runs of one signature fill pieces of one length, in which only two things differ: the times, and the
+distances from tables to their vtables, as each piece is farther from the end than the one before.
+
+One run of each length, the template, is read and verified in full, within the bounds of its piece.
+Another run repeats it if all other words are equal and its dump has equal vtables as far from its
+end. Then all that was verified for the template holds for it too, and only its times are gathered.
+What does not match is read in full: this changes speed, never rows or verdicts.
+
+An example: two runs of 24 bytes each, in a file whose vtable stands at byte 100:
+    byte 40:  [vtable: 60 bytes on] [name] [start: 7 ] [end: 9 ]    the template
+    byte 64:  [vtable: 36 bytes on] [name] [start: 12] [end: 15]    a repeat of it
+
+The pieces stand 24 bytes apart, and by as much do the distances in their first words differ; the
+names are equal. So the second run has the template's event, from 12 to 15.
 """
 
 from __future__ import annotations
@@ -21,13 +29,13 @@ from numpy.typing import NDArray
 
 from ingest.etdump.arena import Arena, FaultyDumps, Ints, Mask
 from ingest.etdump.columns import Heads, Runs
-from ingest.etdump.run_models import can_be_models
 from ingest.etdump.schema import PROFILE_WIDTHS, read_runs
 from ingest.etdump.scope import Scope
+from ingest.etdump.templates import can_be_templates
 
-_FEWEST = 3  # runs of one length before one of them becomes a model
+_FEWEST = 3  # runs of one length before one of them becomes a template
 _VTABLE_BYTES = 4 + 2 * len(PROFILE_WIDTHS)  # of a vtable that are read: its sizes and our slots
-_ROUNDS = 3  # models tried per length, for programs whose runs happen to be of one length
+_ROUNDS = 3  # templates tried per length, for programs whose runs happen to be of one length
 _LONGEST = 1 << 18  # words of a run that is compared; longer ones are read in full
 _SLAB = 1 << 16  # units compared at a time, to stay in the cache
 _EQUAL, _DISTANCE, _TIME, _OUTSIDE = range(4)  # what a word is: only the first must be equal
@@ -43,25 +51,31 @@ class Part:
 
 @dataclass(frozen=True)
 class Block:
-    """Runs that repeat one model run, and their times: slabs of (runs x profile events)."""
+    """Runs that repeat a template, and the times of their profile events.
+
+    Attributes:
+        run: The runs.
+        template: The run that they repeat.
+        starts, ends: Arrays of (some of the runs) x (profile events), which together make up all.
+    """
 
     run: Ints
-    model: int
+    template: int
     starts: list[NDArray[np.uint64]]
     ends: list[NDArray[np.uint64]]
 
 
 @dataclass(frozen=True)
 class Repeats:
-    """What was recognised.
+    """The outcome of looking for repeats.
 
     Attributes:
-        models: The model runs; they hold nothing but profile events without metadata.
+        templates: The template runs; they hold nothing but profile events without metadata.
         blocks: The runs that repeat them.
         visited: Bytes that reading all of them in full takes, per dump.
     """
 
-    models: list[Part]
+    templates: list[Part]
     blocks: list[Block]
     visited: Ints
 
@@ -88,14 +102,14 @@ class Pieces:
 
 
 @dataclass(frozen=True)
-class _Form:
-    """How a model's words may differ in its repeats.
+class _Template:
+    """A run that others may repeat, and how its words may differ there.
 
     Pieces are compared in units of 8 bytes, from the unit that holds their first word.
 
     Attributes:
-        run: The model.
-        units: The model's units.
+        run: The template.
+        units: The template's units.
         is_equal: Whether all of a unit must be equal.
         equal: Words that must be equal in the other units.
         distance: Words that hold a distance to a vtable.
@@ -114,27 +128,27 @@ class _Form:
 
 
 def find_repeats(arena: Arena, pieces: Pieces) -> Repeats:
-    """Find the runs that need not be read, and read their models."""
+    """Find the runs that need not be read, and read their templates."""
     open_ = (pieces.length > 0) & (pieces.word + pieces.length < len(arena.i32))
     open_ &= pieces.length <= _LONGEST
-    models: list[Part] = []
+    templates: list[Part] = []
     blocks: list[Block] = []
     visited = np.zeros(len(arena.lo), np.int64)
     for _ in range(_ROUNDS):
-        found = _read_models(arena, pieces, open_)
+        found = _read_templates(arena, pieces, open_)
         if found is None:
             break
         chosen, scope, runs = found
-        models.append(Part(chosen, runs))
-        for row, form in enumerate(_forms(scope, runs, pieces, chosen)):
-            open_[form.run] = False
-            block = _match(arena, pieces, form, open_)
+        templates.append(Part(chosen, runs))
+        for row, template in enumerate(_make_templates(scope, runs, pieces, chosen)):
+            open_[template.run] = False
+            block = _match(arena, pieces, template, open_)
             open_[block.run] = False
             blocks.append(block)
             counts = np.bincount(pieces.dump[block.run], minlength=len(visited))
             visited += counts * scope.visited[row]
-            visited[pieces.dump[form.run]] += scope.visited[row]
-    return Repeats(models, blocks, visited)
+            visited[pieces.dump[template.run]] += scope.visited[row]
+    return Repeats(templates, blocks, visited)
 
 
 def cut_pieces(arena: Arena, heads: Heads) -> Pieces:
@@ -147,8 +161,11 @@ def cut_pieces(arena: Arena, heads: Heads) -> Pieces:
     return Pieces(dump, word, end - word, word * 4 - arena.hi[dump])
 
 
-def _read_models(arena: Arena, pieces: Pieces, open_: Mask) -> tuple[Ints, Scope, Runs] | None:
-    """One open run of each common length, read in full; what cannot be a model is closed."""
+def _read_templates(arena: Arena, pieces: Pieces, open_: Mask) -> tuple[Ints, Scope, Runs] | None:
+    """A run of each common length that can be a template, read in full; None if there is none.
+
+    Runs that are still open are candidates; those that turn out not to do are closed.
+    """
     while True:
         candidates = np.flatnonzero(open_)
         _, first, count = np.unique(
@@ -165,22 +182,22 @@ def _read_models(arena: Arena, pieces: Pieces, open_: Mask) -> tuple[Ints, Scope
         except FaultyDumps as faulty:  # not in one piece: read those dumps' runs in full
             open_[np.isin(pieces.dump, list(faulty.faults))] = False
             continue
-        is_plain = can_be_models(scope, runs)
+        is_plain = can_be_templates(scope, runs)
         if is_plain.all():
             return chosen, scope, runs
         open_[np.isin(pieces.length, pieces.length[chosen[~is_plain]])] = False
 
 
-def _forms(scope: Scope, models: Runs, pieces: Pieces, chosen: Ints) -> Iterator[_Form]:
+def _make_templates(scope: Scope, runs: Runs, pieces: Pieces, chosen: Ints) -> Iterator[_Template]:
     owner = np.concatenate([owner for owner, _ in scope.tables])
     table = np.concatenate([word for _, word in scope.tables])
-    profiles = models.profiles.tables
+    profiles = runs.profiles.tables
     places = [
         np.where(profiles.has(slot), profiles.word + (profiles.offset(slot) >> 2), -1)
         for slot in (6, 7)
     ]
     for row, run in enumerate(chosen.tolist()):
-        yield _form(
+        yield _template(
             scope.arena,
             pieces,
             run,
@@ -189,8 +206,8 @@ def _forms(scope: Scope, models: Runs, pieces: Pieces, chosen: Ints) -> Iterator
         )
 
 
-def _form(arena: Arena, pieces: Pieces, run: int, tables: Ints, times: list[Ints]) -> _Form:
-    """The form of the model `run`, from the words of its tables and of its times."""
+def _template(arena: Arena, pieces: Pieces, run: int, tables: Ints, times: list[Ints]) -> _Template:
+    """The template `run`, from the words of its tables and of its times."""
     first, length = int(pieces.word[run]), int(pieces.length[run])
     base = first >> 1  # the unit that holds the first word
     units = arena.u64[base : (first + length + 1) >> 1]
@@ -202,7 +219,7 @@ def _form(arena: Arena, pieces: Pieces, run: int, tables: Ints, times: list[Ints
     for time in (start, end):
         parts[time[time >= 0]] = _TIME
     is_equal = (parts == _EQUAL).all(axis=1)
-    return _Form(
+    return _Template(
         run,
         units,
         is_equal,
@@ -221,33 +238,33 @@ def _vtable_spans(arena: Arena, tables: Ints, dump: int) -> list[tuple[int, int]
     return list(zip(begin.tolist(), (begin + sizes).tolist(), strict=True))
 
 
-def _match(arena: Arena, pieces: Pieces, form: _Form, open_: Mask) -> Block:
-    """The open runs that repeat the model of this form, and their times."""
-    model = form.run
-    run = np.flatnonzero(open_ & (pieces.length == pieces.length[model]))
-    run = run[_has_vtables(arena, pieces, form, run)[pieces.dump[run]]]
-    run = run[pieces.word[run] - pieces.word[model] & 1 == 0]
-    slab = max(_SLAB // len(form.units), 1)
-    window = sliding_window_view(arena.u64, len(form.units))
+def _match(arena: Arena, pieces: Pieces, template: _Template, open_: Mask) -> Block:
+    """The open runs that repeat the template, and their times."""
+    run = np.flatnonzero(open_ & (pieces.length == pieces.length[template.run]))
+    run = run[_has_vtables(arena, pieces, template, run)[pieces.dump[run]]]
+    run = run[pieces.word[run] - pieces.word[template.run] & 1 == 0]
+    slab = max(_SLAB // len(template.units), 1)
+    window = sliding_window_view(arena.u64, len(template.units))
     found = [
-        _compare(window, pieces, form, run[i : i + slab]) for i in range(0, max(len(run), 1), slab)
+        _compare(window, pieces, template, run[i : i + slab])
+        for i in range(0, max(len(run), 1), slab)
     ]
     runs, starts, ends = zip(*found, strict=True)
-    return Block(np.concatenate(runs), model, list(starts), list(ends))
+    return Block(np.concatenate(runs), template.run, list(starts), list(ends))
 
 
-def _has_vtables(arena: Arena, pieces: Pieces, form: _Form, run: Ints) -> Mask:
-    """Whether each dump of these runs has the model's vtables at the model's distance from its end.
+def _has_vtables(arena: Arena, pieces: Pieces, template: _Template, run: Ints) -> Mask:
+    """Whether each dump of these runs has the template's vtables, as far from its end.
 
     False of other dumps.
     """
     has = np.zeros(len(arena.hi), bool)
     has[pieces.dump[run]] = True
     dump = np.flatnonzero(has)
-    home, hi = arena.hi[pieces.dump[form.run]], arena.hi[dump]
-    lowest = min((begin for begin, _ in form.vtables), default=0)
+    home, hi = arena.hi[pieces.dump[template.run]], arena.hi[dump]
+    lowest = min((begin for begin, _ in template.vtables), default=0)
     same: Mask = (hi + lowest >= arena.lo[dump]) & (hi - home & 7 == 0)
-    for begin, end in form.vtables:
+    for begin, end in template.vtables:
         at = np.where(same, hi, home)[:, None] + np.arange(begin, end)
         same &= (arena.u8[at] == arena.u8[home + begin : home + end]).all(axis=1)
     has[dump] = same
@@ -255,25 +272,25 @@ def _has_vtables(arena: Arena, pieces: Pieces, form: _Form, run: Ints) -> Mask:
 
 
 def _compare(
-    window: NDArray[np.uint64], pieces: Pieces, form: _Form, run: Ints
+    window: NDArray[np.uint64], pieces: Pieces, template: _Template, run: Ints
 ) -> tuple[Ints, NDArray[np.uint64], NDArray[np.uint64]]:
-    """Those of the runs that equal the model, but for times and distances; and their times.
+    """Compare runs with the template: the runs that repeat it, their starts and their ends.
 
-    `window` holds as many units as the model has, from every unit of the arena on.
+    `window` holds as many units as the template has, from every unit of the arena on.
     """
     units = window[pieces.word[run] >> 1]
-    differs = units != form.units
-    differs &= form.is_equal
+    differs = units != template.units
+    differs &= template.is_equal
     words = units.view(np.int32)
-    model = form.units.view(np.int32)
-    moved = (pieces.from_end[run] - pieces.from_end[form.run]).astype(np.int32)
-    same = (words[:, form.equal] == model[form.equal]).all(axis=1)
-    same &= (words[:, form.distance] - model[form.distance] == moved[:, None]).all(axis=1)
+    own = template.units.view(np.int32)
+    moved = (pieces.from_end[run] - pieces.from_end[template.run]).astype(np.int32)
+    same = (words[:, template.equal] == own[template.equal]).all(axis=1)
+    same &= (words[:, template.distance] - own[template.distance] == moved[:, None]).all(axis=1)
     if differs.any():
         same &= ~differs.any(axis=1)
     if not same.all():
         run, units = run[same], units[same]
-    return run, _times(units, form.start), _times(units, form.end)
+    return run, _times(units, template.start), _times(units, template.end)
 
 
 def _times(units: NDArray[np.uint64], places: Ints) -> NDArray[np.uint64]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ingest.etdump.arena import Arena, Ints
 from ingest.etdump.columns import Heads, Texts
-from ingest.etdump.dumps import Dumps, Stored
+from ingest.etdump.dumps import Dumps, Stored, collect_extras
 from ingest.etdump.layouts import SignatureBook, lay_out_runs
 from ingest.etdump.ledger import Ledger, repeated_text
 from ingest.etdump.limits import MOST_PART_TEXT, PART_BYTES
@@ -49,6 +49,10 @@ def read_dumps(arena: Arena, book: SignatureBook, part_bytes: int) -> Iterator[D
         yield from reader.read(slice(begin, end))
 
 
+FEWEST_WORDS = 1 << 15
+"""Words of runs; in fewer, reading all costs less than looking for repeats."""
+
+
 @dataclass(frozen=True)
 class _Reader:
     """Reads runs of an arena, in one go if they are whole dumps."""
@@ -61,7 +65,7 @@ class _Reader:
     is_whole: bool
 
     def read(self, rows: slice) -> Iterator[Dumps]:
-        """The runs, in as many parts as it takes."""
+        """The runs of these rows; halved, again and again, while they are too much for one go."""
         heads = replace(
             self.heads,
             run_dump=self.heads.run_dump[rows],
@@ -81,13 +85,16 @@ class _Reader:
         yield dumps
 
     def _read_at_once(self, heads: Heads, pieces: Pieces) -> Dumps:
-        """The runs, charged.
+        """The runs of a record, and what they take put down in the ledger.
 
         Raises:
             PartTooLarge: They are too much; nothing is charged, nothing put down.
         """
         ledger = self.ledger
-        repeats = find_repeats(self.arena, pieces)
+        if pieces.length.sum() > FEWEST_WORDS:
+            repeats = find_repeats(self.arena, pieces)
+        else:
+            repeats = Repeats([], [], np.zeros(len(self.arena.lo), np.int64))
         rest, visited = self._read_rest(heads, repeats)
         run, text = repeated_text(rest.runs)
         if not self.is_whole and text.sum() > MOST_PART_TEXT:
@@ -103,10 +110,12 @@ class _Reader:
         return dumps
 
     def _read_rest(self, heads: Heads, repeats: Repeats) -> tuple[Part, Ints]:
-        """The runs that were not recognised, and the bytes visited so far, per dump."""
+        """The runs that repeat no other, and the bytes visited so far, per dump."""
         is_rest = np.ones(len(heads.run_word), bool)
-        for run in [part.run for part in repeats.models] + [block.run for block in repeats.blocks]:
-            is_rest[run] = False
+        for part in repeats.templates:
+            is_rest[part.run] = False
+        for block in repeats.blocks:
+            is_rest[block.run] = False
         rest = np.flatnonzero(is_rest)
         scope = Scope.of_dumps(self.arena, heads.run_dump[rest])
         scope.charge(self.ledger.visited + repeats.visited)
@@ -116,15 +125,15 @@ class _Reader:
 
 
 def _unite(heads: Heads, repeats: Repeats, rest: Part, book: SignatureBook, sizes: Ints) -> Dumps:
-    """One row per run and per event, wherever it was read."""
-    parts = [part for part in (*repeats.models, rest) if len(part.run)] or [rest]
+    """One record of the runs read in full and of those that repeat them."""
+    parts = [part for part in (*repeats.templates, rest) if len(part.run)] or [rest]
     laid_out = [lay_out_runs(part.runs, book, heads.run_dump[part.run], sizes) for part in parts]
     # The runs read in full stand one part after the other; `source` is the row of every run there.
     read = np.concatenate([part.run for part in parts])
     source = np.empty(len(heads.run_word), np.int64)
     source[read] = np.arange(len(read))
     for block in repeats.blocks:
-        source[block.run] = source[block.model]
+        source[block.run] = source[block.template]
     profiles = [part.runs.profiles for part in parts]
     name_shift = np.cumsum([0] + [len(part.runs.name.values) for part in parts])
     layouts = [layout for laid in laid_out for layout in laid.layouts]
@@ -149,7 +158,7 @@ def _unite(heads: Heads, repeats: Repeats, rest: Part, book: SignatureBook, size
         + [Stored(block.run, is_uniform=True) for block in repeats.blocks],
         start=_join([events.start for events in profiles], [b.starts for b in repeats.blocks]),
         end=_join([events.end for events in profiles], [b.ends for b in repeats.blocks]),
-        rest=rest,
+        extras=collect_extras(rest.run, rest.runs),
     )
 
 

@@ -21,6 +21,9 @@ from numpy.typing import NDArray
 
 from ingest.etdump.arena import Arena, Ints
 from ingest.etdump.columns import (
+    NO_ALLOCATIONS,
+    NO_ALLOCATORS,
+    NO_DEBUGS,
     AllocationEvents,
     Allocators,
     DebugEvents,
@@ -29,8 +32,15 @@ from ingest.etdump.columns import (
     RunHeads,
     Runs,
     Texts,
+    find_allocators,
 )
-from ingest.etdump.flatbuffer import Tables, expand_vectors, read_strings, read_tables, read_vectors
+from ingest.etdump.flatbuffer import (
+    TableColumn,
+    expand_vectors,
+    read_strings,
+    read_tables,
+    read_vectors,
+)
 from ingest.etdump.limits import MOST_RUNS
 from ingest.etdump.scope import Scope
 from ingest.etdump.strings import encode_strings
@@ -140,17 +150,24 @@ def read_events(head: RunHeads, words: Ints, owner: Ints, position: Ints) -> Run
         PartTooLarge: They are too much to be read in one go.
     """
     events = read_tables(head.tables.scope, words, owner, _EVENT)
-    is_empty = ~(events.has(0) | events.has(1) | events.has(2))
     return Runs(
         head.name,
         head.bundled_input_index,
         head.has_events,
         head.allocators,
         _read_profiles(events, position),
-        _read_allocations(events, position),
+        _read_allocations(events, position, head.allocators),
         _read_debugs(events, position),
-        events.owner[is_empty],
+        _find_empty(events),
     )
+
+
+def _find_empty(events: TableColumn) -> Ints:
+    """Runs of the events without any member."""
+    if any(events.least):  # one that all have
+        return events.owner[:0]
+    is_empty = ~(events.has(0) | events.has(1) | events.has(2))
+    return events.owner[is_empty]
 
 
 def _follow_vector(scope: Scope, vectors: Ints, owner: Ints) -> tuple[Ints, Ints, Ints]:
@@ -161,20 +178,22 @@ def _follow_vector(scope: Scope, vectors: Ints, owner: Ints) -> tuple[Ints, Ints
     return row, index, scope.follow(words, owner[row])
 
 
-def _texts(tables: Tables, slot: int) -> Texts:
+def _texts(tables: TableColumn, slot: int) -> Texts:
     rows, words, owner = tables.refs(slot)
     return _encode(tables, rows, words, read_strings(tables.scope, words, owner))
 
 
-def _bytes(tables: Tables, slot: int) -> Texts:
+def _bytes(tables: TableColumn, slot: int) -> Texts:
     """Like `_texts` for vectors of bytes; empty ones count as absent."""
     rows, words, owner = tables.refs(slot)
+    if not len(rows):
+        return _encode(tables, rows, words, words)
     length = read_vectors(tables.scope, words, owner, 1)
     full = np.flatnonzero(length)
     return _encode(tables, rows[full], words[full], length[full])
 
 
-def _encode(tables: Tables, rows: Ints, words: Ints, length: Ints) -> Texts:
+def _encode(tables: TableColumn, rows: Ints, words: Ints, length: Ints) -> Texts:
     if not len(rows):
         return Texts(np.full(len(tables), -1, np.int64), [])
     codes, values = encode_strings(tables.scope.arena, words, length)
@@ -185,14 +204,16 @@ def _encode(tables: Tables, rows: Ints, words: Ints, length: Ints) -> Texts:
     return Texts(all_codes, values)
 
 
-def _read_allocators(runs: Tables) -> Allocators:
+def _read_allocators(runs: TableColumn) -> Allocators:
     run, vectors, owner = runs.refs(2)
+    if not len(run):
+        return NO_ALLOCATORS
     row, index, words = _follow_vector(runs.scope, vectors, owner)
     tables = read_tables(runs.scope, words, owner[row], _ALLOCATOR)
-    return Allocators(run[row], index + 1, _texts(tables, 0))
+    return Allocators(run[row], (index + 1).astype(np.int32), _texts(tables, 0))
 
 
-def _read_profiles(events: Tables, position: Ints) -> ProfileEvents:
+def _read_profiles(events: TableColumn, position: Ints) -> ProfileEvents:
     rows, words, owner = events.refs(0)
     tables = read_tables(events.scope, words, owner, PROFILE_WIDTHS)
     return ProfileEvents(
@@ -211,14 +232,22 @@ def _read_profiles(events: Tables, position: Ints) -> ProfileEvents:
     )
 
 
-def _read_allocations(events: Tables, position: Ints) -> AllocationEvents:
+def _read_allocations(
+    events: TableColumn, position: Ints, allocators: Allocators
+) -> AllocationEvents:
     rows, words, owner = events.refs(1)
+    if not len(rows):
+        return NO_ALLOCATIONS
     tables = read_tables(events.scope, words, owner, _ALLOCATION)
-    return AllocationEvents(owner, position[rows], tables.int32(0, 0), tables.uint64(1))
+    number = tables.int32(0, 0)
+    name = find_allocators(allocators, owner, number)
+    return AllocationEvents(owner, position[rows], number, name, tables.uint64(1))
 
 
-def _read_debugs(events: Tables, position: Ints) -> DebugEvents:
+def _read_debugs(events: TableColumn, position: Ints) -> DebugEvents:
     rows, words, owner = events.refs(2)
+    if not len(rows):
+        return NO_DEBUGS
     tables = read_tables(events.scope, words, owner, _DEBUG)
     return DebugEvents(
         event=rows,

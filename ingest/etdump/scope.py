@@ -117,8 +117,8 @@ class Scope:
             PartTooLarge: More is visited than allowed at a time.
         """
         self.visited += byte_counts
-        over = np.flatnonzero(self.visited > self._accounts.budget)
-        if len(over):
+        over = self.visited > self._accounts.budget
+        if over.any():
             fault = Fault(
                 "shared_bytes", 0,
                 "tables overlap or are shared: more bytes to visit than the file has",

@@ -26,11 +26,11 @@ def encode_strings(arena: Arena, word: Ints, length: Ints) -> tuple[Ints, list[b
     texts: list[bytes] = []
     if len(word) >= _FEW:
         _encode_by_size(arena, word, length, codes, texts)
-    known: dict[bytes, int] = {}
-    for row in np.flatnonzero(codes < 0).tolist():
-        text = _text(arena, word[row], int(length[row]))
-        codes[row] = known.setdefault(text, len(texts) + len(known))
-    return codes, texts + list(known)
+    rows = np.flatnonzero(codes < 0)
+    found = _texts(arena, word[rows], length[rows])
+    number = {text: code for code, text in enumerate(dict.fromkeys(found), len(texts))}
+    codes[rows] = [number[text] for text in found]
+    return codes, texts + list(number)
 
 
 def _encode_by_size(
@@ -44,12 +44,13 @@ def _encode_by_size(
         code = np.empty(len(rows), np.int64)
         code[is_head] = np.arange(len(is_head)) + len(texts)
         codes[rows] = np.where(alike, code[heads], -1)
-        texts += [_text(arena, word[rows[i]], size) for i in is_head.tolist()]
+        texts += _texts(arena, word[rows[is_head]], length[rows[is_head]])
 
 
-def _text(arena: Arena, word: np.int64, length: int) -> bytes:
-    start = int(word) * 4 + 4
-    return arena.u8[start : start + length].tobytes()
+def _texts(arena: Arena, word: Ints, length: Ints) -> list[bytes]:
+    view, begin = arena.u8.data, word * 4 + 4
+    spans = zip(begin.tolist(), (begin + length).tolist(), strict=True)
+    return [view[first:end].tobytes() for first, end in spans]
 
 
 def _heads(arena: Arena, word: Ints, size: int) -> tuple[Ints, Mask]:

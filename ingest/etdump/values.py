@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.etdump.arena import Ints, Mask
-from ingest.etdump.flatbuffer import Tables, expand_vectors, read_tables, read_vectors
+from ingest.etdump.flatbuffer import TableColumn, expand_vectors, read_tables, read_vectors
 
 VALUE_TYPES = ("null", "int", "bool", "float", "double", "tensor", "tensor_list", "string")
 MISSING = 256  # type of a debug event without an entry; no byte is that
@@ -81,7 +81,7 @@ class Values:
 
 _NONE = np.zeros(0, np.int64)
 _NO_LONGS = Longs(_NONE.astype(bool), _NONE, _NONE)
-_NO_VALUES = Values(
+NO_VALUES = Values(
     type=_NONE.astype(np.int32),
     is_output=_NONE.astype(bool),
     integer=_NONE,
@@ -94,14 +94,14 @@ _NO_VALUES = Values(
 )
 
 
-def read_values(events: Tables, slot: int) -> Values:
+def read_values(events: TableColumn, slot: int) -> Values:
     """Read the Value that each table's slot leads to; every member is verified, used or not.
 
     Raises:
         FaultyDumps: A value is malformed.
     """
     if not len(events):  # as in most dumps
-        return _NO_VALUES
+        return NO_VALUES
     rows, words, owner = events.refs(slot)
     tables = read_tables(events.scope, words, owner, _VALUE)
     tag = tables.uint8(0).view(np.int8).astype(np.int32)
@@ -129,7 +129,7 @@ def read_values(events: Tables, slot: int) -> Values:
     )
 
 
-def _read_scalars(values: Tables, member: int, width: int) -> tuple[Ints, NDArray[np.uint64]]:
+def _read_scalars(values: TableColumn, member: int, width: int) -> tuple[Ints, NDArray[np.uint64]]:
     """Bits of the scalar in a one-field table: (rows of `values` that have it, bits)."""
     rows, words, owner = values.refs(member)
     tables = read_tables(values.scope, words, owner, (width,))
@@ -151,7 +151,7 @@ def _decode_scalars(bits: NDArray[np.uint64], which: int) -> NDArray[Any]:
     return bits.view(np.int64)
 
 
-def _read_all_tensors(values: Tables, tag: NDArray[np.int32]) -> tuple[Ints, Ints, Tensors]:
+def _read_all_tensors(values: TableColumn, tag: NDArray[np.int32]) -> tuple[Ints, Ints, Tensors]:
     """Lone tensors and elements of lists: (row of `values`, element or -1, tensors), in order."""
     scope = values.scope
     lone, lone_words, lone_owner = values.refs(1)
@@ -176,7 +176,7 @@ def _read_all_tensors(values: Tables, tag: NDArray[np.int32]) -> tuple[Ints, Int
     return event[order], element[order], tensors
 
 
-def _read_longs(tables: Tables, slot: int, order: Ints) -> Longs:
+def _read_longs(tables: TableColumn, slot: int, order: Ints) -> Longs:
     """The slot's lists of longs, verified for all tables, returned for those in `order`."""
     rows, words, owner = tables.refs(slot)
     lengths = read_vectors(tables.scope, words, owner, 8)

@@ -1,4 +1,4 @@
-"""Legacy profiler blobs (ET_PROF_VER 1): bytes in, verified blocks out. Pure.
+"""Profiler blobs (ET_PROF_VER 1): bytes in, verified blocks out. Pure.
 
 A blob is the profiler's buffer: blocks laid end to end, each a header and three arrays, of which
 the first entries are used and the rest is room (docs/legacy-blobs.md). Everything is little-endian
@@ -88,7 +88,7 @@ class Blocks:
         return np.frombuffer(b"".join([self.data[at:to] for at, to in places]), dtype)
 
 
-def is_profdump(data: Any) -> bool:
+def is_profiler_blob(data: Any) -> bool:
     """Whether the bytes are a blob: a plausible first header, and no ETDump's identifier."""
     head = bytes(memoryview(data).cast("B")[: HEADER.itemsize]).ljust(HEADER.itemsize, b"\0")
     if IDENTIFIER in _IDENTIFIERS.unpack_from(head):
@@ -98,7 +98,7 @@ def is_profdump(data: Any) -> bool:
     return version == VERSION and all(used <= room <= _MOST_ENTRIES for used, room in pairs)
 
 
-def decode_profdump(data: Any, source: str = "blob") -> Blocks:
+def decode_profiler_blob(data: Any, source: str = "blob") -> Blocks:
     """The verified blocks of a blob; none of a blob without bytes.
 
     Raises:

@@ -17,14 +17,21 @@ from ingest.etdump.columns import Texts
 from ingest.etdump.values import Longs
 from ingest.schemas.dumps import DECODED, UINT64
 
+EMPTY = {name: schema.empty_table() for name, schema in DECODED.items()}
+"""Every decoded table without rows."""
+
 _FEW = 1000  # rows; more are decoded by pyarrow.compute
+_TYPES = {name: schema.types for name, schema in DECODED.items()}
+_ARROW_TYPES = {
+    np.dtype(numpy_type): pa.from_numpy_dtype(numpy_type)
+    for numpy_type in (np.int32, np.int64, np.float64)
+}
 
 
 def build_table(name: str, *columns: object) -> pa.Table:
     """The decoded table of that name from its columns in order, arrays or lists."""
-    schema = DECODED[name]
-    arrays = [_column(column, field.type) for column, field in zip(columns, schema, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=schema)
+    arrays = [_column(*pair) for pair in zip(columns, _TYPES[name], strict=True)]
+    return pa.Table.from_arrays(arrays, schema=DECODED[name])
 
 
 def _column(values: object, type_: pa.DataType) -> pa.Array:
@@ -34,13 +41,12 @@ def _column(values: object, type_: pa.DataType) -> pa.Array:
 
 
 def plain(values: NDArray[Any], valid: Mask | None = None) -> pa.Array:
-    """The values, of 4 or 8 bytes or bools, null where not valid."""
+    """The values (int32, int64, float64 or bool), null where not valid."""
     bits = None if valid is None else _bits(valid)
     if values.dtype == np.bool_:
         return pa.Array.from_buffers(pa.bool_(), len(values), [bits, _bits(values)])
-    type_ = pa.from_numpy_dtype(values.dtype)
     data = pa.py_buffer(np.ascontiguousarray(values))
-    return pa.Array.from_buffers(type_, len(values), [bits, data])
+    return pa.Array.from_buffers(_ARROW_TYPES[values.dtype], len(values), [bits, data])
 
 
 def texts(codes: Ints, values: list[str | None]) -> pa.Array:

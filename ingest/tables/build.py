@@ -7,11 +7,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ingest.etdump.arena import Ints
-from ingest.etdump.columns import Texts, find_allocators
 from ingest.etdump.dumps import Dumps
-from ingest.schemas.dumps import DECODED
-from ingest.tables.arrow_columns import build_table, plain, strings, unsigned
-from ingest.tables.clocks import flag_durations, unwrap_starts
+from ingest.tables.arrow_columns import EMPTY, build_table, plain, strings, unsigned
+from ingest.tables.clocks import flag_durations, is_wrong, unwrap_starts
 from ingest.tables.event_order import Slots, order_events
 from ingest.tables.logged_values import build_debug_values
 
@@ -25,10 +23,10 @@ def build_tables(dumps: Dumps, sizes: Ints) -> dict[str, pa.Table]:
     else:
         earliest = np.array([dumps.cut.origin])
         offsets = (dumps.start - earliest).view(np.int64)
-    durations, flags = flag_durations(dumps.start, dumps.end)
+    durations, flags = flag_durations(dumps.start, dumps.end, zero_is_no_end=dumps.zero_is_no_end)
     first_start = np.empty_like(earliest)
     first_start[stored] = earliest
-    wrong = np.searchsorted(np.cumsum(counts), np.flatnonzero(flags > 1), side="right")
+    wrong = np.searchsorted(np.cumsum(counts), np.flatnonzero(is_wrong(flags)), side="right")
     slots = Slots(dumps.layouts)
     return {
         "dumps": _dumps(dumps, sizes, dumps.heads.run_dump[stored[wrong]]),
@@ -37,8 +35,8 @@ def build_tables(dumps: Dumps, sizes: Ints) -> dict[str, pa.Table]:
         "allocators": _allocators(dumps),
         "allocations": _allocations(dumps),
         "debug_values": build_debug_values(
-            dumps.rest.runs.debugs,
-            lambda run: _run_columns(dumps, dumps.rest.run[run]),
+            dumps.extras.debugs,
+            lambda run: _run_columns(dumps, dumps.extras.run[run]),
             dumps.cut.value_positions if dumps.cut else None,
         ),
         "delegate_metadata": _delegate_metadata(dumps, slots),
@@ -46,8 +44,8 @@ def build_tables(dumps: Dumps, sizes: Ints) -> dict[str, pa.Table]:
 
 
 def _dumps(dumps: Dumps, sizes: Ints, flagged: Ints) -> pa.Table:
-    heads, rest = dumps.heads, dumps.rest.runs
-    rest_dump = heads.run_dump[dumps.rest.run]
+    heads, extras = dumps.heads, dumps.extras
+    of_extras = heads.run_dump[extras.run]
 
     def per_dump(owners: Ints, weights: Ints | None = None) -> Ints:
         return np.bincount(owners, weights, len(sizes)).astype(np.int64)
@@ -61,9 +59,9 @@ def _dumps(dumps: Dumps, sizes: Ints, flagged: Ints) -> pa.Table:
         per_dump(heads.run_dump[: None if _has_starts(dumps) else 0]).astype(np.int32),
         per_dump(heads.run_dump, dumps.counts),
         per_dump(flagged),
-        per_dump(rest_dump[rest.allocations.run]),
-        per_dump(rest_dump[rest.debugs.run]),
-        per_dump(rest_dump[rest.empty_event_run]),
+        per_dump(of_extras[extras.allocations.run]),
+        per_dump(of_extras[extras.debugs.run]),
+        per_dump(of_extras[extras.empty_event_run]),
     )
 
 
@@ -74,7 +72,7 @@ def _has_starts(dumps: Dumps) -> bool:
 
 def _runs(dumps: Dumps, first_start: NDArray[np.uint64]) -> pa.Table:
     if not _has_starts(dumps):
-        return DECODED["runs"].empty_table()
+        return EMPTY["runs"]
     counts = dumps.counts if dumps.cut is None else np.array([dumps.cut.event_count])
     return build_table(
         "runs",
@@ -120,45 +118,42 @@ def _events(
 
 
 def _allocators(dumps: Dumps) -> pa.Table:
-    table = dumps.rest.runs.allocators
+    table = dumps.extras.allocators
     if not len(table.run) or not _has_starts(dumps):
-        return DECODED["allocators"].empty_table()
+        return EMPTY["allocators"]
     return build_table(
         "allocators",
-        *_run_columns(dumps, dumps.rest.run[table.run]),
-        table.number.astype(np.int32),
+        *_run_columns(dumps, dumps.extras.run[table.run]),
+        table.number,
         strings(table.name),
     )
 
 
 def _allocations(dumps: Dumps) -> pa.Table:
-    table, allocators = dumps.rest.runs.allocations, dumps.rest.runs.allocators
+    table = dumps.extras.allocations
     if not len(table.run):
-        return DECODED["allocations"].empty_table()
+        return EMPTY["allocations"]
     return build_table(
         "allocations",
-        *_run_columns(dumps, dumps.rest.run[table.run]),
+        *_run_columns(dumps, dumps.extras.run[table.run]),
         table.position.astype(np.int32),
         table.allocator,
-        strings(Texts(find_allocators(dumps.rest.runs), allocators.name.values)),
+        strings(table.name),
         unsigned(table.size),
     )
 
 
 def _delegate_metadata(dumps: Dumps, slots: Slots) -> pa.Table:
-    rest = dumps.rest.runs
-    rows = np.flatnonzero(rest.profiles.metadata.codes >= 0)
-    if not len(rows):
-        return DECODED["delegate_metadata"].empty_table()
-    counts = rest.profile_counts
-    owner = rest.profiles.run[rows]
-    run = dumps.rest.run[owner]
-    slot = slots.first[dumps.layout[run]] + rows - (np.cumsum(counts) - counts)[owner]
-    values = pa.array(rest.profiles.metadata.values, pa.binary())
+    table = dumps.extras.metadata
+    if not len(table.run):
+        return EMPTY["delegate_metadata"]
+    run = dumps.extras.run[table.run]
+    slot = slots.first[dumps.layout[run]] + table.place
+    values = pa.array(table.content.values, pa.binary())
     return build_table(
         "delegate_metadata",
         *_run_columns(dumps, run),
         slots.signature_id[slot],
         slots.occurrence[slot],
-        values.take(pa.array(rest.profiles.metadata.codes[rows])),
+        values.take(pa.array(table.content.codes)),
     )

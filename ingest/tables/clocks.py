@@ -5,29 +5,43 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.etdump.arena import Ints
+from ingest.etdump.arena import Ints, Mask
 
 WRAPPED_32 = 1  # end before start on a 32-bit clock: 2^32 was added
 END_BEFORE_START = 2  # end before start, and not a 32-bit wrap: the duration cannot be right
 TOO_LONG = 4  # 2^63 ticks or more: the duration cannot be right
 
+_WRONG = END_BEFORE_START | TOO_LONG
 _UINT32_MAX = np.uint64(2**32 - 1)
 
 
+def is_wrong(flags: NDArray[np.int32]) -> Mask:
+    """Whether each duration cannot be right: such events are kept, but never summed or ranked."""
+    wrong: Mask = (flags & _WRONG) != 0
+    return wrong
+
+
 def flag_durations(
-    start: NDArray[np.uint64], end: NDArray[np.uint64]
+    start: NDArray[np.uint64], end: NDArray[np.uint64], *, zero_is_no_end: bool = False
 ) -> tuple[Ints, NDArray[np.int32]]:
     """Durations in ticks, and their flags.
 
+    Args:
+        start: Starts of events.
+        end: Their ends.
+        zero_is_no_end: Whether an end of 0 is no time of a clock that wrapped, but none at all.
+
     Returns:
         End minus start modulo 2^64 as int64, plus 2^32 where both fit 32 bits and end is before
-        start; and per duration 0 or the flags above. A flag over 1 means the duration is wrong.
+        start; and per duration 0 or the flags above.
     """
     duration = (end - start).view(np.int64)
     flags = np.zeros(len(start), np.int32)
     backward = end < start
     if backward.any():
         wraps = backward & (start <= _UINT32_MAX)
+        if zero_is_no_end:
+            wraps &= end > 0
         duration = np.where(wraps, duration + 2**32, duration)
         flags[wraps] = WRAPPED_32
         flags[backward & ~wraps] = END_BEFORE_START

@@ -1,9 +1,20 @@
 """Where each profile event stands in the table of events: arithmetic, not sorting. Pure.
 
-The table is ordered by dump, run signature, event signature, run and occurrence. Runs of one dump
-and run signature are a block. Where all runs of a block share one layout, as they do but for loops
-of differing length, an event's row follows from its run's number in the block and its place in the
-layout.
+The table is ordered by dump, run signature, event signature, run and occurrence. The runs of a dump
+that share a run signature are a block; nearly always they share one layout too (not if loops differ
+in length). Then the row of an event follows from the number of its run in the block and from its
+slot, which is its place in the layout:
+
+    row = block's first row + before * runs in the block + run's number * alike + repeat
+
+An example: two runs, both with the layout A B A (signature A has rank 0, B rank 1).
+
+    slot      before  alike  repeat   row in run 0   row in run 1
+    A (1st)     0       2      0            0              2
+    B           2       1      0            4              5
+    A (2nd)     0       2      1            1              3
+
+So the table reads A A (run 0), A A (run 1), B (run 0), B (run 1).
 """
 
 from __future__ import annotations
@@ -29,8 +40,8 @@ class Slots:
         occurrence: How often it occurs in the run before the event.
         chain: Chain of the event.
         signature_id: Id of the event's signature.
-        before: Events of lower rank in the layout.
-        alike: Events of the same signature in the layout.
+        before: How many events of its layout have a lower rank.
+        alike: How many events of its layout have its signature, itself included.
         has_loops: Whether any signature occurs more than once in a layout.
         first: First slot of each layout; the last item is for runs without a layout (-1).
     """

@@ -13,8 +13,7 @@ from ingest.etdump.arena import Ints, Mask
 from ingest.etdump.columns import DebugEvents
 from ingest.etdump.entries import count_before
 from ingest.etdump.values import DTYPES, MISSING, VALUE_TYPES, Longs, Tensors
-from ingest.schemas.dumps import DECODED
-from ingest.tables.arrow_columns import build_table, lists, named, plain, strings
+from ingest.tables.arrow_columns import EMPTY, build_table, lists, named, plain, strings
 
 _NO_TENSOR = -(2**31)  # no code of a byte
 
@@ -32,7 +31,7 @@ def build_debug_values(
         positions: Position of each value, where the events are not all of their run.
     """
     if not len(events.run):
-        return DECODED["debug_values"].empty_table()
+        return EMPTY["debug_values"]
     values = events.values
     positions = _value_positions(events) if positions is None else positions
     count = len(events.run)

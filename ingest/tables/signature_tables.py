@@ -47,11 +47,11 @@ def build_run_signatures(book: SignatureBook) -> pa.Table:
     )
 
 
-class SignatureRows:
+class SignatureTables:
     """The signatures of several books, one row each: as few as possible are kept as objects."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Begin without any."""
         self._book = SignatureBook()
         self._events: list[pa.Table] = []
         self._runs: list[pa.Table] = []

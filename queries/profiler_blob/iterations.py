@@ -6,7 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ingest.profiler_blob.blocks import Blocks, Rows, cut_name, decode_profdump, find_allocators
+from ingest.profiler_blob.blocks import (
+    Blocks,
+    Rows,
+    cut_name,
+    decode_profiler_blob,
+    find_allocators,
+)
 from ingest.sources.paths import Source, read_source
 from ingest.tables.arrow_columns import readable
 from warehouse.errors import QueryError
@@ -36,7 +42,7 @@ def read_iterations(source: Source) -> dict[str, list[Iteration]]:
     Raises:
         QueryError: Iterations of a block differ in their events or allocations.
     """
-    blocks = decode_profdump(read_source(source), source.name)
+    blocks = decode_profiler_blob(read_source(source), source.name)
     groups: dict[str, list[Iteration]] = {}
     for raw, iteration in zip(blocks.names, _iterations(blocks), strict=True):
         groups.setdefault(readable(raw), []).append(iteration)

@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 import pytest
 
 from ingest import decode_dumps
+from tests.support.blob_builder import block, build_profiler_blob
 from tests.support.etdump_builder import build_etdump
-from tests.support.prof_builder import block, build_profdump
 from tests.tools.fuzz.checks import check_batch, parts_of, read_or_fault
 
 READINGS = [0, 1, 2**31, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2, 2**64 - 1]
@@ -47,6 +47,6 @@ def test_absurd_clocks_are_counted_as_flagged(name: str) -> None:
 
 def test_absurd_clocks_in_a_blob_decode() -> None:
     events = [("a", start, end) for start, end in PAIRS]
-    blob = build_profdump(block("b", *events))
+    blob = build_profiler_blob(block("b", *events))
     tables = decode_dumps([blob]).tables
     assert tables["events"].num_rows == len(PAIRS)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.support.blob_builder import block, build_profiler_blob
 from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import EDGE, build_etrecord, build_program, node
-from tests.support.prof_builder import block, build_profdump
 from tests.support.stores import write
 
 NAMES = (
@@ -80,6 +80,6 @@ def _etrecord() -> bytes:
 def _blob() -> bytes:
     events = [(name.encode()[:31], i, i + 1) for i, name in enumerate(NAMES) if "\x00" not in name]
     allocators = [("pool\x1b[3J\u202e", 1)]
-    return build_profdump(
+    return build_profiler_blob(
         block("block\x1b[3J\u202e", *events, allocators=allocators, allocations=[(1, 8)])
     )

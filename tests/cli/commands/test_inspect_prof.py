@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
+from tests.support.blob_builder import block, build_profiler_blob
 from tests.support.command import run_on_terminal
 from tests.support.corpus import CORPUS
-from tests.support.prof_builder import block, build_profdump
 
 BLOB = CORPUS / "legacy" / "iterations.prof"
 
@@ -108,7 +108,7 @@ def test_durations_that_cannot_be_right_are_told_on_stderr(run):
 
 def test_names_do_not_steer_a_terminal(tmp_path):
     path = tmp_path / "a.prof"
-    path.write_bytes(build_profdump(block("run\x1b]0;x", ("a\x1b[2Jb", 0, 1))))
+    path.write_bytes(build_profiler_blob(block("run\x1b]0;x", ("a\x1b[2Jb", 0, 1))))
     outcome = run_on_terminal("inspect-prof", path)
     assert b"\x1b]" not in outcome.out
     assert r"run\x1b]0;x: profile (ms)" in outcome.text

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from ingest import decode, decode_dumps, stream_dump
 from ingest.errors import DumpError
@@ -56,6 +56,7 @@ def test_real_runs_cut_anywhere_have_the_rows_of_the_reference_reader(
 
 
 @given(etdumps())
+@settings(deadline=None)
 def test_any_run_cut_anywhere_has_the_rows_of_the_reference_reader(content: Any) -> None:
     dump = build_etdump(content)
     for part in ((1, 2), (60, 3)):

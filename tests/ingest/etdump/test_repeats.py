@@ -30,14 +30,14 @@ def recognised(repeats: Repeats) -> int:
         ("real/cnn_xnnpack_n500", 498),
     ],
 )
-def test_runs_of_a_real_dump_repeat_one_model(name: str, runs: int) -> None:
+def test_runs_of_a_real_dump_repeat_one_template(name: str, runs: int) -> None:
     assert recognised(repeats_of(read_dump(name))) == runs
 
 
-def test_runs_of_another_dump_of_the_program_repeat_the_same_model() -> None:
+def test_runs_of_another_dump_of_the_program_repeat_the_same_template() -> None:
     dump = read_dump("real/cnn_portable_n20")
     repeats = repeats_of(*[dump] * 10)
-    assert sum(len(part.run) for part in repeats.models) == 3
+    assert sum(len(part.run) for part in repeats.templates) == 3
     assert recognised(repeats) == 10 * 21 - 3 - 1  # the last piece of an arena is read in full
 
 
@@ -72,7 +72,7 @@ def test_visited_bytes_are_those_of_reading_in_full() -> None:
 
 
 @pytest.mark.parametrize(("events", "runs"), [(31, 8), (32, 0)])
-def test_a_model_leads_to_few_vtables(events: int, runs: int) -> None:
+def test_a_template_leads_to_few_vtables(events: int, runs: int) -> None:
     """Two vtables per event and the run's; comparing thousands of them in each dump takes long."""
     dump = worst_cases.overlapping_vtables(10, events, 200)
     assert (recognised(repeats_of(dump)) > 0) == (runs > 0)

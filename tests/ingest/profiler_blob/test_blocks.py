@@ -1,10 +1,11 @@
-"""Legacy profiler blobs: verified, and the same tables as ETDumps have."""
+"""Profiler blobs: verified, and the same tables as ETDumps have."""
 
 from __future__ import annotations
 
 import struct
 from itertools import islice, pairwise
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -12,13 +13,13 @@ from hypothesis import strategies as st
 
 from ingest.errors import DumpError
 from ingest.etdump.layouts import SignatureBook
-from ingest.profiler_blob.blocks import Blocks, decode_profdump, is_profdump
-from ingest.profiler_blob.tables import build_prof_tables
+from ingest.profiler_blob.blocks import Blocks, decode_profiler_blob, is_profiler_blob
+from ingest.profiler_blob.runs import read_blob
 from ingest.schemas.dumps import DECODED
+from ingest.tables.build import build_tables
 from ingest.tables.signature_tables import build_event_signatures, build_run_signatures
-from tests.support.corpus import CORPUS, read_dump
-from tests.support.prof_builder import BLOCKS, block, build_profdump
-from tests.support.prof_reader import (
+from tests.support.blob_builder import BLOCKS, block, build_profiler_blob
+from tests.support.blob_reader import (
     BlobError,
     allocation_rows,
     cut,
@@ -27,8 +28,9 @@ from tests.support.prof_reader import (
     signed,
     text,
 )
+from tests.support.corpus import CORPUS, read_dump
 
-LEGACY = sorted((CORPUS / "legacy").glob("*.prof"))
+BLOBS_ON_DISK = sorted((CORPUS / "legacy").glob("*.prof"))
 
 
 def plain(blocks: Blocks) -> list[dict]:
@@ -43,7 +45,7 @@ def plain(blocks: Blocks) -> list[dict]:
 def verdict(blob: bytes) -> object:
     """The blocks, or reason and byte offset; whatever has blocks has tables."""
     try:
-        blocks = plain(decode_profdump(blob))
+        blocks = plain(decode_profiler_blob(blob))
     except DumpError as error:
         return error.reason, error.byte_offset
     tables_of(blob)
@@ -59,12 +61,11 @@ def plain_verdict(blob: bytes) -> object:
 
 def tables_of(blob: bytes, part_bytes: int = 1 << 30) -> dict[str, pa.Table]:
     book = SignatureBook()
-    parts = list(build_prof_tables(decode_profdump(blob), book, part_bytes))
+    size = np.array([len(blob)])
+    read = read_blob(decode_profiler_blob(blob), book, part_bytes)
+    parts = [build_tables(dumps, size) for dumps in read]
     return {
-        **{
-            name: pa.concat_tables([part[name] for part in parts if name in part])
-            for name in parts[0]
-        },
+        **{name: pa.concat_tables([part[name] for part in parts]) for name in parts[0]},
         "event_signatures": build_event_signatures(book),
         "run_signatures": build_run_signatures(book),
     }
@@ -97,13 +98,13 @@ def decoded_events(tables: dict[str, pa.Table]) -> list[dict]:
 
 @given(BLOCKS)
 def test_blocks_read_back_as_they_were_written(content):
-    blob = build_profdump(*content)
-    assert plain(decode_profdump(blob)) == read_plain(blob)
+    blob = build_profiler_blob(*content)
+    assert plain(decode_profiler_blob(blob)) == read_plain(blob)
 
 
 @given(BLOCKS, st.sampled_from([1, 200, 1 << 30]))
 def test_tables_hold_every_value_of_the_blob(content, part_bytes):
-    blob = build_profdump(*content)
+    blob = build_profiler_blob(*content)
     blocks, tables = read_plain(blob), tables_of(blob, part_bytes)
     assert {name: table.schema for name, table in tables.items()} == DECODED
     assert decoded_events(tables) == event_rows(blocks)
@@ -125,7 +126,7 @@ def test_tables_hold_every_value_of_the_blob(content, part_bytes):
 
 @given(BLOCKS, st.data())
 def test_broken_blob_gets_the_plain_readers_verdict(content, data):
-    blob = bytearray(build_profdump(*content))
+    blob = bytearray(build_profiler_blob(*content))
     if blob:
         for place in data.draw(st.lists(st.integers(0, len(blob) - 1), max_size=3)):
             blob[place] ^= 1 << data.draw(st.integers(0, 7))
@@ -133,14 +134,14 @@ def test_broken_blob_gets_the_plain_readers_verdict(content, data):
     assert verdict(broken) == plain_verdict(broken)
 
 
-@pytest.mark.parametrize("path", LEGACY, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", BLOBS_ON_DISK, ids=lambda path: path.stem)
 def test_every_cut_of_a_real_blob_gets_the_plain_readers_verdict(path):
     blob = path.read_bytes()
     for size in range(0, len(blob), max(len(blob) // 300, 1)):
         assert verdict(blob[:size]) == plain_verdict(blob[:size])
 
 
-WHOLE = build_profdump(block("a", ("x", 0, 1), ("y", 1, 2), room=(0, 0, 0)), block("b"))
+WHOLE = build_profiler_blob(block("a", ("x", 0, 1), ("y", 1, 2), room=(0, 0, 0)), block("b"))
 FAULTS = {
     "no whole header": (WHOLE[:60], "truncated", 60),
     "bytes after the last block": (WHOLE + bytes(16), "truncated", len(WHOLE) + 16),
@@ -166,47 +167,47 @@ FAULTS = {
 def test_malformed_blob_is_refused_with_reason_and_offset(name):
     blob, reason, byte_offset = FAULTS[name]
     with pytest.raises(DumpError, match=r"^a\.prof: offset") as caught:
-        decode_profdump(blob, "a.prof")
+        decode_profiler_blob(blob, "a.prof")
     assert (caught.value.reason, caught.value.byte_offset) == (reason, byte_offset)
 
 
 def test_last_block_may_end_after_its_last_used_entry():
-    blob = build_profdump(block("a", ("x", 0, 1), room=(9, 9, 9)))
-    assert plain(decode_profdump(blob[: 64 + 56])) == read_plain(blob)
+    blob = build_profiler_blob(block("a", ("x", 0, 1), room=(9, 9, 9)))
+    assert plain(decode_profiler_blob(blob[: 64 + 56])) == read_plain(blob)
     with pytest.raises(DumpError):
-        decode_profdump(blob[: 64 + 55])
+        decode_profiler_blob(blob[: 64 + 55])
 
 
 def test_capacities_beyond_any_file_are_not_added_up_in_32_bits():
     room = struct.pack("<I", 2**32 - 1)
-    blob = bytearray(build_profdump(block("a", ("x", 0, 1), room=(0, 0, 0))))
+    blob = bytearray(build_profiler_blob(block("a", ("x", 0, 1), room=(0, 0, 0))))
     for at in (36, 44, 52):
         blob[at : at + 4] = room
-    assert plain(decode_profdump(bytes(blob))) == read_plain(
-        build_profdump(block("a", ("x", 0, 1)))
+    assert plain(decode_profiler_blob(bytes(blob))) == read_plain(
+        build_profiler_blob(block("a", ("x", 0, 1)))
     )
 
 
 def test_blob_is_told_from_an_etdump_by_content():
-    assert is_profdump(WHOLE)
-    assert is_profdump(WHOLE[:36])
-    assert not is_profdump(WHOLE[:32])
-    assert not is_profdump(b"")
-    assert not is_profdump(WHOLE[:48] + b"\x09" + WHOLE[49:])
-    assert not is_profdump(WHOLE[:32] + b"\2" + WHOLE[33:])
+    assert is_profiler_blob(WHOLE)
+    assert is_profiler_blob(WHOLE[:36])
+    assert not is_profiler_blob(WHOLE[:32])
+    assert not is_profiler_blob(b"")
+    assert not is_profiler_blob(WHOLE[:48] + b"\x09" + WHOLE[49:])
+    assert not is_profiler_blob(WHOLE[:32] + b"\2" + WHOLE[33:])
     dump = bytearray(read_dump("real/load_only"))
     dump[32:36] = WHOLE[32:36]
-    assert not is_profdump(dump)
+    assert not is_profiler_blob(dump)
 
 
-@pytest.mark.parametrize("path", LEGACY, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", BLOBS_ON_DISK, ids=lambda path: path.stem)
 def test_real_blobs_are_recognised(path):
-    assert is_profdump(path.read_bytes()) == (path.stem != "hand_empty_file")
+    assert is_profiler_blob(path.read_bytes()) == (path.stem != "hand_empty_file")
 
 
 def test_iterations_share_signatures_and_stale_bytes_do_not_matter():
     event, stale = ("native_call_a", 0, 5), (b"native_call_a\0old", 7, 9)
-    tables = tables_of(build_profdump(block("run", event), block(b"run\0ner", stale)))
+    tables = tables_of(build_profiler_blob(block("run", event), block(b"run\0ner", stale)))
     assert tables["event_signatures"]["name"].to_pylist() == ["native_call_a"]
     assert tables["event_signatures"]["kind"].to_pylist() == ["kernel"]
     assert tables["run_signatures"]["name"].to_pylist() == ["run"]
@@ -214,7 +215,7 @@ def test_iterations_share_signatures_and_stale_bytes_do_not_matter():
 
 def test_name_that_is_not_utf8_keeps_its_bytes():
     letter_cut = b"x" * 31 + "é".encode()[:1]
-    tables = tables_of(build_profdump(block("a", (letter_cut, 0, 1))))
+    tables = tables_of(build_profiler_blob(block("a", (letter_cut, 0, 1))))
     (row,) = tables["event_signatures"].to_pylist()
     assert row["name"] == "x" * 31 + r"\xc3"
     assert row["name_hex"] == letter_cut.hex()
@@ -222,7 +223,7 @@ def test_name_that_is_not_utf8_keeps_its_bytes():
 
 def test_event_that_never_ended_is_flagged_and_not_taken_for_a_wrap():
     tables = tables_of(
-        build_profdump(
+        build_profiler_blob(
             block("empty"),
             block("a", ("left open", 1000, 0), ("wraps", 1000, 999), ("instant", 0, 0)),
         ),
@@ -237,7 +238,7 @@ def test_event_that_never_ended_is_flagged_and_not_taken_for_a_wrap():
 
 def test_allocator_is_the_blocks_own_or_the_last_one_before():
     tables = tables_of(
-        build_profdump(
+        build_profiler_blob(
             block("a", allocators=[("old", 0), ("kept", 1)], allocations=[(0, 1), (1, 2), (2, 3)]),
             block("b", allocators=[("new", 0)], allocations=[(0, 4), (1, 5)]),
             block("c", allocators=[("late", 2)], allocations=[(0, 6), (2, 2**32 - 1)]),

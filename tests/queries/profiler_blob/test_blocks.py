@@ -13,8 +13,8 @@ from ingest.sources.paths import Source
 from queries.profiler_blob.blocks import FrameworkTax, ProfBlock, read_prof_blocks
 from queries.profiler_blob.json_form import prof_json
 from queries.profiler_blob.time_scales import ProfTimeScale
+from tests.support.blob_builder import block, build_profiler_blob
 from tests.support.corpus import CORPUS
-from tests.support.prof_builder import block, build_profdump
 from warehouse.errors import QueryError
 
 NAMES = sorted(path.name.removesuffix(".prof") for path in (CORPUS / "legacy").glob("*.prof"))
@@ -33,7 +33,7 @@ def read(tmp_path):
 
     def read_(*blocks: Any, time_scale: ProfTimeScale = ProfTimeScale.CYCLES) -> list[ProfBlock]:
         path = tmp_path / "a.prof"
-        path.write_bytes(build_profdump(*blocks))
+        path.write_bytes(build_profiler_blob(*blocks))
         return read_prof_blocks(Source(str(path)), time_scale)
 
     return read_

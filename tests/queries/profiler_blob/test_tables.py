@@ -9,7 +9,7 @@ from ingest.sources.paths import Source
 from queries.profiler_blob.blocks import read_prof_blocks
 from queries.profiler_blob.tables import sample_table, titled_tables
 from queries.profiler_blob.time_scales import ProfTimeScale
-from tests.support.prof_builder import block, build_profdump
+from tests.support.blob_builder import block, build_profiler_blob
 
 CYCLES, NS = ProfTimeScale.CYCLES, ProfTimeScale.NS
 
@@ -18,7 +18,7 @@ CYCLES, NS = ProfTimeScale.CYCLES, ProfTimeScale.NS
 def source(tmp_path):
     path = tmp_path / "a.prof"
     path.write_bytes(
-        build_profdump(
+        build_profiler_blob(
             block("load"),
             block("run", ("Method::execute", 0, 40), ("native_call_a", 5, 35)),
             block(
@@ -71,7 +71,7 @@ def test_titled_tables_are_profiles_then_taxes_then_memory(source):
 def test_each_block_has_its_own_tax_and_as_many_iterations_as_it_ran(tmp_path):
     path = tmp_path / "a.prof"
     events = ("Method::execute", 0, 4), ("native_call_a", 1, 2)
-    path.write_bytes(build_profdump(*[block("many", *events)] * 3, block("once", *events)))
+    path.write_bytes(build_profiler_blob(*[block("many", *events)] * 3, block("once", *events)))
     tables = dict(titled_tables(read_prof_blocks(Source(str(path)), NS), NS))
     assert [table.num_rows for title, table in tables.items() if "tax" in title] == [3, 1]
     assert tables["many: profile (ms)"].column_names[3:] == [f"iteration {i}" for i in range(3)]

@@ -16,6 +16,7 @@ from tests.tools.fuzz.worst_cases import distinct_events
 DATA = Path(__file__).parents[2] / "data"
 SMALL = DATA / "corpus/real/cnn_portable_n20.etdp"
 SMALL_EVENTS = 422
+MIDDLE_REPEATS = 143  # makes 60,346 events of them
 LARGE_REPEATS = 474  # makes 200,028 events of them
 
 
@@ -26,11 +27,13 @@ def bench_yardstick(folder: Path) -> Figures:
 
 
 def bench_decode(folder: Path) -> Figures:
-    """Decode one large dump, many small ones and the real ones of a farm, each in one call."""
+    """Decode one dump of each size, many small ones and those of a farm, each in one call."""
     small = SMALL.read_bytes()
     farm = [read_source(source) for source in find_sources([DATA / "farm"])]
     figures: Figures = {}
     for title, buffers in (
+        (f"decode one dump of {SMALL_EVENTS} events", [small]),
+        ("decode one dump of 60 k events", [repeat_runs(small, MIDDLE_REPEATS)]),
         ("decode one dump of 200 k events", [repeat_runs(small, LARGE_REPEATS)]),
         (f"decode 2,000 dumps of {SMALL_EVENTS} events", [small] * 2000),
         (f"decode the farm's {len(farm)} dumps", farm),

@@ -5,12 +5,20 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from traceback import walk_tb
 
 from tests.support.reference_reader import DumpFault
 from tests.tools.fuzz.bombs import is_bomb
-from tests.tools.fuzz.checks import Content, check_batch, measure, parts_of, read_or_fault
+from tests.tools.fuzz.checks import (
+    Content,
+    always_looking_for_repeats,
+    check_batch,
+    measure,
+    parts_of,
+    read_or_fault,
+)
 from tests.tools.fuzz.mutations import mutant
 from tests.tools.fuzz.victims import victims
 
@@ -72,7 +80,7 @@ def check_block(first: int, count: int = BLOCK) -> Tally:
         _check_members(first, (dumps, said), members, tally)
     for i in range(0, count, IN_PARTS):
         for part in ((1 << 20, 1 << 16), (1, 3), (300, 2)):
-            with parts_of(*part):
+            with parts_of(*part), always_looking_for_repeats():
                 findings = check_batch([dumps[i]], [said[i]])
             for what in findings.differences.values():
                 tally.differences.setdefault(first + i, f"{what} (in parts of {part})")
@@ -117,10 +125,10 @@ def _check_members(
 ) -> None:
     dumps, said = block
     intact = victims()[(first + members[0]) % len(victims())].dump
-    findings = check_batch(
-        [intact, *(dumps[i] for i in members)],
-        [read_or_fault(intact), *(said[i] for i in members)],
-    )
+    batch = [intact, *(dumps[i] for i in members)]
+    content = [read_or_fault(intact), *(said[i] for i in members)]
+    with always_looking_for_repeats() if members[0] % 2 else nullcontext():
+        findings = check_batch(batch, content)
     for place, what in findings.differences.items():
         i = members[max(place - 1, 0)]
         alone = check_batch([dumps[i]], [said[i]]).differences

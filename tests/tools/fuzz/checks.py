@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from ingest import DecodedBatch, decode, decode_dumps
-from ingest.etdump import long_runs
-from ingest.etdump import runs as events
-from ingest.profiler_blob.blocks import is_profdump
+from ingest.etdump import long_runs, runs
+from ingest.profiler_blob.blocks import is_profiler_blob
 from tests.support.plain_rows import Rows, decoded_rows, expected_rows
 from tests.support.reference_reader import DumpFault, read_reference
 
@@ -75,7 +74,7 @@ def check_batch(dumps: Sequence[bytes], said: Sequence[Content | DumpFault]) -> 
     reasons = {row["dump_index"]: row["reason"] for row in batch.errors.to_pylist()}
     findings = Findings(len(dumps) - len(reasons), Counter(reasons.values()))
     for i, content in enumerate(said):
-        if is_profdump(dumps[i]):  # a legacy blob by chance: it has an oracle of its own
+        if is_profiler_blob(dumps[i]):  # a profiler blob by chance: it has an oracle of its own
             continue
         if (i in reasons) != isinstance(content, DumpFault):
             verdict = f"refused, {reasons[i]}" if i in reasons else "accepted"
@@ -92,15 +91,25 @@ def parts_of(byte_count: int, event_count: int = 1 << 16) -> Iterator[None]:
 
     Large are runs in which more than `byte_count` bytes are to be visited.
     """
-    usual = decode.ARENA_BYTES, events.PART_BYTES, long_runs.PART_BYTES, long_runs.PART_EVENTS
+    usual = decode.ARENA_BYTES, runs.PART_BYTES, long_runs.PART_BYTES, long_runs.PART_EVENTS
     decode.ARENA_BYTES = 1
-    events.PART_BYTES = long_runs.PART_BYTES = byte_count
+    runs.PART_BYTES = long_runs.PART_BYTES = byte_count
     long_runs.PART_EVENTS = event_count
     try:
         yield
     finally:
-        decode.ARENA_BYTES, events.PART_BYTES, long_runs.PART_BYTES = usual[:3]
+        decode.ARENA_BYTES, runs.PART_BYTES, long_runs.PART_BYTES = usual[:3]
         long_runs.PART_EVENTS = usual[3]
+
+
+@contextmanager
+def always_looking_for_repeats() -> Iterator[None]:
+    """Within it, repeats are looked for in few bytes too."""
+    usual, runs.FEWEST_WORDS = runs.FEWEST_WORDS, 0
+    try:
+        yield
+    finally:
+        runs.FEWEST_WORDS = usual
 
 
 def measure(dump: bytes) -> Cost:

@@ -1,4 +1,4 @@
-"""Legacy profiler blobs from plain values, and strategies for their content.
+"""Profiler blobs from plain values, and strategies for their content.
 
 A block is ``{"name", "events", "allocators", "allocations", "room", "version"}``, all but the name
 optional: events are (name, chain, instruction, start, end), allocators (name, id), allocations
@@ -21,7 +21,7 @@ ALLOCATION = struct.Struct("<2I")
 Block = Mapping[str, Any]
 
 
-def build_profdump(*blocks: Block) -> bytes:
+def build_profiler_blob(*blocks: Block) -> bytes:
     """The blob of these blocks."""
     return b"".join(map(_build_block, blocks))
 

@@ -1,10 +1,10 @@
-"""Legacy profiler blobs, read one field at a time with `struct`: the oracle of the reader."""
+"""Profiler blobs, read one field at a time with `struct`: the oracle of the reader."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tests.support.prof_builder import ALLOCATION, ALLOCATOR, EVENT, HEADER
+from tests.support.blob_builder import ALLOCATION, ALLOCATOR, EVENT, HEADER
 
 Row = dict[str, Any]
 
@@ -14,7 +14,7 @@ class BlobError(Exception):
 
 
 def read_plain(data: bytes) -> list[Row]:
-    """Blocks with name, events, allocators and allocations, as `build_profdump` takes them."""
+    """Blocks with name, events, allocators and allocations, as `build_profiler_blob` takes them."""
     blocks = []
     at = 0
     while at < len(data):

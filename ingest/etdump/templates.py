@@ -1,4 +1,4 @@
-"""Which runs may stand as models for others, that only their times are read of. Pure."""
+"""Which runs may stand as templates for others, that only their times are read of. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ingest.etdump.columns import Runs
 from ingest.etdump.schema import PROFILE_WIDTHS
 from ingest.etdump.scope import Scope
 
-_MOST_VTABLES = 64  # that a model's tables lead to; a runtime writes about ten
+_MOST_VTABLES = 64  # that a template's tables lead to; a runtime writes about ten
 
 
-def can_be_models(scope: Scope, runs: Runs) -> Mask:
-    """Whether each run holds plain events, nothing over something else, and few vtables.
+def can_be_templates(scope: Scope, runs: Runs) -> Mask:
+    """Whether each run can be a template: plain events, no overlaps, few vtables.
 
     Args:
         scope: The scope of pieces that the runs were read in.

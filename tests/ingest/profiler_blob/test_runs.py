@@ -1,4 +1,4 @@
-"""Legacy profiler blobs among ETDumps: recognised by content, decoded alike."""
+"""Profiler blobs among ETDumps: recognised by content, decoded alike."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 from ingest import decode, decode_dumps, stream_dump
 from ingest.errors import DumpError
 from ingest.etdump import ledger
-from ingest.profiler_blob import blocks as profdump
-from ingest.profiler_blob import tables as profdump_tables
+from ingest.profiler_blob import blocks
+from ingest.profiler_blob import runs as blob_runs
+from tests.support.blob_builder import block, build_profiler_blob
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.etdump_builder import build_etdump
-from tests.support.prof_builder import block, build_profdump
 
 BLOB = (CORPUS / "legacy" / "iterations.prof").read_bytes()
 ETDUMP = read_dump("real/mlp_portable_n1")
@@ -29,7 +29,7 @@ def rows(tables: dict[str, pa.Table], dump_index: int) -> dict[str, list[dict]]:
 
 
 def test_blobs_and_etdumps_in_one_call_do_not_touch_each_other():
-    buffers = [TINY, ETDUMP, BLOB, BLOB[:-8000], ETDUMP, build_profdump(block("a")), BLOB]
+    buffers = [TINY, ETDUMP, BLOB, BLOB[:-8000], ETDUMP, build_profiler_blob(block("a")), BLOB]
     batch = decode_dumps(buffers)
     assert [(row["dump_index"], row["reason"]) for row in batch.errors.to_pylist()] == [
         (3, "truncated")
@@ -82,26 +82,29 @@ def test_malformed_blob_raises_by_name_in_a_stream():
 @pytest.mark.parametrize(
     ("limit", "blob"),
     [
-        ("MOST_BLOB_BLOCKS", build_profdump(*[block("a")] * 3)),
-        ("MOST_BLOB_ENTRIES", build_profdump(block("a", *[("e", 1, 2)] * 3))),
-        ("MOST_BLOB_ENTRIES", build_profdump(block("a", allocators=[("x", 1), ("y", 2)]),
+        ("MOST_BLOB_BLOCKS", build_profiler_blob(*[block("a")] * 3)),
+        ("MOST_BLOB_ENTRIES", build_profiler_blob(block("a", *[("e", 1, 2)] * 3))),
+        ("MOST_BLOB_ENTRIES", build_profiler_blob(block("a", allocators=[("x", 1), ("y", 2)]),
                                              block("b", allocations=[(1, 8)]))),
     ],
     ids=["blocks", "events", "allocations"],
 )  # fmt: skip
 def test_blobs_are_limited(limit: str, blob: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(profdump, limit, 3)
+    monkeypatch.setattr(blocks, limit, 3)
     assert decode_dumps([blob]).errors.num_rows == 0
-    monkeypatch.setattr(profdump, limit, 2)
+    monkeypatch.setattr(blocks, limit, 2)
     assert decode_dumps([blob]).errors["reason"].to_pylist() == ["blob_too_large"]
 
 
 def test_distinct_events_of_a_blob_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (ledger, profdump_tables):
+    for module in (ledger, blob_runs):
         monkeypatch.setattr(module, "MOST_SIGNATURES", 20)
     names = [f"e{i}" for i in range(21)]
     halves = [block("a", *((e, 1, 2) for e in some)) for some in (names[:9], names[9:])]
-    for blob in (build_profdump(block("a", *((e, 1, 2) for e in names))), build_profdump(*halves)):
+    for blob in (
+        build_profiler_blob(block("a", *((e, 1, 2) for e in names))),
+        build_profiler_blob(*halves),
+    ):
         assert decode_dumps([blob, TINY]).errors["reason"].to_pylist() == ["too_many_signatures"]
-    few = build_profdump(block("a", *((e, 1, 2) for e in names[:20] * 5)))
+    few = build_profiler_blob(block("a", *((e, 1, 2) for e in names[:20] * 5)))
     assert decode_dumps([few]).tables["events"].num_rows == 100
