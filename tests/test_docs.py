@@ -35,6 +35,13 @@ def test_documents_mention_only_commands_and_queries_that_there_are(path: Path) 
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_of_ours_that_a_document_names_are_there(path: Path) -> None:
+    named = r"`((?:ingest|warehouse|queries|cli|sql|tests|docs)/[\w./-]+)`"
+    for file in re.findall(named, path.read_text(encoding="utf-8")):
+        assert (ROOT / file).exists(), file
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_of_a_document_lead_somewhere(path: Path) -> None:
     assert list(dead_links(path)) == []
 

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
+FOLDERS = ("docs", "ingest", "warehouse", "queries", "cli", "sql", "tests")
 DOCUMENTS = sorted(
-    path
-    for path in ROOT.rglob("*.md")
-    if not any(part.startswith((".", "build")) for part in path.relative_to(ROOT).parts)
+    [*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))]
 )
 # What a reader and the tests see on a command, or in the first line of a block, that does not run.
 NEEDS = "# needs "
