@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test lint parity fuzz torture bench bench-inspector test-executorch clean
+.PHONY: help demo test test-slow lint parity fuzz torture bench bench-inspector test-executorch clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -18,8 +18,12 @@ help: ## Show the targets
 demo: .venv/.installed ## Ingest the real multi-build dumps that ship with the project and query them
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tests/data/demo.sh
 
-test: .venv/.installed ## Run the tests
-	$(BIN)/python -m pytest
+# Each worker takes a stretch of the files, so that few fixtures are made twice, and helps the others.
+test: .venv/.installed ## Run the tests, without the slow ones
+	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow'
+
+test-slow: .venv/.installed ## Run the slow ones: bombs, kills, and all of what the others sample
+	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
 
 lint: .venv/.installed ## Check style, formatting and types
 	$(BIN)/ruff check .

@@ -1,3 +1,10 @@
+from hypothesis import settings
+
+# A busy machine is no failure.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
+
+
 def pytest_addoption(parser):
     parser.addoption(
         "--refresh-golden",

@@ -1,4 +1,4 @@
-"""ingest/schemas/dumps.py is the one source of names, types and docs; the DDL says the same."""
+"""A table's schema is the one source of its names, types and meaning; every store says the same."""
 
 from __future__ import annotations
 
@@ -6,15 +6,28 @@ from pathlib import Path
 
 import pytest
 
-from ingest.schemas.dumps import STORED
 from warehouse import Warehouse
+from warehouse.engine.comments import TABLES
 from warehouse.engine.sql_types import SQL_TYPES
 
 
-@pytest.mark.parametrize("table", STORED)
-def test_stored_table_is_what_its_schema_says(tmp_path: Path, table: str) -> None:
-    schema = STORED[table]
-    with Warehouse.open(tmp_path) as warehouse:
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("schemas") / "store"
+    Warehouse.open(path).close()
+    return path
+
+
+def test_every_stored_table_has_a_schema(store: Path) -> None:
+    with Warehouse.open(store, read_only=True) as warehouse:
+        names = warehouse.sql("SELECT table_name FROM duckdb_tables() WHERE NOT internal")
+    assert set(names["table_name"].to_pylist()) == TABLES.keys()
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_stored_table_is_what_its_schema_says(store: Path, table: str) -> None:
+    schema = TABLES[table]
+    with Warehouse.open(store, read_only=True) as warehouse:
         columns = warehouse.sql(
             "SELECT column_name, data_type, is_nullable, comment FROM duckdb_columns() "  # noqa: S608
             f"WHERE table_name = '{table}' ORDER BY column_index"

@@ -18,9 +18,7 @@ from tests.support.corpus import CORPUS
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("ingest", "warehouse", "queries", "cli", "sql")
 
-pytestmark = pytest.mark.skipif(
-    not (ROOT / "README.md").exists(), reason="README.md is not written yet"
-)
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import pytest
 
 from cli.output.render import Format
 from tests.support.command import Outcome
+from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tests.support.stores import write
 
@@ -42,7 +43,7 @@ def test_inspect_answers(run: Run, dump: Path, scales: tuple[str, str], format_:
     assert format_ is not Format.JSON or json.loads(outcome.text, parse_constant=pytest.fail)
 
 
-@pytest.mark.parametrize("rate", ["1", "1e-300", "1e308"])
+@pytest.mark.parametrize("rate", cross_section(["1e308", "1", "1e-300"], 3))
 def test_queries_answer(run: Run, dump: Path, tmp_path: Path, rate: str) -> None:
     store = ("--store", tmp_path / "s")
     clock = ("--clock", "cycles", "--ticks-per-second", rate)

@@ -89,6 +89,7 @@ def test_worst_cases_take_at_most_8_times_their_size(case):
 
 
 @pytest.mark.parametrize("case", DENSE)
+@pytest.mark.slow
 def test_densest_dumps_take_at_most_64_times_their_size(case):
     dump = DENSE[case]()
     assert measure(dump).excess(len(dump), times=64, slack=BUSY) is None

@@ -65,6 +65,7 @@ def test_malformed_dump_is_refused_by_name_and_offset() -> None:
     assert (caught.value.reason, caught.value.byte_offset) == (row["reason"], row["byte_offset"])
 
 
+@pytest.mark.slow
 def test_file_beyond_what_flatbuffers_address_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "huge.etdp"
     with path.open("wb") as file:

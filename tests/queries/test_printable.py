@@ -16,6 +16,7 @@ STEERING = [
 
 
 @pytest.mark.parametrize("escape", [printable, json_text])
+@pytest.mark.slow
 def test_no_text_keeps_what_would_steer_a_terminal(escape):
     assert escape("".join(EVERY)).isprintable()
     assert not [character for character in STEERING if character in escape(f"a{character}b")]
@@ -27,6 +28,7 @@ def test_letters_of_every_script_stay_readable():
     assert json_text([text]) == json.dumps([text], ensure_ascii=False)
 
 
+@pytest.mark.slow
 def test_json_decodes_to_the_same():
     text = "".join(reversed(EVERY))  # no high surrogate before a low one: these are a pair
     assert json.loads(json_text({text: [text]})) == {text: [text]}

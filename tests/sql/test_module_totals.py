@@ -103,6 +103,7 @@ def corpus(tmp_path_factory):
 
 
 @pytest.mark.parametrize("scope", ["total", "own"])
+@pytest.mark.slow
 def test_totals_of_a_dump_are_those_of_its_event_blocks(corpus, scope):
     warehouse, blocks_of_dump = corpus
     expected = {

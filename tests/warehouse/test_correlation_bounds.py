@@ -9,6 +9,7 @@ import pytest
 from ingest.etrecord.record import read_etrecord
 from ingest.sources.paths import Source
 from tests.support.bounded_memory import run_alone
+from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import EDGE, build_etrecord, build_program, node
 from tests.support.event_blocks import run, timed
@@ -84,7 +85,7 @@ BOMBS = {
 }
 
 
-@pytest.mark.parametrize("bomb", BOMBS)
+@pytest.mark.parametrize("bomb", cross_section(BOMBS, 3))
 def test_block_that_is_told_too_much_is_stored_untraced_and_says_so(tmp_path, bomb):
     write(tmp_path / "r.etrecord", BOMBS[bomb]())
     write(tmp_path / "d.etdp", build_etdump({"run_data": [run(*delegated(2_000))]}))
@@ -97,6 +98,7 @@ def test_block_that_is_told_too_much_is_stored_untraced_and_says_so(tmp_path, bo
     assert max(grown, inspected) < MOST_GROWN
 
 
+@pytest.mark.slow
 def test_block_that_is_told_all_it_may_be_is_stored_in_bounded_memory(tmp_path):
     write(tmp_path / "r.etrecord", shared_handles())
     write(tmp_path / "d.etdp", build_etdump({"run_data": [run(*delegated(800))]}))

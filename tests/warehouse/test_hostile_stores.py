@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 from tests.support.corpus import read_dump
+from tests.support.cross_section import cross_section
 from tests.support.stores import ingest, write
 from warehouse import Warehouse
 from warehouse.catalogue.queries import load_catalogue
@@ -87,17 +88,20 @@ def test_views_that_lie_are_never_read(honest: Path, store: Path, lie: str) -> N
 @pytest.mark.parametrize("lie", LIES)
 @pytest.mark.parametrize(
     "text",
-    [
-        "SELECT * FROM evil",
-        'SELECT * FROM "EVIL"',
-        "SELECT * FROM main.evil",
-        "DESCRIBE evil",
-        "SUMMARIZE evil",
-        "SELECT * FROM warehouse.main.named_dumps",
-        "SELECT * FROM main.named_dumps",
-        "SELECT (SELECT count(*) FROM evil)",
-        "SELECT * FROM query_table('evil')",
-    ],
+    cross_section(
+        [
+            "SELECT * FROM evil",
+            'SELECT * FROM "EVIL"',
+            "SELECT * FROM main.evil",
+            "DESCRIBE evil",
+            "SUMMARIZE evil",
+            "SELECT * FROM warehouse.main.named_dumps",
+            "SELECT * FROM main.named_dumps",
+            "SELECT (SELECT count(*) FROM evil)",
+            "SELECT * FROM query_table('evil')",
+        ],
+        4,
+    ),
 )
 def test_views_that_came_with_a_store_do_not_answer(store: Path, lie: str, text: str) -> None:
     tamper(

@@ -10,6 +10,7 @@ import pytest
 
 from cli.main import main
 from tests.support.corpus import read_dump
+from tests.support.cross_section import cross_section
 from tests.support.sql_attacks import attacks
 from tests.support.stores import ingest, write
 from warehouse import Warehouse
@@ -64,7 +65,7 @@ def test_there_are_attacks_of_every_kind() -> None:
     assert len(ATTACKS) >= 150
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize("name", cross_section(ATTACKS, 7))
 def test_python_refuses(opened: tuple[Warehouse, Path], name: str) -> None:
     warehouse, ground = opened
     secret_rows = pa.table({"a": [CONFIDENTIAL]})
@@ -77,7 +78,7 @@ def test_python_refuses(opened: tuple[Warehouse, Path], name: str) -> None:
     assert secret_rows.num_rows == 1
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize("name", cross_section(ATTACKS, 9))
 def test_command_line_refuses(
     ground: Path, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,7 +150,8 @@ def test_files_are_read_where_that_is_asked_for(ground: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in ATTACKS if n.startswith(("copy_", "serialized", "log_"))]
+    "name",
+    cross_section([n for n in ATTACKS if n.startswith(("copy_", "serialized", "log_"))], 9),
 )
 def test_nothing_is_written_where_files_may_be_read(ground: Path, name: str) -> None:
     before = everything(ground)

@@ -13,6 +13,7 @@ import pytest
 
 from ingest import decode
 from tests.support.corpus import read_dump
+from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tests.support.stores import MANIFEST, contents, ingest, write
 from warehouse import Warehouse
@@ -271,7 +272,7 @@ INGEST = (
 )
 
 
-@pytest.mark.parametrize("lines", [0, 1, 2, 5, 9])
+@pytest.mark.parametrize("lines", cross_section([5, 0, 1, 2, 9], 5))
 def test_a_killed_ingest_leaves_whole_batches_and_the_next_completes_it(
     tmp_path: Path, lines: int
 ) -> None:
@@ -294,6 +295,7 @@ def test_a_killed_ingest_leaves_whole_batches_and_the_next_completes_it(
     assert contents(tmp_path / "store") == contents(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said_and_what_was_committed_stays(
     tmp_path: Path, no_room: Callable[[Path], str]
 ) -> None:

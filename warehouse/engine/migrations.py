@@ -1,13 +1,18 @@
-"""Brings a store's schema up to date: numbered migrations, each in one transaction, then views."""
+"""Brings a store's schema up to date: numbered migrations, each in one transaction.
+
+Views and comments follow, all anew whenever one of them is another than the store has.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from importlib.metadata import version
 from typing import NamedTuple
 
 import duckdb
 
 from warehouse.catalogue.sql_files import read_sql_files
+from warehouse.engine.comments import comment_tables, comments_digest
 from warehouse.engine.connection import transaction
 from warehouse.engine.views import store_views, views_digest
 from warehouse.errors import OldStoreError, StoreVersionError
@@ -61,7 +66,7 @@ def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
     if schema_version(connection) < load_migrations()[-1].number:
         return False
     stored = connection.execute("SELECT sha256 FROM schema_views").fetchall()
-    return [row[0] for row in stored] == [views_digest()]
+    return [row[0] for row in stored] == [_digest()]
 
 
 def migrate(connection: duckdb.DuckDBPyConnection) -> None:
@@ -73,9 +78,14 @@ def migrate(connection: duckdb.DuckDBPyConnection) -> None:
                 _apply(connection, migration)
     if not is_current(connection):
         with transaction(connection):
+            comment_tables(connection)
             store_views(connection)
             connection.execute("DELETE FROM schema_views")
-            connection.execute("INSERT INTO schema_views VALUES (?)", [views_digest()])
+            connection.execute("INSERT INTO schema_views VALUES (?)", [_digest()])
+
+
+def _digest() -> str:
+    return hashlib.sha256((views_digest() + comments_digest()).encode()).hexdigest()
 
 
 def _apply(connection: duckdb.DuckDBPyConnection, migration: Migration) -> None:

@@ -11,6 +11,7 @@ import duckdb
 from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.header import Header, parse_header
 from warehouse.catalogue.sql_files import read_sql_files
+from warehouse.engine.comments import quote
 
 
 @cache
@@ -48,10 +49,6 @@ def comment_views(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _comments(header: Header) -> Iterator[str]:
-    yield f"COMMENT ON VIEW {header.name} IS {_quote(header.purpose)}"
+    yield f"COMMENT ON VIEW {header.name} IS {quote(header.purpose)}"
     for column in header.columns:
-        yield f"COMMENT ON COLUMN {header.name}.{column.name} IS {_quote(column.doc)}"
-
-
-def _quote(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+        yield f"COMMENT ON COLUMN {header.name}.{column.name} IS {quote(column.doc)}"

@@ -23,6 +23,7 @@ from ingest.etdump.limits import EXPANSION, EXPANSION_SLACK, LONGEST_NAME
 from ingest.tables import signature_tables
 from tests.support import plain_limits
 from tests.support.corpus import dump_names, read_dump
+from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tests.support.reference_reader import DumpFault
 from tests.tools.fuzz import worst_cases
@@ -175,7 +176,7 @@ BOMBS: dict[str, Callable[[], bytes]] = {
 PATIENCE = 10.0  # times the time that is documented, on machines that are busy
 
 
-@pytest.mark.parametrize("name", BOMBS)
+@pytest.mark.parametrize("name", cross_section(BOMBS, 5))
 def test_bombs_take_time_and_memory_by_their_size(name: str) -> None:
     dump = BOMBS[name]()
     assert measure(dump).excess(len(dump), times=64, slack=PATIENCE) is None

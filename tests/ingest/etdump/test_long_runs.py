@@ -115,6 +115,7 @@ def test_what_cannot_be_cut_is_refused_beyond_a_size(
         assert decode_dumps([dump]).errors["reason"].to_pylist() == [reason]
 
 
+@pytest.mark.slow
 def test_distinct_events_of_a_long_run_are_counted_as_they_come(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -125,6 +126,7 @@ def test_distinct_events_of_a_long_run_are_counted_as_they_come(
     assert error["reason"] == "too_many_signatures"
 
 
+@pytest.mark.slow
 def test_memory_for_a_long_run_is_a_few_numbers_per_event() -> None:
     """Its row of the events table alone is 60 bytes, what is read of it some 400."""
     peaks = []

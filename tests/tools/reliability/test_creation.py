@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.tools.reliability.creation import torture
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_store_whose_making_is_killed_is_whole_or_not_there() -> None:

@@ -89,6 +89,19 @@ def test_an_old_store_answers_as_a_new_one(tmp_path: Path, old: Path) -> None:
         assert migrated.schema().equals(new.schema())
 
 
+def test_tables_are_described_as_this_version_does(tmp_path: Path) -> None:
+    Warehouse.open(tmp_path).close()
+    with Warehouse.open(tmp_path, read_only=True) as warehouse:
+        expected = warehouse.schema()
+    with duckdb.connect(str(tmp_path / FILE_NAME)) as connection:
+        connection.execute("COMMENT ON TABLE runs IS 'what an older version said'")
+        connection.execute("COMMENT ON COLUMN schema_views.sha256 IS NULL")
+        connection.execute("UPDATE schema_views SET sha256 = 'an older version''s'")
+    Warehouse.open(tmp_path).close()
+    with Warehouse.open(tmp_path, read_only=True) as warehouse:
+        assert warehouse.schema().equals(expected)
+
+
 def test_an_old_store_takes_what_comes_with_dumps(tmp_path: Path, old: Path, folder: Path) -> None:
     name = DUMPS[0]
     shutil.copy(CORPUS / "real" / f"{name}.debug.bin", folder)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.corpus import dump_names, read_dump
+from tests.support.cross_section import cross_section
 from tests.support.stores import contents, ingest, write, write_corpus
 from warehouse.intake import batches
 from warehouse.intake import pipeline as ingestion
@@ -37,7 +38,7 @@ def test_nothing_merged_is_nothing() -> None:
     assert nothing.statistics.rows.num_rows == 0
 
 
-@pytest.mark.parametrize("at_a_time", [1, 500, 10**9])
+@pytest.mark.parametrize("at_a_time", cross_section([500, 1, 10**9], 3))
 def test_how_many_batches_are_committed_together_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_a_time: int
 ) -> None:
@@ -59,6 +60,7 @@ def test_how_many_batches_are_committed_together_changes_nothing(
 
 
 @pytest.mark.parametrize("jobs", [2, 5])
+@pytest.mark.slow
 def test_more_threads_make_the_same_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
 ) -> None:

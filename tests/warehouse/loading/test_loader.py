@@ -11,6 +11,7 @@ import pytest
 from ingest import DecodedBatch
 from ingest.manifest.resolver import Manifest
 from tests.support.corpus import dump_names, read_dump
+from tests.support.cross_section import cross_section
 from tests.support.stores import MANIFEST, contents, writing
 from warehouse.engine.connection import open_cursor
 from warehouse.errors import StoreError
@@ -87,7 +88,7 @@ def split(decoded: DecodedBatch, rows: int) -> Iterator[DecodedBatch]:
 
 
 @pytest.mark.parametrize("name", ["real/mixed_xnnpack_n20", "real/stateful_portable_n3_debug"])
-@pytest.mark.parametrize("rows", [1, 7, 1000])
+@pytest.mark.parametrize("rows", cross_section([7, 1, 1000], 3))
 def test_parts_may_be_cut_inside_runs_and_bring_signatures_in_any_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, rows: int
 ) -> None:

@@ -52,6 +52,7 @@ def origins_of_blocks(data, record):
     ]
 
 
+@pytest.mark.slow
 def test_origins_of_the_corpus_are_those_of_its_event_blocks(tmp_path):
     written = write_corpus(tmp_path / "in")
     summary = ingest(tmp_path / "store", tmp_path / "in")
@@ -88,6 +89,7 @@ def warehouse(tmp_path_factory):
         yield warehouse
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     runs=st.lists(st.lists(events(), min_size=1, max_size=6), min_size=1, max_size=3),

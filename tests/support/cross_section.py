@@ -1,0 +1,16 @@
+"""Parameters of which the quick tests try some, and the slow ones the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from _pytest.mark.structures import ParameterSet
+
+
+def cross_section(values: Iterable[object], every: int) -> list[ParameterSet]:
+    """The values as parameters; all but one in `every`, from the first on, are marked slow."""
+    return [
+        pytest.param(value, id=str(value), marks=[pytest.mark.slow] if number % every else [])
+        for number, value in enumerate(values)
+    ]

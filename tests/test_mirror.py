@@ -1,0 +1,54 @@
+"""Tests mirror the tree: each file is named after the module or .sql file that it tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.documents import ROOT
+
+TESTS = ROOT / "tests"
+# Whose tests are about no single module, and why.
+BEHAVIOURS = {
+    "cli/test_absurd_clocks.py": "rates that no clock has, through all commands",
+    "cli/test_demo.py": "tests/data/demo.sh",
+    "cli/test_strange_names.py": "names that would steer a terminal, through all commands",
+    "executorch/test_reading_our_dumps.py": "what ExecuTorch makes of our dumps",
+    "executorch/test_recording.py": "the real runtime",
+    "ingest/test_absurd_clocks.py": "clock readings that cannot be, through all readers",
+    "ingest/test_corpus.py": "every dump of the corpus",
+    "ingest/test_etrecord_bounds.py": "what an ETRecord may cost, through all its readers",
+    "ingest/test_fuzz.py": "whatever bytes, beside the reference reader",
+    "ingest/test_hostile.py": "broken dumps, beside the reference reader",
+    "ingest/test_manifest_bounds.py": "what a manifest may hold, from every source",
+    "ingest/test_profdump_dumps.py": "profiler blobs among ETDumps",
+    "ingest/test_stream.py": "parts of a dump are the dump",
+    "ingest/test_tracer_errors.py": "what all calls of the tracer refuse",
+    "sql/test_filters.py": "filters of all queries",
+    "sql/test_golden.py": "answers of all queries",
+    "sql/test_headers.py": "headers of all .sql files",
+    "sql/test_order.py": "order of the rows of all queries",
+    "sql/test_portability.py": "what Spark reads otherwise, in all .sql files",
+    "warehouse/test_correlation_bounds.py": "what an ETRecord may cost a store",
+    "warehouse/test_hostile_stores.py": "stores from anybody",
+    "warehouse/test_legacy_blobs.py": "profiler blobs in a store",
+    "warehouse/test_sql_attacks.py": "SQL from anybody",
+}
+FILES = [
+    path.relative_to(TESTS)
+    for path in sorted(TESTS.rglob("test_*.py"))
+    if path.parent != TESTS and path.relative_to(TESTS).parts[0] != "tools"
+]
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_file_is_named_after_what_it_tests(path: Path) -> None:
+    name = path.stem.removeprefix("test_")
+    tested = [path.parent / f"{name}.py", Path("sql", "queries", f"{name}.sql")]
+    is_mirror = any((ROOT / file).exists() for file in tested[: 1 + (path.parts[0] == "sql")])
+    assert is_mirror != (path.as_posix() in BEHAVIOURS)
+
+
+def test_behaviours_are_tested() -> None:
+    assert {TESTS / name for name in BEHAVIOURS} <= {TESTS / path for path in FILES}
