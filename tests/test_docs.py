@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from cli.main import app
+from cli.app import app
 from warehouse.catalogue.queries import load_catalogue
 
 README = Path(__file__).parents[1] / "README.md"

@@ -14,7 +14,7 @@ from warehouse.engine.sql_types import SQL_TYPES
 @pytest.mark.parametrize("table", STORED)
 def test_stored_table_is_what_its_schema_says(tmp_path: Path, table: str) -> None:
     schema = STORED[table]
-    with Warehouse.open(tmp_path) as warehouse:
+    with Warehouse.open(tmp_path, create=True) as warehouse:
         columns = warehouse.sql(
             "SELECT column_name, data_type, is_nullable, comment FROM duckdb_columns() "  # noqa: S608
             f"WHERE table_name = '{table}' ORDER BY column_index"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from cli.output.values import plain_value, python_values
+from queries.plain_values import plain_value, python_values
 from queries.printable import printable, shorten
 
 if TYPE_CHECKING:
