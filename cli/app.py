@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, MutableMapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
@@ -13,12 +14,12 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 from typer.main import get_command, get_group
 
-from cli.errors import OutputError
+from cli.errors import OutputError, UsageError
 from cli.exit_codes import ExitCode
 from cli.output.streams import prepare_streams, write_error, write_lines
 from ingest.errors import IngestError
 from queries.printable import printable
-from warehouse.errors import ParameterError, QueryError, UnknownQueryError, WarehouseError
+from warehouse.errors import QueryError, UnknownQueryError, WarehouseError
 
 if TYPE_CHECKING:
     from typer._click import Command
@@ -106,7 +107,7 @@ def run(args: Sequence[str] | None) -> int:
     prepare_streams()
     try:
         _run(args)
-    except (UnknownQueryError, ParameterError) as error:
+    except (UsageError, UnknownQueryError) as error:
         write_error(error)
         return ExitCode.USAGE
     except (IngestError, WarehouseError, QueryError, OutputError) as error:
@@ -119,6 +120,10 @@ def _run(args: Sequence[str] | None) -> NoReturn:
         from typer._completion_classes import completion_init
 
         completion_init()
+    with suppress(ImportError):  # another Typer may be other inside: it is slower, and right
+        from cli.plain_parameters import take_plainly
+
+        take_plainly()
     try:
         code = get_command(app).main(args, prog_name="tracehouse", standalone_mode=False)
     except TyperException as error:  # the command line is malformed

@@ -1,6 +1,10 @@
-"""What can go wrong with an answer."""
+"""What can go wrong with a command line and with an answer."""
 
 from __future__ import annotations
+
+
+class UsageError(Exception):
+    """The command line asks for what can never be, whatever the store holds."""
 
 
 class OutputError(Exception):

@@ -32,7 +32,7 @@ def check_format(value: Format, *, is_to_file: bool) -> None:
     """
     if value.is_binary and not is_to_file and sys.stdout.isatty():
         raise typer.BadParameter(
-            f"{value} is binary; send it to a file: --output FILE.{value}", param_hint="'--format'"
+            f"{value} is binary; send it to a file or pipe: > FILE.{value}", param_hint="'--format'"
         )
 
 

@@ -67,10 +67,12 @@ ROOMS = {
     "cli.options": {"output"},
     "cli.output_file": {"errors", "options"},
     "cli.health": set(),
+    "cli.plain_parameters": set(),
     "cli.commands": {
-        "exit_codes", "files", "health", "options", "output", "output_file", "stores",
+        "errors", "exit_codes", "files", "health", "options", "output", "output_file",
+        "stores",
     },
-    "cli.app": {"commands", "errors", "exit_codes", "output", "output_file"},
+    "cli.app": {"commands", "errors", "exit_codes", "output", "output_file", "plain_parameters"},
     "cli.main": {"app"},
     "sql": set(),
 }  # fmt: skip

@@ -10,11 +10,13 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from cli.errors import UsageError
 from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, TextOption, Wait, add_options
 from cli.output.render import Format, write_table
 from cli.output_file import with_output_file
 from warehouse.catalogue.header import Column, Header, Parameter
 from warehouse.catalogue.queries import Query, bind_parameters, find_query, load_catalogue
+from warehouse.errors import ParameterError
 
 if TYPE_CHECKING:
     from typer._click import Command
@@ -59,6 +61,12 @@ def _command(query: Query) -> Command:
 def _function(query: Query) -> Callable[..., None]:
     name = query.header.name
 
+    def check(params: dict[str, str | None]) -> None:
+        try:
+            bind_parameters(query, params)
+        except ParameterError as error:
+            raise UsageError(str(error)) from error
+
     def run(
         context: typer.Context,
         *,
@@ -68,7 +76,7 @@ def _function(query: Query) -> Callable[..., None]:
         is_csv_safe: CsvSafe = False,
         **params: str | None,
     ) -> None:
-        bind_parameters(query, {**params, **_unknown(context.args)})  # before a store is opened
+        check({**params, **_unknown(context.args)})  # before a store is opened
         from warehouse import Warehouse
 
         with Warehouse.open(store, read_only=True, wait=wait) as warehouse:

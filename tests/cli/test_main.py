@@ -18,7 +18,7 @@ Run = Callable[..., Outcome]
 COMMANDS = sorted(
     [
         *("ingest", "query", "sql", "schema", "inspect", "numeric-gap", "etrecord", "inspect-prof"),
-        *("record", "simulate"),
+        *("record", "simulate", "migrate", "doctor", "completion"),
     ]
 )
 
@@ -40,6 +40,7 @@ def test_each_command_has_help(run: Run, command: str) -> None:
 def test_help_waits_for_no_heavy_import() -> None:
     probe = (
         "import sys, cli.main;"
+        "import cli.app; cli.app._Commands().items();"
         "print({'duckdb', 'numpy', 'pyarrow', 'pydantic', 'rich'} & sys.modules.keys())"
     )
     done = subprocess.run(
@@ -80,7 +81,7 @@ def test_store_locked_by_another_process_is_one_line_with_its_pid(tmp_path: Path
 
 def test_error_with_line_ends_and_control_characters_is_one_harmless_line(run: Run) -> None:
     outcome = run("query", "per\ncent\x1b[2J")
-    assert outcome.code == 1
+    assert outcome.code == 2
     assert outcome.error.startswith("error: no query 'per cent\\x1b[2J'")
 
 
@@ -97,6 +98,49 @@ def test_ctrl_c_ends_a_long_query_quietly(store: Path) -> None:
         timeout=60,
     )
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")
+
+
+def test_a_question_imports_only_what_it_takes(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "pandas.py").write_text("")  # as if it were installed
+    program = (
+        "import atexit, sys; from cli.main import main;"
+        "atexit.register(lambda: print(sorted({'pandas', 'pydantic', 'rich', 'ingest.decode',"
+        "'ingest.etrecord', 'warehouse.intake', 'cli.commands.inspect'} & sys.modules.keys())));"
+        "sys.exit(main())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "sql", "SELECT 1 AS a, 'b' AS b", "--store", store],
+        capture_output=True,
+        env=ENVIRONMENT | {"PYTHONPATH": f"{ENVIRONMENT['PYTHONPATH']}:{tmp_path}"},
+        check=True,
+    )
+    assert done.stdout == b"a  b\n1  b\n[]\n"
+
+
+@pytest.mark.parametrize("module", ["typer", "cli.app", "duckdb", "pyarrow"])
+def test_ctrl_c_ends_imports_quietly(store: Path, module: str) -> None:
+    program = (
+        "import os, signal, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "from cli.main import main\nmain()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "sql", "SELECT 1", "--store", store],
+        capture_output=True,
+        env=ENVIRONMENT,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_help_ends_with_examples_of_the_command(run: Run, command: str) -> None:
+    examples = run(command, "--help").text.partition("Examples:\n")[2].splitlines()
+    assert examples
+    assert all(line.strip().startswith(f"tracehouse {command}") for line in examples)
 
 
 def test_reader_that_leaves_early_hears_nothing(store: Path) -> None:

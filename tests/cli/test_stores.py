@@ -49,6 +49,10 @@ def test_who_waits_gets_in(run: Run, tmp_path: Path) -> None:
     threading.Timer(0.3, other.close).start()
     question = ("sql", "SELECT count(*) AS n FROM dumps", "--store", store)
     assert run(*question, "--wait", "60").text == "n\n1\n"
+    for args in (("query", "dumps"), ("schema",)):
+        other = Warehouse.open(store)
+        threading.Timer(0.3, other.close).start()
+        assert run(*args, "--store", store, "--wait", "60").code == 0
 
 
 def test_migrate_makes_no_store(run: Run, tmp_path: Path) -> None:

@@ -182,6 +182,14 @@ def test_reading_a_store_that_is_not_there_says_how_to_make_one(tmp_path: Path) 
     assert not (tmp_path / "none").exists()
 
 
+def test_a_store_is_made_only_where_that_is_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no store here"):
+        Warehouse.open(tmp_path / "typo")
+    assert not (tmp_path / "typo").exists()
+    Warehouse.open(tmp_path / "store", create=True).close()
+    Warehouse.open(tmp_path / "store").close()
+
+
 def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
     write(tmp_path / "store/warehouse.duckdb", b"hello" * 1000)
     with pytest.raises(StoreError, match="not a tracehouse store"):

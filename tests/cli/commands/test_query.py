@@ -88,13 +88,17 @@ def test_options_are_the_parameters(run: Run, store: Path) -> None:
         ),
         (("framework_tax", "--scope", "runs"), "'runs', wanted one of total, run, operator"),
         (("dumps", "--since", "yesterday"), "'yesterday', wanted a date or time"),
+        (
+            (*COMPARISON[1:], "--min-change", "nan"),
+            "parameter 'min_change': 'nan', wanted a finite number",
+        ),
     ],
 )
 def test_wrong_name_or_parameter_is_one_line_even_without_a_store(
     run: Run, args: tuple[str, ...], problem: str
 ) -> None:
     outcome = run("query", *args, "--store", "nowhere")
-    assert outcome.code == 1
+    assert outcome.code == 2
     assert outcome.error.startswith("error: ")
     assert problem in outcome.error
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cli.output.render import Format, OutputError, write_table
+from cli.output.render import Format, write_table
+from queries.plain_values import FormatError
 from tests.support.command import Outcome, run_on_terminal
 
 Run = Callable[..., Outcome]
@@ -72,7 +73,7 @@ def test_json_names_infinities(printed: Print) -> None:
 
 def test_json_refuses_to_lose_a_column_of_the_same_name() -> None:
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
-    with pytest.raises(OutputError, match="two columns are called 'a'"):
+    with pytest.raises(FormatError, match="two columns are called 'a'"):
         write_table(table, Format.JSON)
 
 
@@ -262,7 +263,7 @@ def test_value_that_a_format_cannot_hold_is_an_error_with_the_remedy(
     unfit = VALUES[value]
     for format_ in Format:
         if format_ in unfit:
-            with pytest.raises(OutputError, match=r"cannot hold column 'b' .*; CAST it AS VARCHAR"):
+            with pytest.raises(FormatError, match=r"cannot hold column 'b' .*; CAST it AS VARCHAR"):
                 write_table(table, format_)
         else:
             write_table(table, format_)
