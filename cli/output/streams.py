@@ -12,7 +12,6 @@ from cli.errors import OutputError
 from queries.printable import printable, shorten
 
 MAX_NOTE = 2000  # characters of a line on standard error
-_MOST_LINES = 4  # of an excerpt
 
 
 def prepare_streams() -> None:
@@ -37,8 +36,21 @@ def write_error(error: Exception) -> None:
     text = str(error)
     head, mark, excerpt = text.partition("\n\nLINE ")  # as DuckDB shows where it was
     write_note(f"error: {' '.join((head if mark else text).split())}")
-    for line in f"LINE {excerpt}".split("\n")[:_MOST_LINES] if mark else ():
-        write_note(line.replace("\t", " "))  # so that the caret stays below what it points at
+    if mark:
+        line, _, caret = f"LINE {excerpt}".partition("\n")
+        write_note(line.replace("\t", " "))
+        write_note(" " * _tabs_before(line, caret) + caret.partition("\n")[0])
+
+
+def _tabs_before(line: str, caret: str) -> int:
+    """How many tabs stand before what a caret points at; DuckDB gives them no width."""
+    left = len(caret) - len(caret.lstrip(" "))
+    for position, character in enumerate(line):
+        if character != "\t":
+            left -= 1
+        if left < 0:
+            return line.count("\t", 0, position)
+    return line.count("\t")
 
 
 def write_lines(lines: Iterable[str]) -> None:
