@@ -271,3 +271,14 @@ def test_value_that_a_format_cannot_hold_is_an_error_with_the_remedy(
         text = duckdb.sql(f"SELECT CAST({value} AS VARCHAR) AS b").to_arrow_table()
         write_table(text, unfit[0])
     capfdbinary.readouterr()
+
+
+def test_rounded_numbers_have_the_digits_that_tell_neighbours_apart(printed: Print) -> None:
+    table = pa.table(
+        {"a": [0.123451, 0.123459, None, 1.0], "b": [12345.25, 12345.3, float("nan"), float("nan")]}
+    )
+    lines = printed(table, Format.TABLE).decode().splitlines()
+    assert [line.split()[0] for line in lines[1:3]] == ["0.123451", "0.123459"]
+    assert [line.split()[1] for line in lines[1:3]] == ["12,345.2", "12,345.3"]
+    same = printed(pa.table({"a": [0.123451] * 2 + [2 / 3]}), Format.TABLE).decode().split()
+    assert same == ["a", "0.1235", "0.1235", "0.6667"]
