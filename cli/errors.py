@@ -1,20 +1,11 @@
-"""What can go wrong with an answer."""
+"""What can go wrong with a command line and with an answer."""
 
 from __future__ import annotations
 
-from queries.printable import shorten
+
+class UsageError(Exception):
+    """The command line asks for what can never be, whatever the store holds."""
 
 
 class OutputError(Exception):
-    """A table cannot be printed: standard output is full, or the format cannot hold it."""
-
-
-class UnfitColumnError(OutputError):
-    """A column has a value that the format cannot hold."""
-
-    def __init__(self, form: str, column: str, error: Exception) -> None:
-        """Name the format and the column."""
-        super().__init__(
-            f"{form}: cannot hold column '{shorten(column, 100)}' ({error}); CAST it AS VARCHAR"
-        )
-        self.column = column
+    """Nothing can be written where the answer should go, such as a full disk."""

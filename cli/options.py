@@ -32,15 +32,16 @@ class TextOption(NamedTuple):
     is_repeatable: bool = False
 
 
-def check_format(value: Format) -> Format:
-    """The format, unless it would fill a terminal with bytes.
+def check_format(value: Format, *, is_to_file: bool) -> None:
+    """Pass unless the format would fill a terminal with bytes.
 
     Raises:
         BadParameter: It is binary, and standard output is a terminal.
     """
-    if value.is_binary and sys.stdout.isatty():
-        raise typer.BadParameter(f"{value} is binary; send it to a file or pipe: > FILE.{value}")
-    return value
+    if value.is_binary and not is_to_file and sys.stdout.isatty():
+        raise typer.BadParameter(
+            f"{value} is binary; send it to a file or pipe: > FILE.{value}", param_hint="'--format'"
+        )
 
 
 Store = Annotated[
@@ -69,7 +70,6 @@ Output = Annotated[
     typer.Option(
         "--format",
         metavar="|".join(Format),
-        callback=check_format,
         help="How to print the result; only table rounds numbers.",
     ),
 ]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_to_write(
-    store: Path, *, wait: float = 0.0, is_shared: bool = False
+    store: Path, *, create: bool = False, wait: float = 0.0, is_shared: bool = False
 ) -> Iterator[Warehouse]:
     """The store, open for writing; unless it is shared, what is made meanwhile is its owner's."""
     from warehouse import Warehouse
@@ -22,7 +22,7 @@ def open_to_write(
     before = os.umask(0o077)  # DuckDB makes its log as the umask says
     os.umask(before if is_shared else before | 0o077)
     try:
-        with Warehouse.open(store, wait=wait, is_shared=is_shared) as warehouse:
+        with Warehouse.open(store, create=create, wait=wait, is_shared=is_shared) as warehouse:
             yield warehouse
     finally:
         os.umask(before)

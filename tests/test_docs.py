@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from cli.main import app
+from cli.app import app
 from tests.support.documents import DOCUMENTS, ROOT, anchors, links
 from warehouse.catalogue.queries import load_catalogue
 

@@ -14,7 +14,7 @@ from warehouse.engine.sql_types import SQL_TYPES
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("schemas") / "store"
-    Warehouse.open(path).close()
+    Warehouse.open(path, create=True).close()
     return path
 
 

@@ -10,10 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
 
-from ingest.etrecord.record import EDGE_PROGRAM
-from ingest.manifest.resolver import ManifestResolver
-from ingest.sources.companions import CompanionFinder
-from ingest.sources.paths import Source, find_sources
 from warehouse import DEFAULT_PATH
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
@@ -33,11 +29,12 @@ from warehouse.engine.store_lock import StoreLock
 from warehouse.engine.views import comment_views, make_temporary_views
 from warehouse.engine.writer import Writer
 from warehouse.errors import StatementError, StoreError
-from warehouse.intake.pipeline import IngestProgress, IngestSummary, ingest_sources
-from warehouse.programs.exported_programs import find_etrecord, read_exported_program
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from ingest.sources.paths import Source
+    from warehouse.intake.pipeline import IngestProgress, IngestSummary
 
 _Whose = Literal["ours", "theirs", "with files"]
 
@@ -71,25 +68,27 @@ class Warehouse:
         path: str | os.PathLike[str] = DEFAULT_PATH,
         *,
         read_only: bool = False,
+        create: bool = False,
         is_shared: bool = False,
         wait: float = 0.0,
     ) -> Warehouse:
-        """Open the store in a directory; for writing, it is made or brought up to date as needed.
+        """Open the store in a directory; for writing, it is brought up to date as needed.
 
         Args:
             path: The store's directory.
-            read_only: Let other readers in, and refuse to create or write.
+            read_only: Let other readers in, and refuse to write.
+            create: Make a store if there is none; a misspelt path must not be one.
             is_shared: Leave the permissions of a new store to the umask; else it is its owner's.
             wait: Seconds to wait for others who have it open.
 
         Raises:
-            StoreError: There is no store to read, it is not one, or it cannot be written.
+            StoreError: There is no store, it is not one, or it cannot be written.
             StoreLockedError: Others have it open: one writes a store, or several read it.
             StoreVersionError: A newer tracehouse wrote it.
             OldStoreError: An older one did; to be read, it must be migrated first.
         """
         store = Path(path)
-        if read_only and not is_made(store):
+        if (read_only or not create) and not is_made(store):
             raise StoreError(
                 str(store), "no store here; create one with 'tracehouse ingest PATHS...'"
             )
@@ -140,6 +139,12 @@ class Warehouse:
             StoreError: A batch cannot be written (earlier ones are committed), or the store was
                 opened to be read or was deleted or replaced meanwhile.
         """
+        # Reading dumps takes half a second of imports, which a question need not wait for.
+        from ingest.manifest.resolver import ManifestResolver
+        from ingest.sources.companions import CompanionFinder
+        from ingest.sources.paths import Source, find_sources
+        from warehouse.intake.pipeline import ingest_sources
+
         writer = self._writer
         if writer is None:
             raise StoreError(str(self._path), "opened to be read; open it without read_only")
@@ -202,12 +207,12 @@ class Warehouse:
                 read-only for that.
 
         Raises:
-            StatementError: It is not a single SELECT, or fails.
+            StatementError: It is not a single SELECT (or EXPLAIN of one), or fails.
         """
         if allow_files and self._writer is not None:
             raise StatementError("files can be read only where the store is opened read-only")
         connection = self._answers("with files" if allow_files else "theirs")
-        check_statement(connection, text, allow_files=allow_files)
+        text = check_statement(connection, text, allow_files=allow_files)
         try:
             with reading(connection):
                 relation = connection.sql(text, params=params)
@@ -232,7 +237,7 @@ class Warehouse:
         etrecord_id: int | None = None,
         *,
         dump_id: int | None = None,
-        graph: str = EDGE_PROGRAM,
+        graph: str | None = None,
     ) -> Any:
         """ExecuTorch's ExportedProgram out of an ETRecord; this needs executorch.
 
@@ -243,13 +248,16 @@ class Warehouse:
         Args:
             etrecord_id: The ETRecord.
             dump_id: Instead, a dump that was ingested with it.
-            graph: Its name, as in the table graph_nodes; with ``/METHOD`` for another method
-                than forward.
+            graph: Its name, as in the table graph_nodes, by default the edge dialect's program;
+                with ``/METHOD`` for another method than forward.
         """
+        from ingest.etrecord.record import EDGE_PROGRAM
+        from warehouse.programs.exported_programs import find_etrecord, read_exported_program
+
         with translated_errors(self._path):
             connection = self._answers("ours")
             source, sha256 = find_etrecord(connection, etrecord_id=etrecord_id, dump_id=dump_id)
-        return read_exported_program(source, graph=graph, sha256=sha256)
+        return read_exported_program(source, graph=graph or EDGE_PROGRAM, sha256=sha256)
 
     def close(self) -> None:
         """Close the store; further use fails.

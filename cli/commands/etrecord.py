@@ -12,6 +12,7 @@ from cli.files import file_source
 from cli.options import CsvSafe, Output
 from cli.output.render import Format, write_document, write_table
 from cli.output.streams import write_lines
+from cli.output_file import with_output_file
 from warehouse.errors import QueryError, suggest
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ def _group() -> None:
     """Keep `show` a command of its own, though it is the only one."""
 
 
-@app.command()
 def show(
     file: Annotated[str, typer.Argument(metavar="FILE", help="An ETRecord, or ZIP!MEMBER.")],
     method: Annotated[
@@ -65,6 +65,9 @@ def show(
 
         nodes = build_etrecord_tables(chosen)["graph_nodes"]
         write_table(nodes, output, is_csv_safe=is_csv_safe)
+
+
+app.command()(with_output_file(show))
 
 
 def _check(what: str, name: str | None, known: Sequence[str]) -> None:

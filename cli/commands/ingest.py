@@ -87,7 +87,7 @@ def ingest(
     if record is not None:
         read_etrecord(record)
     with (
-        open_to_write(store, wait=wait, is_shared=is_shared) as warehouse,
+        open_to_write(store, create=True, wait=wait, is_shared=is_shared) as warehouse,
         progress_bar() as progress,
     ):
         summary = warehouse.ingest(

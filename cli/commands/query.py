@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, TextOption, add_options
+from cli.errors import UsageError
+from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, TextOption, Wait, add_options
 from cli.output.render import Format, write_table
-from warehouse.catalogue.header import Column, Parameter
+from cli.output_file import with_output_file
+from warehouse.catalogue.header import Column, Header, Parameter
 from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.queries import Query, find_query, load_catalogue
+from warehouse.errors import ParameterError
 
 if TYPE_CHECKING:
     from typer._click import Command
@@ -49,29 +52,36 @@ def _command(query: Query) -> Command:
         header.name,
         help=f"{header.purpose}\n\n{header.description}",
         short_help=header.purpose,
-        epilog=_column_help(header.columns),
+        epilog=f"{_column_help(header.columns)}\n\n{_example(header)}",
         # Unknown options reach the function, so that all errors of parameters are told alike.
         context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
-    )(_function(query))
+    )(with_output_file(_function(query)))
     return get_command(single)
 
 
 def _function(query: Query) -> Callable[..., None]:
     name = query.header.name
 
+    def check(params: Mapping[str, object]) -> None:
+        try:
+            bind_parameters(query, params)
+        except ParameterError as error:
+            raise UsageError(str(error)) from error
+
     def run(
         context: typer.Context,
         *,
         store: Store = DEFAULT_STORE,
+        wait: Wait = 0.0,
         output: Output = Format.TABLE,
         is_csv_safe: CsvSafe = False,
         **params: str | list[str] | None,
     ) -> None:
         given = {param: value for param, value in params.items() if value not in (None, [])}
-        bind_parameters(query, {**given, **_unknown(context.args)})  # before a store is opened
+        check({**given, **_unknown(context.args)})  # before a store is opened
         from warehouse import Warehouse
 
-        with Warehouse.open(store, read_only=True) as warehouse:
+        with Warehouse.open(store, read_only=True, wait=wait) as warehouse:
             table = warehouse.query(name, **given)
         write_table(table, output, is_csv_safe=is_csv_safe)
 
@@ -115,3 +125,14 @@ def _column_help(columns: tuple[Column, ...]) -> str:
         for column in columns
     ]
     return "\n".join(["\b", "Columns:", *lines])
+
+
+def _example(header: Header) -> str:
+    values = {"BIGINT": "1", "INT": "1", "DOUBLE": "0.5"}
+    needed = [
+        f" --{parameter.name.replace('_', '-')} {values.get(parameter.type, 'NAME')}"
+        for parameter in header.params
+        if parameter.is_required
+    ]
+    line = f"tracehouse query {header.name}{''.join(needed)} --format json"
+    return "\n".join(["\b", "Examples:", f"  {line}"])

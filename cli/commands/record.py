@@ -15,7 +15,17 @@ import typer
 from cli.commands.ingest import MANIFEST
 from cli.exit_codes import ExitCode
 from cli.files import file_source
-from cli.options import DEFAULT_STORE, CsvSafe, Output, Shared, Store, TextOption, Wait, add_options
+from cli.options import (
+    DEFAULT_STORE,
+    CsvSafe,
+    Output,
+    Shared,
+    Store,
+    TextOption,
+    Wait,
+    add_options,
+    check_format,
+)
 from cli.output.ingest_report import write_refusals
 from cli.output.render import Format, write_table
 from cli.output.streams import write_note
@@ -70,6 +80,7 @@ def record(
     from ingest.recording.session import check_program, run_recording
     from ingest.sources.paths import Source
 
+    check_format(form, is_to_file=False)
     manifest = _state_manifest(program, more)
     check_program(program)
     plan = _plan(program, more, iterations=iterations, megabytes=debug_buffer)
@@ -86,7 +97,7 @@ def record(
         manifest["executorch"] = version  # a tag
         with (
             _kept_on_failure(dump, Path(folder)),
-            open_to_write(store, wait=wait, is_shared=is_shared) as warehouse,
+            open_to_write(store, create=True, wait=wait, is_shared=is_shared) as warehouse,
         ):
             summary = warehouse.ingest([dump], manifest=manifest, etrecord=etrecord)
             if summary.n_dumps:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import DEFAULT_STORE, CsvSafe, Output, Store
+from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, Wait
 from cli.output.render import Format, write_table
 from warehouse.errors import QueryError, suggest
 
@@ -19,13 +19,14 @@ def schema(
         str | None, typer.Argument(metavar="[TABLE]", help="Only this table or view.")
     ] = None,
     store: Store = DEFAULT_STORE,
+    wait: Wait = 0.0,
     output: Output = Format.TABLE,
     is_csv_safe: CsvSafe = False,
 ) -> None:
     """List tables, views and columns with their meanings."""
     from warehouse import Warehouse
 
-    with Warehouse.open(store, read_only=True) as warehouse:
+    with Warehouse.open(store, read_only=True, wait=wait) as warehouse:
         rows = warehouse.schema()
     chosen = rows if table is None else _only(rows, table)
     write_table(chosen, output, is_csv_safe=is_csv_safe)

@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperCommand
 
 from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, Wait
 from cli.output.render import Format, write_table
+from cli.output.streams import write_lines
 from warehouse.errors import StatementError
+
+if TYPE_CHECKING:
+    from typer._click import Context
+
+_PLAN = ["explain_key", "explain_value"]  # what EXPLAIN answers: a drawing of several lines
+_COMMENT = re.compile(r"--[\w-]*\s")  # no option has white space in its name
+
+
+class Command(TyperCommand):
+    """A command whose argument may start with a comment, which looks like an option."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """Parse the command line, comments last, where nothing is an option."""
+        comments = [arg for arg in args if _COMMENT.match(arg)]
+        options = [arg for arg in args if not _COMMENT.match(arg)]
+        return super().parse_args(ctx, [*options, "--", *comments] if comments else args)
 
 
 def sql(
@@ -39,7 +58,7 @@ def sql(
     output: Output = Format.TABLE,
     is_csv_safe: CsvSafe = False,
 ) -> None:
-    """Answer one SELECT over the tables that 'schema' lists.
+    """Answer one SELECT, or EXPLAIN one, over the tables that 'schema' lists.
 
     It can change nothing, and reads no file of this machine unless you allow it.
     """
@@ -48,7 +67,10 @@ def sql(
 
     with Warehouse.open(store, read_only=True, wait=wait) as warehouse:
         table = warehouse.sql(_read(statement), params, allow_files=allow_files)
-    write_table(table, output, is_csv_safe=is_csv_safe)
+    if output is Format.TABLE and table.column_names == _PLAN:
+        write_lines(line for plan in table[_PLAN[1]].to_pylist() for line in plan.splitlines())
+    else:
+        write_table(table, output, is_csv_safe=is_csv_safe)
 
 
 def _read(statement: str) -> str:

@@ -31,10 +31,39 @@ def write_note(text: str) -> None:
     sys.stderr.write(f"{printable(shorten(text, MAX_NOTE))}\n")
 
 
+def write_error(error: Exception) -> None:
+    """Print why a command failed on standard error: one line, or what SQL it stumbled over too."""
+    text = str(error)
+    head, mark, excerpt = text.partition("\n\nLINE ")  # as DuckDB shows where it was
+    write_note(f"error: {' '.join((head if mark else text).split())}")
+    if mark:
+        line, _, caret = f"LINE {excerpt}".partition("\n")
+        write_note(line.replace("\t", " "))
+        write_note(" " * _tabs_before(line, caret) + caret.partition("\n")[0])
+
+
+def _tabs_before(line: str, caret: str) -> int:
+    """How many tabs stand before what a caret points at; DuckDB gives them no width."""
+    left = len(caret) - len(caret.lstrip(" "))
+    for position, character in enumerate(line):
+        if character != "\t":
+            left -= 1
+        if left < 0:
+            return line.count("\t", 0, position)
+    return line.count("\t")
+
+
 def write_lines(lines: Iterable[str]) -> None:
     """Print lines of text, control characters escaped; raises OutputError if that fails."""
     with translated_errors():
         sys.stdout.writelines(f"{printable(line)}\n" for line in lines)
+        sys.stdout.flush()
+
+
+def write_script(text: str) -> None:
+    """Print a text of our own as it is; raises OutputError if that fails."""
+    with translated_errors():
+        sys.stdout.write(f"{text.strip()}\n")
         sys.stdout.flush()
 
 
@@ -43,7 +72,7 @@ def translated_errors() -> Iterator[None]:
     """Turn an error of writing into ours.
 
     Raises:
-        OutputError: Standard output is full or broken.
+        OutputError: Standard output, or the file in its place, is full or broken.
         BrokenPipeError: The reader has seen enough, which is no error.
     """
     try:
@@ -51,6 +80,8 @@ def translated_errors() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        # Python flushes standard output once more at exit, which must not fail again.
+        # What is left in the buffer is written once more at the end, which must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise OutputError(f"standard output: {error.strerror}; the output is incomplete") from error
+        name = str(sys.stdout.name)
+        place = "standard output" if name.startswith("<") else name
+        raise OutputError(f"{place}: {error.strerror}; the output is incomplete") from error

@@ -1,7 +1,8 @@
-"""Tables on a terminal: columns that fit its width, and no row or digit lost unsaid."""
+"""Tables on a terminal: columns that fit its width, names and numbers whole, no row lost unsaid."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 MAX_ROWS = 1000
 
 _NARROWEST_TEXT = 16
+_WORD = re.compile(r"[^\W_]+[\W_]*|[\W_]+")
 _GAP = 2
 _STYLES = {"regression": "red", "improvement": "green"}
 
@@ -34,18 +36,27 @@ class _Column(NamedTuple):
 
     @property
     def width(self) -> int:
-        return max(cell_len(text) for text in (self.name, *(cell or "" for cell in self.cells)))
+        return max(cell_len(self.name), self.cell_width)
 
     @property
-    def least_width(self) -> int:
-        return self.width if self.is_number else min(self.width, _NARROWEST_TEXT)
+    def cell_width(self) -> int:
+        return max(cell_len(cell or "-") for cell in self.cells)
+
+    def least_width(self, whole: int) -> int:
+        """Numbers stay whole, and words, but for those that take more than half of the `whole`."""
+        texts = [self.name] if self.is_number else [self.name, *(c or "" for c in self.cells)]
+        word = max(cell_len(word.rstrip()) for text in texts for word in _words(text))
+        if self.is_number:
+            return max(word, self.cell_width)
+        return min(self.width, max(_NARROWEST_TEXT, min(word, whole // 2)))
 
 
 def print_table(table: pa.Table, *, console: Console | None = None) -> None:
     """Print at most MAX_ROWS rows, and say how many are left out.
 
-    Where the table is too wide, columns that hold only one value move above it, then texts fold.
-    Numbers never do: if need be, the table is wider than the terminal.
+    Where the table is too wide, columns that hold only one value move above it, then texts and
+    names of columns fold between words. What still does not fit follows below, each part with the
+    first column before it.
     """
     console = console or Console(highlight=False)
     if not table.num_rows:
@@ -57,12 +68,67 @@ def print_table(table: pa.Table, *, console: Console | None = None) -> None:
         for column in constant:
             console.print(Text(f"{column.name}: {column.cells[0] or '-'}", "dim"))
         columns = [column for column in columns if not column.is_constant] or constant[:1]
-    console.width = max(console.width, _total(column.least_width for column in columns))
-    console.print(_grid(columns))
+    width = console.width
+    for number, part in enumerate(_parts(columns, width)):
+        widths = _widths(part, width)
+        console.width = max(width, _total(widths))
+        if number:
+            console.print()
+        console.print(_grid(part, widths))
     if table.num_rows > MAX_ROWS:
         console.print(
             f"The first {MAX_ROWS:,} of {table.num_rows:,} rows; in a pipe or file you get all."
         )
+
+
+def _parts(columns: list[_Column], width: int) -> list[list[_Column]]:
+    """The columns in parts that fit the width, as far as single columns do."""
+    parts = [[columns[0]]]
+    for column in columns[1:]:
+        if _total(other.least_width(width) for other in (*parts[-1], column)) <= width:
+            parts[-1].append(column)
+        else:
+            is_narrow = _total((columns[0].least_width(width), column.least_width(width))) <= width
+            parts.append([columns[0], column] if is_narrow else [column])
+    return parts
+
+
+def _widths(columns: list[_Column], width: int) -> list[int]:
+    """How wide each column is: what is left over goes to those that need the least more."""
+    widths = [column.least_width(width) for column in columns]
+    left = width - _total(widths)
+    for i in sorted(range(len(columns)), key=lambda i: columns[i].width - widths[i]):
+        more = max(0, min(left, columns[i].width - widths[i]))
+        widths[i] += more
+        left -= more
+    return widths
+
+
+def _words(text: str) -> list[str]:
+    """The text in pieces after which a line may end."""
+    return _WORD.findall(text) or [""]
+
+
+def _folded(text: str, width: int) -> str:
+    """The text in lines of that width, which end between words wherever they can."""
+    lines = [""]
+    for word in _words(text):
+        if lines[-1] and cell_len(lines[-1]) + cell_len(word.rstrip()) > width:
+            lines.append("")
+        first, *rest = _cut(word, width)
+        lines[-1] += first
+        lines += rest
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _cut(word: str, width: int) -> list[str]:
+    """The word in pieces of that width at most."""
+    pieces = [""]
+    for character in word:
+        if pieces[-1] and cell_len(pieces[-1] + character) > width and not character.isspace():
+            pieces.append("")
+        pieces[-1] += character
+    return pieces
 
 
 def _columns(table: pa.Table) -> list[_Column]:
@@ -80,19 +146,21 @@ def _total(widths: Iterable[int]) -> int:
     return sum(width + _GAP for width in widths) - _GAP
 
 
-def _grid(columns: list[_Column]) -> Table:
+def _grid(columns: list[_Column], widths: list[int]) -> Table:
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, _GAP - 1, 0, 0))
-    for column in columns:
+    for column, width in zip(columns, widths, strict=True):
         grid.add_column(
-            Text(column.name),
+            Text(_folded(column.name, width)),
             justify="right" if column.is_number else "left",
-            no_wrap=column.is_number,
+            no_wrap=True,
             overflow="fold",
         )
     for row in zip(*(column.cells for column in columns), strict=True):
-        grid.add_row(*(Text("-", "dim") if cell is None else _text(cell) for cell in row))
+        grid.add_row(*map(_text, row, widths))
     return grid
 
 
-def _text(cell: str) -> Text:
-    return Text(cell, _STYLES.get(cell, ""))
+def _text(cell: str | None, width: int) -> Text:
+    if cell is None:
+        return Text("-", "dim")
+    return Text(_folded(cell, width), _STYLES.get(cell, ""))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Iterator, Sequence
-from itertools import chain
-from typing import TYPE_CHECKING
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any
 
-from cli.output.values import plain_value, python_values
+from queries.plain_values import plain_value, python_values
 from queries.printable import printable, shorten
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MAX_CELL = 300  # characters
 
 _BATCH_ROWS = 8192
+_DIGITS = (4, 6, 9)
 _NAMING = ("_id", "_index", "ordinal")
 
 
@@ -24,7 +25,7 @@ def text_columns(table: pa.Table) -> Iterator[list[list[str | None]]]:
     """Cells of a few thousand rows at a time, one list per column; None for null."""
     for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
         yield [
-            [None if value is None else _cell(name, value) for value in python_values(name, column)]
+            _cells(name, python_values(name, column))
             for name, column in zip(batch.schema.names, batch.columns, strict=True)
         ]
 
@@ -72,6 +73,18 @@ def _padded(cells: Sequence[str | None], width: int, is_right: bool) -> list[str
     return [pad(text, width + len(text) - _places(text)) for text in texts]
 
 
+def _cells(name: str, values: list[Any]) -> list[str | None]:
+    """Rounded numbers have as many digits as it takes to tell each from the one above."""
+    if not any(isinstance(value, float) for value in values):
+        return [None if value is None else _cell(name, value) for value in values]
+    for digits in _DIGITS:
+        cells = [_rounded(value, digits) if isinstance(value, float) else value for value in values]
+        pairs = zip(pairwise(values), pairwise(cells), strict=True)
+        if all(one != other or a == b or a != a for (a, b), (one, other) in pairs):  # NaN too
+            break
+    return cells
+
+
 def _cell(name: str, value: object) -> str:
     match value:
         case bool():
@@ -79,7 +92,7 @@ def _cell(name: str, value: object) -> str:
         case int():
             return str(value) if name.endswith(_NAMING) else f"{value:,}"
         case float():
-            return _rounded(value)
+            return _rounded(value, _DIGITS[0])
         case str():
             return shown(value)
         case datetime.datetime():
@@ -90,9 +103,12 @@ def _cell(name: str, value: object) -> str:
     return shown(plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False))
 
 
-def _rounded(value: float) -> str:
-    """Four significant digits, and every digit before the point."""
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e18 else f"{value:.4g}"
+def _rounded(value: float, digits: int) -> str:
+    """So many significant digits, and every digit before the point."""
+    if not 1000 <= abs(value) < 1e18:
+        return f"{value:.{digits}g}"
+    before = len(f"{abs(value):.0f}")
+    return f"{value:,.{max(0, digits - before)}f}"
 
 
 def _time(value: datetime.datetime) -> str:

@@ -19,7 +19,7 @@ Run = Callable[..., Outcome]
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store that holds the farm; only for reading."""
     path = tmp_path_factory.mktemp("cli") / "farm.store"
-    with Warehouse.open(path) as warehouse:
+    with Warehouse.open(path, create=True) as warehouse:
         warehouse.ingest([FARM])
     return path
 

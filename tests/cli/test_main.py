@@ -20,7 +20,7 @@ Run = Callable[..., Outcome]
 COMMANDS = sorted(
     [
         *("ingest", "query", "sql", "schema", "inspect", "numeric-gap", "etrecord", "inspect-prof"),
-        *("migrate", "record", "simulate"),
+        *("record", "simulate", "migrate", "doctor", "completion"),
     ]
 )
 # A process that was started in the background ignores Ctrl-C, and so do those that it starts.
@@ -49,6 +49,7 @@ def test_each_command_has_help(run: Run, command: str) -> None:
 def test_help_waits_for_no_heavy_import() -> None:
     probe = (
         "import sys, cli.main;"
+        "import cli.app; cli.app._Commands().items();"
         "print({'duckdb', 'numpy', 'pyarrow', 'pydantic', 'rich'} & sys.modules.keys())"
     )
     done = subprocess.run(
@@ -81,7 +82,7 @@ def test_store_is_taken_from_the_environment(
 
 
 def test_store_locked_by_another_process_is_one_line_with_its_pid(tmp_path: Path) -> None:
-    with Warehouse.open(tmp_path / "busy"):
+    with Warehouse.open(tmp_path / "busy", create=True):
         outcome = run_process("query", "dumps", "--store", tmp_path / "busy")
     assert outcome.code == 1
     assert f"locked by process {os.getpid()};" in outcome.error
@@ -89,7 +90,7 @@ def test_store_locked_by_another_process_is_one_line_with_its_pid(tmp_path: Path
 
 def test_error_with_line_ends_and_control_characters_is_one_harmless_line(run: Run) -> None:
     outcome = run("query", "per\ncent\x1b[2J")
-    assert outcome.code == 1
+    assert outcome.code == 2
     assert outcome.error.startswith("error: no query 'per cent\\x1b[2J'")
 
 
@@ -120,6 +121,49 @@ def open_for_its_reader(pipe: Path, process: subprocess.Popen[bytes]) -> int:
             return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
         time.sleep(0.01)
     raise AssertionError(process.communicate())
+
+
+def test_a_question_imports_only_what_it_takes(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "pandas.py").write_text("")  # as if it were installed
+    program = (
+        "import atexit, sys; from cli.main import main;"
+        "atexit.register(lambda: print(sorted({'pandas', 'pydantic', 'rich', 'ingest.decode',"
+        "'ingest.etrecord', 'warehouse.intake', 'cli.commands.inspect'} & sys.modules.keys())));"
+        "sys.exit(main())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "sql", "SELECT 1 AS a, 'b' AS b", "--store", store],
+        capture_output=True,
+        env=ENVIRONMENT | {"PYTHONPATH": f"{ENVIRONMENT['PYTHONPATH']}:{tmp_path}"},
+        check=True,
+    )
+    assert done.stdout == b"a  b\n1  b\n[]\n"
+
+
+@pytest.mark.parametrize("module", ["typer", "cli.app", "duckdb", "pyarrow"])
+def test_ctrl_c_ends_imports_quietly(store: Path, module: str) -> None:
+    program = (
+        "import os, signal, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "from cli.main import main\nmain()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "sql", "SELECT 1", "--store", store],
+        capture_output=True,
+        env=ENVIRONMENT,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_help_ends_with_examples_of_the_command(run: Run, command: str) -> None:
+    examples = run(command, "--help").text.partition("Examples:\n")[2].splitlines()
+    assert examples
+    assert all(line.strip().startswith(f"tracehouse {command}") for line in examples)
 
 
 def test_reader_that_leaves_early_hears_nothing(store: Path) -> None:

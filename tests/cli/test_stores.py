@@ -40,19 +40,23 @@ def test_a_store_is_made_for_its_owner_unless_it_is_shared(run: Run, tmp_path: P
 
 def test_who_waits_gets_in(run: Run, tmp_path: Path) -> None:
     store = tmp_path / "store"
-    other = Warehouse.open(store)
+    other = Warehouse.open(store, create=True)
     refused = run("ingest", DUMP, *NAMES, "--store", store)
     assert (refused.code, f"locked by process {os.getpid()}" in refused.error) == (1, True)
     threading.Timer(0.3, other.close).start()
     assert run("ingest", DUMP, *NAMES, "--store", store, "--wait", "60").code == 0
-    other = Warehouse.open(store)
+    other = Warehouse.open(store, create=True)
     threading.Timer(0.3, other.close).start()
     question = ("sql", "SELECT count(*) AS n FROM dumps", "--store", store)
     assert run(*question, "--wait", "60").text == "n\n1\n"
+    for args in (("query", "dumps"), ("schema",)):
+        other = Warehouse.open(store)
+        threading.Timer(0.3, other.close).start()
+        assert run(*args, "--store", store, "--wait", "60").code == 0
 
 
 def test_migrate_makes_no_store(run: Run, tmp_path: Path) -> None:
     assert "no store here" in run("migrate", "--store", tmp_path / "none").error
     assert not (tmp_path / "none").exists()
-    Warehouse.open(tmp_path / "store").close()
+    Warehouse.open(tmp_path / "store", create=True).close()
     assert run("migrate", "--store", tmp_path / "store") == (0, b"", "")

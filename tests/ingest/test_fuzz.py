@@ -158,7 +158,7 @@ def test_clock_cases_are_kept_flagged_counted_and_in_no_percentile(tmp_path):
     flagged = pc.sum(pc.greater(batch.tables["events"]["flags"], 1)).as_py()
     assert flagged == pc.sum(batch.tables["dumps"]["n_flagged_events"]).as_py() > 0
     manifest = {"device": "d", "build": "b", "model": "m"}
-    with Warehouse.open(tmp_path / "store") as store:
+    with Warehouse.open(tmp_path / "store", create=True) as store:
         store.ingest([CORPUS / f"{name}.etdp" for name in CLOCKS], manifest=manifest)
         kept, counted, largest = _one_row(
             store, "SELECT count(*), count(duration_ns), max(duration_ns) FROM named_events"

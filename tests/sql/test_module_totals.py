@@ -94,7 +94,7 @@ def corpus(tmp_path_factory):
     """A store with the corpus' dumps, each as a device of its own; and what they are made of."""
     folder = tmp_path_factory.mktemp("corpus")
     written = write_corpus(folder / "in")
-    with Warehouse.open(folder / "store") as warehouse:
+    with Warehouse.open(folder / "store", create=True) as warehouse:
         warehouse.ingest(
             [folder / "in"], manifest={"build": "b", "model": "m"}, layout="*/{device}.etdp"
         )

@@ -34,6 +34,16 @@ PLACES = {
     "second_statement": "SELECT 1; {}",
     "explain_analyze": "EXPLAIN ANALYZE {}",
     "describe": "DESCRIBE (WITH x AS ({}) SELECT 1)",
+    "explain": "EXPLAIN {}",
+    "explain_cte": "EXPLAIN WITH x AS ({}) SELECT 1",
+    "explain_analyze_cte": "EXPLAIN ANALYZE WITH x AS ({}) SELECT 1",
+    "explain_options": "EXPLAIN (ANALYZE) {}",
+    "explain_second": "EXPLAIN SELECT 1; {}",
+    "explain_nested_comment": "/* /* */ EXPLAIN SELECT 1 */ EXPLAIN ANALYZE {}",
+    "pivot_source": "PIVOT (WITH x AS ({}) SELECT 1 AS a) ON a IN (1) USING count(*)",
+    "pivot_columns": "PIVOT dumps ON source IN (WITH x AS ({}) SELECT 'a') USING count(*)",
+    "pivot_value": "PIVOT dumps ON source IN ('a') USING sum((WITH x AS ({}) SELECT 1))",
+    "unpivot": "UNPIVOT (WITH x AS ({}) SELECT 1 AS a) ON a",
 }
 # Functions that run a text; quotes in it are doubled.
 RUNNERS = {

@@ -33,14 +33,14 @@ def write(path: Path, data: bytes) -> Path:
 
 
 def ingest(store: Path, *paths: Path, **options: Any) -> IngestSummary:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open(store, create=True) as warehouse:
         return warehouse.ingest(paths, manifest=options.pop("manifest", MANIFEST), **options)
 
 
 @contextmanager
 def writing(store: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection that writes a store, which is made."""
-    Warehouse.open(store).close()
+    Warehouse.open(store, create=True).close()
     with open_writer(store / FILE_NAME) as connection:
         use_database(connection)
         yield connection

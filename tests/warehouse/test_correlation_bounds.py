@@ -24,7 +24,7 @@ import json
 from warehouse import Warehouse
 
 def run(folder, manifest):
-    with Warehouse.open(folder + "/store") as warehouse:
+    with Warehouse.open(folder + "/store", create=True) as warehouse:
         warehouse.ingest(
             [folder + "/d.etdp"], manifest=json.loads(manifest), etrecord=folder + "/r.etrecord",
             jobs=1,

@@ -13,7 +13,7 @@ def test_blobs_of_a_folder_are_stored_and_queried(tmp_path):
     folder.mkdir(parents=True)
     shutil.copy(CORPUS / "legacy" / "iterations.prof", folder)
     shutil.copy(CORPUS / "legacy" / "lengths_differ.prof", folder / "no_suffix")
-    with Warehouse.open(tmp_path / "store") as store:
+    with Warehouse.open(tmp_path / "store", create=True) as store:
         layout = "{device}/{build}/{model}/*.prof"
         assert store.ingest([tmp_path / "dev"], layout=layout).n_dumps == 1
         (row,) = [

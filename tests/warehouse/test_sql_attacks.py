@@ -91,7 +91,8 @@ def test_command_line_refuses(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("error: ")
-    assert captured.err.count("\n") == 1
+    excerpt = captured.err.splitlines()[1:]  # of a statement that does not parse
+    assert not excerpt or excerpt[0].startswith("LINE ")
     assert CONFIDENTIAL not in captured.err
     assert everything(ground) == before
 
@@ -116,6 +117,10 @@ QUESTIONS = (
     "SUMMARIZE SELECT duration_ns FROM named_events",
     "SELECT * FROM histogram('dumps', 'n_events')",
     "VALUES (1), (2)",
+    "EXPLAIN SELECT count(*) FROM dumps",
+    "-- why\n/* so */ explain analyze FROM named_dumps",
+    "PIVOT named_dumps ON device IN ('pixel8', 'other') USING count(*)",
+    "FROM (UNPIVOT dumps ON n_runs, n_events)",
     "TABLE dumps",
     "SELECT * FROM dumps TABLESAMPLE 50 PERCENT (bernoulli)",
     "SELECT " + "+".join(["1"] * 900),

@@ -171,7 +171,7 @@ def test_cycles_of_unknown_rate_have_no_nanoseconds(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("table", ["named_events", "events", "event_stats", "mann_whitney_exact"])
 def test_every_table_view_and_column_is_described(tmp_path: Path, table: str) -> None:
-    with Warehouse.open(tmp_path / "store") as warehouse:
+    with Warehouse.open(tmp_path / "store", create=True) as warehouse:
         rows = warehouse.schema().to_pylist()
     assert table in {row["table_name"] for row in rows}
     assert [row for row in rows if not row["comment"]] == []
@@ -183,22 +183,30 @@ def test_reading_a_store_that_is_not_there_says_how_to_make_one(tmp_path: Path) 
     assert not (tmp_path / "none").exists()
 
 
+def test_a_store_is_made_only_where_that_is_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no store here"):
+        Warehouse.open(tmp_path / "typo")
+    assert not (tmp_path / "typo").exists()
+    Warehouse.open(tmp_path / "store", create=True).close()
+    Warehouse.open(tmp_path / "store").close()
+
+
 def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
     write(tmp_path / "store/warehouse.duckdb", b"hello" * 1000)
     with pytest.raises(StoreError, match="not a tracehouse store"):
-        Warehouse.open(tmp_path / "store")
+        Warehouse.open(tmp_path / "store", create=True)
 
 
 def test_a_store_from_a_newer_version_is_left_alone(tmp_path: Path) -> None:
-    Warehouse.open(tmp_path / "store").close()
+    Warehouse.open(tmp_path / "store", create=True).close()
     with duckdb.connect(str(tmp_path / "store/warehouse.duckdb")) as connection:
         connection.execute("INSERT INTO schema_migrations VALUES (99, 'x', now(), '9.9')")
     with pytest.raises(StoreVersionError, match=r"schema 99, .*upgrade tracehouse"):
-        Warehouse.open(tmp_path / "store")
+        Warehouse.open(tmp_path / "store", create=True)
 
 
 def test_views_follow_the_installed_version(tmp_path: Path) -> None:
-    Warehouse.open(tmp_path / "store").close()
+    Warehouse.open(tmp_path / "store", create=True).close()
     with duckdb.connect(str(tmp_path / "store/warehouse.duckdb")) as connection:
         connection.execute("CREATE OR REPLACE VIEW named_dumps AS SELECT 1 AS old")
         connection.execute("UPDATE schema_views SET sha256 = 'old'")
@@ -219,12 +227,15 @@ def test_views_follow_the_installed_version(tmp_path: Path) -> None:
     ],
 )
 def test_ad_hoc_sql_that_is_not_one_select_is_refused(tmp_path: Path, text: str) -> None:
-    with Warehouse.open(tmp_path / "store") as warehouse, pytest.raises(StatementError):
+    with (
+        Warehouse.open(tmp_path / "store", create=True) as warehouse,
+        pytest.raises(StatementError),
+    ):
         warehouse.sql(text)
 
 
 def test_unknown_names_suggest_near_ones(tmp_path: Path) -> None:
-    with Warehouse.open(tmp_path / "store") as warehouse:
+    with Warehouse.open(tmp_path / "store", create=True) as warehouse:
         with pytest.raises(UnknownQueryError, match="did you mean percentiles"):
             warehouse.query("percentile")
         with pytest.raises(ParameterError, match="device"):
@@ -244,7 +255,7 @@ def run_python(code: str, *arguments: object) -> subprocess.Popen[str]:
 def test_a_store_in_use_names_the_process(tmp_path: Path) -> None:
     code = (
         "import sys; from warehouse import Warehouse\n"
-        "with Warehouse.open(sys.argv[1]): print('open', flush=True); sys.stdin.read()"
+        "with Warehouse.open(sys.argv[1], create=True): print('open', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path / "store")],
@@ -266,7 +277,7 @@ INGEST = (
     "import sys; from warehouse import Warehouse, batches, ingestion\n"
     "batches.BATCH_FILES, ingestion.COMMIT_EVENTS = 4, 1\n"
     "manifest = {'device': 'pixel8', 'build': 'b1', 'model': 'mv2'}\n"
-    "with Warehouse.open(sys.argv[1]) as w:\n"
+    "with Warehouse.open(sys.argv[1], create=True) as w:\n"
     "    print('open', flush=True)\n"
     "    w.ingest([sys.argv[2]], manifest=manifest, progress=lambda p: print(p, flush=True))"
 )
@@ -285,7 +296,7 @@ def test_a_killed_ingest_leaves_whole_batches_and_the_next_completes_it(
         process.stdout.readline()
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    with Warehouse.open(tmp_path / "store") as warehouse:
+    with Warehouse.open(tmp_path / "store", create=True) as warehouse:
         counted = warehouse.sql(
             "SELECT dump_id, n_events, (SELECT count(*) FROM events AS e "
             "WHERE e.dump_id = d.dump_id) AS found FROM dumps AS d"
@@ -320,7 +331,7 @@ def no_room() -> Callable[[Path], str]:
         "from warehouse.errors import WarehouseError\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "manifest = {'device': 'pixel8', 'build': 'b1', 'model': 'mv2'}\n"
-        "warehouse = Warehouse.open(sys.argv[1])\n"
+        "warehouse = Warehouse.open(sys.argv[1], create=True)\n"
         "import os; size = os.path.getsize(sys.argv[1] + '/warehouse.duckdb')\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))\n"
         "try: warehouse.ingest([sys.argv[2]], manifest=manifest)\n"

@@ -1,4 +1,4 @@
-"""Ad-hoc SQL: exactly one SELECT that only reads, and only what is there to be read.
+"""Ad-hoc SQL: exactly one SELECT, or EXPLAIN of one, that only reads what is there to be read.
 
 The statement type alone does not tell: since DuckDB 2.0 a CTE of a SELECT may hold a COPY, which
 can overwrite any file, the store's own included; and functions run other statements, write logs or
@@ -7,6 +7,7 @@ read files. So the parsed tree is walked as well: by DuckDB, which copes with an
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Set
 
@@ -33,6 +34,10 @@ _FILE_FUNCTIONS = {
 }  # fmt: skip
 _WRITING_SCALARS = {"currval", "nextval", "setval", "write_log"}
 
+_EXPLAIN = re.compile(
+    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\b(?P<analyze>\s+analyze\b)?", re.IGNORECASE | re.DOTALL
+)
+
 # Every text of interest in the tree, with the number of the object that holds it.
 _TREE = """
 SELECT id, parent, key, atom ->> '$' FROM json_tree(json_serialize_sql(?::VARCHAR))
@@ -43,8 +48,8 @@ _OWN_VIEWS = "SELECT lower(view_name) FROM duckdb_views() WHERE database_name = 
 
 def check_statement(
     connection: duckdb.DuckDBPyConnection, text: str, *, allow_files: bool = False
-) -> None:
-    """Pass if the text is one SELECT without anything that writes.
+) -> str:
+    """The text to run, if it is one SELECT without anything that writes, or EXPLAINs one.
 
     Args:
         connection: What is to answer it.
@@ -54,16 +59,28 @@ def check_statement(
     Raises:
         StatementError: It does not parse, is several statements, or not only a SELECT.
     """
-    try:
-        kinds = [statement.type for statement in connection.extract_statements(text)]
-    except duckdb.Error as error:
-        raise StatementError(str(error)) from error
-    except ValueError as error:  # a kind of statement that the Python module cannot name
-        raise StatementError("found a command, wanted a SELECT") from error
-    if len(kinds) != 1:
-        raise StatementError(f"found {len(kinds)} statements, wanted exactly one SELECT")
-    if kinds[0] != duckdb.StatementType.SELECT:
-        raise StatementError(f"found {kinds[0].name}, wanted a SELECT")
+    explain = _EXPLAIN.match(text)
+    if explain and _kind(connection, text) == "EXPLAIN":
+        # What is run is made of what was checked by itself, whatever the whole text may mean.
+        prefix = "EXPLAIN ANALYZE" if explain["analyze"] else "EXPLAIN"
+        return f"{prefix} {_check_select(connection, text[explain.end() :], allow_files)}"
+    return _check_select(connection, text, allow_files)
+
+
+def _check_select(connection: duckdb.DuckDBPyConnection, text: str, allow_files: bool) -> str:
+    """The text, if it is one SELECT that only reads.
+
+    Raises:
+        StatementError: It is not.
+    """
+    kind = _kind(connection, text)
+    if kind == "MULTI":
+        raise StatementError(
+            "a PIVOT that looks for its columns is no SELECT: name them, "
+            "as in PIVOT t ON kind IN ('kernel', 'load') USING sum(n)"
+        )
+    if kind != "SELECT":
+        raise StatementError(f"found {kind}, wanted a SELECT")
     functions = _READING_FUNCTIONS | _FILE_FUNCTIONS if allow_files else _READING_FUNCTIONS
     try:
         rows = connection.execute(_TREE, [text]).fetchall()
@@ -72,6 +89,24 @@ def check_statement(
         raise StatementError(str(error)) from error
     for problem in _problems(rows, functions, views):
         raise StatementError(problem)
+    return text
+
+
+def _kind(connection: duckdb.DuckDBPyConnection, text: str) -> str:
+    """What the one statement is: SELECT, EXPLAIN, MULTI for several under one name, ...
+
+    Raises:
+        StatementError: It does not parse, or there are several.
+    """
+    try:
+        kinds = [statement.type for statement in connection.extract_statements(text)]
+    except duckdb.Error as error:
+        raise StatementError(str(error)) from error
+    except ValueError as error:  # a kind of statement that the Python module cannot name
+        raise StatementError("found a command, wanted a SELECT") from error
+    if len(kinds) != 1:
+        raise StatementError(f"found {len(kinds)} statements, wanted exactly one SELECT")
+    return str(kinds[0].name)
 
 
 def _problems(

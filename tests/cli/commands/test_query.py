@@ -96,13 +96,17 @@ def test_options_are_the_parameters(run: Run, store: Path) -> None:
             ("regression_deltas", "--base", "a", "--head", "b", "--q", "2"),
             "parameter 'q': 2.0, wanted 0 to 1",
         ),
+        (
+            (*COMPARISON[1:], "--min-change", "nan"),
+            "parameter 'min_change': 'nan', wanted a finite number",
+        ),
     ],
 )
 def test_wrong_name_or_parameter_is_one_line_even_without_a_store(
     run: Run, args: tuple[str, ...], problem: str
 ) -> None:
     outcome = run("query", *args, "--store", "nowhere")
-    assert outcome.code == 1
+    assert outcome.code == 2
     assert outcome.error.startswith("error: ")
     assert problem in outcome.error
 

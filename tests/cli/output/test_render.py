@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cli.output.render import Format, OutputError, write_table
+from cli.output.render import Format, write_table
+from queries.plain_values import FormatError
 from tests.support.command import Outcome, run_on_terminal
 
 Run = Callable[..., Outcome]
@@ -72,7 +73,7 @@ def test_json_names_infinities(printed: Print) -> None:
 
 def test_json_refuses_to_lose_a_column_of_the_same_name() -> None:
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
-    with pytest.raises(OutputError, match="two columns are called 'a'"):
+    with pytest.raises(FormatError, match="two columns are called 'a'"):
         write_table(table, Format.JSON)
 
 
@@ -262,7 +263,7 @@ def test_value_that_a_format_cannot_hold_is_an_error_with_the_remedy(
     unfit = VALUES[value]
     for format_ in Format:
         if format_ in unfit:
-            with pytest.raises(OutputError, match=r"cannot hold column 'b' .*; CAST it AS VARCHAR"):
+            with pytest.raises(FormatError, match=r"cannot hold column 'b' .*; CAST it AS VARCHAR"):
                 write_table(table, format_)
         else:
             write_table(table, format_)
@@ -270,3 +271,14 @@ def test_value_that_a_format_cannot_hold_is_an_error_with_the_remedy(
         text = duckdb.sql(f"SELECT CAST({value} AS VARCHAR) AS b").to_arrow_table()
         write_table(text, unfit[0])
     capfdbinary.readouterr()
+
+
+def test_rounded_numbers_have_the_digits_that_tell_neighbours_apart(printed: Print) -> None:
+    table = pa.table(
+        {"a": [0.123451, 0.123459, None, 1.0], "b": [12345.25, 12345.3, float("nan"), float("nan")]}
+    )
+    lines = printed(table, Format.TABLE).decode().splitlines()
+    assert [line.split()[0] for line in lines[1:3]] == ["0.123451", "0.123459"]
+    assert [line.split()[1] for line in lines[1:3]] == ["12,345.2", "12,345.3"]
+    same = printed(pa.table({"a": [0.123451] * 2 + [2 / 3]}), Format.TABLE).decode().split()
+    assert same == ["a", "0.1235", "0.1235", "0.6667"]

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import io
+import re
+from pathlib import Path
 
 import pyarrow as pa
 from rich.console import Console
 
 from cli.output.terminal import MAX_ROWS, print_table
-from tests.support.command import run_on_terminal
+from tests.support.command import run_all_on_terminal, run_on_terminal
+from warehouse.catalogue.queries import load_catalogue
 
 
 def shown(table: pa.Table, width: int) -> list[str]:
@@ -38,9 +41,47 @@ def test_texts_fold_and_numbers_stay_whole() -> None:
     assert max(map(len, lines)) <= 30
 
 
-def test_numbers_stay_whole_even_beyond_the_width() -> None:
-    table = pa.table({f"n_{i}": [10**9 + i, i] for i in range(5)})
-    assert "1,000,000,004" in shown(table, 30)[2]
+def test_what_does_not_fit_follows_below_with_the_first_column_before_it() -> None:
+    table = pa.table({"name": ["a", "b"]} | {f"n_{i}": [10**9 + i, i] for i in range(5)})
+    lines = shown(table, 40)
+    assert max(map(len, lines)) <= 40
+    assert lines[2] == "a     1,000,000,000  1,000,000,001"
+    assert lines[5].split() == ["name", "n_2", "n_3"]
+    assert lines[7] == "a     1,000,000,002  1,000,000,003"
+    assert lines[12] == "a     1,000,000,004"
+
+
+def test_a_number_stays_whole_even_beyond_the_width() -> None:
+    table = pa.table({"n": [10**15, 1], "m": [10**16, 2]})
+    assert "1,000,000,000,000,000" in shown(table, 15)[2]
+
+
+def test_names_break_between_words() -> None:
+    table = pa.table(
+        {
+            "event_name": ["native_call_convolution.out", "aten::max_pool2d_with_indices.default"],
+            "median_of_all_complete_runs_ns": [1, 2],
+            "layer": ["encoder.layers.0.attention.self.query", "encoder.layers.1.output"],
+        }
+    )
+    lines = shown(table, 60)
+    assert max(map(len, lines)) <= 60
+    found = {word for line in lines for word in re.findall("[a-z0-9]+", line)}
+    texts = [*table.column_names, *table["event_name"].to_pylist(), *table["layer"].to_pylist()]
+    assert found == {"1", "2"} | {word for text in texts for word in re.findall("[a-z0-9]+", text)}
+
+
+def test_every_canned_query_fits_a_terminal(store: Path) -> None:
+    lines = [
+        ["query", name, *(f"--{p.name}=1" for p in query.header.params if p.name == "dump"),
+         *(("--base=base", "--head=ch26") if name == "regression_deltas" else ()),
+         *(("--event=native_call_convolution.out",) if name == "build_history" else ()),
+         "--store", store]
+        for name, query in load_catalogue().items()
+    ]  # fmt: skip
+    text = run_all_on_terminal(lines)
+    assert "error: " not in text
+    assert max(map(len, text.splitlines())) <= 120
 
 
 def test_rows_left_out_are_told() -> None:

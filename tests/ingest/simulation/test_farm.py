@@ -41,7 +41,7 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, FarmSummary, d
 
 @pytest.fixture(scope="module")
 def store(farm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
-    with Warehouse.open(tmp_path_factory.mktemp("store") / "farm.store") as warehouse:
+    with Warehouse.open(tmp_path_factory.mktemp("store") / "farm.store", create=True) as warehouse:
         warehouse.ingest([farm[0]])
         yield warehouse
 
@@ -160,7 +160,7 @@ def test_every_manifest_is_tagged_synthetic(farm, store):
 def test_cycles_of_unknown_rate_have_no_nanoseconds(tmp_path):
     write(tmp_path / "farm", FarmSize(devices=6, builds=1, models=1, dumps=1, iterations=3))
     truth = json.loads((tmp_path / "farm/truth.json").read_text())
-    with Warehouse.open(tmp_path / "store") as warehouse:
+    with Warehouse.open(tmp_path / "store", create=True) as warehouse:
         warehouse.ingest([tmp_path / "farm"])
         rows = warehouse.sql(
             "SELECT device, count(*) AS n, count(duration_ns) AS known FROM named_events"

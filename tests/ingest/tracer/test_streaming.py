@@ -64,7 +64,7 @@ def test_what_a_sink_raises_reaches_the_caller_and_tracing_goes_on():
 
 def test_dumps_of_a_folder_are_ingested_while_the_process_runs(tmp_path):
     tracer = StreamingTracer(FolderSink(tmp_path / "out", MANIFEST))
-    with Warehouse.open(tmp_path / "store") as store:
+    with Warehouse.open(tmp_path / "store", create=True) as store:
         for blocks in (2, 3):
             before = datetime.now(UTC)
             for _ in range(blocks):

@@ -14,7 +14,7 @@ COMMAND = "import sys; from cli.main import main; sys.exit(main())"
 INGEST = """
 import sys
 from warehouse import Warehouse
-with Warehouse.open(sys.argv[1]) as warehouse:
+with Warehouse.open(sys.argv[1], create=True) as warehouse:
     warehouse.ingest([sys.argv[2]])
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """

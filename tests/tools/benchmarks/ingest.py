@@ -34,7 +34,7 @@ def _ingest(folder: Path, template: Template, count: int, kind: str) -> Figures:
     os.sync()  # or the system would write them while we measure
     stores = [folder / f"{kind}.{i}.store" for i in range(PASSES)]
     for store in stores:
-        Warehouse.open(store).close()
+        Warehouse.open(store, create=True).close()
     wall, cpu = least([measure(lambda store=store: _fill(store, source)) for store in stores])  # type: ignore[misc]
     with Warehouse.open(stores[0], read_only=True) as warehouse:
         events = warehouse.sql("SELECT count(*) FROM events").column(0)[0].as_py()
@@ -49,5 +49,5 @@ def _ingest(folder: Path, template: Template, count: int, kind: str) -> Figures:
 
 
 def _fill(store: Path, source: Path) -> None:
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open(store, create=True) as warehouse:
         warehouse.ingest([source], manifest=MANIFEST)

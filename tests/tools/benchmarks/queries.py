@@ -43,7 +43,7 @@ def bench_queries(folder: Path) -> Figures:
 def _load(store: Path) -> int:
     template = Template(repeat_runs(SMALL.read_bytes(), LARGE_REPEATS // 2))
     events = 0
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open(store, create=True) as warehouse:
         assert warehouse._writer is not None
         loader = Loader(warehouse._writer.connection)
         for dump in range(200):

@@ -35,7 +35,7 @@ LONGEST_SECONDS = 0.4
 
 def make_and_ingest(store: Path) -> None:
     """What is killed."""
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open(store, create=True) as warehouse:
         warehouse.ingest([DUMP], manifest=MANIFEST)
 
 

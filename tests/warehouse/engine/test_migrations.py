@@ -66,7 +66,7 @@ def test_a_reader_of_an_old_store_changes_nothing_and_says_how_to_migrate_it(old
 
 
 def test_an_old_store_keeps_its_rows_and_new_columns_are_null(tmp_path: Path, old: Path) -> None:
-    Warehouse.open(old).close()
+    Warehouse.open(old, create=True).close()
     found, expected = contents(old), contents(tmp_path / "new")
     assert found.keys() == expected.keys()
     assert {name for name in NEW_TABLES if found[name]} == set()
@@ -79,7 +79,7 @@ def test_an_old_store_keeps_its_rows_and_new_columns_are_null(tmp_path: Path, ol
 
 
 def test_an_old_store_answers_as_a_new_one(tmp_path: Path, old: Path) -> None:
-    Warehouse.open(old).close()
+    Warehouse.open(old, create=True).close()
     with (
         Warehouse.open(old, read_only=True) as migrated,
         Warehouse.open(tmp_path / "new", read_only=True) as new,

@@ -39,7 +39,7 @@ def test_a_file_torn_while_it_was_made_is_replaced(tmp_path: Path, start: bytes)
 def test_a_short_file_of_something_else_is_left_alone(tmp_path: Path, other: bytes) -> None:
     (tmp_path / FILE_NAME).write_bytes(other)
     with pytest.raises(StoreError, match="not a tracehouse store"):
-        Warehouse.open(tmp_path)
+        Warehouse.open(tmp_path, create=True)
     assert (tmp_path / FILE_NAME).read_bytes() == other
 
 
@@ -47,7 +47,7 @@ def test_a_torn_file_beside_a_log_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).write_bytes(HEADER)
     (tmp_path / f"{FILE_NAME}.wal").write_bytes(b"committed")
     with pytest.raises(StoreError, match="cut short beside a write-ahead log"):
-        Warehouse.open(tmp_path)
+        Warehouse.open(tmp_path, create=True)
     assert (tmp_path / f"{FILE_NAME}.wal").read_bytes() == b"committed"
 
 
@@ -59,7 +59,7 @@ def test_what_a_broken_off_making_left_is_cleared_away(tmp_path: Path) -> None:
 
 
 def test_one_process_has_one_writer(tmp_path: Path) -> None:
-    with Warehouse.open(tmp_path):
+    with Warehouse.open(tmp_path, create=True):
         for read_only in (False, True):
             with pytest.raises(StoreLockedError, match=f"process {os.getpid()}") as caught:
                 Warehouse.open(tmp_path, read_only=read_only)
@@ -69,18 +69,18 @@ def test_one_process_has_one_writer(tmp_path: Path) -> None:
         Warehouse.open(tmp_path, read_only=True),
         pytest.raises(StoreLockedError),
     ):
-        Warehouse.open(tmp_path)
+        Warehouse.open(tmp_path, create=True)
 
 
 def test_who_waits_comes_in_when_the_other_leaves(tmp_path: Path) -> None:
-    first = Warehouse.open(tmp_path)
+    first = Warehouse.open(tmp_path, create=True)
     threading.Timer(0.3, first.close).start()
-    with Warehouse.open(tmp_path, wait=60):
+    with Warehouse.open(tmp_path, wait=60, create=True):
         pass
-    with Warehouse.open(tmp_path):
+    with Warehouse.open(tmp_path, create=True):
         start = time.monotonic()
         with pytest.raises(StoreLockedError):
-            Warehouse.open(tmp_path, wait=0.2)
+            Warehouse.open(tmp_path, wait=0.2, create=True)
         assert time.monotonic() - start >= 0.2
 
 
@@ -110,7 +110,7 @@ def test_a_store_that_is_deleted_or_replaced_while_it_is_written_is_an_error(
     tmp_path: Path, is_replaced: bool
 ) -> None:
     ingest(tmp_path / "other", DUMP)
-    warehouse = Warehouse.open(tmp_path / "store")
+    warehouse = Warehouse.open(tmp_path / "store", create=True)
     (tmp_path / "store" / FILE_NAME).unlink()
     if is_replaced:
         shutil.copy(tmp_path / "other" / FILE_NAME, tmp_path / "store" / FILE_NAME)
@@ -145,7 +145,7 @@ def test_a_store_is_its_owners_unless_it_is_shared(
     try:
         if os.geteuid() and not folder & 0o200:
             pytest.skip("a umask that shuts out the owner stops everyone but root")
-        Warehouse.open(tmp_path / "store", is_shared=is_shared).close()
+        Warehouse.open(tmp_path / "store", is_shared=is_shared, create=True).close()
     finally:
         os.umask(before)
     assert mode(tmp_path / "store") == folder
@@ -164,7 +164,7 @@ def test_the_name_of_a_store_is_the_name_of_a_directory(
 
 
 def test_a_full_disk_at_the_closing_checkpoint_is_said(tmp_path: Path) -> None:
-    warehouse = Warehouse.open(tmp_path)
+    warehouse = Warehouse.open(tmp_path, create=True)
     warehouse.ingest([DUMP], manifest=MANIFEST)
     assert warehouse._writer is not None
     connection = warehouse._writer.connection

@@ -101,7 +101,7 @@ def test_two_members_of_one_name_are_refused_and_the_rest_of_the_zip_goes_in(
 PEAK = (
     "import resource, sys; from warehouse import Warehouse\n"
     "manifest = {'device': 'pixel8', 'build': 'b1', 'model': 'mv2'}\n"
-    "with Warehouse.open(sys.argv[1]) as w:\n"
+    "with Warehouse.open(sys.argv[1], create=True) as w:\n"
     "    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
     "    summary = w.ingest([sys.argv[2]], manifest=manifest, jobs=2)\n"
     "    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"

@@ -85,7 +85,7 @@ def events(draw):
 
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory):
-    with Warehouse.open(tmp_path_factory.mktemp("chains")) as warehouse:
+    with Warehouse.open(tmp_path_factory.mktemp("chains"), create=True) as warehouse:
         yield warehouse
 
 

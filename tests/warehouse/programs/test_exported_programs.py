@@ -58,7 +58,7 @@ def test_absent_graph_is_told_with_those_there_are(parsed):
 @pytest.mark.parametrize("where", ["file", "zip"])
 def test_store_finds_the_etrecord_by_its_id_or_a_dump(parsed, tmp_path, where):
     record = RECORD if where == "file" else _zipped(tmp_path)
-    with Warehouse.open(tmp_path / "store") as store:
+    with Warehouse.open(tmp_path / "store", create=True) as store:
         store.ingest([DUMP], manifest=_NAMES, etrecord=record)
         assert store.exported_program(dump_id=1) == "edge"
         (row,) = store.sql("SELECT etrecord_id FROM etrecords").to_pylist()
@@ -68,7 +68,7 @@ def test_store_finds_the_etrecord_by_its_id_or_a_dump(parsed, tmp_path, where):
 def test_etrecord_that_changed_or_moved_is_told(parsed, tmp_path):
     record = tmp_path / "a.etrecord"
     record.write_bytes(RECORD.read_bytes())
-    with Warehouse.open(tmp_path / "store") as store:
+    with Warehouse.open(tmp_path / "store", create=True) as store:
         store.ingest([DUMP], manifest=_NAMES, etrecord=record)
         record.write_bytes((MODELS / "mixed_xnnpack.etrecord").read_bytes())
         with pytest.raises(QueryError, match=r"a.etrecord: has changed: SHA-256 \w+..., wanted"):
@@ -79,7 +79,7 @@ def test_etrecord_that_changed_or_moved_is_told(parsed, tmp_path):
 
 
 def test_ids_are_checked(parsed, tmp_path):
-    with Warehouse.open(tmp_path / "store") as store:
+    with Warehouse.open(tmp_path / "store", create=True) as store:
         store.ingest([DUMP], manifest=_NAMES)
         with pytest.raises(QueryError, match="the store has no ETRecord of a dump 1"):
             store.exported_program(dump_id=1)

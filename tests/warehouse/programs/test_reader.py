@@ -309,7 +309,7 @@ INGEST = (
     "import sys; from warehouse import Warehouse, batches, ingestion\n"
     "batches.BATCH_FILES, ingestion.COMMIT_EVENTS = 1, 1\n"
     "manifest = {'device': 'pixel8', 'build': 'b1', 'model': 'mv2'}\n"
-    "with Warehouse.open(sys.argv[1]) as w:\n"
+    "with Warehouse.open(sys.argv[1], create=True) as w:\n"
     "    w.ingest([sys.argv[2]], manifest=manifest, progress=lambda p: print(p, flush=True))"
 )
 

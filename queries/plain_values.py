@@ -1,4 +1,4 @@
-"""Arrow values as plain ones, which JSON and CSV can hold."""
+"""Arrow values as plain ones, which JSON and CSV hold; docs/json.md tells how they are spelt."""
 
 from __future__ import annotations
 
@@ -8,12 +8,28 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from cli.errors import UnfitColumnError
+from queries.printable import shorten
+from warehouse.errors import QueryError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _BATCH_ROWS = 8192
+
+
+class FormatError(QueryError):
+    """A format cannot hold a table."""
+
+
+class UnfitColumnError(FormatError):
+    """A column has a value that the format cannot hold."""
+
+    def __init__(self, form: str, column: str, error: Exception) -> None:
+        """Name the format and the column."""
+        super().__init__(
+            f"{form}: cannot hold column '{shorten(column, 100)}' ({error}); CAST it AS VARCHAR"
+        )
+        self.column = column
 
 
 def plain_rows(table: pa.Table) -> Iterator[tuple[object, ...]]:

@@ -1,0 +1,175 @@
+"""The command line: its commands, each imported when it is asked for, and how their errors end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, MutableMapping, Sequence
+from contextlib import suppress
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
+
+import typer
+from typer.core import TyperGroup
+from typer.exceptions import TyperException
+from typer.main import get_command, get_group
+
+from cli.errors import OutputError, UsageError
+from cli.exit_codes import ExitCode
+from cli.output.streams import prepare_streams, write_error, write_lines
+from ingest.errors import IngestError
+from queries.printable import printable
+from warehouse.errors import QueryError, UnknownQueryError, WarehouseError
+
+if TYPE_CHECKING:
+    from typer._click import Command
+    from typer._click.exceptions import ClickException
+
+# Every command, in the order of --help, with the examples that end its own.
+EXAMPLES = {
+    "ingest": (
+        "tracehouse ingest farm/ --layout '{device}/{build}/{model}/*.etdp'",
+        "tracehouse ingest run.etdp --device pixel8 --build b42 --model mv2",
+    ),
+    "query": (
+        "tracehouse query percentiles --model mv2",
+        "tracehouse query percentiles --help",
+    ),
+    "sql": (
+        'tracehouse sql "SELECT device, count(*) AS n FROM named_dumps GROUP BY device"',
+        "tracehouse sql - --format parquet --output slow.parquet < slow.sql",
+    ),
+    "migrate": ("tracehouse migrate --store old.store",),
+    "schema": ("tracehouse schema named_events",),
+    "inspect": (
+        "tracehouse inspect run.etdp --etrecord run.etrecord",
+        "tracehouse inspect farm.zip!run.etdp --format json --output run.json",
+    ),
+    "etrecord": ("tracehouse etrecord show model.etrecord --method forward",),
+    "numeric-gap": ("tracehouse numeric-gap cpu.etdp npu.etdp --metric snr",),
+    "inspect-prof": ("tracehouse inspect-prof prof.bin --time-scale us",),
+    "record": ("tracehouse record mv2.pte --device lab1 --build b42 --iterations 100",),
+    "simulate": ("tracehouse simulate farm/ --devices 3 --builds 5",),
+    "doctor": ("tracehouse doctor --format json",),
+    "completion": ("tracehouse completion bash >> ~/.bashrc",),
+}
+
+
+class _Commands(MutableMapping[str, "Command"]):
+    """The commands by name, each made on first use: none waits for what another imports."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Command] = {}
+
+    def __getitem__(self, name: str) -> Command:
+        if name not in self._made:
+            if name not in EXAMPLES:
+                raise KeyError(name)
+            self._made[name] = _make_command(name)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(EXAMPLES)
+
+    def __len__(self) -> int:
+        return len(EXAMPLES)
+
+    def __setitem__(self, name: str, command: Command) -> None:
+        self._made[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._made[name]
+
+
+class _Root(TyperGroup):
+    """The group of all commands."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Commands()
+
+
+app = typer.Typer(
+    cls=_Root,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+
+
+def run(args: Sequence[str] | None) -> int:
+    """Run a command line, by default the process's own; the exit status if it fails.
+
+    A command line that succeeds or is malformed ends in SystemExit instead.
+    """
+    prepare_streams()
+    try:
+        _run(args)
+    except (UsageError, UnknownQueryError) as error:
+        write_error(error)
+        return ExitCode.USAGE
+    except (IngestError, WarehouseError, QueryError, OutputError) as error:
+        write_error(error)
+    return ExitCode.FAILED
+
+
+def _run(args: Sequence[str] | None) -> NoReturn:
+    if "_TRACEHOUSE_COMPLETE" in os.environ:
+        from typer._completion_classes import completion_init
+
+        completion_init()
+    with suppress(ImportError):  # another Typer may be other inside: it is slower, and right
+        from cli.plain_parameters import take_plainly
+
+        take_plainly()
+    try:
+        code = get_command(app).main(args, prog_name="tracehouse", standalone_mode=False)
+    except TyperException as error:  # the command line is malformed
+        error.message = "\n".join(map(printable, error.message.split("\n")))
+        cast("ClickException", error).show()
+        code = error.exit_code
+    except OSError:  # of a help text, which Typer prints, or a bug: the one fails once more
+        write_lines([""])
+        raise
+    sys.exit(code or 0)
+
+
+def _make_command(name: str) -> Command:
+    """The command that a module of that name in cli.commands defines: a function, or an app."""
+    from cli.output_file import with_output_file
+
+    attribute = name.replace("-", "_")
+    module = import_module(f"cli.commands.{attribute}")
+    epilog = "\n".join(["\b", "Examples:", *(f"  {line}" for line in EXAMPLES[name])])
+    if hasattr(module, "app"):
+        command: Command = get_group(module.app)
+        command.epilog = epilog
+    else:
+        single = typer.Typer(add_completion=False, rich_markup_mode=None)
+        function = with_output_file(getattr(module, attribute))
+        single.command(name, epilog=epilog, cls=getattr(module, "Command", None))(function)
+        command = get_command(single)
+    command.name = name
+    return command
+
+
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        from importlib.metadata import version
+
+        write_lines([f"tracehouse {version('tracehouse')}"])
+        raise typer.Exit
+
+
+@app.callback()
+def _describe(
+    _: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Turn ExecuTorch's ETDump traces into answers: what got slower, and where the time goes."""

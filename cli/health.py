@@ -1,0 +1,74 @@
+"""What this installation is made of, and whether a store can be used."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import NamedTuple
+
+_NEEDED = ("tracehouse", "duckdb", "pyarrow", "numpy", "pydantic", "typer", "rich")
+_OPTIONAL = {
+    "executorch": "for record and numeric-gap: pip install 'tracehouse[executorch]'",
+    "torch": "for record and numeric-gap: pip install 'tracehouse[executorch]'",
+    "pandas": "for Inspector.to_dataframe: pip install pandas",
+}
+
+
+class Finding(NamedTuple):
+    """One thing looked at: what, its status (ok, missing or wrong), and what was found."""
+
+    what: str
+    status: str
+    detail: str
+
+
+def find_health(store: Path) -> Iterator[Finding]:
+    """Versions, then what is optional, then the folder of temporary files, then the store."""
+    system = f"{sys.version.split()[0]} on {platform.system()} {platform.machine()}"
+    yield Finding("python", "ok", system)
+    for name in _NEEDED:
+        found = _version(name)
+        yield Finding(name, "ok" if found else "wrong", found or "not installed")
+    for name, purpose in _OPTIONAL.items():
+        found = _version(name)
+        yield Finding(name, "ok" if found else "missing", found or purpose)
+    yield _temporary_folder()
+    yield _store(store)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _temporary_folder() -> Finding:
+    """Whether what does not fit into memory can be put down somewhere."""
+    try:
+        folder = tempfile.gettempdir()
+        room = os.statvfs(folder)
+    except OSError as error:
+        return Finding("temporary files", "wrong", str(error.strerror))
+    free = room.f_bavail * room.f_frsize / 1e9
+    return Finding("temporary files", "ok", f"{folder}, {free:,.1f} GB free")
+
+
+def _store(store: Path) -> Finding:
+    from warehouse import Warehouse
+    from warehouse.errors import WarehouseError
+
+    if not store.exists():
+        return Finding("store", "missing", f"{store}: none yet; 'tracehouse ingest' makes one")
+    try:
+        with Warehouse.open(store, read_only=True) as warehouse:
+            (count,) = warehouse.sql("SELECT count(*) AS n FROM dumps")["n"].to_pylist()
+    except WarehouseError as error:  # locked, of another version, or not ours: it says so
+        return Finding("store", "wrong", " ".join(str(error).split()))
+    access = "" if os.access(store, os.W_OK) else ", for reading only"
+    return Finding("store", "ok", f"{store}: {count:,} dumps{access}")

@@ -1,0 +1,110 @@
+"""`--output FILE`: what a command prints, in a file that appears when it is whole."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import wraps
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cli.errors import OutputError
+from cli.options import Output, check_format
+
+_OutputFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", metavar="FILE", help="Write to FILE, which changes only once all is there."
+    ),
+]
+
+
+def with_output_file(function: Callable[..., None]) -> Callable[..., None]:
+    """The command with the option --output, if it has --format and no --output of its own."""
+    signature = inspect.signature(function, eval_str=True)
+    own = signature.parameters
+    formats = [name for name, parameter in own.items() if parameter.annotation == Output]
+    if formats != ["output"]:
+        return function
+
+    @wraps(function)
+    def run(*args: Any, output_file: Path | None = None, **options: Any) -> None:
+        check_format(options["output"], is_to_file=output_file is not None)
+        with _standard_output(output_file):
+            function(*args, **options)
+
+    last = inspect.Parameter(
+        "output_file", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_OutputFile
+    )
+    run.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*own.values(), last]
+    )
+    return run
+
+
+@contextmanager
+def _standard_output(path: Path | None) -> Iterator[None]:
+    """Standard output goes to the file, which stays as it was if the body fails."""
+    if path is None:
+        yield
+        return
+    if path.exists() and not path.is_file():  # a device or pipe: there is nothing to replace
+        with _opened(path, path):
+            yield
+        return
+    target = path.resolve()
+    beside = target.with_name(f".{target.name[:100]}.{os.getpid()}")
+    ended = None
+    try:
+        with _opened(beside, path):
+            try:
+                yield
+            except typer.Exit as exit_:  # it failed in part; this is what it answered
+                ended = exit_
+        _put_in_place(beside, target)
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+    if ended:
+        raise ended
+
+
+def _put_in_place(beside: Path, target: Path) -> None:
+    """Let a file take the place and the permissions of another.
+
+    Raises:
+        OutputError: It cannot.
+    """
+    try:
+        if target.exists():
+            beside.chmod(target.stat().st_mode & 0o777)
+        beside.replace(target)
+    except OSError as error:
+        raise OutputError(f"{target}: {error.strerror}") from error
+
+
+@contextmanager
+def _opened(file: Path, shown: Path) -> Iterator[None]:
+    """Standard output goes to a file, which errors call by another name; closed at the end.
+
+    Raises:
+        OutputError: It cannot be opened or written.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    try:
+        raw = open(shown, "wb", opener=lambda _path, _flags: os.open(file, flags, 0o666))  # noqa: SIM115
+    except OSError as error:
+        raise OutputError(f"{shown}: {error.strerror}") from error
+    before = sys.stdout
+    with TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
+        sys.stdout = stream
+        try:
+            yield
+        finally:
+            sys.stdout = before

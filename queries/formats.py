@@ -1,0 +1,119 @@
+"""Tables as JSON, CSV, TSV, Arrow or Parquet, into any sink: a file, a response, standard output.
+
+JSON is the contract; docs/json.md tells how values are spelt. A value that a format cannot hold
+raises FormatError, and what the sink raises comes through.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from itertools import chain
+from types import SimpleNamespace
+from typing import IO, TYPE_CHECKING
+
+from queries.plain_values import FormatError, UnfitColumnError, plain_rows
+from queries.printable import json_text, printable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def write_json(table: pa.Table, sink: IO[str]) -> None:
+    """Write a list of one object per row, each on its own line.
+
+    Raises:
+        FormatError: Two columns have one name, which JSON would need twice in an object.
+    """
+    names = table.column_names
+    for name in names:
+        if names.count(name) > 1:
+            raise FormatError(f"json: two columns are called '{name}'; tell them apart with AS")
+    start = "["
+    for row in plain_rows(table):
+        sink.write(f"{start}\n{json_text(dict(zip(names, row, strict=True)))}")
+        start = ","
+    sink.write("\n]\n" if table.num_rows else "[]\n")
+
+
+def write_document(document: object, sink: IO[str]) -> None:
+    """Write a plain value as one line of JSON."""
+    sink.write(json_text(document) + "\n")
+
+
+def write_csv(
+    table: pa.Table,
+    sink: IO[str],
+    *,
+    delimiter: str = ",",
+    is_safe: bool = False,
+    is_escaped: bool = False,
+) -> None:
+    """Write a line of names and one per row.
+
+    Null and the empty text are both empty, and nested values are JSON.
+
+    Args:
+        table: The table.
+        sink: A text stream.
+        delimiter: What stands between cells; a tab makes TSV.
+        is_safe: Put ' before texts that a spreadsheet would take for formulas.
+        is_escaped: Escape control characters, for a terminal.
+    """
+    sink.writelines(_csv_lines(table, delimiter, is_safe=is_safe, is_escaped=is_escaped))
+
+
+def write_arrow(table: pa.Table, sink: IO[bytes]) -> None:
+    """Write an Arrow IPC stream."""
+    import pyarrow as pa
+
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+
+
+def write_parquet(table: pa.Table, sink: IO[bytes]) -> None:
+    """Write a Parquet file; a column that it cannot hold raises UnfitColumnError."""
+    sink.write(_parquet(table))
+
+
+def _csv_lines(
+    table: pa.Table, delimiter: str, *, is_safe: bool, is_escaped: bool
+) -> Iterator[str]:
+    lines: list[str] = []
+    # Carriage returns are quoted only where lines end in them.
+    writer = csv.writer(SimpleNamespace(write=lines.append), delimiter=delimiter)
+    for row in chain([table.column_names], plain_rows(table)):
+        cells = [json_text(v) if isinstance(v, bool | list | dict) else v for v in row]
+        if is_safe:
+            cells = [_quoted_formula(v) if isinstance(v, str) else v for v in cells]
+        if is_escaped:
+            cells = [printable(v) if isinstance(v, str) else v for v in cells]
+        writer.writerow(cells)
+        yield lines.pop()[:-2] + "\n"
+
+
+def _quoted_formula(text: str) -> str:
+    is_formula = text.startswith(_FORMULA_STARTS) and text != "-Infinity"  # which is a number
+    return f"'{text}" if is_formula else text
+
+
+def _parquet(table: pa.Table) -> pa.Buffer:
+    """The file's bytes.
+
+    Raises:
+        UnfitColumnError: It cannot hold a column.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()  # Parquet asks for positions, which a pipe has not
+    try:
+        pq.write_table(table, sink, compression="zstd")
+    except pa.ArrowException as error:
+        if table.num_columns > 1:
+            for i in range(table.num_columns):  # to name the one at fault
+                _parquet(table.select([i]))
+        raise UnfitColumnError("parquet", table.column_names[0], error) from error
+    return sink.getvalue()

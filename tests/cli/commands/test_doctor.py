@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.command import Outcome
+from warehouse import Warehouse
+
+Run = Callable[..., Outcome]
+
+
+def findings(run: Run, store: Path) -> dict[str, dict[str, str]]:
+    outcome = run("doctor", "--store", store, "--format", "json")
+    assert (outcome.code, outcome.err) == (0, "")
+    return {row["what"]: row for row in json.loads(outcome.text)}
+
+
+def test_versions_and_the_store_are_told(run: Run, store: Path) -> None:
+    found = findings(run, store)
+    assert {found[name]["status"] for name in ("python", "tracehouse", "duckdb")} == {"ok"}
+    assert found["store"]["detail"].startswith(f"{store}: 148 dumps")
+    assert found["temporary files"]["status"] == "ok"
+    assert found["executorch"]["status"] in {"ok", "missing"}
+
+
+def test_a_store_that_is_not_there_is_missing_and_not_made(run: Run, tmp_path: Path) -> None:
+    assert findings(run, tmp_path / "none")["store"]["status"] == "missing"
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_store_that_cannot_be_opened_is_told_with_the_reason(run: Run, tmp_path: Path) -> None:
+    with Warehouse.open(tmp_path / "busy", create=True):
+        busy = findings(run, tmp_path / "busy")["store"]
+    assert (busy["status"], "locked by" in busy["detail"]) == ("wrong", True)
+    (tmp_path / "empty").mkdir()
+    assert "no store here" in findings(run, tmp_path / "empty")["store"]["detail"]

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.support.command import Outcome, run_on_terminal
+from tests.support.corpus import CORPUS
+
+Run = Callable[..., Outcome]
+DUMP = CORPUS / "real" / "mlp_xnnpack_n1.etdp"
+
+
+def test_the_answer_is_in_the_file_and_nothing_is_printed(
+    run: Run, store: Path, tmp_path: Path
+) -> None:
+    question = ("sql", "SELECT 6 * 7 AS answer", "--store", store)
+    assert run(*question, "--format", "json", "--output", tmp_path / "a.json") == (0, b"", "")
+    assert json.loads((tmp_path / "a.json").read_text()) == [{"answer": 42}]
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [["query", "dumps"], ["schema"], ["doctor"], ["inspect", DUMP], ["ingest", DUMP, "--device=d"]],
+)
+def test_every_command_with_a_format_takes_it(
+    run: Run, store: Path, tmp_path: Path, args: list[str]
+) -> None:
+    names = ("--build", "b", "--model", "m") if args[0] == "ingest" else ()
+    place = tmp_path / "store" if args[0] == "ingest" else store
+    options = () if args[0] == "inspect" else ("--store", place)
+    file = tmp_path / "answer.parquet"
+    outcome = run(*args, *names, *options, "--format", "parquet", "--output", file)
+    assert (outcome.code, outcome.out) == (0, b"")
+    assert pq.read_table(file).num_rows > 0
+
+
+def test_a_terminal_is_no_hindrance_to_bytes_in_a_file(store: Path, tmp_path: Path) -> None:
+    file = tmp_path / "a.parquet"
+    args = ("query", "dumps", "--format", "parquet", "--store", store)
+    assert run_on_terminal(*args).code == 2
+    assert run_on_terminal(*args, "--output", file).code == 0
+    assert pq.read_table(file).num_rows == 148
+
+
+def test_a_file_stays_as_it_was_where_the_command_fails(
+    run: Run, store: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.json"
+    file.write_text("before")
+    for statement in ("SELEC", "SELECT 1 AS a, 2 AS a", "SELECT error('late')"):
+        args = ("sql", statement, "--format", "json", "--output", file, "--store", store)
+        assert run(*args).code == 1
+        assert file.read_text() == "before"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_file_keeps_its_permissions_and_a_link_its_target(
+    run: Run, store: Path, tmp_path: Path
+) -> None:
+    file, link = tmp_path / "a.csv", tmp_path / "link"
+    file.write_text("before")
+    file.chmod(0o600)
+    link.symlink_to(file)
+    run("sql", "SELECT 1 AS a", "--format", "csv", "--output", link, "--store", store)
+    assert (link.is_symlink(), file.read_text()) == (True, "a\n1\n")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_what_a_command_says_that_fails_in_part_is_kept(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "bad.etdp").write_bytes(b"no dump")
+    names = ("--device", "d", "--build", "b", "--model", "m", "--store", tmp_path / "store")
+    file = tmp_path / "summary.json"
+    outcome = run(
+        "ingest", DUMP, tmp_path / "bad.etdp", *names, "--format", "json", "--output", file
+    )
+    assert outcome.code == 1
+    assert json.loads(file.read_text())[0]["refused"] == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "problem"),
+    [("/dev/full", "No space left on device; the output is incomplete"),
+     ("/nowhere/a.csv", "No such file or directory")],
+)  # fmt: skip
+def test_a_file_that_cannot_be_written_is_one_line(
+    run: Run, store: Path, file: str, problem: str
+) -> None:
+    outcome = run("sql", "SELECT 1 AS a", "--output", file, "--store", store)
+    assert outcome.code == 1
+    assert outcome.error == f"error: {file}: {problem}"

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import io
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from queries.formats import write_arrow, write_csv, write_document, write_json, write_parquet
+from queries.plain_values import FormatError
+
+TABLE = pa.table({"name": ["=a\x1b", None], "n": [2**62 + 1, 0]})
+
+
+def test_texts_go_to_any_text_sink() -> None:
+    rows, document, cells = io.StringIO(), io.StringIO(), io.StringIO()
+    write_json(TABLE, rows)
+    assert json.loads(rows.getvalue()) == TABLE.to_pylist()
+    write_document({"a": [1, None]}, document)
+    assert document.getvalue() == '{"a": [1, null]}\n'
+    write_csv(TABLE, cells, delimiter="\t", is_safe=True, is_escaped=True)
+    assert cells.getvalue() == "name\tn\n'=a\\x1b\t4611686018427387905\n\t0\n"
+
+
+def test_bytes_go_to_any_binary_sink() -> None:
+    sink = io.BytesIO()
+    write_arrow(TABLE, sink)
+    assert pa.ipc.open_stream(sink.getvalue()).read_all() == TABLE
+    sink = io.BytesIO()
+    write_parquet(TABLE, sink)
+    assert pq.read_table(io.BytesIO(sink.getvalue())) == TABLE
+
+
+def test_nothing_is_written_of_a_table_that_json_cannot_hold() -> None:
+    sink = io.StringIO()
+    table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
+    with pytest.raises(FormatError, match="two columns are called 'a'"):
+        write_json(table, sink)
+    assert sink.getvalue() == ""
