@@ -22,6 +22,7 @@ _CAREFUL: dict[str, str | bool | int | float | list[str]] = {
     "allow_community_extensions": False,
     "allow_persistent_secrets": False,
     "python_enable_replacements": False,
+    "enable_progress_bar": False,
     "temp_directory": "",
 }
 # New files stay readable by DuckDB 1.5; commits go to the WAL and reach the file when it is closed.
