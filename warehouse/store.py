@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import duckdb
 
 from ingest.etrecord.record import EDGE_PROGRAM
-from ingest.manifest.resolver import ManifestResolver
-from ingest.sources.companions import CompanionFinder
-from ingest.sources.paths import Source, find_sources
+from ingest.incoming import FoundDumps, Incoming
+from ingest.sources.paths import Source
 from warehouse import DEFAULT_PATH
 from warehouse.catalogue.queries import bind_parameters, duckdb_text, find_query
 from warehouse.engine.connection import (
@@ -32,7 +33,7 @@ from warehouse.engine.store_lock import StoreLock
 from warehouse.engine.views import comment_views, make_temporary_views
 from warehouse.engine.writer import Writer
 from warehouse.errors import ParameterError, StatementError, StoreError, suggest
-from warehouse.intake.pipeline import IngestProgress, IngestSummary, ingest_sources
+from warehouse.intake.pipeline import IngestProgress, IngestSummary, ingest_dumps
 from warehouse.programs.exported_programs import find_etrecord, read_exported_program
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class Warehouse:
 
     def ingest(
         self,
-        paths: Iterable[str | os.PathLike[str] | Source],
+        dumps: Iterable[str | os.PathLike[str] | Source] | FoundDumps | Sequence[Incoming],
         *,
         manifest: Mapping[str, object] | None = None,
         layout: str | None = None,
@@ -136,7 +137,9 @@ class Warehouse:
         """Ingest dumps; what the store has already changes nothing.
 
         Args:
-            paths: Files, folders, zip artifacts and globs, or sources found before.
+            dumps: Files, folders, zip artifacts, ``ZIP!MEMBER`` and globs, or sources; or else
+                dumps found before or made by `Incoming.of_bytes`, for which manifest, layout and
+                etrecord are not looked at: they bring their own.
             manifest: Fields that hold for all of them, e.g. ``{"device": "pixel8"}``; they
                 override what is found beside the dumps.
             layout: Template of paths, e.g. ``{device}/{build}/{model}/*.etdp``.
@@ -146,18 +149,18 @@ class Warehouse:
             progress: Called after each committed batch.
 
         Returns:
-            What was done; refused files are in it and in the table ingest_errors.
+            What was done; refused files and paths are in it and in the table ingest_errors.
 
         Raises:
             StoreError: A batch cannot be written (earlier ones are committed), or the store was
                 opened to be read or was deleted or replaced meanwhile.
         """
+        start = time.perf_counter()
         writer = self._writer
         if writer is None:
             raise StoreError(str(self._path), "opened to be read; open it without read_only")
-        resolver = ManifestResolver(overrides=manifest, layout=layout)
-        sources = find_sources(paths)
         record = etrecord if isinstance(etrecord, Source | None) else Source(os.fspath(etrecord))
+        found = _find(dumps, manifest=manifest, layout=layout, etrecord=record)
 
         def report(done: IngestProgress) -> None:
             writer.file.check()
@@ -165,16 +168,10 @@ class Warehouse:
                 progress(done)
 
         with translated_errors(self._path):
-            summary = ingest_sources(
-                writer.connection,
-                sources,
-                resolver,
-                companions=CompanionFinder(record),
-                jobs=jobs,
-                progress=report,
-            )
+            summary = ingest_dumps(writer.connection, found, jobs=jobs, progress=report)
         writer.file.check()
-        return summary
+        notes = tuple(found.notes) if isinstance(found, FoundDumps) else ()
+        return replace(summary, notes=notes, seconds=time.perf_counter() - start)
 
     def query(self, name: str, **params: object) -> pa.Table:
         """Rows of a canned query.
@@ -319,6 +316,30 @@ class Warehouse:
         spill = self._scratch.path() if whose == "ours" else None
         file = self._path / FILE_NAME
         return open_reader(file, spill=spill, allow_files=whose == "with files")
+
+
+def _find(
+    dumps: Iterable[str | os.PathLike[str] | Source] | FoundDumps | Sequence[Incoming],
+    *,
+    manifest: Mapping[str, object] | None,
+    layout: str | None,
+    etrecord: Source | None,
+) -> FoundDumps | list[Incoming]:
+    """The dumps as they come in; those at paths are looked for.
+
+    Raises:
+        TypeError: There are paths and incoming dumps among them.
+    """
+    if isinstance(dumps, FoundDumps):
+        return dumps
+    listed = list(dumps)
+    ready = [dump for dump in listed if isinstance(dump, Incoming)]
+    paths = [path for path in listed if not isinstance(path, Incoming)]
+    if ready and paths:
+        raise TypeError("found paths and incoming dumps together, wanted either")
+    if ready:
+        return ready
+    return FoundDumps(paths, manifest=manifest, layout=layout, etrecord=etrecord)
 
 
 def _check_names(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ingest.incoming import FoundDumps
 from ingest.sources import private_bytes
-from ingest.sources.companions import CompanionFinder
 from ingest.sources.paths import Source, find_sources
 from tests.support.corpus import dump_names, read_dump
 from tests.support.stores import ingest, write
@@ -18,7 +18,7 @@ from warehouse.intake.batches import plan_batches
 
 
 def sizes(sources: list[Source]) -> list[tuple[int, int]]:
-    return [(len(p.files), p.byte_count) for p in plan_batches(sources, CompanionFinder())]
+    return [(len(p.dumps), p.byte_count) for p in plan_batches(FoundDumps(sources))]
 
 
 def test_members_of_a_zip_are_planned_by_the_size_they_inflate_to(tmp_path: Path) -> None:

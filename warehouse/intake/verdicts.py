@@ -1,0 +1,51 @@
+"""Why a dump is refused; of what was meant as a profiler blob, why it is none."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ingest.errors import DumpError
+from ingest.profiler_blob.blocks import decode_profdump
+
+_NO_DUMP = "bad_identifier"  # neither an ETDump nor a profiler blob
+_SUFFIX = ".prof"
+_NAME_BYTES = 32
+_LAST_VERSION = 16  # far above those there are
+
+
+class Verdict(NamedTuple):
+    """What is wrong with a dump: machine-readable, where in it, and in words."""
+
+    reason: str
+    byte_offset: int | None
+    detail: str
+
+
+def explain_verdict(fault: Verdict, name: str, data: Any) -> Verdict:
+    """The fault of a dump; of a blob by its name or its start, the fault of the blob.
+
+    Args:
+        fault: What the decoder says.
+        name: Name of the dump.
+        data: Its bytes.
+    """
+    if fault.reason != _NO_DUMP or not (_is_named_blob(name) or starts_like_blob(data)):
+        return fault
+    try:
+        decode_profdump(data, name)
+    except DumpError as error:
+        return Verdict(error.reason, error.byte_offset, f"as a profiler blob: {error.detail}")
+    return fault
+
+
+def starts_like_blob(data: Any) -> bool:
+    """Whether bytes start with a block's name and some version, whatever follows."""
+    head = bytes(memoryview(data).cast("B")[: _NAME_BYTES + 4])
+    name, end, _ = head[:_NAME_BYTES].partition(b"\0")
+    version = int.from_bytes(head[_NAME_BYTES:], "little")
+    is_name = bool(name and end) and name.isascii() and name.decode("ascii").isprintable()
+    return is_name and 0 < version <= _LAST_VERSION
+
+
+def _is_named_blob(name: str) -> bool:
+    return name.lower().endswith(_SUFFIX)
