@@ -118,7 +118,7 @@ def test_a_zip_of_zeros_takes_memory_for_a_few_of_its_members_only(tmp_path: Pat
         archive.writestr("good.etdp", good)
         archive.writestr("noise.bin", os.urandom(4 << 20))  # or all of it would be refused
     command = [sys.executable, "-c", PEAK, str(tmp_path / "store"), str(tmp_path / "a.zip")]
-    out = subprocess.check_output(command, text=True, cwd=Path(__file__).parents[2])
+    out = subprocess.check_output(command, text=True, cwd=Path(__file__).parents[3])
     n_dumps, n_refused, megabytes = map(int, out.split())
     assert (n_dumps, n_refused) == (1, 16)
     assert megabytes < 500

@@ -307,7 +307,8 @@ def test_nothing_is_remembered_of_a_batch_that_was_rolled_back(tmp_path: Path) -
 
 
 INGEST = (
-    "import sys; from warehouse import Warehouse, batches, ingestion\n"
+    "import sys; from warehouse import Warehouse\n"
+    "from warehouse.intake import batches, pipeline as ingestion\n"
     "batches.BATCH_FILES, ingestion.COMMIT_EVENTS = 1, 1\n"
     "manifest = {'device': 'pixel8', 'build': 'b1', 'model': 'mv2'}\n"
     "with Warehouse.open(sys.argv[1]) as w:\n"
@@ -326,7 +327,7 @@ def test_a_killed_ingest_leaves_no_etrecord_half_traced(tmp_path: Path, lines: i
         [sys.executable, "-c", INGEST, str(tmp_path / "store"), str(tmp_path / "in")],
         stdout=subprocess.PIPE,
         text=True,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )
     assert process.stdout is not None
     for _ in range(lines):
