@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
 
-from ingest.etrecord.record import EDGE_PROGRAM
+from ingest.etrecord.names import EDGE_PROGRAM
 from ingest.incoming import FoundDumps, Incoming
 from ingest.sources.paths import Source
 from warehouse import DEFAULT_PATH

@@ -41,14 +41,13 @@ from ingest.etrecord.maps import (
     parse_handles,
     parse_methods,
 )
+from ingest.etrecord.names import EDGE_PROGRAM, EXPORTED_PROGRAM
 from ingest.etrecord.torch_archive import read_torch_archive
 from ingest.etrecord.values import RecordedValue, ValueParser
 from ingest.sources.paths import Source, read_source
 from ingest.sources.zip_members import ZipMembers
 from ingest.strict_json import parse_integer, parse_json
 
-EDGE_PROGRAM = "edge_dialect_exported_program"
-EXPORTED_PROGRAM = "exported_program"
 MAX_JSON_BYTES = 256 << 20
 MAX_INFLATION = 64  # bytes per byte of the ETRecord, should it be packed
 MAX_PROGRAMS = 1_000

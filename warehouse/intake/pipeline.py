@@ -129,7 +129,7 @@ def ingest_dumps(
             n_done += sum(batch.file_count for batch, _ in group)
             programs.update(id_ for batch, _ in group for id_ in batch.program_ids())
             group.clear()  # or its columns would wait for the next group
-            gc.collect(0)
+            gc.collect(1)  # what came since the last group
             if progress is not None:
                 n_bytes, n_events = summary.byte_count, summary.n_events
                 progress(IngestProgress(n_done, len(dumps), n_bytes, n_events))
@@ -224,8 +224,8 @@ def _groups(decodings: Iterable[_Decoding]) -> Iterator[list[Decoded]]:
 def _few_collections() -> Iterator[None]:
     """Keep the garbage collector from looking through all objects again and again.
 
-    What was there before is left out, and who ingests has to collect the young ones now and then.
-    Nothing changes if the caller paused the collector.
+    Who ingests has it look through the new ones after each group. Nothing changes if it was
+    switched off before.
     """
     if not gc.isenabled():
         yield

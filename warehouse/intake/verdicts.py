@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ingest.errors import DumpError
-from ingest.profiler_blob.blocks import decode_profdump
+from ingest.profiler_blob.blocks import HEADER, decode_profdump
 
 _NO_DUMP = "bad_identifier"  # neither an ETDump nor a profiler blob
 _SUFFIX = ".prof"
@@ -29,7 +29,10 @@ def explain_verdict(fault: Verdict, name: str, data: Any) -> Verdict:
         name: Name of the dump.
         data: Its bytes.
     """
-    if fault.reason != _NO_DUMP or not (_is_named_blob(name) or starts_like_blob(data)):
+    is_named = name.lower().endswith(_SUFFIX)
+    is_short = is_named and len(data) < HEADER.itemsize
+    is_meant = fault.reason == _NO_DUMP and (is_named or _starts_like_blob(data))
+    if not (is_short or is_meant):
         return fault
     try:
         decode_profdump(data, name)
@@ -38,14 +41,10 @@ def explain_verdict(fault: Verdict, name: str, data: Any) -> Verdict:
     return fault
 
 
-def starts_like_blob(data: Any) -> bool:
+def _starts_like_blob(data: Any) -> bool:
     """Whether bytes start with a block's name and some version, whatever follows."""
     head = bytes(memoryview(data).cast("B")[: _NAME_BYTES + 4])
     name, end, _ = head[:_NAME_BYTES].partition(b"\0")
     version = int.from_bytes(head[_NAME_BYTES:], "little")
     is_name = bool(name and end) and name.isascii() and name.decode("ascii").isprintable()
     return is_name and 0 < version <= _LAST_VERSION
-
-
-def _is_named_blob(name: str) -> bool:
-    return name.lower().endswith(_SUFFIX)

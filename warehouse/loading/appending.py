@@ -7,7 +7,6 @@ import pyarrow as pa
 
 from warehouse.engine.connection import registered
 
-
 # No rows, of a source that DuckDB cannot cut into numbered pieces: then one thread inserts all.
 _WHOLE = "UNION ALL BY NAME SELECT 0::INTEGER AS dump_id FROM range(0)"
 

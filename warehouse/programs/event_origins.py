@@ -14,7 +14,6 @@ from ingest.schemas.dumps import STORED
 from warehouse.engine.connection import insert_rows, registered
 from warehouse.engine.sql_files import read_statement
 from warehouse.programs.correlation import (
-    OUTSIDE_KINDS,
     BlockOrigin,
     Correlation,
     Handles,
@@ -24,6 +23,7 @@ from warehouse.programs.correlation import (
     as_list,
 )
 from warehouse.programs.event_modules import modules_of_events
+from warehouse.programs.origins import is_in_program
 from warehouse.programs.reader import Program
 
 _ROWS_AT_ONCE = 10_000
@@ -102,7 +102,7 @@ def _rows_of(table: pa.Table) -> Iterator[dict[str, Any]]:
 def _place(event: Mapping[str, Any]) -> Place:
     """Where an event belongs: what is not in the program has instruction 0 and no chain."""
     instruction, delegate = event["instruction_id"], event["delegate_id_int"]
-    is_inside = event["kind"] not in OUTSIDE_KINDS and (instruction != 0 or event["is_on_chain"])
+    is_inside = is_in_program(event["kind"], instruction, is_on_chain=event["is_on_chain"])
     return Place(
         event["name"],
         event["kind"],
