@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,13 +9,10 @@ if TYPE_CHECKING:
 
 
 def file_source(file: str) -> Source:
-    """The file, or member ZIP!MEMBER of a zip."""
-    from ingest.sources.paths import Source
+    """The file, or member ZIP!MEMBER of a zip, or ZIP!INNER.zip!MEMBER of a zip in a zip."""
+    from ingest.sources.places import parse_source
 
-    archive, mark, member = file.partition(".zip!")
-    if mark and not os.path.exists(file):
-        return Source(f"{archive}.zip", member)
-    return Source(file)
+    return parse_source(file)
 
 
 def dump_source(file: str) -> Source:
@@ -28,9 +24,6 @@ def dump_source(file: str) -> Source:
     from ingest.errors import SourceError
     from ingest.sources.paths import find_sources
 
-    source = file_source(file)
-    if source.member:
-        return source
     sources = find_sources([file])
     if len(sources) > 1:
         raise SourceError(

@@ -30,6 +30,7 @@ ROOMS = {
     "ingest.schemas": set(),
     "ingest.sources": {"errors"},
     "ingest.manifest": {"errors", "sources", "strict_json"},
+    "ingest.incoming": {"errors", "manifest", "sources"},
     "ingest.debug_buffer": {"allowance", "schemas"},
     "ingest.etdump": {"signatures"},
     "ingest.tables": {"etdump", "schemas", "signatures"},

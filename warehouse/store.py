@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
@@ -33,6 +35,7 @@ from warehouse.errors import StatementError, StoreError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ingest.incoming import FoundDumps, Incoming
     from ingest.sources.paths import Source
     from warehouse.intake.pipeline import IngestProgress, IngestSummary
 
@@ -112,7 +115,7 @@ class Warehouse:
 
     def ingest(
         self,
-        paths: Iterable[str | os.PathLike[str] | Source],
+        dumps: Iterable[str | os.PathLike[str] | Source] | FoundDumps | Sequence[Incoming],
         *,
         manifest: Mapping[str, object] | None = None,
         layout: str | None = None,
@@ -123,7 +126,9 @@ class Warehouse:
         """Ingest dumps; what the store has already changes nothing.
 
         Args:
-            paths: Files, folders, zip artifacts and globs, or sources found before.
+            dumps: Files, folders, zip artifacts, ``ZIP!MEMBER`` and globs, or sources; or else
+                dumps found before or made by `Incoming.of_bytes`, for which manifest, layout and
+                etrecord are not looked at: they bring their own.
             manifest: Fields that hold for all of them, e.g. ``{"device": "pixel8"}``; they
                 override what is found beside the dumps.
             layout: Template of paths, e.g. ``{device}/{build}/{model}/*.etdp``.
@@ -133,24 +138,21 @@ class Warehouse:
             progress: Called after each committed batch.
 
         Returns:
-            What was done; refused files are in it and in the table ingest_errors.
+            What was done; refused files and paths are in it and in the table ingest_errors.
 
         Raises:
             StoreError: A batch cannot be written (earlier ones are committed), or the store was
                 opened to be read or was deleted or replaced meanwhile.
         """
         # Reading dumps takes half a second of imports, which a question need not wait for.
-        from ingest.manifest.resolver import ManifestResolver
-        from ingest.sources.companions import CompanionFinder
-        from ingest.sources.paths import Source, find_sources
-        from warehouse.intake.pipeline import ingest_sources
+        from ingest.incoming import find_incoming
+        from warehouse.intake.pipeline import ingest_dumps
 
+        start = time.perf_counter()
         writer = self._writer
         if writer is None:
             raise StoreError(str(self._path), "opened to be read; open it without read_only")
-        resolver = ManifestResolver(overrides=manifest, layout=layout)
-        sources = find_sources(paths)
-        record = etrecord if isinstance(etrecord, Source | None) else Source(os.fspath(etrecord))
+        found = find_incoming(dumps, manifest=manifest, layout=layout, etrecord=etrecord)
 
         def report(done: IngestProgress) -> None:
             writer.file.check()
@@ -158,16 +160,10 @@ class Warehouse:
                 progress(done)
 
         with translated_errors(self._path):
-            summary = ingest_sources(
-                writer.connection,
-                sources,
-                resolver,
-                companions=CompanionFinder(record),
-                jobs=jobs,
-                progress=report,
-            )
+            summary = ingest_dumps(writer.connection, found, jobs=jobs, progress=report)
         writer.file.check()
-        return summary
+        notes = () if isinstance(found, list) else tuple(found.notes)
+        return replace(summary, notes=notes, seconds=time.perf_counter() - start)
 
     def query(self, name: str, **params: object) -> pa.Table:
         """Rows of a canned query.
@@ -251,7 +247,7 @@ class Warehouse:
             graph: Its name, as in the table graph_nodes, by default the edge dialect's program;
                 with ``/METHOD`` for another method than forward.
         """
-        from ingest.etrecord.record import EDGE_PROGRAM
+        from ingest.etrecord.names import EDGE_PROGRAM
         from warehouse.programs.exported_programs import find_etrecord, read_exported_program
 
         with translated_errors(self._path):

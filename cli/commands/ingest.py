@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from typing import Annotated, NoReturn
 
 import typer
@@ -9,7 +11,7 @@ import typer
 from cli.exit_codes import ExitCode
 from cli.files import file_source
 from cli.options import DEFAULT_STORE, CsvSafe, Output, Shared, Store, TextOption, Wait, add_options
-from cli.output.ingest_report import summary_table, write_doubts, write_refusals
+from cli.output.ingest_report import summary_table, write_notes, write_refusals
 from cli.output.render import Format, write_table
 from cli.stores import open_to_write
 
@@ -41,7 +43,8 @@ MANIFEST = (
 
 def ingest(
     paths: Annotated[
-        list[str], typer.Argument(help="Files, folders, zip artifacts or globs.", metavar="PATHS")
+        list[str],
+        typer.Argument(help="Files, folders, zip artifacts, ZIP!MEMBER or globs.", metavar="PATHS"),
     ],
     *,
     layout: Annotated[
@@ -77,25 +80,26 @@ def ingest(
     Beside NAME.etdp, NAME.debug.bin is its debug buffer, and NAME.etrecord, or the only *.etrecord
     of the folder, the ETRecord of its program. If they come later, ingest the dump again.
     """
+    start = time.perf_counter()
     from cli.output.progress import progress_bar
     from ingest.etrecord.record import read_etrecord
-    from ingest.sources.paths import find_sources
+    from ingest.incoming import FoundDumps
 
-    sources = find_sources(paths)  # first: a mistyped path must not leave an empty store
     etrecord = more.pop("etrecord")
     record = None if etrecord is None else file_source(etrecord)
+    # Before the store is opened: a mistyped path must not leave an empty one.
+    found = FoundDumps(paths, manifest=more, layout=layout, etrecord=record)
     if record is not None:
         read_etrecord(record)
     with (
         open_to_write(store, create=True, wait=wait, is_shared=is_shared) as warehouse,
         progress_bar() as progress,
     ):
-        summary = warehouse.ingest(
-            sources, manifest=more, layout=layout, etrecord=record, jobs=jobs, progress=progress
-        )
+        summary = warehouse.ingest(found, jobs=jobs, progress=progress)
+    summary = replace(summary, seconds=time.perf_counter() - start)
     write_table(summary_table(summary), output, is_csv_safe=is_csv_safe)
     write_refusals(summary.refused)
-    write_doubts(summary.doubts)
+    write_notes(summary)
     if summary.refused and not keep_going:
         _fail()
 

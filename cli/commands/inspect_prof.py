@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from cli.files import file_source
 from cli.options import CsvSafe, Output
 from cli.output.render import Format, write_document, write_table
 from cli.output.streams import write_lines, write_note
@@ -29,12 +30,11 @@ def inspect_prof(
     JSON holds all of it, every start included. CSV, TSV, Arrow and Parquet hold the profile alone,
     one row per event and iteration.
     """
-    from ingest.sources.paths import Source
     from queries.profiler_blob.blocks import read_prof_blocks
     from queries.profiler_blob.json_form import prof_json
     from queries.profiler_blob.tables import sample_table, titled_tables
 
-    blocks = read_prof_blocks(Source(file), time_scale)
+    blocks = read_prof_blocks(file_source(file), time_scale)
     if output is Format.JSON:
         write_document(prof_json(blocks))
     elif output is Format.TABLE:

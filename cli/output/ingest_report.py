@@ -40,10 +40,12 @@ def write_refusals(refused: Sequence[Refusal]) -> None:
     _write(lines, len(refused), "list them with: tracehouse query ingest_errors")
 
 
-def write_doubts(doubts: Sequence[str]) -> None:
-    """Print what ETRecords and dumps disagree on, likewise."""
-    lines = [f"note: {doubt}" for doubt in doubts[:SHOWN]]
-    _write(lines, len(doubts), "they stand in event_origins.doubt")
+def write_notes(summary: IngestSummary) -> None:
+    """Print what is odd about manifests, and what ETRecords and dumps disagree on, likewise."""
+    lines = [f"note: {note}" for note in summary.notes[:SHOWN]]
+    _write(lines, len(summary.notes), "correct these first")
+    lines = [f"note: {doubt}" for doubt in summary.doubts[:SHOWN]]
+    _write(lines, len(summary.doubts), "they stand in event_origins.doubt")
 
 
 def _write(lines: Sequence[str], count: int, remedy: str) -> None:

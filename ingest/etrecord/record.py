@@ -41,14 +41,13 @@ from ingest.etrecord.maps import (
     parse_handles,
     parse_methods,
 )
+from ingest.etrecord.names import EDGE_PROGRAM, EXPORTED_PROGRAM
 from ingest.etrecord.torch_archive import read_torch_archive
 from ingest.etrecord.values import RecordedValue, ValueParser
 from ingest.sources.paths import Source, read_source
 from ingest.sources.zip_members import ZipMembers
 from ingest.strict_json import parse_integer, parse_json
 
-EDGE_PROGRAM = "edge_dialect_exported_program"
-EXPORTED_PROGRAM = "exported_program"
 MAX_JSON_BYTES = 256 << 20
 MAX_INFLATION = 64  # bytes per byte of the ETRecord, should it be packed
 MAX_PROGRAMS = 1_000
@@ -168,22 +167,30 @@ def read_etrecord(source: Source) -> EtRecord:
     """The ETRecord in a file; a file that is gone or unreadable raises SourceError.
 
     Raises:
+        EtRecordError: As `decode_etrecord` does.
+    """
+    return decode_etrecord(read_source(source), source.name)
+
+
+def decode_etrecord(data: bytes | memoryview, name: str) -> EtRecord:
+    """The ETRecord that the bytes are, which is called `name` in messages and in the store.
+
+    Raises:
         EtRecordError: It is no ETRecord, holds more than MAX_PROGRAMS, or one of its maps cannot be
             read.
     """
-    data = read_source(source)
     if bytes(data[:2]) != b"PK":
-        raise EtRecordError(source.name, f"is {_describe(data)}, wanted an ETRecord (a zip)")
-    members = ZipMembers(data, source.name, inflation=MAX_INFLATION)
+        raise EtRecordError(name, f"is {_describe(data)}, wanted an ETRecord (a zip)")
+    members = ZipMembers(data, name, inflation=MAX_INFLATION)
     if _IDENTIFIER not in members.names:
-        raise EtRecordError(source.name, f"is a zip without {_IDENTIFIER}, wanted an ETRecord")
+        raise EtRecordError(name, f"is a zip without {_IDENTIFIER}, wanted an ETRecord")
     handles: dict[str, dict[int, Handles]] = _read_map(members, "debug_handle_map", parse_handles)
     programs = _list_programs(members.names, list(handles))
     if len(programs) > MAX_PROGRAMS:
         problem = f"holds {len(programs):,} programs, wanted at most {MAX_PROGRAMS:,}"
-        raise EtRecordError(source.name, f"{problem}; save them in several ETRecords")
+        raise EtRecordError(name, f"{problem}; save them in several ETRecords")
     return EtRecord(
-        source.name,
+        name,
         len(data),
         hashlib.sha256(data).hexdigest(),
         handles,

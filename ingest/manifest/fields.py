@@ -6,6 +6,8 @@ the section of `captured_at` is "". Null and the empty text state nothing and ar
 
 from __future__ import annotations
 
+import difflib
+import json
 from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel
@@ -40,6 +42,10 @@ SHORT_NAMES: dict[str, Key] = {
     "clock": _UNIT,
     "captured_at": ("", "captured_at"),
 }
+_TOP_NAMES = (*_SECTIONS, *SHORT_NAMES, "tags")
+_LIKENESS = 0.75  # "biuld" is like build, and "lab" like nothing
+_MOST_NAME_LETTERS = 40  # of a name that may be a misspelt one
+_MOST_DIFFERENCES = 10
 LAYOUT_FIELDS = tuple(name for name, key in SHORT_NAMES.items() if key[0] != "clock")
 
 
@@ -68,6 +74,68 @@ def flatten(data: Mapping[str, object]) -> Fields:
     elif fields.get(_UNIT, "cycles") != "cycles":
         fields[_RATE] = None
     return fields
+
+
+def near_misses(data: Mapping[str, object]) -> list[str]:
+    """A sentence for each unknown field that is spelt like one that is not stated beside it.
+
+    >>> near_misses({"device": "pixel8", "biuld": "b7", "lab": 3, "model": {"nmae": "mv2"}})
+    ["unknown field 'biuld', kept as a tag; did you mean build?", \
+"unknown field 'model.nmae', kept as a tag; did you mean model.name?"]
+    """
+    found = _misspelt("", data, _TOP_NAMES)
+    for section, names in _SECTIONS.items():
+        content = data.get(section)
+        if isinstance(content, Mapping):
+            known = (*names, "delegates") if section == "clock" else names
+            found += _misspelt(f"{section}.", content, known)
+    return found
+
+
+def _misspelt(prefix: str, stated: Mapping[str, object], known: tuple[str, ...]) -> list[str]:
+    free = [name for name in known if name not in stated]
+    sentences = []
+    for name in stated:
+        if name in known or len(name) > _MOST_NAME_LETTERS:
+            continue
+        near = difflib.get_close_matches(name.casefold(), free, n=1, cutoff=_LIKENESS)
+        if near:
+            hint = f"did you mean {prefix}{near[0]}?"
+            sentences.append(f"unknown field {prefix + name!r}, kept as a tag; {hint}")
+    return sentences
+
+
+def describe_differences(here: str, there: str) -> str:
+    """In which fields two manifests differ, both as canonical JSON.
+
+    >>> describe_differences('{"device":{"name":"a"}}', '{"device":{"name":"b","os":"x"}}')
+    "device.name: 'a' here, 'b' there; device.os: nothing here, 'x' there"
+    """
+    ours, theirs = (_name_values(text) for text in (here, there))
+    names = [
+        name for name in sorted(ours.keys() | theirs.keys()) if ours.get(name) != theirs.get(name)
+    ]
+    differences = [
+        f"{name:.200}: {_stated(ours, name)} here, {_stated(theirs, name)} there"
+        for name in names[:_MOST_DIFFERENCES]
+    ]
+    more = len(names) - len(differences)
+    return "; ".join([*differences, *([f"and {more:,} more"] if more else [])])
+
+
+def _name_values(manifest: str) -> dict[str, object]:
+    """The values of a manifest by name, ``device.os`` or ``tags.lab``; those below stay whole."""
+    values: dict[str, object] = {}
+    for section, content in json.loads(manifest).items():
+        if isinstance(content, dict):
+            values.update({f"{section}.{name}": value for name, value in content.items()})
+        else:
+            values[section] = content
+    return values
+
+
+def _stated(fields: Mapping[str, object], name: str) -> str:
+    return quote(fields[name]) if name in fields else "nothing"
 
 
 def nest(fields: Fields) -> FullShape:

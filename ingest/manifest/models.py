@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     JsonValue,
@@ -36,6 +37,11 @@ def _parse_time(value: object) -> datetime:
         return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError):
         raise ValueError("wanted an ISO 8601 time, e.g. 2026-11-21T08:12:51Z") from None
+
+
+def _write_out(value: object) -> object:
+    """A whole number as text; others are no names, for 14.10 comes out of JSON as 14.1."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _check_name(text: str) -> str:
@@ -67,7 +73,12 @@ def _check_backends(rates: dict[str, Rate]) -> dict[str, Rate]:
     return rates
 
 
-Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME_LETTERS), AfterValidator(_check_name)]
+Name = Annotated[
+    str,
+    Field(min_length=1, max_length=MAX_NAME_LETTERS),
+    AfterValidator(_check_name),
+    BeforeValidator(_write_out),
+]
 Time = Annotated[datetime, PlainValidator(_parse_time)]
 
 

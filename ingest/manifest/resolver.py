@@ -16,10 +16,11 @@ from pydantic_core import from_json
 
 from ingest.errors import ManifestError
 from ingest.manifest.benchmark_results import parse_benchmark_results
-from ingest.manifest.fields import LAYOUT_FIELDS, REQUIRED, Fields, flatten, nest
+from ingest.manifest.fields import LAYOUT_FIELDS, REQUIRED, Fields, flatten, near_misses, nest
 from ingest.manifest.models import Build, Clock, Device, Manifest, Model, Rate
 from ingest.manifest.path_template import parse_layout
-from ingest.sources.paths import Folder, Source, list_names, read_if_present
+from ingest.sources.folder_names import FolderNames
+from ingest.sources.paths import Folder, Source, read_if_present
 from ingest.strict_json import DuplicateKeyError, quote, unique_keys
 
 __all__ = ["Build", "Clock", "Device", "Manifest", "ManifestResolver", "Model", "Rate"]
@@ -29,6 +30,7 @@ MAX_MANIFEST_BYTES = 1 << 20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MOST_PLACE_LETTERS = 4_096  # of a path that a layout is matched with, and of a name in it
 _MOST_SEGMENT_LETTERS = 255
+_MOST_NOTES = 1_000
 
 
 class _Layer(NamedTuple):
@@ -39,10 +41,18 @@ class _Layer(NamedTuple):
 
 
 class ManifestResolver:
-    """Finds the manifests of the dumps of one run, reading each shared file once."""
+    """Finds the manifests of the dumps of one run, reading each shared file once.
+
+    Attributes:
+        notes: Fields that look misspelt, as sentences in order; of very many the first.
+    """
 
     def __init__(
-        self, *, overrides: Mapping[str, object] | None = None, layout: str | None = None
+        self,
+        *,
+        overrides: Mapping[str, object] | None = None,
+        layout: str | None = None,
+        names: FolderNames | None = None,
     ) -> None:
         """Take what holds for every dump; anything malformed in it raises ManifestError.
 
@@ -50,13 +60,15 @@ class ManifestResolver:
             overrides: fields that win over all others, in any shape a manifest file may have, the
                 short names included: ``{"device": "pixel8", "backend": "xnnpack", "os": None}``.
             layout: path template, e.g. ``{device}/{build}/{model}-{backend}/*.etdp``.
+            names: what is known of the folders; they are listed as needed.
         """
-        self._overrides = _flatten_layer("options", overrides or {})
+        self.notes: dict[str, None] = {}
+        self._overrides = self._flatten("options", overrides or {})
         self._layout = layout
         self._pattern = None if layout is None else parse_layout(layout, LAYOUT_FIELDS)
         self._inherited: dict[Folder, tuple[_Layer, ...]] = {}
         self._benchmarks: dict[Folder, tuple[_Layer, ...]] = {}
-        self._names: dict[Folder, frozenset[str] | None] = {}
+        self._names = names or FolderNames()
         self._shared: dict[Folder, Manifest] = {}
 
     def resolve(self, source: Source) -> Manifest:
@@ -71,10 +83,7 @@ class ManifestResolver:
             ManifestError: if device, build or model is unknown, or a field is malformed.
         """
         folder = source.folder
-        if folder not in self._names:
-            self._names[folder] = _list_json(folder)
-        has_sidecars = self._names[folder] != frozenset()
-        sidecars = self._read_sidecars(source, folder) if has_sidecars else ()
+        sidecars = self._read_sidecars(source, folder)
         layout = self._match_layout(source)
         is_shared = not sidecars and not layout
         if is_shared and folder in self._shared:
@@ -100,11 +109,13 @@ class ManifestResolver:
             raise ManifestError(place, problem) from error
 
     def _read_sidecars(self, source: Source, folder: Folder) -> tuple[_Layer, ...]:
-        names = self._names[folder]
+        names = self._names.find(folder)
+        if names is not None and not names:
+            return ()
         layers: tuple[_Layer, ...] = ()
         for name in _sidecar_names(source):
             if name != source.file_name and (names is None or name in names):
-                layers += _read_layer(folder.file(name))
+                layers += self._read_layer(folder.file(name))
         return layers
 
     def _read_inherited(self, folder: Folder) -> tuple[_Layer, ...]:
@@ -115,7 +126,7 @@ class ManifestResolver:
             above = above.parent
         layers = () if above is None else self._inherited[above]
         for below in reversed(unread):
-            layers = (*_read_layer(below.file("manifest.json")), *layers)
+            layers = (*self._read_layer(below.file("manifest.json")), *layers)
             self._inherited[below] = layers
         return layers
 
@@ -124,15 +135,39 @@ class ManifestResolver:
             file = folder.file("benchmark_results.json")
             data = read_if_present(file)  # empty where the benchmark failed
             fields = parse_benchmark_results(_parse_json(file.name, data)) if data else {}
-            self._benchmarks[folder] = (_flatten_layer(file.name, fields),)
+            self._benchmarks[folder] = (self._flatten(file.name, fields),)
         return self._benchmarks[folder]
+
+    def _read_layer(self, file: Source) -> tuple[_Layer, ...]:
+        data = read_if_present(file)
+        if data is None:
+            return ()
+        content = _parse_json(file.name, data)
+        if not isinstance(content, dict):
+            raise ManifestError(file.name, f"found {quote(content)}, wanted a JSON object")
+        return (self._flatten(file.name, content),)
+
+    def _flatten(self, place: str, content: Mapping[str, object]) -> _Layer:
+        """What one place states; fields that look misspelt are noted, and become tags.
+
+        Raises:
+            ManifestError: It is malformed.
+        """
+        try:
+            layer = _Layer(place, flatten(content))
+        except ValueError as error:
+            raise ManifestError(place, _printable(str(error))) from error
+        if len(self.notes) < _MOST_NOTES:
+            notes = (_printable(f"{place}: {hint}") for hint in near_misses(content))
+            self.notes.update(dict.fromkeys(notes))
+        return layer
 
     def _match_layout(self, source: Source) -> tuple[_Layer, ...]:
         is_usual = _is_usual(source.place)  # fields that share a name are tried in all ways
         match = self._pattern.search(source.place) if self._pattern and is_usual else None
         if match is None:
             return ()
-        return (_flatten_layer(f"{source.name}: layout {self._layout!r}", match.groupdict()),)
+        return (self._flatten(f"{source.name}: layout {self._layout!r}", match.groupdict()),)
 
     def _describe_missing(self, missing: list[str], source: Source) -> str:
         options = " ".join(f"--{name}" for name in missing)
@@ -152,31 +187,8 @@ def _is_usual(place: str) -> bool:
     return len(place) <= _MOST_PLACE_LETTERS and longest <= _MOST_SEGMENT_LETTERS
 
 
-def _list_json(folder: Folder) -> frozenset[str] | None:
-    """Names in a folder that a sidecar could have; None where that is not known."""
-    names = list_names(folder)
-    return None if names is None else frozenset(name for name in names if name.endswith(".json"))
-
-
 def _sidecar_names(source: Source) -> tuple[str, str]:
     return f"{os.path.splitext(source.file_name)[0]}.json", f"{source.file_name}.json"
-
-
-def _read_layer(file: Source) -> tuple[_Layer, ...]:
-    data = read_if_present(file)
-    if data is None:
-        return ()
-    content = _parse_json(file.name, data)
-    if not isinstance(content, dict):
-        raise ManifestError(file.name, f"found {quote(content)}, wanted a JSON object")
-    return (_flatten_layer(file.name, content),)
-
-
-def _flatten_layer(place: str, content: Mapping[str, object]) -> _Layer:
-    try:
-        return _Layer(place, flatten(content))
-    except ValueError as error:
-        raise ManifestError(place, _printable(str(error))) from error
 
 
 def _parse_json(place: str, data: bytes | memoryview) -> object:

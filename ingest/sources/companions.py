@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from ingest.sources.paths import Folder, Source, list_names
+from ingest.sources.folder_names import DEBUG_BUFFER_SUFFIX, ETRECORD_SUFFIX, FolderNames
+from ingest.sources.places import Folder, Source
 
-ETRECORD_SUFFIX = ".etrecord"
-DEBUG_BUFFER_SUFFIX = ".debug.bin"
+__all__ = ["DEBUG_BUFFER_SUFFIX", "ETRECORD_SUFFIX", "CompanionFinder", "Companions"]
 
 
 class Companions(NamedTuple):
@@ -19,12 +19,13 @@ class Companions(NamedTuple):
 
 
 class CompanionFinder:
-    """Finds the companions of the dumps of one run, listing each folder once."""
+    """Finds the companions of the dumps of one run."""
 
-    def __init__(self, etrecord: Source | None = None) -> None:
-        """Take the ETRecord of all dumps; None to look for them beside the dumps."""
+    def __init__(self, etrecord: Source | None = None, *, names: FolderNames | None = None) -> None:
+        """Take the ETRecord of all dumps, None to look for them beside the dumps; and the names."""
         self._etrecord = etrecord
-        self._known: dict[Folder, tuple[frozenset[str], str | None]] = {}
+        self._names = names or FolderNames()
+        self._alone: dict[Folder, str | None] = {}  # the only ETRecord in a folder
 
     def find(self, source: Source) -> Companions:
         """The companions of a dump.
@@ -33,27 +34,19 @@ class CompanionFinder:
         file of that suffix in the folder.
         """
         folder = source.folder
-        if folder not in self._known:
-            self._known[folder] = _list_companions(folder)
-        names, shared = self._known[folder]
+        names = self._names.find(folder)
         if not names:
             return Companions(self._etrecord)
         stem = os.path.splitext(source.file_name)[0]
         own, buffer = f"{stem}{ETRECORD_SUFFIX}", f"{stem}{DEBUG_BUFFER_SUFFIX}"
-        record = own if own in names else shared
+        record = own if own in names else self._find_alone(folder, names)
         return Companions(
             self._etrecord or (folder.file(record) if record else None),
             folder.file(buffer) if buffer in names else None,
         )
 
-
-def _list_companions(folder: Folder) -> tuple[frozenset[str], str | None]:
-    """Names of the ETRecords and debug buffers in a folder, and the ETRecord that is alone."""
-    names = frozenset(
-        name
-        for name in list_names(folder) or ()
-        # macOS puts an AppleDouble file "._NAME" beside each NAME when it packs or copies.
-        if name.endswith((ETRECORD_SUFFIX, DEBUG_BUFFER_SUFFIX)) and not name.startswith("._")
-    )
-    records = [name for name in names if name.endswith(ETRECORD_SUFFIX)]
-    return names, records[0] if len(records) == 1 else None
+    def _find_alone(self, folder: Folder, names: frozenset[str]) -> str | None:
+        if folder not in self._alone:
+            records = [name for name in names if name.endswith(ETRECORD_SUFFIX)]
+            self._alone[folder] = records[0] if len(records) == 1 else None
+        return self._alone[folder]

@@ -9,16 +9,30 @@ from collections import deque
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import NamedTuple
 
 
-def walk(root: str) -> dict[str, bool]:
-    """Every file below a folder, sorted, and whether it is a symlink.
+class Tree(NamedTuple):
+    """What is below a folder.
 
-    A folder that cannot be listed stands for its files; it ends in a slash. Symlinks are followed,
-    but each real folder is entered once, under its own name where it lies below the root, and
-    never the root's own parents.
+    Attributes:
+        files: Every file, sorted, and whether it is a symlink. A folder that cannot be listed
+            stands for its files; it ends in a slash.
+        names: Names of what is in each folder that was entered.
+    """
+
+    files: dict[str, bool]
+    names: dict[str, list[str]]
+
+
+def walk(root: str) -> Tree:
+    """What is below a folder.
+
+    Symlinks are followed, but each real folder is entered once, under its own name where it lies
+    below the root, and never the root's own parents.
     """
     files: dict[str, bool] = {}
+    names: dict[str, list[str]] = {}
     entered = {str(folder) for folder in Path(os.path.realpath(root)).parents}
     folders, links = [root], deque[str]()
     while folders or links:
@@ -33,6 +47,7 @@ def walk(root: str) -> dict[str, bool]:
         except OSError:
             files[os.path.join(folder, "")] = False
             continue
+        names[folder] = [entry.name for entry in listed]
         for entry in listed:
             if not _is_folder(entry):
                 files[entry.path] = entry.is_symlink()
@@ -40,7 +55,7 @@ def walk(root: str) -> dict[str, bool]:
                 links.append(entry.path)
             else:
                 folders.append(entry.path)
-    return dict(sorted(files.items()))
+    return Tree(dict(sorted(files.items())), names)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -63,7 +78,7 @@ def expand_glob(pattern: str) -> list[str]:
     return [
         file.removeprefix("./")
         for folder in sorted(glob.glob(base))
-        for file in walk(folder)
+        for file in walk(folder).files
         if _matches(file.removeprefix(folder).strip("/").split("/"), parts[at:])
     ]
 

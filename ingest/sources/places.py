@@ -1,13 +1,19 @@
-"""Where files are: on disk, or inside a zip."""
+"""Where files are: on disk, inside a zip, or inside a zip that lies in a zip."""
 
 from __future__ import annotations
 
 import os
+import re
 from typing import NamedTuple
+
+_INNER_ZIP = re.compile(r"(.+?\.zip)!(.*)", re.IGNORECASE | re.DOTALL)
 
 
 class Source(NamedTuple):
-    """A file to read: a local path, or a member of the zip at that path."""
+    """A file to read: a local path, or a member of the zip at that path.
+
+    A member of a zip that is itself a member is called ``INNER.zip!MEMBER``.
+    """
 
     path: str
     member: str | None = None
@@ -15,13 +21,15 @@ class Source(NamedTuple):
     @property
     def name(self) -> str:
         """The text shown to people, ``run.etdp`` or ``a.zip!inner/run.etdp``; always Unicode."""
-        text = f"{self.path}!{self.member}" if self.member else self.path
+        text = f"{self.path}!{self.member}".removesuffix("!") if self.member else self.path
         return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
     @property
     def file_name(self) -> str:
         """The last part of the path."""
-        return (self.member or self.path).rpartition("/")[2]
+        if self.member is None:
+            return self.path.rpartition("/")[2]
+        return split_zip(self.member)[1].rpartition("/")[2]
 
     @property
     def folder(self) -> Folder:
@@ -29,17 +37,24 @@ class Source(NamedTuple):
         if self.member is None:
             head, slash, _ = self.path.rpartition("/")
             return Folder(head.rstrip("/") or slash)
-        return Folder(self.path, self.member.rpartition("/")[0])
+        return Folder(self.path, _folder_of(self.member))
 
     @property
     def place(self) -> str:
         """The absolute path with ``/``; a zip counts as a folder named without its suffix."""
         path = os.path.abspath(self.path).replace(os.sep, "/")
-        return path if self.member is None else f"{os.path.splitext(path)[0]}/{self.member}"
+        if self.member is None:
+            return path
+        inner, rest = split_zip(self.member)
+        parts = [os.path.splitext(path)[0], *([os.path.splitext(inner)[0]] if inner else []), rest]
+        return "/".join(parts)
 
 
 class Folder(NamedTuple):
-    """A local folder, or a folder inside the zip at that path ('' is the zip's top)."""
+    """A local folder, or a folder inside the zip at that path ('' is the zip's top).
+
+    The top of a zip in the zip is called ``INNER.zip!``, a folder in it ``INNER.zip!FOLDER``.
+    """
 
     path: str
     inner: str | None = None
@@ -48,7 +63,7 @@ class Folder(NamedTuple):
     def parent(self) -> Folder | None:
         """The folder above, a zip's top lying in the zip's folder; None at the root."""
         if self.inner:
-            return Folder(self.path, self.inner.rpartition("/")[0])
+            return Folder(self.path, _folder_of(self.inner.removesuffix("!")))
         path = os.path.abspath(self.path)
         above = os.path.dirname(path)
         return Folder(above) if above != path else None
@@ -57,4 +72,33 @@ class Folder(NamedTuple):
         """The file of that name in this folder, whether it exists or not."""
         if self.inner is None:
             return Source(os.path.join(self.path, name))
-        return Source(self.path, f"{self.inner}/{name}" if self.inner else name)
+        return Source(self.path, _join(self.inner, name))
+
+
+def parse_source(text: str) -> Source:
+    """The file of that name, or else the member that ``ZIP!MEMBER`` names."""
+    archive, member = split_zip(text)
+    if archive and member and not os.path.exists(text):
+        return Source(archive, member)
+    return Source(text)
+
+
+def split_zip(text: str) -> tuple[str | None, str]:
+    """The zip that a text begins with, and what it names in there; None and all of it without.
+
+    >>> split_zip("job/a.zip!x/run.etdp"), split_zip("a.zip!"), split_zip("x/run.etdp")
+    (('job/a.zip', 'x/run.etdp'), ('a.zip', ''), (None, 'x/run.etdp'))
+    """
+    found = _INNER_ZIP.fullmatch(text)
+    return (found[1], found[2]) if found else (None, text)
+
+
+def _folder_of(member: str) -> str:
+    """The folder that a member lies in, as `Folder.inner` calls it."""
+    archive, rest = split_zip(member)
+    folder = rest.rpartition("/")[0]
+    return folder if archive is None else f"{archive}!{folder}"
+
+
+def _join(inner: str, name: str) -> str:
+    return f"{inner}{name}" if inner in ("", f"{inner[:-1]}!") else f"{inner}/{name}"

@@ -1,33 +1,41 @@
-"""Zips of dumps: what is in them, and their members' bytes, never more than a zip may cost."""
+"""Zips of dumps: what is in them, and their members' bytes, never more than a zip may cost.
+
+A zip in a zip is opened too; one in that is not. What all dumps and zips in a zip would inflate to
+counts against the zip on disk.
+"""
 
 from __future__ import annotations
 
 import io
 import os
-import struct
 import weakref
 import zipfile
-import zlib
 from collections import Counter
 from functools import cached_property, lru_cache
 
 from ingest.errors import SourceError
-from ingest.sources.places import Source
+from ingest.sources.places import Source, split_zip
 from ingest.sources.private_bytes import gather
+from ingest.sources.zip_limits import (
+    ENCRYPTED,
+    MAX_MEMBER_BYTES,
+    ZIP_FAULTS,
+    DirectoryError,
+    MemoryFile,
+    open_zip,
+    packing_problem,
+)
 
 DUMP_SUFFIXES = (".etdp", ".etdump", ".prof")
 
 MAX_MEMBERS = 65_535  # as many as a zip has without zip64
 MAX_DIRECTORY_BYTES = 16 << 20
-MAX_MEMBER_BYTES = 4 << 30
 MAX_MEMBER_DEPTH = 100
 MAX_INFLATION = 250
 INFLATION_FREE_BYTES = 64 << 20
 
-_MEMBER_MARK = b"PK\1\2"
 _REMEDY = "unpack it and ingest the folder"
-
-ZIP_FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, struct.error)
+_UNPACK = "unpack the zip and ingest the folder"
 
 
 def is_dump(path: str) -> bool:
@@ -36,25 +44,50 @@ def is_dump(path: str) -> bool:
     return path.lower().endswith(DUMP_SUFFIXES) and not path.rpartition("/")[2].startswith("._")
 
 
+def is_zip(path: str) -> bool:
+    """Whether a file is a zip by its name."""
+    return path.lower().endswith(".zip") and not path.rpartition("/")[2].startswith("._")
+
+
 class Artifact:
     """An open zip; reading a damaged one raises one of ZIP_FAULTS."""
 
-    def __init__(self, path: str) -> None:
-        """Read its directory; that of a zip that would cost too much raises SourceError."""
-        self._name = Source(path).name
-        file = _ZipFile(io.FileIO(path), self._name)
-        self._finalizer = weakref.finalize(self, file.close)
+    def __init__(self, file: io.RawIOBase, name: str, zip_bytes: int) -> None:
+        """Read its directory.
+
+        Args:
+            file: The zip.
+            name: What it is called in messages.
+            zip_bytes: Its size.
+
+        Raises:
+            SourceError: It would cost too much.
+        """
+        self.zip_bytes = zip_bytes
+        self._name = name
         try:
-            self._archive = zipfile.ZipFile(file)
-            file.is_listed = True
-            self._infos = self._archive.NameToInfo
-            counts = Counter(info.filename for info in self._archive.filelist)
-            self._repeated = {name: count for name, count in counts.items() if count > 1}
-            self.dumps = sorted(filter(is_dump, self._infos))
-            self._check(os.fstat(file.fileno()).st_size)
-        except BaseException:
-            file.close()
-            raise
+            self._archive, opened = open_zip(
+                file, most_bytes=MAX_DIRECTORY_BYTES, most_members=MAX_MEMBERS
+            )
+        except DirectoryError as error:
+            what = {"bytes": "has a directory of", "members": "has"}[error.unit]
+            problem = f"{what} {error}; {_REMEDY}"
+            raise SourceError(name, problem, reason="too_large") from error
+        self._finalizer = weakref.finalize(self, opened.close)
+        self._infos = self._archive.NameToInfo
+        counts = Counter(info.filename for info in self._archive.filelist)
+        self._repeated = {name: count for name, count in counts.items() if count > 1}
+        self.dumps = sorted(filter(is_dump, self._infos))
+        self.zips = sorted(filter(is_zip, self._infos))
+        if any(name.count("/") > MAX_MEMBER_DEPTH for name in self.dumps):
+            raise SourceError(name, f"folders nested more than {MAX_MEMBER_DEPTH} deep")
+        check_inflation(name, self.inflated_bytes, zip_bytes)
+
+    @property
+    def inflated_bytes(self) -> int:
+        """What its dumps and zips say they hold together; members may share bytes of the zip."""
+        infos = [self._infos[name] for name in (*self.dumps, *self.zips)]
+        return sum(i.file_size for i in infos if not _member_problem(i, MAX_MEMBER_BYTES))
 
     @cached_property
     def folders(self) -> dict[str, frozenset[str]]:
@@ -65,13 +98,22 @@ class Artifact:
             folders.setdefault(folder, set()).add(file)
         return {folder: frozenset(files) for folder, files in folders.items()}
 
+    def __contains__(self, member: str) -> bool:
+        """Whether there is a member of that name."""
+        return member in self._infos
+
     def size_of(self, member: str) -> int:
         """Bytes that a member says it holds, and never exceeds; 0 if there is none."""
         info = self._infos.get(member)
         return 0 if info is None else info.file_size
 
-    def read(self, source: Source, member: str, most_bytes: int) -> bytes | memoryview | None:
+    def read(self, member: str, name: str, most_bytes: int) -> bytes | memoryview | None:
         """The bytes of a member as `gather` gives them; None without it.
+
+        Args:
+            member: The member.
+            name: What it is called in messages.
+            most_bytes: Size beyond which it is refused.
 
         Raises:
             SourceError: There are two of its name, or it is encrypted, packed in another way than
@@ -83,83 +125,117 @@ class Artifact:
         count = self._repeated.get(member)
         if count:
             problem = f"the zip has {count:,} members of this name; pack it anew with one of each"
-            raise SourceError(source.name, problem, reason="duplicate_member")
+            raise SourceError(name, problem, reason="duplicate_member")
         refusal = _member_problem(info, min(most_bytes, MAX_MEMBER_BYTES))
         if refusal:
-            raise SourceError(source.name, refusal)
+            raise SourceError(name, refusal)
         with self._archive.open(info) as stream:
-            return gather(stream.read, info.file_size, source.name)
-
-    def _check(self, zip_bytes: int) -> None:
-        if any(name.count("/") > MAX_MEMBER_DEPTH for name in self.dumps):
-            raise SourceError(self._name, f"folders nested more than {MAX_MEMBER_DEPTH} deep")
-        infos = map(self._infos.__getitem__, self.dumps)
-        wanted = sum(i.file_size for i in infos if not _member_problem(i, MAX_MEMBER_BYTES))
-        allowed = max(INFLATION_FREE_BYTES, MAX_INFLATION * zip_bytes)
-        if wanted > allowed:  # members may share bytes of the zip
-            problem = (
-                f"its dumps would inflate from {zip_bytes:,} to {wanted:,} bytes, "
-                f"wanted at most {allowed:,}; if they are genuine, {_REMEDY}"
-            )
-            raise SourceError(self._name, problem, reason="too_large")
+            return gather(stream.read, info.file_size, name)
 
 
-def open_artifact(path: str) -> Artifact:
-    """The zip at a path, as it is now; the last few stay open."""
+def check_inflation(name: str, wanted: int, zip_bytes: int) -> None:
+    """Pass if the dumps and zips in a zip may inflate to so many bytes.
+
+    Raises:
+        SourceError: They may not.
+    """
+    allowed = max(INFLATION_FREE_BYTES, MAX_INFLATION * zip_bytes)
+    if wanted > allowed:
+        problem = (
+            f"its dumps would inflate from {zip_bytes:,} to {wanted:,} bytes, "
+            f"wanted at most {allowed:,}; if they are genuine, {_REMEDY}"
+        )
+        raise SourceError(name, problem, reason="too_large")
+
+
+def list_dumps(path: str) -> list[str]:
+    """Names of the dumps in the zip at a path and in the zips in it, sorted.
+
+    A zip in it that cannot be listed stands for its dumps: as ``INNER.zip!``.
+
+    Raises:
+        SourceError: They would inflate beyond reason, or are too many.
+    """
+    artifact = open_artifact(path)
+    name, found = Source(path).name, list(artifact.dumps)
+    wanted, count = artifact.inflated_bytes, len(artifact.dumps)
+    for inner in artifact.zips:
+        try:
+            opened = open_artifact(path, inner)
+        except (SourceError, *ZIP_FAULTS):
+            found.append(f"{inner}!")
+            continue
+        wanted, count = wanted + opened.inflated_bytes, count + len(opened.dumps)
+        check_inflation(name, wanted, artifact.zip_bytes)
+        if count > MAX_MEMBERS:
+            problem = f"has more than {MAX_MEMBERS:,} dumps in its zips; {_REMEDY}"
+            raise SourceError(name, problem, reason="too_large")
+        found += [f"{inner}!{dump}" for dump in (*opened.dumps, *opened.zips)]
+    return sorted(found)
+
+
+def read_member(source: Source, member: str, most_bytes: int) -> bytes | memoryview | None:
+    """The bytes of a member, be it of the zip or of one in it; None without it.
+
+    Raises:
+        SourceError: It cannot be read within bounds, or is in a zip in a zip in a zip.
+    """
+    artifact, rest = find_artifact(source.path, member)
+    if rest and artifact is not None and member != rest and is_zip(split_zip(rest)[0] or rest):
+        problem = f"zips lie in each other more than 2 deep; {_UNPACK}"
+        raise SourceError(source.name, problem, reason="nested")
+    return artifact.read(rest, source.name, most_bytes) if artifact else None
+
+
+def find_artifact(path: str, member: str) -> tuple[Artifact | None, str]:
+    """The zip that has a member, None if there is none, and what the member is called in there."""
+    artifact = open_artifact(path)
+    inner, rest = split_zip(member)
+    if inner is None or member in artifact:
+        return artifact, member
+    return (open_artifact(path, inner) if inner in artifact else None), rest
+
+
+def open_artifact(path: str, inner: str | None = None) -> Artifact:
+    """The zip at a path as it is now, or a zip in it; the last few stay open."""
     status = os.stat(path)
-    return _keep_artifact(path, (status.st_mtime_ns, status.st_size, status.st_ino), os.getpid())
+    version = status.st_mtime_ns, status.st_size, status.st_ino
+    return _keep_artifact(path, inner, version, os.getpid())
 
 
 @lru_cache(maxsize=4)
-def _keep_artifact(path: str, version: tuple[int, ...], process: int) -> Artifact:
+def _keep_artifact(
+    path: str, inner: str | None, version: tuple[int, ...], process: int
+) -> Artifact:
     """Keep the last few zips open, or each member would cost a reading of the directory.
 
     The key tells a replaced zip from the old one, and a forked process from its parent, with
     which it would share the file position.
+
+    Raises:
+        SourceError: The zip is not in the zip any more, or cannot be read.
     """
-    return Artifact(path)
-
-
-class _ZipFile(io.BufferedReader):
-    """A zip's file that does not give out a directory of too many members.
-
-    zipfile reads the directory in one piece. What a zip says of its size and count need not be
-    true, so the piece itself is looked at.
-    """
-
-    def __init__(self, file: io.FileIO, name: str) -> None:
-        super().__init__(file)
-        self._name = name
-        self.is_listed = False
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        if self.is_listed:
-            return super().read(size)
-        if size is not None and size > MAX_DIRECTORY_BYTES:
-            raise self._refusal(f"a directory of {size:,} bytes", MAX_DIRECTORY_BYTES)
-        data = super().read(size)
-        count = data.count(_MEMBER_MARK)
-        if count > MAX_MEMBERS:
-            raise self._refusal(f"{count:,} members", MAX_MEMBERS)
-        return data
-
-    def _refusal(self, found: str, most: int) -> SourceError:
-        problem = f"has {found}, wanted at most {most:,}; {_REMEDY}"
-        return SourceError(self._name, problem, reason="too_large")
+    if inner is None:
+        return Artifact(io.FileIO(path), Source(path).name, version[1])
+    name = Source(path, inner).name
+    data = _keep_artifact(path, None, version, process).read(inner, name, MAX_MEMBER_BYTES)
+    if data is None:
+        raise SourceError(name, "does not exist (any more)")
+    return Artifact(MemoryFile(data), name, len(data))
 
 
 def _member_problem(info: zipfile.ZipInfo, most_bytes: int) -> str | None:
-    if info.flag_bits & 0x1:
-        return "is encrypted; unpack the zip and ingest the folder"
-    # Only deflate can be inflated in bounds: zipfile expands bzip2 and LZMA without a limit.
-    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        return f"is packed by zip method {info.compress_type}, wanted stored or deflated"
+    problem = packing_problem(info)
+    if problem == ENCRYPTED:
+        return f"{problem}; {_UNPACK}"
+    if problem:
+        return f"{problem}, wanted stored or deflated"
     if info.file_size > most_bytes:
         return f"would inflate to {info.file_size:,} bytes, wanted at most {most_bytes:,}"
     allowed = max(INFLATION_FREE_BYTES, MAX_INFLATION * info.compress_size)
     if info.file_size > allowed:
         return (
             f"would inflate from {info.compress_size:,} to {info.file_size:,} bytes, "
-            f"wanted at most {allowed:,}; if it is genuine, unpack the zip and ingest the folder"
+            f"wanted at most {allowed:,}; if it is genuine, {_UNPACK}"
         )
     return None

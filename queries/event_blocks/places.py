@@ -11,8 +11,7 @@ from typing import Any
 from queries.event_blocks.logged_values import Instruction, LoggedValues
 from queries.event_blocks.samples import ProfileEvents
 from warehouse.programs.correlation import Place
-
-_OUTSIDE_KINDS = ("method", "load")
+from warehouse.programs.origins import is_in_program
 
 _Ids = tuple[Any, Any, Any]  # instruction id and delegate ids
 
@@ -48,11 +47,10 @@ class EventPlaces:
 
     def _place(self, block: int, signature: Mapping[str, Any], logged: Set[_Ids]) -> Place:
         instruction, kind = signature["instruction_id"], signature["kind"]
-        is_inside = kind not in _OUTSIDE_KINDS and (
-            instruction != 0
-            or self._profiles.is_inside(block, signature["event_signature_id"])
-            or (not signature["is_profiled"] and _ids(signature) in logged)
+        is_on_chain = self._profiles.is_inside(block, signature["event_signature_id"]) or (
+            not signature["is_profiled"] and _ids(signature) in logged
         )
+        is_inside = is_in_program(kind, instruction, is_on_chain=is_on_chain)
         return Place(
             signature["name"], kind, instruction if is_inside else None, delegate_id(signature)
         )

@@ -19,6 +19,7 @@ from typing import IO, Any, Protocol, runtime_checkable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ingest.etrecord.names import EDGE_PROGRAM
 from ingest.etrecord.record import read_etrecord
 from ingest.sources.paths import Source, read_source
 from queries.event_blocks.build import build_event_blocks, decode_tables
@@ -46,7 +47,7 @@ from queries.numeric_gap.gap import numeric_gap
 from queries.numeric_gap.logged_operators import build_logged_operators
 from queries.numeric_gap.reference_run import run_reference
 from warehouse.errors import QueryError
-from warehouse.programs.correlation import EDGE_GRAPH, Correlation
+from warehouse.programs.correlation import Correlation
 from warehouse.programs.exported_programs import parse_etrecord
 
 __all__ = ["Event", "EventBlock", "Inspector", "PerfData", "TimeScale"]
@@ -59,7 +60,7 @@ _GAP_COLUMNS = {
     "head_event": "runtime_ops",
     "head_debug_handles": "runtime_debug_handle",
 }
-_EDGE_KEY = "edge_dialect_graph_module"  # the Inspector's name for EDGE_GRAPH
+_EDGE_KEY = "edge_dialect_graph_module"  # the Inspector's name for EDGE_PROGRAM
 
 
 @runtime_checkable
@@ -228,7 +229,7 @@ class _Record:
 
     def __init__(self, given: Path | SavedRecord, graph: str) -> None:
         self._given: Any = given
-        graph = EDGE_GRAPH if graph == _EDGE_KEY else graph
+        graph = EDGE_PROGRAM if graph == _EDGE_KEY else graph
         with self.on_disk() as source:
             self.correlation = Correlation(read_etrecord(source), graph=graph)
 

@@ -1,5 +1,7 @@
 -- ingest_errors: Files that were refused, and whether they have come in since.
 --
+-- A conflict, bytes that the store has under another manifest, stays unresolved until
+-- the same file comes again and agrees; its reason is settled_conflict from then on.
 -- A refused file has no device, build or model, so only its time of refusal can be
 -- filtered.
 --
@@ -12,16 +14,20 @@
 --   source       STRING     Path or archive member that was refused.
 --   sha256       STRING     SHA-256 of its bytes; null if they were not read.
 --   reason       STRING     Machine-readable reason, e.g. truncated, manifest,
---                           conflict.
+--                           conflict, settled_conflict.
 --   byte_offset  BIGINT     Offset of the first fault; null where none applies.
 --   detail       STRING     What was found and what was wanted.
 --   is_resolved  BOOLEAN    Whether a dump with the same bytes, or a dump or ETRecord
---                           from the same source, is in the store now.
+--                           from the same source or zip, is in the store now; for a
+--                           conflict, whether it is settled.
 SELECT
     refused_at, source, sha256, reason, byte_offset, detail,
-    coalesce(sha256 IN (SELECT sha256 FROM dumps), FALSE)
+    reason <> 'conflict' AND (
+        coalesce(sha256 IN (SELECT sha256 FROM dumps), FALSE)
         OR source IN (SELECT source FROM dumps)
-        OR source IN (SELECT source FROM etrecords) AS is_resolved
+        OR source IN (SELECT split_part(source, '!', 1) FROM dumps)
+        OR source IN (SELECT source FROM etrecords)
+    ) AS is_resolved
 FROM ingest_errors
 WHERE (CAST(:since AS TIMESTAMP) IS NULL
         OR refused_at >= CAST(:since AS TIMESTAMP))

@@ -27,7 +27,7 @@ from warehouse.errors import (
 )
 from warehouse.intake import batches
 from warehouse.intake import pipeline as ingestion
-from warehouse.statistics import stored_events
+from warehouse.loading import stored_events
 
 
 def dump_of(*durations: int, name: str = "native_call_add.out") -> bytes:
@@ -274,7 +274,8 @@ def test_a_store_in_use_names_the_process(tmp_path: Path) -> None:
 
 
 INGEST = (
-    "import sys; from warehouse import Warehouse, batches, ingestion\n"
+    "import sys; from warehouse import Warehouse\n"
+    "from warehouse.intake import batches, pipeline as ingestion\n"
     "batches.BATCH_FILES, ingestion.COMMIT_EVENTS = 4, 1\n"
     "manifest = {'device': 'pixel8', 'build': 'b1', 'model': 'mv2'}\n"
     "with Warehouse.open(sys.argv[1], create=True) as w:\n"

@@ -11,3 +11,9 @@ def read_sql_files(folder: str) -> list[tuple[str, str]]:
     """Names and texts of the .sql files in a folder of the package sql, in order of name."""
     found = [path for path in (files("sql") / folder).iterdir() if path.name.endswith(".sql")]
     return sorted((path.name, path.read_text(encoding="utf-8")) for path in found)
+
+
+@cache
+def read_statement(name: str) -> str:
+    """The text of a statement of ours, by the name of its file without the suffix."""
+    return (files("sql") / "statements" / f"{name}.sql").read_text(encoding="utf-8")

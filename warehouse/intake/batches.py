@@ -1,4 +1,4 @@
-"""Files that go into the store together: planned by size, each with what comes with it."""
+"""Dumps that go into the store together: planned by size, each with what comes with it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ingest.errors import EtRecordError, ManifestError, SourceError
-from ingest.manifest.resolver import ManifestResolver
-from ingest.sources.companions import CompanionFinder, Companions
-from ingest.sources.paths import Source, count_bytes, read_source
+from ingest.incoming import Incoming, IncomingFile
 from warehouse.intake.containment import Trouble, contain
 from warehouse.loading.records import LoggedBuffer, NewDump, Refusal
 from warehouse.programs.reader import Program, ProgramReader
@@ -19,130 +17,131 @@ BATCH_BYTES = 8 << 20
 BATCH_FILES = 280
 
 
-class Files(NamedTuple):
-    """A dump, and the files that belong to it."""
+class Seen(NamedTuple):
+    """A dump whose bytes were met before, in the store or in this run, and their manifest there."""
 
-    source: Source
-    companions: Companions
+    dump: NewDump
+    known_manifest: str
 
 
 @dataclass
 class Batch:
-    """Files on their way into the store together.
+    """Dumps on their way into the store together.
 
     Attributes:
-        files: Dumps the batch began with.
+        file_count: Dumps the batch began with.
         byte_count: Bytes of these.
         n_refused_companions: ETRecords and debug buffers that came with them and were refused.
         dumps: Dumps to decode.
         buffers: Their bytes.
-        seen: Dumps whose bytes were met before, in the store or in this run.
+        seen: Dumps whose bytes were met before.
         refused: Files refused so far.
     """
 
-    files: list[Files]
+    file_count: int
     byte_count: int
     n_refused_companions: int = 0
     dumps: list[NewDump] = field(default_factory=list)
     buffers: list[Any] = field(default_factory=list)
-    seen: list[NewDump] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
 
     @property
     def held_bytes(self) -> int:
         """Bytes of the dumps to decode, and of the debug buffers of all."""
-        logged = (dump.debug_buffer for dump in (*self.dumps, *self.seen))
+        dumps = (*self.dumps, *(seen.dump for seen in self.seen))
+        logged = (dump.debug_buffer for dump in dumps)
         return sum(map(len, self.buffers)) + sum(len(one.data) for one in logged if one)
 
-    def refuse(self, source: Source, reason: str, detail: str, sha256: str | None = None) -> None:
-        """Put a file on record that is not taken."""
-        self.refused.append(Refusal(source.name, sha256, reason, None, detail))
+    def program_ids(self) -> set[int]:
+        """Ids of the ETRecords that its dumps came with."""
+        dumps = (*self.dumps, *(seen.dump for seen in self.seen))
+        return {dump.program.id for dump in dumps if dump.program}
 
-    def refuse_companion(self, source: Source, reason: str, detail: str) -> None:
+    def refuse(self, name: str, reason: str, detail: str, sha256: str | None = None) -> None:
+        """Put a file on record that is not taken."""
+        self.refused.append(Refusal(name, sha256, reason, None, detail))
+
+    def refuse_companion(self, name: str, reason: str, detail: str) -> None:
         """Put a file on record that came with a dump."""
         self.n_refused_companions += 1
-        self.refuse(source, reason, detail)
+        self.refuse(name, reason, detail)
 
 
 class Plan(NamedTuple):
-    """Files to read together, and the bytes they take."""
+    """Dumps to read together, and the bytes they take."""
 
-    files: list[Files]
+    dumps: list[Incoming]
     byte_count: int
 
 
-def plan_batches(sources: Iterable[Source], companions: CompanionFinder) -> Iterator[Plan]:
-    """Neighbouring sources that make a batch."""
-    files: list[Files] = []
+def plan_batches(dumps: Iterable[Incoming]) -> Iterator[Plan]:
+    """Neighbouring dumps that make a batch."""
+    planned: list[Incoming] = []
     size, most_bytes, most = 0, BATCH_BYTES // 2, BATCH_FILES // 2  # a small one first: work sooner
-    for source in sources:
-        found = Files(source, companions.find(source))
-        buffer = found.companions.debug_buffer
-        more = count_bytes(source) + (count_bytes(buffer) if buffer else 0)
-        if files and (size + more > most_bytes or len(files) >= most):
-            yield Plan(files, size)
-            files, size, most_bytes, most = [], 0, BATCH_BYTES, BATCH_FILES
-        files.append(found)
+    for dump in dumps:
+        more = dump.byte_count + (dump.debug_buffer.byte_count if dump.debug_buffer else 0)
+        if planned and (size + more > most_bytes or len(planned) >= most):
+            yield Plan(planned, size)
+            planned, size, most_bytes, most = [], 0, BATCH_BYTES, BATCH_FILES
+        planned.append(dump)
         size += more
-    if files:
-        yield Plan(files, size)
+    if planned:
+        yield Plan(planned, size)
 
 
 class Describer:
     """Tells of dumps that were read what does not stand in them."""
 
-    def __init__(self, resolver: ManifestResolver) -> None:
-        """Take where manifests come from."""
-        self._resolver = resolver
+    def __init__(self) -> None:
+        """No ETRecord was read yet."""
         self._programs = ProgramReader()
-        self._broken: set[Source] = set()  # ETRecords that broke the reader
+        self._broken: set[IncomingFile] = set()  # ETRecords that broke the reader
 
-    def describe(self, files: Files, sha256: str, batch: Batch) -> NewDump | None:
+    def describe(self, incoming: Incoming, sha256: str, batch: Batch) -> NewDump | None:
         """The dump with its manifest and companions.
 
         Companions that cannot be read are refused, and so is a dump without a manifest.
         """
-        source, companions = files
+        name = incoming.name
         try:
-            manifest = contain(lambda: self._resolver.resolve(source))
+            manifest = contain(incoming.manifest)
         except (ManifestError, SourceError) as error:
-            batch.refuse(source, "manifest", _describe_problem(error, source), sha256)
+            batch.refuse(name, "manifest", _describe_problem(error, name), sha256)
             return None
         if isinstance(manifest, Trouble):
-            batch.refuse(source, "manifest", manifest.detail, sha256)
+            batch.refuse(name, "manifest", manifest.detail, sha256)
             return None
-        if companions == (None, None):
-            return NewDump(source.name, sha256, manifest)
-        program = self._read_program(companions.etrecord, batch)
-        buffer = _read_buffer(companions.debug_buffer, batch)
-        return NewDump(source.name, sha256, manifest, program, buffer)
+        program = self._read_program(incoming.etrecord, batch)
+        buffer = _read_buffer(incoming.debug_buffer, batch)
+        return NewDump(name, sha256, manifest, program, buffer)
 
-    def _read_program(self, source: Source | None, batch: Batch) -> Program | None:
-        if source is None or source in self._broken:
+    def _read_program(self, file: IncomingFile | None, batch: Batch) -> Program | None:
+        if file is None or file in self._broken:
             return None
         try:
-            program = contain(lambda: self._programs.read(source))
+            program = contain(lambda: self._programs.read(file))
         except (EtRecordError, SourceError) as error:
-            batch.refuse_companion(source, "etrecord", _describe_problem(error, source))
+            batch.refuse_companion(file.name, "etrecord", _describe_problem(error, file.name))
             return None
         if isinstance(program, Trouble):
-            self._broken.add(source)
-            batch.refuse_companion(source, "etrecord", program.detail)
+            self._broken.add(file)
+            batch.refuse_companion(file.name, "etrecord", program.detail)
             return None
         return program
 
 
-def _read_buffer(source: Source | None, batch: Batch) -> LoggedBuffer | None:
-    if source is None:
+def _read_buffer(file: IncomingFile | None, batch: Batch) -> LoggedBuffer | None:
+    if file is None:
         return None
     try:
-        data = read_source(source)
+        data = file.read()
         return LoggedBuffer(data, hashlib.sha256(data).hexdigest())
     except SourceError as error:
-        batch.refuse_companion(source, error.reason, error.problem)
+        batch.refuse_companion(file.name, error.reason, error.problem)
         return None
 
 
-def _describe_problem(error: EtRecordError | ManifestError | SourceError, source: Source) -> str:
+def _describe_problem(error: EtRecordError | ManifestError | SourceError, name: str) -> str:
     """What is wrong, and with which file if it is another than that named beside it."""
-    return error.problem if error.source == source.name else str(error)
+    return error.problem if error.source == name else str(error)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 import duckdb
 
 from ingest.errors import DumpError
-from warehouse.intake.batches import Batch
+from ingest.manifest.fields import describe_differences
+from warehouse.intake.batches import Batch, Seen
 from warehouse.intake.containment import Trouble, contain
 from warehouse.intake.content import Content, decode_content, merge_contents, stream_apart
+from warehouse.intake.verdicts import Verdict, explain_verdict
 from warehouse.loading.loader import Loader
 from warehouse.loading.records import NewDump, Refusal
 
@@ -21,28 +23,6 @@ UNCOMMITTABLE = "uncommittable"  # decoded, but the store did not take it
 
 Decoded = tuple[Batch, Content | None]  # no content: to be streamed
 _Pair = tuple[NewDump, Any]  # and its bytes
-
-
-@dataclass
-class Met:
-    """What an ingest has met so far.
-
-    Attributes:
-        manifests: Manifest of every dump, by its SHA-256.
-        bad: Dumps that were refused for their content, by SHA-256.
-    """
-
-    manifests: dict[str, str] = field(default_factory=dict)
-    bad: dict[str, Refusal] = field(default_factory=dict)
-
-    def is_good(self, dump: NewDump) -> bool:
-        """Whether a dump was not refused for its content so far."""
-        return dump.sha256 not in self.bad
-
-    def is_stored(self, dump: NewDump) -> bool:
-        """Whether a dump met before is in the store under the same manifest."""
-        is_same = self.manifests[dump.sha256] == dump.manifest.canonical_json()
-        return is_same and self.is_good(dump)
 
 
 class Committed(NamedTuple):
@@ -69,10 +49,10 @@ class _Loaded:
 class Committer:
     """Commits decoded batches, one group after the other."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, met: Met) -> None:
-        """Take the connection that writes, and what claims tell of the dumps."""
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Take the connection that writes."""
         self._loader = Loader(connection)
-        self._met = met
+        self._bad: dict[str, Refusal] = {}  # dumps refused for their content, by SHA-256
 
     def commit(self, group: Sequence[Decoded]) -> Committed:
         """Commit batches together; the dumps of one without content are streamed, each alone.
@@ -92,10 +72,12 @@ class Committer:
             loaded = self._load_apart(group)
             judged = self._judge_seen(batches)
             self._loader.record([*_refused(batches), *judged])
-        late = self._attach([dump for b in batches for dump in b.seen if self._met.is_stored(dump)])
+        stored = [seen.dump for batch in batches for seen in batch.seen if self._agrees(seen)]
+        self._loader.settle_conflicts(stored)
+        late = self._attach(stored)
         self._loader.record(late)
         return Committed(
-            sum(len(batch.files) + batch.n_refused_companions for batch in batches),
+            sum(batch.file_count + batch.n_refused_companions for batch in batches),
             streamed.n_dumps + loaded.n_dumps,
             streamed.n_events + loaded.n_events,
             sum(batch.byte_count for batch in batches),
@@ -120,7 +102,7 @@ class Committer:
         for batch, content in group:
             if content is not None:
                 pairs = zip(batch.dumps, batch.buffers, strict=True)
-                loaded += self._load_some([p for p in pairs if self._met.is_good(p[0])], batch)
+                loaded += self._load_some([p for p in pairs if self._is_good(p[0])], batch)
         return loaded
 
     def _load_some(self, pairs: Sequence[_Pair], batch: Batch) -> _Loaded:
@@ -144,7 +126,8 @@ class Committer:
             try:
                 loaded += self._load_alone(dump, partial(self._load_stream, data), batch)
             except DumpError as error:
-                self._refuse(dump, batch, error.reason, error.byte_offset, error.detail)
+                fault = Verdict(error.reason, error.byte_offset, error.detail)
+                self._refuse_bytes(dump, batch, data, fault)
         return loaded
 
     def _load_stream(self, data: Any, dump: NewDump) -> _Loaded:
@@ -160,7 +143,7 @@ class Committer:
         bare = dump._replace(program=None, debug_buffer=None)
         again = loaded if bare == dump else contain(lambda: load(bare))
         if isinstance(again, Trouble):
-            self._refuse(dump, batch, UNCOMMITTABLE, None, again.detail)
+            self._refuse(dump, batch, Verdict(UNCOMMITTABLE, None, again.detail))
             return _Loaded()
         batch.n_refused_companions += 1
         batch.refused.append(_refuse_companions(dump, loaded))
@@ -168,31 +151,37 @@ class Committer:
 
     def _refuse_malformed(self, batch: Batch, content: Content) -> None:
         for error in content.decoded.errors.to_pylist():
-            self._refuse(batch.dumps[error.pop("dump_index")], batch, **error)
+            index = error.pop("dump_index")
+            self._refuse_bytes(batch.dumps[index], batch, batch.buffers[index], Verdict(**error))
 
-    def _refuse(
-        self, dump: NewDump, batch: Batch, reason: str, byte_offset: int | None, detail: str
-    ) -> None:
-        refusal = Refusal(dump.source, dump.sha256, reason, byte_offset, detail)
-        self._met.bad[dump.sha256] = refusal
+    def _refuse_bytes(self, dump: NewDump, batch: Batch, data: Any, fault: Verdict) -> None:
+        """Refuse a dump for what its bytes are."""
+        self._refuse(dump, batch, explain_verdict(fault, dump.source, data))
+
+    def _refuse(self, dump: NewDump, batch: Batch, fault: Verdict) -> None:
+        refusal = Refusal(dump.source, dump.sha256, *fault)
+        self._bad[dump.sha256] = refusal
         batch.refused.append(refusal)
+
+    def _is_good(self, dump: NewDump) -> bool:
+        """Whether a dump was not refused for its content so far."""
+        return dump.sha256 not in self._bad
+
+    def _agrees(self, seen: Seen) -> bool:
+        """Whether a dump met before is in the store under the same manifest."""
+        is_same = seen.known_manifest == seen.dump.manifest.canonical_json()
+        return is_same and self._is_good(seen.dump)
 
     def _judge_seen(self, batches: Sequence[Batch]) -> list[Refusal]:
         """Refusals of the dumps met before that are bad or conflict."""
         refused = []
-        for dump in (dump for batch in batches for dump in batch.seen):
-            if not self._met.is_good(dump):
-                refused.append(self._met.bad[dump.sha256]._replace(source=dump.source))
-            elif self._met.manifests[dump.sha256] != dump.manifest.canonical_json():
-                refused.append(self._conflict(dump))
+        for seen in (seen for batch in batches for seen in batch.seen):
+            if not self._is_good(seen.dump):
+                known = self._bad[seen.dump.sha256]
+                refused.append(known._replace(source=seen.dump.source))
+            elif not self._agrees(seen):
+                refused.append(_conflict(seen))
         return refused
-
-    def _conflict(self, dump: NewDump) -> Refusal:
-        detail = (
-            f"these bytes are known under another manifest, {self._met.manifests[dump.sha256]}; "
-            f"this file says {dump.manifest.canonical_json()}: correct one of them"
-        )
-        return Refusal(dump.source, dump.sha256, CONFLICT, None, detail)
 
     def _attach(self, dumps: Sequence[NewDump]) -> list[Refusal]:
         """Give dumps in the store the files they came with; refusals of those it does not take."""
@@ -205,6 +194,16 @@ class Committer:
             return [_refuse_companions(dumps[0], attached)]
         middle = len(dumps) // 2
         return self._attach(dumps[:middle]) + self._attach(dumps[middle:])
+
+
+def _conflict(seen: Seen) -> Refusal:
+    dump = seen.dump
+    differences = describe_differences(dump.manifest.canonical_json(), seen.known_manifest)
+    detail = (
+        f"these bytes are known under another manifest ({differences}): correct what is said "
+        "here, or take them as they are known"
+    )
+    return Refusal(dump.source, dump.sha256, CONFLICT, None, detail)
 
 
 def _refused(batches: Sequence[Batch]) -> list[Refusal]:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ingest import DecodedBatch, decode_dumps, stream_dump
 from ingest.errors import DumpError, SourceError
+from ingest.incoming import Incoming
 from ingest.schemas.dumps import ERRORS
-from ingest.sources.paths import MAX_DUMP_BYTES, Source, read_source
 from warehouse.intake.containment import Trouble, contain
 from warehouse.statistics.rollups import Statistics, summarise
 
@@ -43,21 +43,21 @@ class Content(NamedTuple):
     statistics: Statistics
 
 
-def read_files(sources: Sequence[Source]) -> list[ReadFile]:
-    """Read and hash files."""
-    return [_read_file(source) for source in sources]
+def read_dumps(dumps: Sequence[Incoming]) -> list[ReadFile]:
+    """Read and hash dumps."""
+    return [_read_dump(dump) for dump in dumps]
 
 
-def _read_file(source: Source) -> ReadFile:
+def _read_dump(dump: Incoming) -> ReadFile:
     try:
-        read = contain(lambda: _read_whole(source))
+        read = contain(lambda: _read_whole(dump))
     except SourceError as error:
         return ReadFile(b"", None, error.problem, error.reason)
     return ReadFile(b"", None, read.detail, "unreadable") if isinstance(read, Trouble) else read
 
 
-def _read_whole(source: Source) -> ReadFile:
-    data = read_source(source, most_bytes=MAX_DUMP_BYTES)
+def _read_whole(dump: Incoming) -> ReadFile:
+    data = dump.read()
     return ReadFile(data, hashlib.sha256(data).hexdigest())
 
 

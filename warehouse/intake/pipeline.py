@@ -5,26 +5,25 @@ What waits between these steps is bounded in number and bytes, whatever the file
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import duckdb
 
-from ingest.manifest.resolver import ManifestResolver
-from ingest.sources.companions import CompanionFinder
-from ingest.sources.paths import Source
-from warehouse.engine.connection import open_cursor
-from warehouse.intake.batches import Batch, Describer, Plan, plan_batches
-from warehouse.intake.committer import CONFLICT, Committed, Committer, Decoded, Met
-from warehouse.intake.content import Content, ReadFile, decode_apart, read_files
+from ingest.incoming import Incoming
+from warehouse.catalogue.sql_files import read_statement
+from warehouse.intake.batches import Batch, Plan, plan_batches
+from warehouse.intake.claims import Claims
+from warehouse.intake.committer import CONFLICT, Committed, Committer, Decoded
+from warehouse.intake.content import Content, ReadFile, decode_apart, read_dumps
 from warehouse.loading.records import Refusal
 
 # Fewer events at a time would leave DuckDB's row groups so empty that it rewrites them when the
@@ -37,17 +36,20 @@ AHEAD_BYTES = (
 )  # of dumps that are read, and as many decoded, before they are used: a thread
 STREAM_BYTES = 64 << 20  # from this size on a dump is decoded in parts
 
-_DOUBTS = """
-SELECT DISTINCT e.source || ': ' || o.doubt AS doubt
-FROM event_origins AS o JOIN etrecords AS e ON e.etrecord_id = o.etrecord_id
-WHERE o.doubt IS NOT NULL AND o.etrecord_id IN (SELECT unnest(?))
-ORDER BY doubt
-"""
-
 _Reading = tuple[Plan, Future[list[ReadFile]]]
-_Claimed = tuple[Batch, Future[Content] | None]
-_Work = TypeVar("_Work", _Reading, _Claimed)
+_Decoding = tuple[Batch, Future[Content] | None]
+_Work = TypeVar("_Work", _Reading, _Decoding)
 _Item = TypeVar("_Item")
+
+
+class IncomingDumps(Protocol):
+    """IncomingDumps on their way in, of a number that is known."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def __iter__(self) -> Iterator[Incoming]:
+        """Each in turn."""
 
 
 class IngestProgress(NamedTuple):
@@ -65,14 +67,15 @@ class IngestSummary:
 
     Attributes:
         n_files: Files handled: dumps, and what came with them where that was refused.
-        n_dumps: Dumps committed.
+        n_dumps: IncomingDumps committed.
         n_events: Profile events in them.
         byte_count: Bytes of dumps read, duplicates and refused ones included.
         n_duplicates: Files that were in the store already, manifest and all.
         n_conflicts: Files whose bytes are in the store under another manifest.
         refused: Files that were refused, conflicts included.
+        notes: What is odd about the manifests, as sentences.
         doubts: What ETRecords and the dumps they came with disagree on, as sentences.
-        seconds: Wall time taken.
+        seconds: Wall time taken, the listing of the paths included.
     """
 
     n_files: int = 0
@@ -82,56 +85,64 @@ class IngestSummary:
     n_duplicates: int = 0
     n_conflicts: int = 0
     refused: tuple[Refusal, ...] = ()
+    notes: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     seconds: float = 0.0
 
 
-def ingest_sources(
+def ingest_dumps(
     connection: duckdb.DuckDBPyConnection,
-    sources: Sequence[Source],
-    resolver: ManifestResolver,
+    dumps: IncomingDumps,
     *,
-    companions: CompanionFinder | None = None,
     jobs: int | None = None,
     progress: Callable[[IngestProgress], None] | None = None,
 ) -> IngestSummary:
-    """Ingest files in order; every batch is committed whole before the next one.
+    """Ingest dumps in order; every batch is committed whole before the next one.
 
     Args:
         connection: The store's only writer.
-        sources: Files to read.
-        resolver: Where their manifests come from.
-        companions: Where their ETRecords and debug buffers come from; beside them by default.
+        dumps: What comes in.
         jobs: Threads that read and decode, besides the one that commits; by default as many as
             there are cores for.
         progress: Called after each committed batch.
 
     Returns:
-        What was done. Files that cannot be read or decoded, or lack a manifest, are refused and
-        put on record; they stop no other. So is an ETRecord or debug buffer that cannot be read;
-        its dumps are taken without it.
+        What was done, without notes and seconds. Dumps that cannot be read or decoded, or lack
+        a manifest, are refused and put on record; they stop no other. So is an ETRecord or debug
+        buffer that cannot be read; its dumps are taken without it.
     """
-    start = time.perf_counter()
     workers = jobs or max(count_cores() - 1, 1)
-    summary, n_done, met = IngestSummary(), 0, Met()
+    summary, n_done = IngestSummary(), 0
+    programs: set[int] = set()  # ids of the ETRecords that came along
     with (
         ThreadPoolExecutor(workers) as pool,
-        closing(_Claims(connection, resolver, met, pool)) as claims,
+        Claims(connection) as claims,
         ThreadPoolExecutor(1) as thread,
-        _one_thread(connection),
+        _few_collections(),
     ):
-        committer = Committer(connection, met)
-        plans = plan_batches(sources, companions or CompanionFinder())
-        read = _ahead((_start_reading(pool, plan) for plan in plans), workers)
-        for group in _prefetch(thread, _groups(_ahead(map(claims.claim, read), workers))):
+        committer = Committer(connection)
+        reading = _hold_back((_start_reading(pool, plan) for plan in plan_batches(dumps)), workers)
+        claimed = (claims.claim(plan, read.result()) for plan, read in reading)
+        decoding = _hold_back((_start_decoding(pool, batch) for batch in claimed), workers)
+        for group in _prefetch(thread, _groups(decoding)):
             summary = _add(summary, committer.commit(group))
-            n_done += sum(len(batch.files) for batch, _ in group)
+            n_done += sum(batch.file_count for batch, _ in group)
+            programs.update(id_ for batch, _ in group for id_ in batch.program_ids())
             group.clear()  # or its columns would wait for the next group
+            gc.collect(1)  # what came since the last group
             if progress is not None:
                 n_bytes, n_events = summary.byte_count, summary.n_events
-                progress(IngestProgress(n_done, len(sources), n_bytes, n_events))
-        doubts = claims.doubts(connection)
-        return replace(summary, doubts=doubts, seconds=time.perf_counter() - start)
+                progress(IngestProgress(n_done, len(dumps), n_bytes, n_events))
+        return replace(summary, doubts=_read_doubts(connection, programs))
+
+
+def _read_doubts(connection: duckdb.DuckDBPyConnection, programs: Iterable[int]) -> tuple[str, ...]:
+    """What these ETRecords and their dumps disagree on."""
+    listed = list(programs)
+    if not listed:
+        return ()
+    rows = connection.execute(read_statement("doubts"), {"programs": listed}).fetchall()
+    return tuple(row[0] for row in rows)
 
 
 def _add(summary: IngestSummary, done: Committed) -> IngestSummary:
@@ -154,11 +165,23 @@ def count_cores() -> int:
 
 
 def _start_reading(pool: Executor, plan: Plan) -> _Reading:
-    return plan, pool.submit(read_files, [one.source for one in plan.files])
+    return plan, pool.submit(read_dumps, plan.dumps)
 
 
-def _ahead(started: Iterable[_Work], count: int) -> Iterator[_Work]:
-    """What is started, in order, each when `count` more are, or they take too many bytes."""
+def _start_decoding(pool: Executor, batch: Batch) -> _Decoding:
+    """Nothing is started for a batch that is to be streamed."""
+    if sum(map(len, batch.buffers)) >= STREAM_BYTES:
+        return batch, None
+    return batch, pool.submit(decode_apart, batch.buffers)
+
+
+def _hold_back(started: Iterable[_Work], count: int) -> Iterator[_Work]:
+    """The same in the same order, a few steps late, so that the pool is busy with those to come.
+
+    A piece of work is given out when `count` more were started after it, or earlier if all that
+    wait take more than `count` times AHEAD_BYTES. With a `count` of 2, the first is given out when
+    the third was started.
+    """
     waiting: deque[_Work] = deque()
     n_bytes = 0
     for work in started:
@@ -178,11 +201,11 @@ def _prefetch(thread: Executor, items: Iterator[_Item]) -> Iterator[_Item]:
         yield item.pop()
 
 
-def _groups(claimed: Iterable[_Claimed]) -> Iterator[list[Decoded]]:
+def _groups(decodings: Iterable[_Decoding]) -> Iterator[list[Decoded]]:
     """Neighbouring batches to commit together; the first alone, and so a dump that is streamed."""
     group: list[Decoded] = []
     n_events, n_bytes, wanted = 0, 0, 1
-    for batch, decoding in claimed:
+    for batch, decoding in decodings:
         content = decoding.result() if decoding else None
         if group and content is None:
             yield group
@@ -198,67 +221,17 @@ def _groups(claimed: Iterable[_Claimed]) -> Iterator[list[Decoded]]:
 
 
 @contextmanager
-def _one_thread(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Let DuckDB insert in one thread: several would leave row groups half full."""
-    connection.execute("SET threads = 1")
+def _few_collections() -> Iterator[None]:
+    """Keep the garbage collector from looking through all objects again and again.
+
+    Who ingests has it look through the new ones after each group. Nothing changes if it was
+    switched off before.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
     try:
         yield
     finally:
-        connection.execute("RESET threads")
-
-
-class _Claims:
-    """Who comes first: dumps are told from those met before, in order."""
-
-    def __init__(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        resolver: ManifestResolver,
-        met: Met,
-        pool: Executor,
-    ) -> None:
-        self._connection = open_cursor(connection)  # for another thread
-        self._describer = Describer(resolver)
-        self._met, self._pool = met, pool
-        self._programs: set[int] = set()  # ids of the ETRecords of this run
-
-    def close(self) -> None:
-        """Let go of the store."""
-        self._connection.close()
-
-    def claim(self, reading: _Reading) -> _Claimed:
-        """Set aside the files whose bytes were met before, and start to decode the others."""
-        read = reading[1].result()
-        batch = Batch(reading[0].files, sum(len(file.data) for file in read))
-        self._meet_stored([file.sha256 for file in read])
-        for files, file in zip(batch.files, read, strict=True):
-            if file.sha256 is None:
-                batch.refuse(files.source, file.reason, file.problem)
-                continue
-            dump = self._describer.describe(files, file.sha256, batch)
-            if dump is None:
-                continue
-            if dump.program:
-                self._programs.add(dump.program.id)
-            if dump.sha256 in self._met.manifests:
-                batch.seen.append(dump)
-            else:
-                self._met.manifests[dump.sha256] = dump.manifest.canonical_json()
-                batch.dumps.append(dump)
-                batch.buffers.append(file.data)
-        if sum(map(len, batch.buffers)) >= STREAM_BYTES:
-            return batch, None
-        return batch, self._pool.submit(decode_apart, batch.buffers)
-
-    def doubts(self, connection: duckdb.DuckDBPyConnection) -> tuple[str, ...]:
-        """What the ETRecords of this run and their dumps disagree on."""
-        if not self._programs:
-            return ()
-        rows = connection.execute(_DOUBTS, [list(self._programs)]).fetchall()
-        return tuple(row[0] for row in rows)
-
-    def _meet_stored(self, hashes: Sequence[str | None]) -> None:
-        """Take note of the manifests of dumps that the store has."""
-        known = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest(?))"
-        for sha256, manifest in self._connection.execute(known, [hashes]).fetchall():
-            self._met.manifests[sha256] = sys.intern(manifest)  # many dumps have the same
+        gc.enable()

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from ingest import DecodedBatch
 from ingest.manifest.resolver import Manifest
 from ingest.schemas.dumps import DUMPS
+from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import insert_rows, registered
 from warehouse.errors import StoreError
+from warehouse.loading.appending import append_rows
 from warehouse.loading.ids import Builds, Names
 from warehouse.loading.logged_data import (
     attach_buffers,
@@ -29,16 +31,8 @@ from warehouse.programs.reader import Program, Programs
 
 _PER_DUMP = ("runs", "events", "allocators", "allocations")
 _SIGNATURES = ("run_signatures", "event_signatures")
-_COMPANIONS = (
-    "SELECT sha256, dump_id, etrecord_id, debug_buffer_sha256 FROM dumps "
-    "WHERE sha256 IN (SELECT unnest(?)) ORDER BY dump_id"
-)
 _TAKEN = "SELECT count(*) FROM dumps WHERE sha256 IN (SELECT unnest(?)) OR dump_id >= ?"
 _PATH = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
-_SET_COMPANIONS = (
-    "UPDATE dumps SET etrecord_id = c.etrecord_id, debug_buffer_sha256 = c.debug_buffer_sha256 "
-    "FROM changes AS c WHERE c.dump_id = dumps.dump_id"
-)
 
 
 class DumpRows:
@@ -69,7 +63,7 @@ class DumpRows:
         """Insert all rows but those of dumps and statistics; `ids` is the id of each dump."""
         tables = decoded.tables
         for name in _PER_DUMP:
-            insert_rows(self._connection, name, number_dumps(tables[name], ids))
+            append_rows(self._connection, name, number_dumps(tables[name], ids))
         buffers = {i: dump.debug_buffer for i, dump in enumerate(dumps) if dump.debug_buffer}
         insert_values(self._connection, tables["debug_values"], ids, buffers)
         metadata = parse_metadata(
@@ -125,7 +119,9 @@ class DumpRows:
         """
         programs = {dump.sha256: dump.program for dump in dumps if dump.program}
         buffers = {dump.sha256: dump.debug_buffer for dump in dumps if dump.debug_buffer}
-        known = self._connection.execute(_COMPANIONS, [[*programs, *buffers]]).fetchall()
+        asked = {"hashes": [*programs, *buffers]}
+        text = read_statement("stored_companions")
+        known = self._connection.execute(text, asked).fetchall()
         new_programs, new_buffers, changes = {}, {}, []
         for sha256, id_, record, buffer in known:
             program, logged = programs.get(sha256), buffers.get(sha256)
@@ -145,7 +141,7 @@ class DumpRows:
             with registered(
                 self._connection, "changes", pa.Table.from_pylist(changes, schema=columns)
             ):
-                self._connection.execute(_SET_COMPANIONS)
+                self._connection.execute(read_statement("set_companions"))
             self._trace(new_programs)
             attach_buffers(self._connection, new_buffers)
 

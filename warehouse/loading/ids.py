@@ -5,6 +5,7 @@ from __future__ import annotations
 import duckdb
 
 from ingest.manifest.resolver import Build, Device, Model
+from warehouse.catalogue.sql_files import read_statement
 
 
 class Names:
@@ -48,10 +49,5 @@ class Builds:
             self._connection.execute(text, [self._ids[build.id], build.id])
         if build not in self._stated:
             self._stated.add(build)
-            self._connection.execute(
-                "UPDATE builds SET commit = coalesce(commit, $commit), "
-                "branch = coalesce(branch, $branch), ordinal = coalesce(ordinal, $ordinal), "
-                "committed_at = least(committed_at, $committed_at) WHERE name = $id",
-                build.model_dump(),
-            )
+            self._connection.execute(read_statement("complete_build"), build.model_dump())
         return self._ids[build.id]

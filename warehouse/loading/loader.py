@@ -12,17 +12,21 @@ import pyarrow as pa
 
 from ingest import DecodedBatch
 from ingest.schemas.dumps import INGEST_ERRORS
-from warehouse.engine.connection import insert_rows, transaction
+from warehouse.catalogue.sql_files import read_statement
+from warehouse.engine.connection import registered, transaction
+from warehouse.loading.appending import append_rows
 from warehouse.loading.dump_rows import DumpRows
 from warehouse.loading.logged_data import number_dumps
 from warehouse.loading.records import NewDump, Refusal
+from warehouse.loading.stored_events import stored_groups
 from warehouse.statistics.rollups import (
     Statistics,
     delegate_resolution,
     delegated_signatures,
     summarise_events,
 )
-from warehouse.statistics.stored_events import stored_groups
+
+_CONFLICTS = "SELECT count(*) FROM ingest_errors WHERE reason = 'conflict'"
 
 
 class Loader:
@@ -56,7 +60,7 @@ class Loader:
         with self._transaction() as rows:
             ids[index] = rows.take_ids(len(index))
             rows.insert_content(decoded, ids, dumps)
-            insert_rows(self._connection, "event_stats", number_dumps(statistics.rows, ids))
+            append_rows(self._connection, "event_stats", number_dumps(statistics.rows, ids))
             rows.insert_dumps(dumps, decoded, ids, statistics.resolution)
             self._record(refusals)
         return len(index)
@@ -81,7 +85,7 @@ class Loader:
             steps = [np.ones(1, np.int64)]
             for groups in stored_groups(self._connection, int(ids[0])):
                 summary = number_dumps(summarise_events(groups), ids)
-                insert_rows(self._connection, "event_stats", summary)
+                append_rows(self._connection, "event_stats", summary)
                 if delegated.intersection(groups.signature.tolist()):
                     steps.append(delegate_resolution(groups, delegated, 1))
             resolution = np.min(steps[1:] or steps, axis=0)
@@ -100,6 +104,21 @@ class Loader:
             with self._transaction() as rows:
                 rows.attach_companions(dumps)
 
+    def settle_conflicts(self, dumps: Sequence[NewDump]) -> None:
+        """Put on record that files now agree with the store on the manifest of their bytes."""
+        rows = [{"source": dump.source, "sha256": dump.sha256} for dump in dumps]
+        if not rows or not self._has_conflicts():
+            return
+        with (
+            self._transaction(),
+            registered(self._connection, "agreed", pa.Table.from_pylist(rows)),
+        ):
+            self._connection.execute(read_statement("settle_conflicts"))
+
+    def _has_conflicts(self) -> bool:
+        ((count,),) = self._connection.execute(_CONFLICTS).fetchall()
+        return bool(count)
+
     @contextmanager
     def _transaction(self) -> Iterator[DumpRows]:
         """All of the body's writes, or none and nothing remembered of them."""
@@ -111,10 +130,7 @@ class Loader:
     def _record(self, refusals: Sequence[Refusal]) -> None:
         """Record refusals that are not on record yet."""
         rows = [{**refusal._asdict(), "refused_at": datetime.now(UTC)} for refusal in refusals]
-        insert_rows(
-            self._connection,
-            "ingest_errors",
-            pa.Table.from_pylist(rows, schema=INGEST_ERRORS),
-            "WHERE (source, coalesce(sha256, ''), reason, detail) NOT IN "
-            "(SELECT (source, coalesce(sha256, ''), reason, detail) FROM ingest_errors)",
-        )
+        with registered(
+            self._connection, "refused", pa.Table.from_pylist(rows, schema=INGEST_ERRORS)
+        ):
+            self._connection.execute(read_statement("record_refusals"))

@@ -14,18 +14,13 @@ from numpy.typing import NDArray
 from ingest.debug_buffer import build_tensors
 from ingest.schemas.dumps import DELEGATE_METADATA
 from ingest.schemas.tensors import SHA256, TENSORS
+from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import insert_rows, registered
+from warehouse.loading.appending import append_rows
 from warehouse.loading.delegate_metadata import metadata_json
 from warehouse.loading.records import LoggedBuffer
 
 Buffers = Mapping[int, LoggedBuffer]
-
-
-# Rows of debug_values that a debug buffer says more about.
-_TENSORS = """
-SELECT dump_id, rowid AS row_number, dtype, sizes, strides, tensor_offset FROM debug_values
-WHERE dump_id IN (SELECT unnest($dumps)) AND dtype IS NOT NULL ORDER BY dump_id, row_number
-"""
 
 
 def insert_values(
@@ -33,18 +28,17 @@ def insert_values(
 ) -> None:
     """Insert decoded values; ids and debug buffers are those of each ``dump_index``."""
     hashed = rows.append_column(SHA256, _store_tensors(connection, rows, buffers))
-    insert_rows(connection, "debug_values", number_dumps(hashed, ids))
+    append_rows(connection, "debug_values", number_dumps(hashed, ids))
 
 
 def attach_buffers(connection: duckdb.DuckDBPyConnection, buffers: Buffers) -> None:
     """Look up the tensors of dumps that the store has already in debug buffers, by dump id."""
-    rows = connection.sql(_TENSORS, params={"dumps": list(buffers)}).to_arrow_table()
+    rows = connection.sql(
+        read_statement("stored_tensors"), params={"dumps": list(buffers)}
+    ).to_arrow_table()
     hashed = rows.append_column(SHA256, _store_tensors(connection, rows, buffers))
     with registered(connection, "hashed", hashed):
-        connection.execute(
-            "UPDATE debug_values SET sha256 = h.sha256 FROM hashed AS h "
-            "WHERE debug_values.rowid = h.row_number"
-        )
+        connection.execute(read_statement("set_tensors"))
 
 
 def parse_metadata(rows: pa.Table, backend: Callable[[int], str | None]) -> pa.Table:

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ingest.allowance import Allowance, AllowanceError
+from ingest.etrecord.names import EDGE_PROGRAM
 from warehouse.errors import QueryError, suggest
 from warehouse.programs.method_origins import OWN_INSTRUCTION, MethodOrigins, Told, is_most
 from warehouse.programs.origins import Handles, Hierarchy, Origin, Place, as_list
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BlockOrigin", "Correlation", "Handles", "Hierarchy", "Origin", "Place", "as_list"]
 
-EDGE_GRAPH = "edge_dialect_exported_program"
-OUTSIDE_KINDS = ("method", "load")  # their instruction 0 is not the program's
 
 FREE_BYTES = 64 << 20
 BYTES_PER_BYTE = 32
@@ -62,7 +61,7 @@ class BlockOrigin:
 class Correlation:
     """An ETRecord, ready to be asked about the blocks of a dump."""
 
-    def __init__(self, record: EtRecord, *, graph: str = EDGE_GRAPH) -> None:
+    def __init__(self, record: EtRecord, *, graph: str = EDGE_PROGRAM) -> None:
         """Index the record.
 
         Args:
@@ -74,7 +73,7 @@ class Correlation:
             QueryError: if there is no graph of another name.
         """
         known = sorted({key.name for key in record.programs})
-        if graph not in (EDGE_GRAPH, *known):
+        if graph not in (EDGE_PROGRAM, *known):
             raise QueryError(f"{record.source}: has no graph '{graph}'{suggest(graph, known)}")
         self._methods = [MethodOrigins(record, name, graph) for name in record.debug_handles]
         self._told = _nothing_told(record)

@@ -11,9 +11,9 @@ import duckdb
 import pyarrow as pa
 
 from ingest.schemas.dumps import STORED
+from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import insert_rows, registered
 from warehouse.programs.correlation import (
-    OUTSIDE_KINDS,
     BlockOrigin,
     Correlation,
     Handles,
@@ -23,67 +23,16 @@ from warehouse.programs.correlation import (
     as_list,
 )
 from warehouse.programs.event_modules import modules_of_events
+from warehouse.programs.origins import is_in_program
 from warehouse.programs.reader import Program
 
 _ROWS_AT_ONCE = 10_000
 _VALUES_AT_ONCE = 2_000_000
 _MOST_DOUBT = 1_000  # letters, of which every event of a run has its copy
 
-# Run signatures of dumps that are not traced to the dumps' ETRecord yet, with the first such run.
-_UNTRACED = """
-SELECT DISTINCT ON (d.etrecord_id, r.run_signature_id)
-    d.etrecord_id, r.run_signature_id, r.dump_id, r.run_index
-FROM dumps AS d JOIN runs AS r ON r.dump_id = d.dump_id
-WHERE d.dump_id IN (SELECT unnest($dumps)) AND r.run_signature_id IS NOT NULL AND NOT EXISTS (
-    SELECT 1 FROM event_origins AS o
-    WHERE o.etrecord_id = d.etrecord_id AND o.run_signature_id = r.run_signature_id
-)
-ORDER BY d.etrecord_id, r.run_signature_id, r.dump_id, r.run_index
-"""
-
-# Their event signatures, and whether they are on a chain, which tells the program's instruction 0
-# from what lies outside it. Values that are timed too go with the times.
-_EVENTS = """
-WITH timed AS (
-    SELECT DISTINCT u.etrecord_id, u.run_signature_id, s.event_signature_id,
-        s.delegate_id_int, s.delegate_id_str, e.chain_index, e.run_index = u.run_index AS is_first
-    FROM untraced AS u
-    JOIN events AS e ON e.dump_id = u.dump_id AND e.run_signature_id = u.run_signature_id
-    JOIN event_signatures AS s ON s.event_signature_id = e.event_signature_id
-    WHERE s.instruction_id = 0 AND e.chain_index >= 0
-), logged AS (
-    SELECT DISTINCT u.etrecord_id, u.run_signature_id, v.delegate_id_int, v.delegate_id_str
-    FROM untraced AS u
-    JOIN debug_values AS v ON v.dump_id = u.dump_id AND v.run_index = u.run_index
-    WHERE v.instruction_id = 0 AND v.chain_index >= 0 AND NOT v.is_output AND NOT EXISTS (
-        SELECT 1 FROM timed AS t
-        WHERE t.is_first AND t.chain_index = v.chain_index
-        AND t.etrecord_id = u.etrecord_id AND t.run_signature_id = u.run_signature_id
-        AND t.delegate_id_int IS NOT DISTINCT FROM v.delegate_id_int
-        AND t.delegate_id_str IS NOT DISTINCT FROM v.delegate_id_str
-    )
-), listed AS (
-    SELECT u.etrecord_id, u.dump_id, u.run_signature_id, unnest(r.events) AS event_signature_id,
-        generate_subscripts(r.events, 1) AS place
-    FROM untraced AS u JOIN run_signatures AS r ON r.run_signature_id = u.run_signature_id
-)
-SELECT l.etrecord_id, l.dump_id, l.run_signature_id, s.*, EXISTS (
-    SELECT 1 FROM timed AS t
-    WHERE t.etrecord_id = l.etrecord_id AND t.run_signature_id = l.run_signature_id
-    AND t.event_signature_id = l.event_signature_id
-) OR NOT s.is_profiled AND EXISTS (
-    SELECT 1 FROM logged AS v
-    WHERE v.etrecord_id = l.etrecord_id AND v.run_signature_id = l.run_signature_id
-    AND v.delegate_id_int IS NOT DISTINCT FROM s.delegate_id_int
-    AND v.delegate_id_str IS NOT DISTINCT FROM s.delegate_id_str
-) AS is_on_chain
-FROM listed AS l JOIN event_signatures AS s ON s.event_signature_id = l.event_signature_id
-ORDER BY l.etrecord_id, l.dump_id, l.run_signature_id, l.place
-"""
-
 
 class _Traced(NamedTuple):
-    """An event, a row of _EVENTS, with its nodes, as the rule of modules wants it."""
+    """An event, a row of untraced_events.sql, with its nodes, as the rule of modules wants it."""
 
     row: Mapping[str, Any]
     kind: str
@@ -102,11 +51,11 @@ def trace_events(connection: duckdb.DuckDBPyConnection, programs: Mapping[int, P
     if not programs:
         return
     ids = {"dumps": list(programs)}
-    untraced = connection.sql(_UNTRACED, params=ids).to_arrow_table()
+    untraced = connection.sql(read_statement("untraced_runs"), params=ids).to_arrow_table()
     if not untraced.num_rows:
         return
     with registered(connection, "untraced", untraced):
-        events = connection.sql(_EVENTS).to_arrow_table()
+        events = connection.sql(read_statement("untraced_events")).to_arrow_table()
     records = {program.id: program.record for program in programs.values()}
     origins, modules = _Rows(connection, "event_origins"), _Rows(connection, "event_modules")
     for id_, of_record in groupby(_rows_of(events), itemgetter("etrecord_id")):
@@ -153,7 +102,7 @@ def _rows_of(table: pa.Table) -> Iterator[dict[str, Any]]:
 def _place(event: Mapping[str, Any]) -> Place:
     """Where an event belongs: what is not in the program has instruction 0 and no chain."""
     instruction, delegate = event["instruction_id"], event["delegate_id_int"]
-    is_inside = event["kind"] not in OUTSIDE_KINDS and (instruction != 0 or event["is_on_chain"])
+    is_inside = is_in_program(event["kind"], instruction, is_on_chain=event["is_on_chain"])
     return Place(
         event["name"],
         event["kind"],

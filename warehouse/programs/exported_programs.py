@@ -5,23 +5,19 @@ from __future__ import annotations
 import hashlib
 import io
 import pickle
-import re
 import zipfile
 from importlib import import_module
 from typing import Any
 
 import duckdb
 
-from ingest.etrecord.record import EDGE_PROGRAM, EXPORTED_PROGRAM
+from ingest.etrecord.names import EDGE_PROGRAM, EXPORTED_PROGRAM
 from ingest.sources.paths import Source, read_source
+from ingest.sources.places import parse_source
+from warehouse.catalogue.sql_files import read_statement
 from warehouse.errors import QueryError, suggest
 
 _BY_ID = "SELECT source, sha256 FROM etrecords WHERE etrecord_id = ?"
-_BY_DUMP = (
-    "SELECT source, sha256 FROM etrecords "
-    "WHERE etrecord_id = (SELECT etrecord_id FROM dumps WHERE dump_id = ?)"
-)
-_MEMBER = re.compile(r"(.+?\.zip)!(.+)", re.IGNORECASE | re.DOTALL)
 _METHOD = "forward"  # where a graph's name tells none
 # What ExecuTorch's readers and torch raise for files that they cannot handle.
 _FAULTS = (
@@ -90,14 +86,14 @@ def find_etrecord(
     """
     if (etrecord_id is None) == (dump_id is None):
         raise QueryError("an ETRecord: wanted exactly one of etrecord_id and dump_id")
-    text, id_ = (_BY_ID, etrecord_id) if dump_id is None else (_BY_DUMP, dump_id)
+    text = _BY_ID if dump_id is None else read_statement("etrecord_of_dump")
+    id_ = etrecord_id if dump_id is None else dump_id
     row = connection.execute(text, [id_]).fetchone()
     if row is None:
         what = f"ETRecord {id_}" if dump_id is None else f"ETRecord of a dump {id_}"
         raise QueryError(f"the store has no {what}")
     name, sha256 = row
-    member = _MEMBER.fullmatch(name)
-    return Source(*member.groups()) if member else Source(name), sha256
+    return parse_source(name), sha256
 
 
 def _name_programs(record: Any) -> dict[str, Any]:

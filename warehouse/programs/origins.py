@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+_OUTSIDE_KINDS = ("method", "load")  # their instruction 0 is never the program's
+
 Handles = int | list[int]
 Hierarchy = dict[str, list[str]]
 
@@ -43,6 +45,14 @@ class Origin(NamedTuple):
     module_hierarchy: Mapping[str, Hierarchy | None] = {}
     delegate_backend_name: str | None = None
     num_outputs: int = 1
+
+
+def is_in_program(kind: str, instruction_id: int | None, *, is_on_chain: bool) -> bool:
+    """Whether an event is of the program: what the runtime logs outside it has instruction 0.
+
+    Of the events with instruction 0, those of the program are on a chain.
+    """
+    return kind not in _OUTSIDE_KINDS and (instruction_id != 0 or is_on_chain)
 
 
 def as_list(handles: Handles | None) -> list[int]:

@@ -9,9 +9,9 @@ import duckdb
 import pyarrow as pa
 
 from ingest.errors import IngestError
-from ingest.etrecord.record import EtRecord, read_etrecord
+from ingest.etrecord.record import EtRecord, decode_etrecord
 from ingest.etrecord.tables import build_etrecord_tables, etrecord_id
-from ingest.sources.paths import Source
+from ingest.incoming import IncomingFile
 from warehouse.engine.connection import insert_rows
 
 _PROGRAMS_KEPT = 8
@@ -40,35 +40,35 @@ class ProgramReader:
 
     def __init__(self) -> None:
         """Nothing is read yet."""
-        self._recent: dict[Source, Program] = {}
-        self._refused: set[Source] = set()
+        self._recent: dict[IncomingFile, Program] = {}
+        self._refused: set[IncomingFile] = set()
 
-    def read(self, source: Source) -> Program | None:
+    def read(self, file: IncomingFile) -> Program | None:
         """The ETRecord in a file, read whole.
 
         One that cannot be read raises IngestError; asked for again, it is None.
         """
-        if source in self._refused:
+        if file in self._refused:
             return None
-        if source not in self._recent:
-            self._recent[source] = self._read(source)
+        if file not in self._recent:
+            self._recent[file] = self._read(file)
             while len(self._recent) > 1 and self._is_full():
                 del self._recent[next(iter(self._recent))]
-        return self._recent[source]
+        return self._recent[file]
 
     def _is_full(self) -> bool:
         kept = {id(program): program.byte_count for program in self._recent.values()}
         return len(self._recent) > _PROGRAMS_KEPT or sum(kept.values()) > _BYTES_KEPT
 
-    def _read(self, source: Source) -> Program:
+    def _read(self, file: IncomingFile) -> Program:
         try:
-            record = read_etrecord(source)
+            record = decode_etrecord(file.read(), file.name)
             for known in self._recent.values():
                 if known.record.sha256 == record.sha256:
                     return known
             return Program(record, build_etrecord_tables(record))
         except IngestError:
-            self._refused.add(source)
+            self._refused.add(file)
             raise
 
 

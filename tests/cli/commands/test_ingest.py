@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 from tests.support.command import Outcome, run_on_terminal
 from tests.support.corpus import CORPUS, FARM
 from tests.support.etrecord_builder import MODELS
+from warehouse import Warehouse
+from warehouse.intake.pipeline import IngestSummary
 
 Run = Callable[..., Outcome]
 
@@ -261,3 +264,27 @@ def test_help_tells_where_etrecords_and_buffers_are_looked_for(run: Run) -> None
     text = run("ingest", "--help").text
     for word in ("--etrecord", "NAME.etrecord", "NAME.debug.bin"):
         assert word in text
+
+
+def test_fields_that_look_misspelt_are_noted(run: Run, own: Path, tmp_path: Path) -> None:
+    shutil.copy(DUMP, tmp_path / "a.etdp")
+    stated = {"device": "d", "biuld": "b7", "lab": 3}
+    (tmp_path / "manifest.json").write_text(json.dumps(stated))
+    more = ("--build", "b1", "--model", "m", "--store", own)
+    outcome = run("ingest", tmp_path / "a.etdp", *more)
+    assert outcome.code == 0
+    assert outcome.err.splitlines() == [
+        f"note: {tmp_path}/manifest.json: unknown field 'biuld', kept as a tag; did you mean build?"
+    ]
+
+
+def test_seconds_are_those_of_the_command(
+    run: Run, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ingest(self: Warehouse, *dumps: Any, **options: Any) -> IngestSummary:
+        return replace(loop(self, *dumps, **options), seconds=0.0)
+
+    loop = Warehouse.ingest
+    monkeypatch.setattr(Warehouse, "ingest", ingest)
+    row = summary_of(run("ingest", DUMP, *NAMES, "--store", own, "--format", "json"))
+    assert row["seconds"] > 0

@@ -265,7 +265,7 @@ def test_missing_fields_are_named_with_all_ways_to_give_them(tmp_path: Path) -> 
         ("[" * 5000, "not valid JSON: recursion limit"),
         ("[1]", r"found \[1\], wanted a JSON object"),
         (" " * (1 << 20) + "{}", r"1,048,578 bytes, wanted at most 1,048,576"),
-        ({"device": 5}, r"device\.name: found 5, wanted a valid string"),
+        ({"device": 5.5}, r"device\.name: found 5.5, wanted a valid string"),
         ({"device": {"soc": {}}}, r"device\.soc: found \{\}, wanted a valid string"),
         ({"device": " "}, r"device\.name: found ' ', String should have at least 1 character"),
         ({"build": {"ordinal": "x"}}, r"build\.ordinal: found 'x', wanted a valid integer"),

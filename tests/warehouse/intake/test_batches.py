@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ingest.incoming import FoundDumps
 from ingest.sources import private_bytes
-from ingest.sources.companions import CompanionFinder
 from ingest.sources.paths import Source, find_sources
 from tests.support.corpus import dump_names, read_dump
 from tests.support.stores import ingest, write
@@ -18,7 +18,7 @@ from warehouse.intake.batches import plan_batches
 
 
 def sizes(sources: list[Source]) -> list[tuple[int, int]]:
-    return [(len(p.files), p.byte_count) for p in plan_batches(sources, CompanionFinder())]
+    return [(len(p.dumps), p.byte_count) for p in plan_batches(FoundDumps(sources))]
 
 
 def test_members_of_a_zip_are_planned_by_the_size_they_inflate_to(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_zip_of_zeros_takes_memory_for_a_few_of_its_members_only(tmp_path: Pat
         archive.writestr("good.etdp", good)
         archive.writestr("noise.bin", os.urandom(4 << 20))  # or all of it would be refused
     command = [sys.executable, "-c", PEAK, str(tmp_path / "store"), str(tmp_path / "a.zip")]
-    out = subprocess.check_output(command, text=True, cwd=Path(__file__).parents[2])
+    out = subprocess.check_output(command, text=True, cwd=Path(__file__).parents[3])
     n_dumps, n_refused, megabytes = map(int, out.split())
     assert (n_dumps, n_refused) == (1, 16)
     assert megabytes < 500

@@ -14,6 +14,7 @@ import pytest
 
 from ingest import decode
 from ingest.errors import SourceError
+from ingest.manifest.resolver import ManifestResolver
 from tests.support.corpus import dump_names, read_dump
 from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import MODELS
@@ -336,14 +337,14 @@ def test_a_manifest_that_breaks_its_reader_refuses_its_dump_alone(
 ) -> None:
     for i, data in enumerate(DUMPS[:3]):
         write(tmp_path / f"in/{i}.etdp", data)
-    resolve = batches.ManifestResolver.resolve
+    resolve = ManifestResolver.resolve
 
     def broken(self: Any, source: Any) -> Any:
         if source.file_name == "1.etdp":
             raise OverflowError("absurd clock")
         return resolve(self, source)
 
-    monkeypatch.setattr(batches.ManifestResolver, "resolve", broken)
+    monkeypatch.setattr(ManifestResolver, "resolve", broken)
     summary = ingest(tmp_path / "store", tmp_path / "in")
     assert (summary.n_dumps, [r.reason for r in summary.refused]) == (2, ["manifest"])
     assert summary.refused[0].detail.startswith("OverflowError: absurd clock; this is a bug")

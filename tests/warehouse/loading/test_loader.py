@@ -16,9 +16,9 @@ from tests.support.stores import MANIFEST, contents, writing
 from warehouse.engine.connection import open_cursor
 from warehouse.errors import StoreError
 from warehouse.intake.content import decode_content
+from warehouse.loading import stored_events
 from warehouse.loading.loader import Loader
 from warehouse.loading.records import NewDump
-from warehouse.statistics import stored_events
 
 NAMES = dump_names("real")[:3]
 

@@ -17,6 +17,7 @@ from ingest import decode, decode_dumps
 from ingest.errors import EtRecordError
 from ingest.etrecord.record import read_etrecord
 from ingest.etrecord.tables import build_etrecord_tables, etrecord_id
+from ingest.incoming import file_at
 from ingest.manifest.resolver import Manifest
 from ingest.sources.paths import Source
 from tests.support.corpus import read_dump
@@ -284,7 +285,7 @@ def test_what_a_big_malformed_dump_brought_comes_in_with_the_next_one(
 
 def test_nothing_is_remembered_of_a_batch_that_was_rolled_back(tmp_path: Path) -> None:
     data = read_dump("real/mixed_xnnpack_n20")
-    program = ProgramReader().read(Source(str(MIXED)))
+    program = ProgramReader().read(file_at(Source(str(MIXED))))
     dump = NewDump("a.etdp", "f" * 64, Manifest.model_validate(MANIFEST), program)
     impossible = Refusal("b.etdp", None, "reason", "no number", "detail")  # type: ignore[arg-type]
     (tmp_path / "store").mkdir()
@@ -306,7 +307,8 @@ def test_nothing_is_remembered_of_a_batch_that_was_rolled_back(tmp_path: Path) -
 
 
 INGEST = (
-    "import sys; from warehouse import Warehouse, batches, ingestion\n"
+    "import sys; from warehouse import Warehouse\n"
+    "from warehouse.intake import batches, pipeline as ingestion\n"
     "batches.BATCH_FILES, ingestion.COMMIT_EVENTS = 1, 1\n"
     "manifest = {'device': 'pixel8', 'build': 'b1', 'model': 'mv2'}\n"
     "with Warehouse.open(sys.argv[1], create=True) as w:\n"
@@ -325,7 +327,7 @@ def test_a_killed_ingest_leaves_no_etrecord_half_traced(tmp_path: Path, lines: i
         [sys.executable, "-c", INGEST, str(tmp_path / "store"), str(tmp_path / "in")],
         stdout=subprocess.PIPE,
         text=True,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )
     assert process.stdout is not None
     for _ in range(lines):
@@ -340,9 +342,9 @@ def test_a_killed_ingest_leaves_no_etrecord_half_traced(tmp_path: Path, lines: i
 def test_a_reader_reads_each_etrecord_once_and_equal_ones_into_one(tmp_path: Path) -> None:
     paths = [shutil.copy(MIXED, tmp_path / f"{i}.etrecord") for i in range(20)]
     reader = ProgramReader()
-    first, *others = [reader.read(Source(str(path))) for path in paths]
+    first, *others = [reader.read(file_at(Source(str(path)))) for path in paths]
     assert all(other is first for other in others)
-    bad = Source(str(write(tmp_path / "bad.etrecord", damaged(MIXED))))
+    bad = file_at(Source(str(write(tmp_path / "bad.etrecord", damaged(MIXED)))))
     with pytest.raises(EtRecordError):
         reader.read(bad)
     assert reader.read(bad) is None

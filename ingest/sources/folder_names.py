@@ -1,0 +1,56 @@
+"""What lies beside dumps and belongs to them, by name: each folder is listed once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from ingest.errors import SourceError
+from ingest.sources.places import Folder
+from ingest.sources.zip_artifacts import find_artifact
+from ingest.sources.zip_limits import ZIP_FAULTS
+
+ETRECORD_SUFFIX = ".etrecord"
+DEBUG_BUFFER_SUFFIX = ".debug.bin"
+MANIFEST_SUFFIX = ".json"
+
+_SUFFIXES = (ETRECORD_SUFFIX, DEBUG_BUFFER_SUFFIX, MANIFEST_SUFFIX)
+_NONE: frozenset[str] = frozenset()
+
+
+class FolderNames:
+    """Names of the files in folders that can belong to a dump: manifests and companions."""
+
+    def __init__(self) -> None:
+        """Nothing is listed yet."""
+        self._known: dict[Folder, frozenset[str] | None] = {}
+
+    def add(self, folder: Folder, names: Iterable[str]) -> None:
+        """Take all names of a folder, which is then not listed any more."""
+        self._known[folder] = frozenset(filter(_belongs, names)) or _NONE
+
+    def find(self, folder: Folder) -> frozenset[str] | None:
+        """Names in a folder; None where that is not known (no permission, damaged zip)."""
+        if folder not in self._known:
+            names = list_names(folder)
+            if names is None:
+                self._known[folder] = None
+            else:
+                self.add(folder, names)
+        return self._known[folder]
+
+
+def list_names(folder: Folder) -> frozenset[str] | None:
+    """Names of what is in a folder; None where that is not known (no permission, damaged zip)."""
+    try:
+        if folder.inner is None:
+            return frozenset(os.listdir(folder.path or "."))
+        artifact, inner = find_artifact(folder.path, folder.inner)
+        return artifact.folders.get(inner, _NONE) if artifact else None
+    except (OSError, SourceError, *ZIP_FAULTS):
+        return None
+
+
+def _belongs(name: str) -> bool:
+    # macOS puts an AppleDouble file "._NAME" beside each NAME when it packs or copies.
+    return name.endswith(_SUFFIXES) and not name.startswith("._")

@@ -1,0 +1,222 @@
+"""Paths, folders, globs and zips that somebody named -> the dumps there, each once.
+
+Whatever is wrong with a path somebody named is found when it is listed; whatever is wrong with one
+file found below it is raised when that file is read. Neither stops the others.
+"""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import os
+import stat
+from collections.abc import Iterable
+
+from ingest.errors import SourceError
+from ingest.sources.file_tree import describe_absence, expand_glob, walk
+from ingest.sources.folder_names import FolderNames
+from ingest.sources.places import Source, parse_source
+from ingest.sources.reading import ABSENT, describe_refusal
+from ingest.sources.zip_artifacts import (
+    find_artifact,
+    is_dump,
+    is_zip,
+    list_dumps,
+)
+from ingest.sources.zip_limits import ZIP_FAULTS
+
+Path = str | os.PathLike[str] | Source
+
+_WANTED = "*.etdp, *.etdump, *.prof or *.zip"
+_WANTED_MEMBERS = "*.etdp, *.etdump or *.prof"
+_MOST_NAMED = 3  # of bad paths, in one message
+
+
+def find_sources(paths: Iterable[Path]) -> list[Source]:
+    """Dumps at the paths: in the order of the paths, sorted by name below each, each file once.
+
+    A path is a file of any name, a folder (searched recursively for *.etdp, *.etdump, *.prof and
+    *.zip, following symlinks but never in a circle), a *.zip (such members of it and of the zips
+    in it), ``ZIP!MEMBER``, or a glob that the shell left alone (``**`` matches any number of
+    folders). A path that does not exist, cannot be listed or holds no dump raises SourceError. A
+    source stands for itself.
+    """
+    listed = list_sources(paths, FolderNames())
+    for item in listed:
+        if isinstance(item, SourceError):
+            raise item
+    return [item for item in listed if isinstance(item, Source)]
+
+
+def list_sources(paths: Iterable[Path], names: FolderNames) -> list[Source | SourceError]:
+    """What `find_sources` gives, and in place of a path that is at fault, what is wrong with it.
+
+    Args:
+        paths: What was named.
+        names: Takes the names in the folders that are searched.
+    """
+    found: dict[object, Source | SourceError] = {}
+    listing = _Listing(names)
+    for path in paths:
+        if isinstance(path, Source):
+            listed = [path]
+        else:
+            try:
+                listed = listing.list_path(os.fspath(path))
+            except SourceError as error:
+                found.setdefault(str(error), error)
+                continue
+        for source in listed:
+            found.setdefault((listing.real_path(source.path), source.member), source)
+    return list(found.values())
+
+
+def need_one(listed: list[Source | SourceError]) -> None:
+    """Pass if there is a source among what was listed, or nothing was named.
+
+    Raises:
+        SourceError: All paths are at fault.
+    """
+    faults = [item for item in listed if isinstance(item, SourceError)]
+    if not faults or len(faults) < len(listed):
+        return
+    first, rest = faults[0], faults[1:]
+    if not rest:
+        raise first
+    more = ", ".join(error.source for error in rest[:_MOST_NAMED])
+    more += f" and {len(rest) - _MOST_NAMED:,} more" if len(rest) > _MOST_NAMED else ""
+    raise SourceError(first.source, f"{first.problem}; nor can these be taken: {more}")
+
+
+class _Listing:
+    """Lists paths; remembers where they really lead."""
+
+    def __init__(self, names: FolderNames) -> None:
+        self._names = names
+        self._folders: dict[str, str] = {}
+        self._is_link: dict[str, bool] = {}
+
+    def list_path(self, path: str) -> list[Source]:
+        """The dumps at a path.
+
+        Raises:
+            SourceError: It is at fault.
+        """
+        try:
+            mode = os.stat(path).st_mode
+        except OSError as error:
+            if error.errno not in ABSENT:
+                raise SourceError(Source(path).name, describe_refusal(error)) from error
+            member = parse_source(path)
+            if member.member and os.path.isfile(member.path):
+                return _list_member(member, member.member)
+            if glob.has_magic(path):
+                return self._list_glob(path)
+            raise SourceError(Source(path).name, describe_absence(path)) from error
+        if stat.S_ISDIR(mode):
+            return self._list_folder(path)
+        return _list_archive(path) if _is_archive(path) else [Source(path)]
+
+    def real_path(self, path: str) -> str:
+        """Where a path leads; the system is asked once per folder, not of files seen there."""
+        is_link = self._is_link.get(path)
+        if is_link or (is_link is None and os.path.islink(path)):
+            return os.path.realpath(path)
+        name = path.rfind("/") + 1
+        folder = path[:name]
+        if folder not in self._folders:
+            self._folders[folder] = os.path.join(os.path.realpath(folder), "")
+        return self._folders[folder] + path[name:]
+
+    def _list_folder(self, path: str) -> list[Source]:
+        try:
+            os.scandir(path).close()
+        except OSError as error:
+            raise SourceError(Source(path).name, describe_refusal(error)) from error
+        sources = self._list_tree(path)
+        if not sources:
+            problem = f"no dumps in this folder or below, wanted {_WANTED}"
+            raise SourceError(Source(path).name, problem)
+        return sources
+
+    def _list_glob(self, pattern: str) -> list[Source]:
+        sources: list[Source] = []
+        for path in expand_glob(pattern):
+            if os.path.isdir(path):
+                sources += self._list_tree(path)
+            elif not path.lower().endswith(".json"):  # a manifest beside the dumps
+                sources += _list_file(path)
+        if not sources:
+            raise SourceError(Source(pattern).name, f"this glob matches no dumps, wanted {_WANTED}")
+        return sources
+
+    def _list_tree(self, path: str) -> list[Source]:
+        tree = walk(path)
+        self._is_link.update(tree.files)
+        for folder, names in tree.names.items():
+            self._names.add(Source(os.path.join(folder, "")).folder, names)
+        return [
+            source
+            for file in tree.files
+            if is_dump(file) or _is_archive(file) or file.endswith(os.sep)
+            for source in _list_file(file)
+        ]
+
+
+def _list_file(path: str) -> list[Source]:
+    """Sources of a file nobody named: a bad zip becomes a source whose reading says why."""
+    if not _is_archive(path):
+        return [Source(path)]
+    try:
+        return [Source(path, member) for member in _read_archive(path)]
+    except SourceError:
+        return [Source(path, "")]
+
+
+def _list_archive(path: str) -> list[Source]:
+    members = _read_archive(path)
+    if not members:
+        raise SourceError(Source(path).name, f"no dumps in this zip, wanted {_WANTED_MEMBERS}")
+    return [Source(path, member) for member in members]
+
+
+def _list_member(source: Source, member: str) -> list[Source]:
+    """The member that was named; the dumps in it if it is a zip itself.
+
+    Raises:
+        SourceError: It is not there, or a zip without dumps.
+    """
+    known = _read_archive(source.path)
+    inside = [Source(source.path, name) for name in known if name.startswith(f"{member}!")]
+    if inside:
+        return inside
+    if not _has_member(source, member):
+        near = difflib.get_close_matches(member, known)
+        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        raise SourceError(source.name, f"does not exist: no such member in the zip{hint}")
+    if is_zip(member):
+        raise SourceError(source.name, f"no dumps in this zip, wanted {_WANTED_MEMBERS}")
+    return [source]
+
+
+def _has_member(source: Source, member: str) -> bool:
+    try:
+        artifact, rest = find_artifact(source.path, member)
+        return artifact is not None and rest in artifact
+    except OSError as error:
+        raise SourceError(source.name, describe_refusal(error)) from error
+    except ZIP_FAULTS as error:
+        raise SourceError(source.name, f"damaged zip: {error}") from error
+
+
+def _read_archive(path: str) -> list[str]:
+    try:
+        return list_dumps(path)
+    except OSError as error:
+        raise SourceError(Source(path).name, describe_refusal(error)) from error
+    except ZIP_FAULTS as error:
+        raise SourceError(Source(path).name, f"damaged zip: {error}") from error
+
+
+def _is_archive(path: str) -> bool:
+    return path.lower().endswith(".zip")

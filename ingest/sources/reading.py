@@ -1,0 +1,72 @@
+"""The bytes of sources, and their sizes."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from ingest.errors import SourceError
+from ingest.sources.places import Source
+from ingest.sources.private_bytes import read_file
+from ingest.sources.zip_artifacts import find_artifact, read_member
+from ingest.sources.zip_limits import ZIP_FAULTS
+
+MAX_DUMP_BYTES = 2 << 30  # beyond what a FlatBuffers file can be
+MAX_FILE_BYTES = 4 << 30  # of what comes with a dump: ETRecords, debug buffers
+
+ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
+
+
+def count_bytes(source: Source) -> int:
+    """Size of a source as its folder or zip states it; 0 where that is not known."""
+    try:
+        if source.member is None:
+            return os.stat(source.path).st_size
+        artifact, member = find_artifact(source.path, source.member)
+        return artifact.size_of(member) if artifact else 0
+    except (OSError, SourceError, *ZIP_FAULTS):
+        return 0
+
+
+def read_source(source: Source, *, most_bytes: int = MAX_FILE_BYTES) -> bytes | memoryview:
+    """The bytes of a source, which nothing that happens to the file can change any more.
+
+    A large file is copied while it is read, and comes as a memory map of the copy.
+
+    Args:
+        source: What to read.
+        most_bytes: Size beyond which it is refused before it is read.
+
+    Raises:
+        SourceError: if the file is gone, not a regular file, too large or unreadable, or changed
+            while it was read, or the zip is damaged, encrypted or would inflate beyond reason.
+    """
+    data = read_if_present(source, most_bytes=most_bytes)
+    if data is None:
+        raise SourceError(source.name, "does not exist (any more)")
+    return data
+
+
+def read_if_present(
+    source: Source, *, most_bytes: int = MAX_FILE_BYTES
+) -> bytes | memoryview | None:
+    """The bytes of a source as `read_source` gives them, or None if there is no such file.
+
+    Raises:
+        SourceError: if the file is there, but cannot be read.
+    """
+    try:
+        if source.member is None:
+            return read_file(source.path, source.name, most_bytes=most_bytes)
+        return read_member(source, source.member, most_bytes)
+    except OSError as error:
+        if error.errno in ABSENT:
+            return None
+        raise SourceError(source.name, describe_refusal(error)) from error
+    except ZIP_FAULTS as error:
+        raise SourceError(source.name, f"damaged zip: {error}") from error
+
+
+def describe_refusal(error: OSError) -> str:
+    """Why the system does not let us read a file."""
+    return f"cannot be read: {error.strerror or error}"

@@ -1,0 +1,7 @@
+-- Fill in what is not known of a build yet; of times of its commit the earliest counts.
+UPDATE builds
+SET commit = coalesce(commit, $commit),
+    branch = coalesce(branch, $branch),
+    ordinal = coalesce(ordinal, $ordinal),
+    committed_at = least(committed_at, $committed_at)
+WHERE name = $id

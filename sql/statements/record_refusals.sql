@@ -1,0 +1,6 @@
+-- Record the refusals in `refused` that are not on record yet.
+INSERT INTO ingest_errors BY NAME
+SELECT * FROM refused
+WHERE (source, coalesce(sha256, ''), reason, detail) NOT IN (
+    SELECT (source, coalesce(sha256, ''), reason, detail) FROM ingest_errors
+)

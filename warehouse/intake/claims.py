@@ -1,0 +1,68 @@
+"""Which dumps are new: each is told from those that the store has or that came before it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from types import TracebackType
+
+import duckdb
+
+from ingest.incoming import Incoming
+from warehouse.engine.connection import open_cursor
+from warehouse.intake.batches import Batch, Describer, Plan, Seen
+from warehouse.intake.content import ReadFile
+
+_KNOWN = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest(?))"
+
+
+class Claims:
+    """Sorts dumps that were read, in order; a context manager, for one thread.
+
+    Nothing of it is shared with those who commit: what they need to know is in the batches.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Look at the store through a cursor of its own."""
+        self._connection = open_cursor(connection)
+        self._describer = Describer()
+        self._manifests: dict[str, str] = {}  # of every dump met so far, by SHA-256
+
+    def __enter__(self) -> Claims:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._connection.close()
+
+    def claim(self, plan: Plan, read: Sequence[ReadFile]) -> Batch:
+        """The dumps of a plan: those to decode, those met before, those that are refused."""
+        batch = Batch(len(plan.dumps), sum(len(file.data) for file in read))
+        self._meet_stored([file.sha256 for file in read])
+        for incoming, file in zip(plan.dumps, read, strict=True):
+            self._claim(incoming, file, batch)
+        return batch
+
+    def _claim(self, incoming: Incoming, file: ReadFile, batch: Batch) -> None:
+        if file.sha256 is None:
+            batch.refuse(incoming.name, file.reason, file.problem)
+            return
+        dump = self._describer.describe(incoming, file.sha256, batch)
+        if dump is None:
+            return
+        known = self._manifests.get(dump.sha256)
+        if known is not None:
+            batch.seen.append(Seen(dump, known))
+            return
+        self._manifests[dump.sha256] = dump.manifest.canonical_json()
+        batch.dumps.append(dump)
+        batch.buffers.append(file.data)
+
+    def _meet_stored(self, hashes: Sequence[str | None]) -> None:
+        """Take note of the manifests of dumps that the store has."""
+        for sha256, manifest in self._connection.execute(_KNOWN, [hashes]).fetchall():
+            self._manifests[sha256] = sys.intern(manifest)  # many dumps have the same

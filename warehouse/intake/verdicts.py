@@ -1,0 +1,50 @@
+"""Why a dump is refused; of what was meant as a profiler blob, why it is none."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ingest.errors import DumpError
+from ingest.profiler_blob.blocks import HEADER, decode_profiler_blob
+
+_NO_DUMP = "bad_identifier"  # neither an ETDump nor a profiler blob
+_SUFFIX = ".prof"
+_NAME_BYTES = 32
+_LAST_VERSION = 16  # far above those there are
+
+
+class Verdict(NamedTuple):
+    """What is wrong with a dump: machine-readable, where in it, and in words."""
+
+    reason: str
+    byte_offset: int | None
+    detail: str
+
+
+def explain_verdict(fault: Verdict, name: str, data: Any) -> Verdict:
+    """The fault of a dump; of a blob by its name or its start, the fault of the blob.
+
+    Args:
+        fault: What the decoder says.
+        name: Name of the dump.
+        data: Its bytes.
+    """
+    is_named = name.lower().endswith(_SUFFIX)
+    is_short = is_named and len(data) < HEADER.itemsize
+    is_meant = fault.reason == _NO_DUMP and (is_named or _starts_like_blob(data))
+    if not (is_short or is_meant):
+        return fault
+    try:
+        decode_profiler_blob(data, name)
+    except DumpError as error:
+        return Verdict(error.reason, error.byte_offset, f"as a profiler blob: {error.detail}")
+    return fault
+
+
+def _starts_like_blob(data: Any) -> bool:
+    """Whether bytes start with a block's name and some version, whatever follows."""
+    head = bytes(memoryview(data).cast("B")[: _NAME_BYTES + 4])
+    name, end, _ = head[:_NAME_BYTES].partition(b"\0")
+    version = int.from_bytes(head[_NAME_BYTES:], "little")
+    is_name = bool(name and end) and name.isascii() and name.decode("ascii").isprintable()
+    return is_name and 0 < version <= _LAST_VERSION
