@@ -22,7 +22,6 @@ _CAREFUL: dict[str, str | bool | int | float | list[str]] = {
     "allow_community_extensions": False,
     "allow_persistent_secrets": False,
     "python_enable_replacements": False,
-    "enable_progress_bar": False,
     "temp_directory": "",
 }
 # New files stay readable by DuckDB 1.5; commits go to the WAL and reach the file when it is closed.
@@ -31,7 +30,7 @@ _WRITER: dict[str, str | bool | int | float | list[str]] = {
     "checkpoint_threshold": "1GB",
 }
 
-_IN_UTC = "SET TimeZone = 'UTC'"
+_OF_A_SESSION = "SET TimeZone = 'UTC'; SET enable_progress_bar = false"
 
 
 def open_writer(file: Path) -> duckdb.DuckDBPyConnection:
@@ -81,7 +80,7 @@ def _attach(
     # An absolute path never starts like the address of another kind of database.
     path = str(file.absolute()).replace("'", "''")
     connection.execute(f"ATTACH '{path}' AS {DATABASE} (TYPE duckdb, {options})")
-    connection.execute(_IN_UTC)
+    connection.execute(_OF_A_SESSION)
     if not allow_files:
         connection.execute("SET enable_external_access = false")
 
@@ -89,7 +88,7 @@ def _attach(
 def open_cursor(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     """A cursor for another thread or purpose, which sees the same database."""
     cursor = connection.cursor()
-    cursor.execute(_IN_UTC)
+    cursor.execute(_OF_A_SESSION)
     use_database(cursor)
     return cursor
 

@@ -26,7 +26,7 @@ def test_dumps_in_memory_come_in_as_those_at_paths_do(tmp_path: Path) -> None:
     dump = Incoming.of_bytes(
         str(path), data, Manifest.model_validate(MANIFEST), etrecord=RECORD.read_bytes()
     )
-    with Warehouse.open(tmp_path / "memory") as warehouse:
+    with Warehouse.open(tmp_path / "memory", create=True) as warehouse:
         assert warehouse.ingest([dump]).n_dumps == 1
         with pytest.raises(TypeError, match="wanted either"):
             warehouse.ingest([dump, path])  # type: ignore[list-item]
@@ -64,7 +64,7 @@ def test_other_cursors_keep_their_threads_and_the_collector_comes_back(
     monkeypatch.setattr(batches, "BATCH_FILES", 1)
     monkeypatch.setattr(ingestion, "COMMIT_EVENTS", 1)
     threads: list[object] = []
-    with Warehouse.open(tmp_path / "store") as warehouse:
+    with Warehouse.open(tmp_path / "store", create=True) as warehouse:
         assert warehouse._writer is not None
         cursor = open_cursor(warehouse._writer.connection)
         cursor.execute("SET threads = 3")
