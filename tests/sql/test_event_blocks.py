@@ -89,6 +89,14 @@ def test_flagged_events_keep_their_row_without_samples():
     assert (row["sample_count"], row["min_ns"]) == (0, None)
 
 
+def test_blocks_of_other_dumps_are_not_shown():
+    store = StoreRows()
+    for name in ("native_call_mul.out", ADD, "native_call_sub.out"):
+        store.add_run(store.add_dump(), [Event(name, 10, 1)])
+    (row,) = run_query(store.connect(), "event_blocks", dump=2)
+    assert (row["block_index"], row["event_name"]) == (0, ADD)
+
+
 def test_only_the_asked_dump_is_shown():
     store = StoreRows()
     for ticks in (10, 20):

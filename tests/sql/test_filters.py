@@ -193,6 +193,12 @@ def test_only_base_and_head_are_compared(farm):
     assert any(row["base_ns"] != row["head_ns"] for row in rows)
 
 
+@pytest.mark.parametrize("name", sorted({name for name, _ in GROUPED}))
+def test_devices_and_pools_are_told_apart_unless_grouped(farm, name):
+    devices = {(row["device"], row["pool"], row["group"]) for row in _ask(farm, name)}
+    assert devices == {(dump["device"], dump["pool"], None) for dump in DUMPS}
+
+
 def _value(dump, key):
     value = dump[key] if key in dump else dump["tags"].get(key)
     return None if value is None else str(value)
