@@ -12,7 +12,9 @@ TESTS = ROOT / "tests"
 # Whose tests are about no single module, and why.
 BEHAVIOURS = {
     "cli/test_absurd_clocks.py": "rates that no clock has, through all commands",
+    "cli/commands/test_ingest_paths.py": "paths that cannot be read, beside others",
     "cli/test_demo.py": "tests/data/demo.sh",
+    "cli/test_json.py": "the contract in docs/json.md",
     "cli/test_strange_names.py": "names that would steer a terminal, through all commands",
     "executorch/test_reading_our_dumps.py": "what ExecuTorch makes of our dumps",
     "executorch/test_recording.py": "the real runtime",
@@ -22,7 +24,6 @@ BEHAVIOURS = {
     "ingest/test_fuzz.py": "whatever bytes, beside the reference reader",
     "ingest/test_hostile.py": "broken dumps, beside the reference reader",
     "ingest/test_manifest_bounds.py": "what a manifest may hold, from every source",
-    "ingest/test_profdump_dumps.py": "profiler blobs among ETDumps",
     "ingest/test_stream.py": "parts of a dump are the dump",
     "ingest/test_tracer_errors.py": "what all calls of the tracer refuse",
     "sql/test_filters.py": "filters of all queries",

@@ -90,7 +90,7 @@ def test_an_old_store_answers_as_a_new_one(tmp_path: Path, old: Path) -> None:
 
 
 def test_tables_are_described_as_this_version_does(tmp_path: Path) -> None:
-    Warehouse.open(tmp_path).close()
+    Warehouse.open(tmp_path, create=True).close()
     with Warehouse.open(tmp_path, read_only=True) as warehouse:
         expected = warehouse.schema()
     with duckdb.connect(str(tmp_path / FILE_NAME)) as connection:
