@@ -27,7 +27,7 @@ from warehouse.programs.origins import is_in_program
 from warehouse.programs.reader import Program
 
 _ROWS_AT_ONCE = 10_000
-_VALUES_AT_ONCE = 2_000_000
+_VALUES_AT_ONCE = 500_000
 _MOST_DOUBT = 1_000  # letters, of which every event of a run has its copy
 
 
