@@ -160,14 +160,30 @@ def test_bad_path_is_one_line(run: Run, own: Path, path: str, problem: str) -> N
     [
         (("--clock", "years"), "clock.unit: found 'years', wanted"),
         (("--ordinal", "first"), "build.ordinal: found 'first', wanted"),
+        (("--captured-at", "yesterday"), "captured_at: found 'yesterday', "),
+        (("--committed-at", "yesterday"), "build.committed_at: found 'yesterday', "),
+        (("--ticks-per-second", "NaN"), "clock.ticks_per_second: found 'NaN', "),
+        (("--ticks-per-second", "5", "--clock", "us"), "goes with unit cycles, not us"),
+        (("--layout", "{devise}/*.etdp"), "no field {devise}"),
     ],
 )
-def test_malformed_option_is_told_by_field(
-    run: Run, own: Path, option: tuple[str, str], problem: str
+def test_malformed_option_is_a_usage_error_told_by_field(
+    run: Run, own: Path, option: tuple[str, ...], problem: str
 ) -> None:
     outcome = run("ingest", DUMP, *NAMES, *option, "--store", own)
-    assert outcome.code == 1
+    assert outcome.code == 2
     assert problem in outcome.error
+    assert not own.exists()
+
+
+def test_malformed_manifest_beside_a_dump_is_no_usage_error(
+    run: Run, own: Path, tmp_path: Path
+) -> None:
+    shutil.copy(DUMP, tmp_path / "a.etdp")
+    (tmp_path / "a.json").write_text('{"captured_at": "yesterday"}')
+    outcome = run("ingest", tmp_path / "a.etdp", *NAMES, "--store", own)
+    assert outcome.code == 1
+    assert "a.json: captured_at: found 'yesterday'" in outcome.error
 
 
 def test_progress_shows_on_a_terminal_only(run: Run, own: Path, tmp_path: Path) -> None:
