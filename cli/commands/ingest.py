@@ -63,6 +63,9 @@ def ingest(
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Exit 0 even if files were refused.")
     ] = False,
+    is_quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Show neither progress nor notes, only refusals.")
+    ] = False,
     store: Store = DEFAULT_STORE,
     wait: Wait = 0.0,
     is_shared: Shared = False,
@@ -93,13 +96,14 @@ def ingest(
         found = FoundDumps(paths, manifest=more, layout=layout, etrecord=record)
     with (
         open_to_write(store, create=True, wait=wait, is_shared=is_shared) as warehouse,
-        progress_bar() as progress,
+        progress_bar(is_quiet=is_quiet) as progress,
     ):
         summary = warehouse.ingest(found, jobs=jobs, progress=progress)
     summary = replace(summary, seconds=time.perf_counter() - start)
     write_table(summary_table(summary), output, is_csv_safe=is_csv_safe)
     write_refusals(summary.refused)
-    write_notes(summary)
+    if not is_quiet:
+        write_notes(summary)
     if summary.refused and not keep_going:
         fail()
 

@@ -193,6 +193,25 @@ def test_progress_shows_on_a_terminal_only(run: Run, own: Path, tmp_path: Path) 
     assert "148/148" in outcome.text
 
 
+def test_quiet_shows_no_progress_on_a_terminal(tmp_path: Path) -> None:
+    outcome = run_on_terminal("ingest", FARM, "--store", tmp_path / "other.store", "-q")
+    assert outcome.code == 0
+    assert "148/148" not in outcome.text
+
+
+def test_quiet_leaves_out_notes_and_keeps_refusals(run: Run, own: Path, tmp_path: Path) -> None:
+    shutil.copy(DUMP, tmp_path / "a.etdp")
+    (tmp_path / "a.json").write_text('{"biuld": "b7"}')
+    (tmp_path / "b.etdp").write_bytes(b"")
+    args = ("ingest", tmp_path, *NAMES, "--format", "json")
+    told = run(*args, "--store", own)
+    quiet = run(*args, "--quiet", "--store", tmp_path / "other.store")
+    assert "note: " in told.err
+    assert (quiet.code, told.code) == (1, 1)
+    assert quiet.error.startswith("refused: ")
+    assert summary_of(quiet)["dumps"] == 1
+
+
 def test_a_mistyped_path_leaves_no_store_behind(run: Run, own: Path) -> None:
     assert run("ingest", own.parent / "typo", "--store", own).code == 1
     assert not own.exists()
