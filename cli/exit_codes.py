@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import NoReturn
+
+import typer
 
 
 class ExitCode(IntEnum):
@@ -12,3 +15,12 @@ class ExitCode(IntEnum):
     FAILED = 1
     USAGE = 2
     REGRESSIONS = 3
+
+
+def fail() -> NoReturn:
+    """End a command that has said why it failed.
+
+    Raises:
+        Exit: With status FAILED.
+    """
+    raise typer.Exit(ExitCode.FAILED)

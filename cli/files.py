@@ -30,3 +30,23 @@ def dump_source(file: str) -> Source:
             file, f"holds {len(sources):,} dumps, wanted one, such as {sources[0].name}"
         )
     return sources[0]
+
+
+def debug_buffer_beside(source: Source) -> Source | None:
+    """NAME.debug.bin beside the dump NAME.etdp, if it is there."""
+    from ingest.sources.paths import read_if_present
+
+    stem = source.file_name.rpartition(".")[0] or source.file_name
+    buffer = source.folder.file(f"{stem}.debug.bin")
+    return None if read_if_present(buffer) is None else buffer
+
+
+def etrecord_source(file: str | None) -> Source | None:
+    """The ETRecord of that name, read once: one that cannot be read raises IngestError."""
+    from ingest.etrecord.record import read_etrecord
+
+    if file is None:
+        return None
+    source = file_source(file)
+    read_etrecord(source)
+    return source

@@ -58,6 +58,7 @@ ROOMS = {
     "queries.event_blocks": {"printable"},
     "queries.numeric_gap": {"event_blocks"},
     "queries.profiler_blob": set(),
+    "queries.etrecord": set(),
     "queries.inspector": {"event_blocks", "numeric_gap"},
     "cli": set(),
     "cli.errors": set(),

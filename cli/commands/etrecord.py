@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,9 +15,6 @@ from cli.output_file import with_output_file
 from warehouse.errors import QueryError, suggest
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from ingest.etrecord.graphs import Graph
     from ingest.etrecord.record import EtRecord
 
 app = typer.Typer(
@@ -59,7 +55,9 @@ def show(
     if output is Format.TABLE:
         _write_text(chosen, has_maps=graph is None)
     elif output is Format.JSON:
-        write_document(_document(chosen))
+        from queries.etrecord.json_form import etrecord_json
+
+        write_document(etrecord_json(chosen))
     else:
         from ingest.etrecord.tables import build_etrecord_tables
 
@@ -77,71 +75,12 @@ def _check(what: str, name: str | None, known: Sequence[str]) -> None:
 
 def _write_text(record: EtRecord, *, has_maps: bool) -> None:
     from ingest.etrecord.graph_code import render_graph
+    from queries.etrecord.tables import delegate_table, handle_table
 
     for graph in record.graphs:
         write_lines([*render_graph(graph), ""])
     if has_maps:
         write_lines(["# debug handles"])
-        write_table(_handles(record), Format.TABLE)
+        write_table(handle_table(record), Format.TABLE)
         write_lines(["", "# delegates"])
-        write_table(_delegates(record), Format.TABLE)
-
-
-def _handles(record: EtRecord) -> pa.Table:
-    rows = [
-        (method, instruction, _text(handles), record.num_outputs.get(method, {}).get(instruction))
-        for method, instructions in record.debug_handles.items()
-        for instruction, handles in instructions.items()
-    ]
-    return _table(rows, method=str, instruction_id=int, debug_handles=str, output_count=int)
-
-
-def _delegates(record: EtRecord) -> pa.Table:
-    no_ids: list[tuple[str | None, list[int]]] = [(None, [])]
-    rows = [
-        (method, instruction, delegate.name, id_, _text(handles))
-        for method, instructions in record.delegates.items()
-        for instruction, delegate in instructions.items()
-        for id_, handles in delegate.handles.items() or no_ids
-    ]
-    return _table(
-        rows, method=str, instruction_id=int, backend=str, delegate_id=str, debug_handles=str
-    )
-
-
-def _text(handles: int | list[int]) -> str:
-    return str(handles) if isinstance(handles, int) else ", ".join(map(str, handles))
-
-
-def _table(rows: Sequence[tuple[object, ...]], **types: type[str | int]) -> pa.Table:
-    import pyarrow as pa
-
-    kinds = {str: pa.string(), int: pa.int64()}
-    columns = zip(*rows, strict=True) if rows else [()] * len(types)
-    arrays = [pa.array(c, kinds[type_]) for c, type_ in zip(columns, types.values(), strict=True)]
-    return pa.table(arrays, names=list(types))
-
-
-def _document(record: EtRecord) -> dict[str, object]:
-    delegates = {
-        method: {instruction: asdict(delegate) for instruction, delegate in instructions.items()}
-        for method, instructions in record.delegates.items()
-    }
-    return {
-        "source": record.source,
-        "sha256": record.sha256,
-        "debug_handles": record.debug_handles,
-        "delegates": delegates,
-        "num_outputs": record.num_outputs,
-        "graphs": [_graph_document(graph) for graph in record.graphs],
-    }
-
-
-def _graph_document(graph: Graph) -> dict[str, object]:
-    from ingest.etrecord.graph_code import code_lines
-
-    nodes = [
-        asdict(node) | {"code": code}
-        for node, code in zip(graph.nodes, code_lines(graph), strict=True)
-    ]
-    return {"name": graph.name, "method": graph.method, "scope": graph.scope, "nodes": nodes}
+        write_table(delegate_table(record), Format.TABLE)

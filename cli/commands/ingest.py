@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
-from cli.exit_codes import ExitCode
-from cli.files import file_source
+from cli.errors import options_at_fault
+from cli.exit_codes import fail
+from cli.files import etrecord_source
 from cli.options import DEFAULT_STORE, CsvSafe, Output, Shared, Store, TextOption, Wait, add_options
 from cli.output.ingest_report import summary_table, write_notes, write_refusals
 from cli.output.render import Format, write_table
@@ -62,6 +63,9 @@ def ingest(
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Exit 0 even if files were refused.")
     ] = False,
+    is_quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Show neither progress nor notes, only refusals.")
+    ] = False,
     store: Store = DEFAULT_STORE,
     wait: Wait = 0.0,
     is_shared: Shared = False,
@@ -82,30 +86,26 @@ def ingest(
     """
     start = time.perf_counter()
     from cli.output.progress import progress_bar
-    from ingest.etrecord.record import read_etrecord
     from ingest.incoming import FoundDumps
+    from ingest.manifest.resolver import check_fields
 
-    etrecord = more.pop("etrecord")
-    record = None if etrecord is None else file_source(etrecord)
     # Before the store is opened: a mistyped path must not leave an empty one.
-    found = FoundDumps(paths, manifest=more, layout=layout, etrecord=record)
-    if record is not None:
-        read_etrecord(record)
+    record = etrecord_source(more.pop("etrecord"))
+    with options_at_fault():
+        check_fields("options", more)
+        found = FoundDumps(paths, manifest=more, layout=layout, etrecord=record)
     with (
         open_to_write(store, create=True, wait=wait, is_shared=is_shared) as warehouse,
-        progress_bar() as progress,
+        progress_bar(is_quiet=is_quiet) as progress,
     ):
         summary = warehouse.ingest(found, jobs=jobs, progress=progress)
     summary = replace(summary, seconds=time.perf_counter() - start)
     write_table(summary_table(summary), output, is_csv_safe=is_csv_safe)
     write_refusals(summary.refused)
-    write_notes(summary)
+    if not is_quiet:
+        write_notes(summary)
     if summary.refused and not keep_going:
-        _fail()
+        fail()
 
 
 add_options(ingest, (_ETRECORD, *MANIFEST))
-
-
-def _fail() -> NoReturn:
-    raise typer.Exit(ExitCode.FAILED)

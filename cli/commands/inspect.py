@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.errors import options_at_fault
 from cli.files import dump_source, file_source
 from cli.options import CsvSafe, Output, TextOption, add_options
+from cli.output.event_report import arrange_events, write_block_notes
 from cli.output.render import Format, write_document, write_table
-from cli.output.streams import write_note
 from queries.event_blocks.time_scales import TimeScale
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import pyarrow as pa
-
     from ingest.sources.paths import Source
-    from queries.event_blocks.build import EventBlock
 
 _MORE = (
     TextOption("etrecord", "FILE", "ETRecord of the program: operators, modules, stack traces."),
@@ -65,20 +61,24 @@ def inspect(
     Inspector's table, one row per event.
     """
     from queries.event_blocks.build import read_event_blocks
-    from queries.event_blocks.time_scales import parse_delegate_clocks
+    from queries.event_blocks.time_scales import parse_delegate_clocks, target_per_source
 
+    with options_at_fault():
+        target_per_source(source_time_scale, target_time_scale)
+        delegate_times = parse_delegate_clocks(more["delegate_clock"] or "")
+        metrics = _parse_metrics(more["compare_results"])
     blocks = read_event_blocks(
         dump_source(file),
         etrecord=_source(more["etrecord"]),
         debug_buffer=_source(more["debug_buffer"]),
         source_time_scale=source_time_scale,
         target_time_scale=target_time_scale,
-        delegate_times=parse_delegate_clocks(more["delegate_clock"] or ""),
+        delegate_times=delegate_times,
     )
-    if more["compare_results"] is not None:
+    if metrics is not None:
         from queries.numeric_gap.output_gap import compare_results
 
-        table = compare_results(blocks, more["compare_results"].split(","))
+        table = compare_results(blocks, metrics)
     elif more["module"] is not None:
         from queries.event_blocks.module_totals import module_total_table
 
@@ -94,10 +94,9 @@ def inspect(
         from queries.event_blocks.table import event_block_table
 
         table = event_block_table(blocks, target_time_scale, has_framework_events=is_all)
-        table = _arrange(table, output)
+        table = arrange_events(table, output)
     write_table(table, output, is_csv_safe=is_csv_safe)
-    _tell_notes(blocks)
-    _tell_flagged(blocks)
+    write_block_notes(blocks)
 
 
 add_options(inspect, _MORE)
@@ -107,50 +106,10 @@ def _source(file: str | None) -> Source | None:
     return None if file is None else file_source(file)
 
 
-def _arrange(table: pa.Table, output: Format) -> pa.Table:
-    """The table as pandas writes it in TSV, and without long lists for people."""
-    if output is Format.TSV:
-        from queries.event_blocks.table import pandas_cells
-
-        return pandas_cells(table)
-    if output is Format.TABLE:
-        for name, shown in (("op_types", _shown_op_types), ("start_time", _first_and_last)):
-            table = _retell(table, name, shown)
-    return table
-
-
-def _retell(table: pa.Table, name: str, shown: Callable[[Any], str | None]) -> pa.Table:
-    """The table with the texts that `shown` makes of a column's values."""
-    import pyarrow as pa
-
-    texts = [shown(value) for value in table[name].to_pylist()]
-    return table.set_column(table.column_names.index(name), name, pa.array(texts, pa.string()))
-
-
-def _shown_op_types(op_types: list[str]) -> str:
-    from queries.event_blocks.table import shorten_op_types
-
-    return str(shorten_op_types(op_types))
-
-
-def _first_and_last(times: list[object] | None) -> str | None:
-    if not times:
+def _parse_metrics(names: str | None) -> list[str] | None:
+    """The metrics to compare results by; an unknown one raises QueryError."""
+    if names is None:
         return None
-    return str(times[0]) if len(times) == 1 else f"{times[0]} ... {times[-1]} ({len(times):,})"
+    from queries.numeric_gap.comparators import find_comparators
 
-
-def _tell_notes(blocks: Sequence[EventBlock]) -> None:
-    for block in blocks:
-        for note in block.notes:
-            write_note(f"note: block {block.name}: {note}")
-
-
-def _tell_flagged(blocks: Sequence[EventBlock]) -> None:
-    count = sum(
-        len(event.samples.flagged) for block in blocks for event in block.events if event.samples
-    )
-    if count:
-        write_note(
-            "note: durations that cannot be right, all left out of these numbers: "
-            f"{count:,}; --format json lists them under flagged"
-        )
+    return list(find_comparators(names.split(",")))

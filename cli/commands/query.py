@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from cli.errors import UsageError
+from cli.errors import options_at_fault
 from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, TextOption, Wait, add_options
 from cli.output.render import Format, write_table
 from cli.output_file import with_output_file
 from warehouse.catalogue.header import Column, Header, Parameter
 from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.queries import Query, find_query, load_catalogue
-from warehouse.errors import ParameterError
 
 if TYPE_CHECKING:
     from typer._click import Command
@@ -62,12 +61,6 @@ def _command(query: Query) -> Command:
 def _function(query: Query) -> Callable[..., None]:
     name = query.header.name
 
-    def check(params: Mapping[str, object]) -> None:
-        try:
-            bind_parameters(query, params)
-        except ParameterError as error:
-            raise UsageError(str(error)) from error
-
     def run(
         context: typer.Context,
         *,
@@ -78,7 +71,8 @@ def _function(query: Query) -> Callable[..., None]:
         **params: str | list[str] | None,
     ) -> None:
         given = {param: value for param, value in params.items() if value not in (None, [])}
-        check({**given, **_unknown(context.args)})  # before a store is opened
+        with options_at_fault():  # before a store is opened
+            bind_parameters(query, {**given, **_unknown(context.args)})
         from warehouse import Warehouse
 
         with Warehouse.open(store, read_only=True, wait=wait) as warehouse:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.commands.ingest import MANIFEST
-from cli.exit_codes import ExitCode
-from cli.files import file_source
+from cli.errors import options_at_fault
+from cli.exit_codes import fail
+from cli.files import etrecord_source, file_source
 from cli.options import (
     DEFAULT_STORE,
     CsvSafe,
@@ -33,7 +34,6 @@ from cli.stores import open_to_write
 
 if TYPE_CHECKING:
     from ingest.recording.session import RecordingPlan
-    from ingest.sources.paths import Source
     from warehouse import Warehouse
 
 _RECORDED = ("captured_at", "clock", "ticks_per_second")  # are known here
@@ -76,15 +76,17 @@ def record(
 
     This needs executorch: pip install 'tracehouse[executorch]'
     """
-    from ingest.manifest.resolver import ManifestResolver
+    from ingest.manifest.resolver import ManifestResolver, check_fields
     from ingest.recording.session import check_program, run_recording
     from ingest.sources.paths import Source
 
     check_format(form, is_to_file=False)
     manifest = _state_manifest(program, more)
+    with options_at_fault():
+        check_fields("options", manifest)
     check_program(program)
     plan = _plan(program, more, iterations=iterations, megabytes=debug_buffer)
-    etrecord = _check_etrecord(more["etrecord"])
+    etrecord = etrecord_source(more["etrecord"])
     with TemporaryDirectory() as folder:
         dump = Path(more["output"] or f"{folder}/{Path(program).stem}.etdp")
         # What would stop the ingest is better known now than after the run.
@@ -104,14 +106,10 @@ def record(
                 _write_answer(warehouse, form, is_csv_safe=is_csv_safe)
     write_refusals(summary.refused)
     if summary.refused:
-        _fail()
+        fail()
 
 
 add_options(record, _MORE)
-
-
-def _fail() -> NoReturn:
-    raise typer.Exit(ExitCode.FAILED)
 
 
 def _state_manifest(program: str, more: Mapping[str, str | None]) -> dict[str, object]:
@@ -148,17 +146,6 @@ def _plan(
         debug_buffer_bytes=megabytes * 1_000_000,
         python=more["python"] or sys.executable,
     )
-
-
-def _check_etrecord(file: str | None) -> Source | None:
-    """The ETRecord; one that cannot be read raises IngestError."""
-    from ingest.etrecord.record import read_etrecord
-
-    if file is None:
-        return None
-    source = file_source(file)
-    read_etrecord(source)
-    return source
 
 
 def _write_answer(warehouse: Warehouse, form: Format, *, is_csv_safe: bool) -> None:

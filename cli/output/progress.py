@@ -41,9 +41,12 @@ class _Console(Console):
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[[FileProgress], None] | None]:
-    """What to call with each progress: a bar on standard error, or None if that is no terminal."""
-    if not sys.stderr.isatty():
+def progress_bar(*, is_quiet: bool = False) -> Iterator[Callable[[FileProgress], None] | None]:
+    """What to call with each progress: a bar on standard error.
+
+    It is None if that is no terminal, or if nobody wants it.
+    """
+    if is_quiet or not sys.stderr.isatty():
         yield None
         return
     columns = (

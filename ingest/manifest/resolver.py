@@ -181,6 +181,28 @@ class ManifestResolver:
         )
 
 
+def check_fields(place: str, content: Mapping[str, object]) -> None:
+    """Pass if what one place states could stand in a manifest, whatever the others state.
+
+    Raises:
+        ManifestError: It is malformed.
+
+    >>> check_fields("options", {"clock": "years"})
+    Traceback (most recent call last):
+        ...
+    ingest.errors.ManifestError: options: clock.unit: found 'years', wanted 'ns', 'us', 'ms', \
+'s' or 'cycles'
+    """
+    try:
+        layer = _Layer(place, flatten(content))
+    except ValueError as error:
+        raise ManifestError(place, _printable(str(error))) from error
+    try:
+        Manifest.model_validate(nest(dict.fromkeys(REQUIRED.values(), "any") | layer.fields))
+    except ValidationError as error:
+        raise ManifestError(*_locate(error, (layer,), place)) from error
+
+
 def _is_usual(place: str) -> bool:
     """Whether a path is no longer than those of file systems."""
     longest = max(map(len, place.split("/")))

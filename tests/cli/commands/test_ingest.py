@@ -160,14 +160,30 @@ def test_bad_path_is_one_line(run: Run, own: Path, path: str, problem: str) -> N
     [
         (("--clock", "years"), "clock.unit: found 'years', wanted"),
         (("--ordinal", "first"), "build.ordinal: found 'first', wanted"),
+        (("--captured-at", "yesterday"), "captured_at: found 'yesterday', "),
+        (("--committed-at", "yesterday"), "build.committed_at: found 'yesterday', "),
+        (("--ticks-per-second", "NaN"), "clock.ticks_per_second: found 'NaN', "),
+        (("--ticks-per-second", "5", "--clock", "us"), "goes with unit cycles, not us"),
+        (("--layout", "{devise}/*.etdp"), "no field {devise}"),
     ],
 )
-def test_malformed_option_is_told_by_field(
-    run: Run, own: Path, option: tuple[str, str], problem: str
+def test_malformed_option_is_a_usage_error_told_by_field(
+    run: Run, own: Path, option: tuple[str, ...], problem: str
 ) -> None:
     outcome = run("ingest", DUMP, *NAMES, *option, "--store", own)
-    assert outcome.code == 1
+    assert outcome.code == 2
     assert problem in outcome.error
+    assert not own.exists()
+
+
+def test_malformed_manifest_beside_a_dump_is_no_usage_error(
+    run: Run, own: Path, tmp_path: Path
+) -> None:
+    shutil.copy(DUMP, tmp_path / "a.etdp")
+    (tmp_path / "a.json").write_text('{"captured_at": "yesterday"}')
+    outcome = run("ingest", tmp_path / "a.etdp", *NAMES, "--store", own)
+    assert outcome.code == 1
+    assert "a.json: captured_at: found 'yesterday'" in outcome.error
 
 
 def test_progress_shows_on_a_terminal_only(run: Run, own: Path, tmp_path: Path) -> None:
@@ -175,6 +191,25 @@ def test_progress_shows_on_a_terminal_only(run: Run, own: Path, tmp_path: Path) 
     outcome = run_on_terminal("ingest", FARM, "--store", tmp_path / "other.store")
     assert outcome.code == 0
     assert "148/148" in outcome.text
+
+
+def test_quiet_shows_no_progress_on_a_terminal(tmp_path: Path) -> None:
+    outcome = run_on_terminal("ingest", FARM, "--store", tmp_path / "other.store", "-q")
+    assert outcome.code == 0
+    assert "148/148" not in outcome.text
+
+
+def test_quiet_leaves_out_notes_and_keeps_refusals(run: Run, own: Path, tmp_path: Path) -> None:
+    shutil.copy(DUMP, tmp_path / "a.etdp")
+    (tmp_path / "a.json").write_text('{"biuld": "b7"}')
+    (tmp_path / "b.etdp").write_bytes(b"")
+    args = ("ingest", tmp_path, *NAMES, "--format", "json")
+    told = run(*args, "--store", own)
+    quiet = run(*args, "--quiet", "--store", tmp_path / "other.store")
+    assert "note: " in told.err
+    assert (quiet.code, told.code) == (1, 1)
+    assert quiet.error.startswith("refused: ")
+    assert summary_of(quiet)["dumps"] == 1
 
 
 def test_a_mistyped_path_leaves_no_store_behind(run: Run, own: Path) -> None:

@@ -124,7 +124,7 @@ def test_missing_file_is_one_line(inspect, tmp_path):
 
 def test_cycles_with_another_scale_are_refused(inspect, three_runs):
     status, _, err = inspect(three_runs, "--source-time-scale", "cycles")
-    assert status == 1
+    assert status == 2
     assert err.startswith("error: cannot convert cycles to ms")
 
 
@@ -194,8 +194,23 @@ def test_results_are_compared_with_the_reference_outputs(inspect):
     header = text.decode().splitlines()[0].split(",")
     assert {"snr", "mse", "verdict"} <= set(header)
     status, _, err = inspect(dump, "--etrecord", record, "--compare-results", "nope")
-    assert status == 1
+    assert status == 2
     assert err.startswith("error: metric 'nope': unknown")
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--compare-results", "snr,psnr"),
+        ("--delegate-clock", "years"),
+        ("--target-time-scale", "cycles"),
+    ],
+)
+def test_bad_values_of_options_are_usage_errors_before_a_file_is_read(inspect, tmp_path, option):
+    status, out, err = inspect(tmp_path / "gone.etdp", *option)
+    assert (status, out) == (2, b"")
+    assert "gone.etdp" not in err
+    assert err.count("\n") == 1
 
 
 def test_delegates_can_have_a_clock_of_their_own(inspect):

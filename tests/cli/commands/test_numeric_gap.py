@@ -64,7 +64,6 @@ def test_etrecord_of_another_program_is_told(run):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ((PORTABLE, PORTABLE, "--metric", "psnr"), "error: metric 'psnr': unknown, wanted one of"),
         ((PORTABLE, "gone.etdp"), "error: gone.etdp: does not exist"),
         ((PORTABLE, PORTABLE, "--debug-buffer", "gone.bin"), "error: gone.bin: does not exist"),
         ((PORTABLE, PORTABLE, "--etrecord", PORTABLE), f"error: {PORTABLE}: is an ETDump"),
@@ -74,6 +73,12 @@ def test_bad_input_is_one_line(run, args, message):
     done = run("numeric-gap", *args)
     assert (done.code, done.out) == (1, b"")
     assert done.error.startswith(message)
+
+
+def test_unknown_metric_is_a_usage_error_before_a_file_is_read(run):
+    done = run("numeric-gap", "gone.etdp", "gone.etdp", "--metric", "psnr")
+    assert (done.code, done.out) == (2, b"")
+    assert done.error.startswith("error: metric 'psnr': unknown, wanted one of")
 
 
 def test_one_dump_needs_an_etrecord(run):

@@ -99,7 +99,6 @@ def test_progress_shows_on_a_terminal(program, own, monkeypatch):
         (("--inputs", "gone.npz"), "gone.npz: does not exist"),
         (("--etrecord", "gone.etrecord"), "gone.etrecord: does not exist"),
         (("--output", "gone/a.etdp"), "gone/a.etdp: no such folder"),
-        (("--ordinal", "first"), "options: build.ordinal: found 'first'"),
         (("--python", "gone"), "gone: cannot be run: No such file or directory"),
         (("--method", "x"), "ExecuTorch cannot run x: it has no method 'x'"),
     ],
@@ -108,6 +107,13 @@ def test_bad_input_is_one_line_and_leaves_no_store(run, program, own, args, mess
     done = run("record", program, *NAMES, *args, "--store", own)
     assert (done.code, done.out) == (1, b"")
     assert message in done.error
+    assert not own.exists()
+
+
+def test_malformed_option_is_a_usage_error(run, program, own):
+    done = run("record", program, *NAMES, "--ordinal", "first", "--store", own)
+    assert (done.code, done.out) == (2, b"")
+    assert "options: build.ordinal: found 'first'" in done.error
     assert not own.exists()
 
 
