@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ingest.sources.paths import Source
-    from queries.event_blocks.build import EventBlock
+    from queries.event_blocks.build import BuiltBlock
 
 _MORE = (
     TextOption("etrecord", "FILE", "ETRecord of the program: operators, modules, stack traces."),
@@ -139,13 +139,13 @@ def _first_and_last(times: list[object] | None) -> str | None:
     return str(times[0]) if len(times) == 1 else f"{times[0]} ... {times[-1]} ({len(times):,})"
 
 
-def _tell_notes(blocks: Sequence[EventBlock]) -> None:
+def _tell_notes(blocks: Sequence[BuiltBlock]) -> None:
     for block in blocks:
         for note in block.notes:
             write_note(f"note: block {block.name}: {note}")
 
 
-def _tell_flagged(blocks: Sequence[EventBlock]) -> None:
+def _tell_flagged(blocks: Sequence[BuiltBlock]) -> None:
     count = sum(
         len(event.samples.flagged) for block in blocks for event in block.events if event.samples
     )
