@@ -44,7 +44,7 @@ _Ints = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Tensor:
+class TensorValue:
     """A logged tensor.
 
     Attributes:
@@ -61,7 +61,7 @@ class Tensor:
     missing: str | None = None
 
     @classmethod
-    def of_array(cls, dtype: str, array: NDArray[Any]) -> Tensor:
+    def of_array(cls, dtype: str, array: NDArray[Any]) -> TensorValue:
         """The tensor whose `array` this is: bfloat16 comes as float32."""
         kind = _STORED.get(dtype)
         if kind is None:
@@ -92,7 +92,7 @@ class Tensor:
         flat = np.ascontiguousarray(self.stored).reshape(-1).view(np.uint8)
         return hashlib.sha256(flat.data).hexdigest()
 
-    def is_same(self, other: Tensor) -> bool | None:
+    def is_same(self, other: TensorValue) -> bool | None:
         """Whether type, shape and bytes are equal (NaN included); None if that cannot be told."""
         if (self.dtype, self.shape) != (other.dtype, other.shape):
             return False
@@ -107,7 +107,7 @@ class DebugBuffer:
     def __init__(self, data: bytes | memoryview | None) -> None:
         """Keep a view of the buffer, None without one; it may be mapped from a file."""
         self._data = None if data is None else memoryview(data).cast("B")
-        self._known: dict[tuple[str, _Ints, _Ints, int], Tensor] = {}
+        self._known: dict[tuple[str, _Ints, _Ints, int], TensorValue] = {}
         size = 0 if self._data is None else len(self._data)
         self._allowance = Allowance(FREE_BYTES + BYTES_PER_BYTE * size, "bytes of tensors")
 
@@ -118,13 +118,13 @@ class DebugBuffer:
         *,
         strides: Sequence[int] | None,
         offset: int,
-    ) -> Tensor:
+    ) -> TensorValue:
         """The tensor that these columns of debug_values describe; nothing is read yet."""
         if sizes is None:
-            return Tensor(dtype, None, None, "no sizes")
+            return TensorValue(dtype, None, None, "no sizes")
         if len(sizes) > _MOST_DIMENSIONS:
             problem = f"{len(sizes):,} dimensions, wanted at most {_MOST_DIMENSIONS}"
-            return Tensor(dtype, list(sizes), None, problem)
+            return TensorValue(dtype, list(sizes), None, problem)
         place = dtype, tuple(sizes), tuple(strides or ()), offset
         tensor = self._known.get(place)
         if tensor is None:
@@ -132,15 +132,15 @@ class DebugBuffer:
             self._known[place] = tensor
         return tensor
 
-    def _charged(self, tensor: Tensor) -> Tensor:
+    def _charged(self, tensor: TensorValue) -> TensorValue:
         try:
             self._allowance.take(0 if tensor.stored is None else tensor.stored.nbytes)
         except AllowanceError as error:
-            return Tensor(tensor.dtype, tensor.shape, None, f"with those before it {error}")
+            return TensorValue(tensor.dtype, tensor.shape, None, f"with those before it {error}")
         return tensor
 
 
-def read_stored(dtype: str, sizes: Sequence[int], data: bytes) -> Tensor:
+def read_stored(dtype: str, sizes: Sequence[int], data: bytes) -> TensorValue:
     """The tensor of that type and shape whose bytes are `data`, a row's of the table tensors."""
     inner = range(1, len(sizes) + 1) if len(sizes) <= _MOST_DIMENSIONS else ()
     strides = [math.prod(sizes[first:]) for first in inner]
@@ -201,18 +201,18 @@ def _locate(
     *,
     offset: int,
     data: memoryview | None,
-) -> Tensor:
+) -> TensorValue:
     shape, form = list(sizes), _form_of(dtype, sizes, strides)
     if isinstance(form, str):
-        return Tensor(dtype, shape, None, form)
+        return TensorValue(dtype, shape, None, form)
     if not form.byte_count:
-        return Tensor(dtype, shape, np.empty(sizes, form.kind))
+        return TensorValue(dtype, shape, np.empty(sizes, form.kind))
     problem = form.problem(offset, data)
     if problem:
-        return Tensor(dtype, shape, None, problem)
+        return TensorValue(dtype, shape, None, problem)
     stored: NDArray[Any] = np.ndarray(sizes, form.kind, data, offset, form.steps)
     stored.flags.writeable = False
-    return Tensor(dtype, shape, stored)
+    return TensorValue(dtype, shape, stored)
 
 
 @lru_cache(maxsize=1024)

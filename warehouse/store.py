@@ -15,6 +15,7 @@ import duckdb
 from warehouse import DEFAULT_PATH
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
+from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import (
     open_cursor,
     open_reader,
@@ -25,7 +26,7 @@ from warehouse.engine.connection import (
 from warehouse.engine.migrations import check_version
 from warehouse.engine.own_tables import check_nothing_strange, check_tables
 from warehouse.engine.scratch import ScratchFolder
-from warehouse.engine.statements import check_statement
+from warehouse.engine.statements import answer_statement
 from warehouse.engine.store_file import FILE_NAME, is_made, make_folder
 from warehouse.engine.store_lock import StoreLock
 from warehouse.engine.views import comment_views, make_temporary_views
@@ -40,19 +41,6 @@ if TYPE_CHECKING:
     from warehouse.intake.pipeline import IngestProgress, IngestSummary
 
 _Whose = Literal["ours", "theirs", "with files"]
-
-# Our views are those of the connection; the store's own are for other tools.
-_SCHEMA = """
-SELECT table_name, NULL AS column_name, 'table' AS type, comment FROM duckdb_tables()
-WHERE database_name = current_database()
-UNION ALL SELECT view_name, NULL, 'view', comment FROM duckdb_views()
-WHERE temporary AND NOT internal
-UNION ALL SELECT c.table_name, c.column_name, c.data_type, c.comment FROM duckdb_columns() AS c
-WHERE c.table_oid IN (
-    SELECT table_oid FROM duckdb_tables() WHERE database_name = current_database()
-) AND c.database_name = current_database() OR c.database_name = 'temp' AND NOT c.internal
-ORDER BY table_name, column_name NULLS FIRST
-"""
 
 
 class Warehouse:
@@ -208,14 +196,7 @@ class Warehouse:
         if allow_files and self._writer is not None:
             raise StatementError("files can be read only where the store is opened read-only")
         connection = self._answers("with files" if allow_files else "theirs")
-        text = check_statement(connection, text, allow_files=allow_files)
-        try:
-            with reading(connection):
-                relation = connection.sql(text, params=params)
-                _check_types(relation)
-                return relation.to_arrow_table()
-        except duckdb.Error as error:
-            raise StatementError(str(error)) from error
+        return answer_statement(connection, text, params, allow_files=allow_files)
 
     def schema(self) -> pa.Table:
         """Tables, views and columns with types and comments.
@@ -226,7 +207,7 @@ class Warehouse:
         connection = self._answers("ours")
         with translated_errors(self._path):
             comment_views(connection)
-            return connection.sql(_SCHEMA).to_arrow_table()
+            return connection.sql(read_statement("described_schema")).to_arrow_table()
 
     def exported_program(
         self,
@@ -317,16 +298,3 @@ class Warehouse:
         spill = self._scratch.path() if whose == "ours" else None
         file = self._path / FILE_NAME
         return open_reader(file, spill=spill, allow_files=whose == "with files")
-
-
-def _check_types(relation: duckdb.DuckDBPyRelation) -> None:
-    """Pass if Arrow can hold the columns.
-
-    Raises:
-        StatementError: One has integers that would come out as others, without a word.
-    """
-    for name, type_ in zip(relation.columns, relation.types, strict=True):
-        if "UHUGEINT" in str(type_):
-            raise StatementError(
-                f"column '{name}' is {type_}, which Arrow lacks: CAST it AS VARCHAR"
-            )

@@ -11,7 +11,7 @@ from cli.output.streams import write_note
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from queries.event_blocks.build import EventBlock
+    from queries.event_blocks.build import BuiltBlock
 
 
 def arrange_events(table: pa.Table, output: Format) -> pa.Table:
@@ -26,7 +26,7 @@ def arrange_events(table: pa.Table, output: Format) -> pa.Table:
     return table
 
 
-def write_block_notes(blocks: Sequence[EventBlock]) -> None:
+def write_block_notes(blocks: Sequence[BuiltBlock]) -> None:
     """Print on standard error what is odd about the blocks, and how many samples are left out."""
     for block in blocks:
         for note in block.notes:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from ingest.allowance import Allowance
-from ingest.debug_buffer import DebugBuffer, Tensor
+from ingest.debug_buffer import DebugBuffer, TensorValue
 from ingest.errors import EtRecordError
 from ingest.etrecord.pickle_opcodes import read_opcodes
 from ingest.sources.zip_members import ZipMembers
@@ -63,7 +63,7 @@ def read_torch_archive(data: bytes, place: str) -> object:
     """The value that torch.save wrote; an OrderedDict is a dict, a Parameter its tensor.
 
     It is made of None, bools, numbers, texts, lists, tuples, dicts and
-    `ingest.debug_buffer.Tensor`; lists and dicts may hold themselves.
+    `ingest.debug_buffer.TensorValue`; lists and dicts may hold themselves.
 
     Args:
         data: the zip that torch.save wrote.
@@ -163,7 +163,7 @@ class _Machine:
 
     def _reduce(self, function: object, arguments: object) -> None:
         made = _call(function, arguments)
-        if isinstance(made, Tensor) and made.stored is not None:
+        if isinstance(made, TensorValue) and made.stored is not None:
             self._tensors.take(made.stored.nbytes)
         self._stack.append(made)
 
@@ -210,7 +210,7 @@ def _call(function: object, arguments: object) -> object:
             return {}
         case (_Name("torch Size"), (tuple() as sizes,)):
             return sizes
-        case (_Name("torch._utils _rebuild_parameter"), (Tensor() as tensor, _, _)):
+        case (_Name("torch._utils _rebuild_parameter"), (TensorValue() as tensor, _, _)):
             return tensor
         case (
             _Name("torch._utils _rebuild_tensor_v2"),
@@ -225,7 +225,7 @@ def _call(function: object, arguments: object) -> object:
     raise ValueError(_NO_CALL)
 
 
-def _tensor(storage: _Storage, offset: object, sizes: object, strides: object) -> Tensor:
+def _tensor(storage: _Storage, offset: object, sizes: object, strides: object) -> TensorValue:
     if not (isinstance(offset, int) and _are_ints(sizes) and _are_ints(strides)):
         raise ValueError(_NO_CALL)
     start = offset * _WIDTHS[storage.dtype]

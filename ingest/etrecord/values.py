@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ingest.debug_buffer import Tensor
+from ingest.debug_buffer import TensorValue
 
 MAX_VALUES = 1_000_000
 
-RecordedValue = bool | int | float | str | Tensor | list[Tensor] | None
+RecordedValue = bool | int | float | str | TensorValue | list[TensorValue] | None
 
 
 class ValueParser:
@@ -41,10 +41,10 @@ class ValueParser:
 
     def _value(self, value: object) -> RecordedValue:
         match value:
-            case None | bool() | int() | float() | str() | Tensor():
+            case None | bool() | int() | float() | str() | TensorValue():
                 return value
             case list() | tuple():
-                tensors = [item for item in self._items(value) if isinstance(item, Tensor)]
+                tensors = [item for item in self._items(value) if isinstance(item, TensorValue)]
                 if len(tensors) == len(value):
                     return tensors
         raise ValueError("holds a value that is neither a tensor nor a list of these nor plain")

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ingest.simulation.programs import Event, OperatorKey, Program
+from ingest.simulation.programs import OperatorKey, TemplateEvent, TemplateProgram
 
 _LEAST_NS = 30_000.0  # of an operator that gets another speed: it must be seen on coarse clocks
 _LEAST_CHANGE = 0.001  # of an operator that is told of
@@ -62,7 +62,7 @@ class Change:
     ratio: float
     pool: str | None = None
 
-    def apply(self, program: Program) -> Program:
+    def apply(self, program: TemplateProgram) -> TemplateProgram:
         """The program with the change."""
         match self.kind:
             case ChangeKind.MOVE_OUT:
@@ -73,7 +73,7 @@ class Change:
                 return program.change_speed(self.origin, self.ratio)
 
 
-def change_program(program: Program, changes: Sequence[Change]) -> Program:
+def change_program(program: TemplateProgram, changes: Sequence[Change]) -> TemplateProgram:
     """The program with all the changes, in order."""
     for change in changes:
         program = change.apply(program)
@@ -81,7 +81,10 @@ def change_program(program: Program, changes: Sequence[Change]) -> Program:
 
 
 def plan_changes(
-    programs: Sequence[Program], build_count: int, pools: Sequence[str], rng: np.random.Generator
+    programs: Sequence[TemplateProgram],
+    build_count: int,
+    pools: Sequence[str],
+    rng: np.random.Generator,
 ) -> list[Change]:
     """Changes of all kinds in turn, in order of builds, no two of them in one operator.
 
@@ -104,7 +107,7 @@ def plan_changes(
 
 
 def _find_options(
-    programs: Sequence[Program], changes: Sequence[Change], kind: ChangeKind
+    programs: Sequence[TemplateProgram], changes: Sequence[Change], kind: ChangeKind
 ) -> list[list[tuple[int, int]]]:
     """Operators not changed yet that such a change may be made to, of each family that has any."""
     used = {(change.family, change.origin) for change in changes}
@@ -131,7 +134,9 @@ def _choose(options: Sequence[T], rng: np.random.Generator) -> T:
     return options[int(rng.integers(len(options)))]
 
 
-def describe_effect(before: Program, after: Program, change: Change) -> dict[str, Any]:
+def describe_effect(
+    before: TemplateProgram, after: TemplateProgram, change: Change
+) -> dict[str, Any]:
     """What a comparison of builds should see of a change.
 
     The operator itself before and after, what it takes relative to before, and what follows:
@@ -160,11 +165,11 @@ def describe_effect(before: Program, after: Program, change: Change) -> dict[str
     }
 
 
-def _find(keyed: dict[OperatorKey, Event], origin: int) -> OperatorKey:
+def _find(keyed: dict[OperatorKey, TemplateEvent], origin: int) -> OperatorKey:
     return next(key for key, event in keyed.items() if event.origin == origin and not event.parts)
 
 
-def _options(program: Program, kind: ChangeKind) -> list[int]:
+def _options(program: TemplateProgram, kind: ChangeKind) -> list[int]:
     """Origins of the operators that such a change may be made to."""
     match kind:
         case ChangeKind.MOVE_OUT:

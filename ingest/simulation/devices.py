@@ -121,7 +121,7 @@ KINDS = (
 
 
 @dataclass(frozen=True)
-class Device:
+class SimulatedDevice:
     """A device of a kind; `slowness` is its own."""
 
     name: str
@@ -142,11 +142,11 @@ class Device:
         return {key: text for key, text in stated.items() if text is not None}
 
 
-def plan_devices(count: int, rng: np.random.Generator) -> list[Device]:
+def plan_devices(count: int, rng: np.random.Generator) -> list[SimulatedDevice]:
     """Devices of all kinds in turn."""
     slowness = rng.lognormal(0.0, 0.1, count).tolist()
     kinds = [KINDS[number % len(KINDS)] for number in range(count)]
     return [
-        Device(f"sim-{kind.name}-{number // len(KINDS) + 1:02}", kind, kind.slowness * own)
+        SimulatedDevice(f"sim-{kind.name}-{number // len(KINDS) + 1:02}", kind, kind.slowness * own)
         for number, (kind, own) in enumerate(zip(kinds, slowness, strict=True))
     ]

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ingest.simulation.changes import Change, change_program, plan_changes
-from ingest.simulation.devices import Device, plan_devices
-from ingest.simulation.programs import Program, read_program
+from ingest.simulation.devices import SimulatedDevice, plan_devices
+from ingest.simulation.programs import TemplateProgram, read_program
 
 _TEMPLATES = {"conv": 2.0, "txf": 10.0, "mixed": 20.0}  # and by how much their times are scaled
 _BACKENDS = ("portable", "xnnpack")
@@ -48,7 +48,7 @@ class Stream(IntEnum):
 
 
 @dataclass(frozen=True)
-class Build:
+class SimulatedBuild:
     """A nightly build."""
 
     id: str
@@ -73,7 +73,7 @@ class Family:
 
     model: str
     backend: str
-    program: Program
+    program: TemplateProgram
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class FarmPlan:
 
     size: FarmSize
     seed: int
-    devices: list[Device]
-    builds: list[Build]
+    devices: list[SimulatedDevice]
+    builds: list[SimulatedBuild]
     families: list[Family]
     changes: list[Change]
     missing_nights: frozenset[tuple[int, int]]
@@ -110,7 +110,7 @@ class FarmPlan:
             if change.family == family and change.build <= build and change.pool in (None, pool)
         )
 
-    def program(self, family: int, build: int, pool: str) -> Program:
+    def program(self, family: int, build: int, pool: str) -> TemplateProgram:
         """A family's program in a build, on the devices of a pool."""
         return change_program(self.families[family].program, self.find_changes(family, build, pool))
 
@@ -143,10 +143,10 @@ def _draw(seed: int, stream: Stream, *place: int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(sequence))
 
 
-def _plan_builds(count: int, rng: np.random.Generator) -> list[Build]:
+def _plan_builds(count: int, rng: np.random.Generator) -> list[SimulatedBuild]:
     """One build per working day."""
     return [
-        Build(
+        SimulatedBuild(
             f"sim-{number + 1:03}",
             rng.bytes(20).hex(),
             _FIRST_COMMIT
@@ -173,6 +173,6 @@ def _plan_families(model_count: int) -> list[Family]:
 
 
 @cache
-def _read_template(model: str, backend: str) -> Program:
+def _read_template(model: str, backend: str) -> TemplateProgram:
     folder = files("ingest.simulation") / "templates"
     return read_program((folder / f"{model}-{backend}.etdp").read_bytes())

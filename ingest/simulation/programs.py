@@ -20,7 +20,7 @@ from ingest.etdump.schema import read_heads, read_runs
 from ingest.etdump.scope import Scope
 from ingest.signatures import event_kind
 from ingest.tracer.dump_builder import DumpBuilder
-from ingest.tracer.event_tracer import Place
+from ingest.tracer.event_tracer import InstructionPlace
 
 LOAD_BLOCK, EXECUTE_BLOCK = "Default", "Execute"
 WARM_UP = 5  # iterations that are left out of what an operator takes
@@ -40,7 +40,7 @@ class OperatorKey(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Event:
+class TemplateEvent:
     """What is timed: a method, a call, a kernel or an operator of a delegate.
 
     Attributes:
@@ -57,7 +57,7 @@ class Event:
     origin: int
     own_ns: float
     first_ratio: float
-    parts: tuple[Event, ...] = ()
+    parts: tuple[TemplateEvent, ...] = ()
 
     @property
     def label(self) -> str:
@@ -73,12 +73,12 @@ class Event:
 class PlacedEvent(NamedTuple):
     """An event, and the instruction it belongs to (-1, 0 outside)."""
 
-    event: Event
-    place: Place
+    event: TemplateEvent
+    place: InstructionPlace
 
 
 @dataclass(frozen=True)
-class Program:
+class TemplateProgram:
     """A lowered model.
 
     Attributes:
@@ -86,21 +86,21 @@ class Program:
         execute: ``Method::execute``; its parts are the instructions, in order.
     """
 
-    load: Event
-    execute: Event
+    load: TemplateEvent
+    execute: TemplateEvent
 
     def list_events(self) -> list[PlacedEvent]:
         """The events of an iteration in the order in which the runtime logs them."""
-        return list(_list_events(self.execute, Place(), is_top=True))
+        return list(_list_events(self.execute, InstructionPlace(), is_top=True))
 
     def list_load_events(self) -> list[PlacedEvent]:
         """The events of loading, likewise."""
-        return list(_list_events(self.load, Place()))
+        return list(_list_events(self.load, InstructionPlace()))
 
-    def key_operators(self) -> dict[OperatorKey, Event]:
+    def key_operators(self) -> dict[OperatorKey, TemplateEvent]:
         """The events that builds are compared by; OPERATOR_CALL goes with its kernel."""
-        places: dict[tuple[str, str | None], list[Place]] = {}
-        keyed: dict[OperatorKey, Event] = {}
+        places: dict[tuple[str, str | None], list[InstructionPlace]] = {}
+        keyed: dict[OperatorKey, TemplateEvent] = {}
         for event, place in self.list_events():
             if event.name != "OPERATOR_CALL":
                 seen = places.setdefault((event.label, event.delegate_id), [])
@@ -108,7 +108,7 @@ class Program:
                 keyed[OperatorKey(event.label, event.delegate_id, len(seen))] = event
         return keyed
 
-    def change_speed(self, origin: int, ratio: float) -> Program:
+    def change_speed(self, origin: int, ratio: float) -> TemplateProgram:
         """The program whose operator `origin` takes `ratio` times as long."""
         calls = tuple(
             replace(
@@ -126,9 +126,9 @@ class Program:
         """Origins of the operators that `move_out` can move."""
         return [call.parts[-1].origin for call in self.execute.parts if len(call.parts) > 1]
 
-    def move_out(self, origin: int, ratio: float) -> Program:
+    def move_out(self, origin: int, ratio: float) -> TemplateProgram:
         """The program whose delegate leaves its last operator to a kernel behind it."""
-        calls: list[Event] = []
+        calls: list[TemplateEvent] = []
         for call in self.execute.parts:
             last = call.parts[-1]
             if last.origin != origin:
@@ -138,7 +138,7 @@ class Program:
                 last, name=_kernel_name(last.label), delegate_id=None, own_ns=last.own_ns * ratio
             )
             calls.append(replace(call, parts=call.parts[:-1]))
-            calls.append(Event("OPERATOR_CALL", None, origin, _CALL_NS, 1.0, (kernel,)))
+            calls.append(TemplateEvent("OPERATOR_CALL", None, origin, _CALL_NS, 1.0, (kernel,)))
         return self._with_calls(tuple(calls))
 
     def list_after_delegate(self) -> list[int]:
@@ -150,9 +150,9 @@ class Program:
             if before.name == "DELEGATE_CALL" and call.name == "OPERATOR_CALL"
         ]
 
-    def move_in(self, origin: int, ratio: float) -> Program:
+    def move_in(self, origin: int, ratio: float) -> TemplateProgram:
         """The program whose delegate also runs the kernel behind it, as its last operator."""
-        calls: list[Event] = []
+        calls: list[TemplateEvent] = []
         for call in self.execute.parts:
             last = call.parts[-1]
             if last.origin != origin:
@@ -168,9 +168,9 @@ class Program:
             calls.append(replace(delegate, parts=(*delegate.parts, operator)))
         return self._with_calls(tuple(calls))
 
-    def scale(self, ratio: float) -> Program:
+    def scale(self, ratio: float) -> TemplateProgram:
         """The program that takes `ratio` times as long in everything."""
-        return Program(_scale(self.load, ratio), _scale(self.execute, ratio))
+        return TemplateProgram(_scale(self.load, ratio), _scale(self.execute, ratio))
 
     def write(self) -> bytes:
         """A dump of loading and one iteration; all times are 1."""
@@ -186,30 +186,30 @@ class Program:
             builder.end_block(has_events=True)
         return builder.finish()
 
-    def _with_calls(self, calls: tuple[Event, ...]) -> Program:
+    def _with_calls(self, calls: tuple[TemplateEvent, ...]) -> TemplateProgram:
         return replace(self, execute=replace(self.execute, parts=calls))
 
 
-def read_program(dump: bytes) -> Program:
+def read_program(dump: bytes) -> TemplateProgram:
     """The program of a real dump: a run that loads it, and iterations that are all alike."""
     arena = Arena([dump])
     heads = read_heads(arena)
     runs = read_runs(Scope.of_dumps(arena, heads.run_dump), heads.run_word)
     counts = runs.profile_counts
     iterations = len(counts) - 1
-    return Program(
+    return TemplateProgram(
         _read_tree(runs, 0, 1, int(counts[0])),
         _read_tree(runs, int(counts[0]), iterations, int(counts[1])),
     )
 
 
-def _read_tree(runs: Runs, first: int, run_count: int, event_count: int) -> Event:
+def _read_tree(runs: Runs, first: int, run_count: int, event_count: int) -> TemplateEvent:
     """The event that holds all others of some equal runs, which start with event `first`."""
     profiles = runs.profiles
     rows = slice(first, first + run_count * event_count)
     durations = (profiles.end[rows] - profiles.start[rows]).astype(np.float64)
     durations = durations.reshape(run_count, event_count)
-    open_: list[tuple[int, int, Event]] = []  # events whose parent has not come yet
+    open_: list[tuple[int, int, TemplateEvent]] = []  # events whose parent has not come yet
     for origin in range(event_count):
         name, delegate_id = _names(profiles, first + origin)
         depth = _depth(name, is_delegated=delegate_id is not None)
@@ -218,7 +218,7 @@ def _read_tree(runs: Runs, first: int, run_count: int, event_count: int) -> Even
         own = durations[:, origin] - durations[:, [row for _, row, _ in inner]].sum(axis=1)
         own_ns, first_ratio = _typical(own)
         parts = tuple(event for _, _, event in inner)
-        event = Event(
+        event = TemplateEvent(
             None if name is None else name.decode(),
             delegate_id,
             origin,
@@ -251,13 +251,15 @@ def _typical(own: np.typing.NDArray[np.float64]) -> tuple[float, float]:
     return own_ns, float(np.clip(first_ratio, 1.0, _MAX_FIRST_RATIO))
 
 
-def _list_events(event: Event, place: Place, *, is_top: bool = False) -> Iterator[PlacedEvent]:
+def _list_events(
+    event: TemplateEvent, place: InstructionPlace, *, is_top: bool = False
+) -> Iterator[PlacedEvent]:
     for number, part in enumerate(event.parts):
-        yield from _list_events(part, Place(0, number) if is_top else place)
+        yield from _list_events(part, InstructionPlace(0, number) if is_top else place)
     yield PlacedEvent(event, place)
 
 
-def _scale(event: Event, ratio: float) -> Event:
+def _scale(event: TemplateEvent, ratio: float) -> TemplateEvent:
     parts = tuple(_scale(part, ratio) for part in event.parts)
     return replace(event, own_ns=event.own_ns * ratio, parts=parts)
 
@@ -268,7 +270,7 @@ def _kernel_name(delegate_id: str) -> str:
     return f"native_call_{words.replace(' ', '_')}.out"
 
 
-def _delegate_id(kernel_name: str, parts: tuple[Event, ...]) -> str:
+def _delegate_id(kernel_name: str, parts: tuple[TemplateEvent, ...]) -> str:
     """``native_call_mean.out`` as the next operator of its kind in a delegate: ``Mean #1``."""
     words = kernel_name.removeprefix("native_call_").partition(".")[0].strip("_")
     title = words.replace("_", " ").title()

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ingest.etdump.arena import Ints
-from ingest.simulation.devices import Device
+from ingest.simulation.devices import SimulatedDevice
 from ingest.simulation.dump_template import DumpTemplate, Ticks, repeat_runs
 from ingest.simulation.noise import draw_own_times
-from ingest.simulation.programs import Program
+from ingest.simulation.programs import TemplateProgram
 from ingest.simulation.timeline import Floats, Timeline
 
 _MAX_UPTIME_NS = 3_600 * 10**9  # of a device's runtime when a dump begins
@@ -39,7 +39,7 @@ class Recording:
 class ProgramRecorder:
     """Everything about a program that all of its dumps share."""
 
-    def __init__(self, program: Program, iterations: int) -> None:
+    def __init__(self, program: TemplateProgram, iterations: int) -> None:
         """Write the dump that the others are made from."""
         self.load = Timeline.of(program.list_load_events())
         self.iteration = Timeline.of(program.list_events())
@@ -53,7 +53,7 @@ class ProgramRecorder:
         return len(self.load) + self.iterations * len(self.iteration)
 
     def lay_out(
-        self, device: Device, factors: Floats, rng: np.random.Generator
+        self, device: SimulatedDevice, factors: Floats, rng: np.random.Generator
     ) -> tuple[Ticks, Ticks]:
         """Starts and ends of a dump's events in ticks of the device's clock, in file order.
 
@@ -75,7 +75,9 @@ class ProgramRecorder:
         clock = device.kind.clock
         return clock.read(np.concatenate(starts)), clock.read(np.concatenate(ends))
 
-    def record(self, device: Device, factors: Floats, rng: np.random.Generator) -> Recording:
+    def record(
+        self, device: SimulatedDevice, factors: Floats, rng: np.random.Generator
+    ) -> Recording:
         """A dump; a few show a run that failed, or are cut off."""
         starts, ends = self.lay_out(device, factors, rng)
         fate = rng.random()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ingest.tracer.debug_buffer import StoredTensor, StoredValue
-from ingest.tracer.event_tracer import DelegateId, Place
+from ingest.tracer.event_tracer import DelegateId, InstructionPlace
 from ingest.tracer.flatbuffer_builder import FlatBufferBuilder, pack_text
 from ingest.tracer.profile_packer import NONE, ProfilePacker
 
@@ -86,7 +86,9 @@ class DumpBuilder:
         builder.PrependInt32Slot(0, allocator_id, 0)
         self._add_event(_ALLOCATION, builder.EndObject())
 
-    def add_profile(self, name: str | None, place: Place, times: tuple[int, int]) -> None:
+    def add_profile(
+        self, name: str | None, place: InstructionPlace, times: tuple[int, int]
+    ) -> None:
         """Add a profile event, from its first to its last tick.
 
         Raises:
@@ -95,7 +97,11 @@ class DumpBuilder:
         self._events.append(self._profiles.place(name, place, times))
 
     def add_delegate_profile(
-        self, delegate_id: DelegateId, place: Place, times: tuple[int, int], metadata: bytes
+        self,
+        delegate_id: DelegateId,
+        place: InstructionPlace,
+        times: tuple[int, int],
+        metadata: bytes,
     ) -> None:
         """Add a profile event of a delegate.
 
@@ -107,7 +113,7 @@ class DumpBuilder:
     def add_value(
         self,
         value: StoredValue,
-        place: Place,
+        place: InstructionPlace,
         *,
         delegate_id: DelegateId | None = None,
         is_output: bool = False,

@@ -52,14 +52,14 @@ class ProfilingLevel(IntEnum):
     ALL_EVENTS = 1
 
 
-class Place(NamedTuple):
+class InstructionPlace(NamedTuple):
     """Which instruction an event belongs to; the defaults are those outside instructions."""
 
     chain: int = -1
     instruction: int = 0
 
     @classmethod
-    def of(cls, chain: int, instruction: int) -> Place:
+    def of(cls, chain: int, instruction: int) -> InstructionPlace:
         """The place as dumps store it: handles are unsigned in the runtime, signed in a dump.
 
         Raises:
@@ -95,7 +95,7 @@ class ProfileEntry:
 
     name: str | None
     delegate_id: DelegateId | None  # None if it is not a delegate's
-    place: Place
+    place: InstructionPlace
     start_ticks: int
 
 
@@ -146,7 +146,7 @@ class EventTracer(ABC):
         self.debug_level = debug_level
         self.profiling_level = profiling_level
         self.output_filter = output_filter
-        self._place = Place()
+        self._place = InstructionPlace()
         self._bundled_input_index = -1
 
     def set_chain_debug_handle(self, chain: int, instruction: int) -> None:
@@ -155,7 +155,7 @@ class EventTracer(ABC):
         Raises:
             UnwritableError: A number is out of range.
         """
-        self._place = Place.of(chain, instruction)
+        self._place = InstructionPlace.of(chain, instruction)
 
     def set_bundled_input_index(self, input_index: int) -> None:
         """Say which bundled input the following blocks run; -1 stands for none.

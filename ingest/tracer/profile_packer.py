@@ -11,7 +11,7 @@ from itertools import compress
 from operator import add
 
 from ingest.errors import UnwritableError
-from ingest.tracer.event_tracer import DelegateId, Place
+from ingest.tracer.event_tracer import DelegateId, InstructionPlace
 from ingest.tracer.flatbuffer_builder import FlatBufferBuilder, pack_bytes, pack_text, pack_vtable
 
 NONE = -1  # in fields for instructions, integer delegate ids and bundled inputs
@@ -35,7 +35,7 @@ class ProfilePacker:
         self._builder = builder
         self._shapes: dict[_Key, _Shape] = {}
 
-    def place(self, name: str | None, place: Place, times: _Times) -> int:
+    def place(self, name: str | None, place: InstructionPlace, times: _Times) -> int:
         """Write an event from its first to its last tick; returns where it is.
 
         Raises:
@@ -46,7 +46,7 @@ class ProfilePacker:
         return self._place(_NAMED, (0,), (*place, *times), pack_text(name))
 
     def place_delegate(
-        self, delegate_id: DelegateId, place: Place, times: _Times, metadata: bytes
+        self, delegate_id: DelegateId, place: InstructionPlace, times: _Times, metadata: bytes
     ) -> int:
         """Write an event of a delegate, which has metadata even if empty; returns where it is.
 

@@ -14,8 +14,8 @@ from ingest.tracer.event_tracer import (
     DebugLevel,
     DelegateId,
     EventTracer,
+    InstructionPlace,
     OutputFilter,
-    Place,
     ProfileEntry,
     ProfilingLevel,
     Value,
@@ -115,7 +115,7 @@ class ETDumpWriter(EventTracer):
         Raises:
             UnwritableError: A number is out of range.
         """
-        place = self._place if chain == -1 else Place.of(chain, instruction)
+        place = self._place if chain == -1 else InstructionPlace.of(chain, instruction)
         entry = ProfileEntry(name, None, place, self._clock())
         self._open.add(entry)
         return entry

@@ -19,7 +19,7 @@ from ingest.errors import DumpError, EtRecordError
 from ingest.sources.paths import Source, read_source
 from queries.event_blocks.logged_values import LoggedValue, LoggedValues
 from queries.event_blocks.places import EventPlaces, delegate_id
-from queries.event_blocks.samples import ProfileEvents, Samples
+from queries.event_blocks.samples import ProfileSamples, Samples
 from queries.event_blocks.scales import DelegateTimes, Scales
 from queries.event_blocks.time_scales import TimeScale
 from queries.event_blocks.values_by_run import BlockValues, ValuesByRun
@@ -42,7 +42,7 @@ _NO_CLOCKS: DelegateTimes = {}
 
 
 @dataclass(frozen=True)
-class Event:
+class BuiltEvent:
     """One event signature of a block.
 
     Attributes:
@@ -85,7 +85,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class EventBlock:
+class BuiltBlock:
     """The runs of one signature.
 
     Attributes:
@@ -106,7 +106,7 @@ class EventBlock:
     source_time_scale: TimeScale
     target_time_scale: TimeScale
     outputs: ValuesByRun
-    events: list[Event]
+    events: list[BuiltEvent]
     reference_output: list[RecordedValue] | None = None
     method: str | None = None
     method_candidates: list[str] = field(default_factory=list)
@@ -126,7 +126,7 @@ def read_event_blocks(
     source_time_scale: TimeScale = TimeScale.NS,
     target_time_scale: TimeScale = TimeScale.MS,
     delegate_times: DelegateTimes = _NO_CLOCKS,
-) -> list[EventBlock]:
+) -> list[BuiltBlock]:
     """The event blocks of a dump on disk, as `build_event_blocks` makes them.
 
     An unreadable file raises SourceError, a malformed dump DumpError, a malformed ETRecord
@@ -175,7 +175,7 @@ def build_event_blocks(
     source_time_scale: TimeScale = TimeScale.NS,
     target_time_scale: TimeScale = TimeScale.MS,
     delegate_times: DelegateTimes = _NO_CLOCKS,
-) -> list[EventBlock]:
+) -> list[BuiltBlock]:
     """Event blocks of the decoded tables of one dump.
 
     Args:
@@ -216,7 +216,7 @@ class _BlockBuilder:
         correlation: Correlation | None,
         debug_buffer: Buffer | None,
     ) -> None:
-        self._profiles = ProfileEvents(tables)
+        self._profiles = ProfileSamples(tables)
         self._logged = LoggedValues(tables["debug_values"], debug_buffer)
         self._places = EventPlaces(self._profiles, self._logged)
         self._signatures = _by_id(tables["event_signatures"])
@@ -225,7 +225,7 @@ class _BlockBuilder:
 
     def block(
         self, row: Mapping[str, Any], runs: list[int], time_scales: tuple[TimeScale, TimeScale]
-    ) -> EventBlock:
+    ) -> BuiltBlock:
         """The block of a run signature, a row of its table, and its runs."""
         block, index = row["run_signature_id"], row["bundled_input_index"]
         signatures = [self._signatures[id_] for id_ in row["events"]]
@@ -234,7 +234,7 @@ class _BlockBuilder:
         )
         located = self._locate(self._places.of(block, runs[0], signatures))
         expected, notes = self._reference_output(located.method, index)
-        return EventBlock(
+        return BuiltBlock(
             row["name"],
             index,
             *time_scales,
@@ -270,7 +270,7 @@ class _BlockBuilder:
 
     def _event(
         self, block: int, signature: Mapping[str, Any], *, origin: Origin, values: ValuesByRun
-    ) -> Event:
+    ) -> BuiltEvent:
         id_, instruction = delegate_id(signature), signature["instruction_id"]
         if id_ is None:
             name = signature["debug_name"] or signature["name"]
@@ -278,7 +278,7 @@ class _BlockBuilder:
         else:
             name = str(id_)
             scale = self._scales.of_delegated(name, origin.delegate_backend_name)
-        return Event(
+        return BuiltEvent(
             name,
             signature["kind"],
             -1 if instruction is None else instruction,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from queries.event_blocks.build import Event, EventBlock
+from queries.event_blocks.build import BuiltBlock, BuiltEvent
 from queries.event_blocks.logged_values import LoggedValue
-from queries.event_blocks.samples import Samples, Statistics
+from queries.event_blocks.samples import Samples, SampleStatistics
 from queries.event_blocks.value_json import value_json
 from warehouse.loading.delegate_metadata import parse_metadata
 
 
-def event_blocks_json(blocks: Sequence[EventBlock]) -> dict[str, list[dict[str, Any]]]:
+def event_blocks_json(blocks: Sequence[BuiltBlock]) -> dict[str, list[dict[str, Any]]]:
     """The blocks as plain values that any JSON writer takes.
 
     Statistics, `raw` and `start_time` are null for an event without profile events. An event has
@@ -22,7 +22,7 @@ def event_blocks_json(blocks: Sequence[EventBlock]) -> dict[str, list[dict[str, 
     return {"event_blocks": [_block(block) for block in blocks]}
 
 
-def _block(block: EventBlock) -> dict[str, Any]:
+def _block(block: BuiltBlock) -> dict[str, Any]:
     return {
         "name": block.name,
         "bundled_input_index": block.bundled_input_index,
@@ -40,7 +40,7 @@ def _block(block: EventBlock) -> dict[str, Any]:
     }
 
 
-def _event(event: Event) -> dict[str, Any]:
+def _event(event: BuiltEvent) -> dict[str, Any]:
     samples = event.samples
     metadata = samples.metadata if samples else []
     return {
@@ -70,7 +70,9 @@ def _samples(samples: Samples | None) -> dict[str, Any]:
         columns["samples_per_run"] = samples.samples_per_run
     if samples and samples.flagged:
         columns["flagged"] = [flagged._asdict() for flagged in samples.flagged]
-    columns |= statistics._asdict() if statistics else dict.fromkeys(Statistics._fields) | {"n": 0}
+    columns |= (
+        statistics._asdict() if statistics else dict.fromkeys(SampleStatistics._fields) | {"n": 0}
+    )
     return columns | {"start_time": samples.start_time if samples else None}
 
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ingest.debug_buffer import DebugBuffer, Tensor
+from ingest.debug_buffer import DebugBuffer, TensorValue
 
-LoggedValue = bool | int | float | Tensor | list[Tensor] | None
+LoggedValue = bool | int | float | TensorValue | list[TensorValue] | None
 
 
 class Instruction(NamedTuple):
@@ -27,7 +27,7 @@ class Instruction(NamedTuple):
     chain_index: int
 
 
-class LoggedEvent(NamedTuple):
+class InstructionValue(NamedTuple):
     """One debug event."""
 
     instruction: Instruction
@@ -66,9 +66,9 @@ class LoggedValues:
         self._runs_with_outputs = set(
             self._run[debug_values["is_output"].to_numpy(zero_copy_only=False)].tolist()
         )
-        self._known: dict[int, list[LoggedEvent]] = {}
+        self._known: dict[int, list[InstructionValue]] = {}
 
-    def of_run(self, run: int) -> list[LoggedEvent]:
+    def of_run(self, run: int) -> list[InstructionValue]:
         """The debug events of a run, in file order."""
         if run not in self._known:
             first, last = np.searchsorted(self._run, [run, run + 1]).tolist()
@@ -84,13 +84,13 @@ class LoggedValues:
             return []
         return [event.value for event in self.of_run(run) if event.is_output]
 
-    def _event(self, rows: Sequence[_Row]) -> LoggedEvent:
+    def _event(self, rows: Sequence[_Row]) -> InstructionValue:
         """The event of the rows; a tensor list has one per tensor."""
         row = rows[0]
         instruction = Instruction(
             row.instruction_id, row.delegate_id_int, row.delegate_id_str, row.chain_index
         )
-        return LoggedEvent(instruction, row.name or "", row.is_output, self._value(rows))
+        return InstructionValue(instruction, row.name or "", row.is_output, self._value(rows))
 
     def _value(self, rows: Sequence[_Row]) -> LoggedValue:
         """The value; None where the dump tells a type alone, or a type without a value."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from queries.event_blocks.build import Event, EventBlock
+from queries.event_blocks.build import BuiltBlock, BuiltEvent
 from queries.event_blocks.time_scales import TimeScale
 from warehouse.errors import QueryError
 from warehouse.programs.correlation import Hierarchy
@@ -46,7 +46,7 @@ class ModuleTotal(NamedTuple):
 
 
 def module_totals(
-    blocks: Iterable[EventBlock], path: str, *, is_exact: bool = False
+    blocks: Iterable[BuiltBlock], path: str, *, is_exact: bool = False
 ) -> list[ModuleTotal]:
     """The time of a module in each block.
 
@@ -77,7 +77,7 @@ def module_totals(
     return totals
 
 
-def module_paths(blocks: Iterable[EventBlock]) -> list[str]:
+def module_paths(blocks: Iterable[BuiltBlock]) -> list[str]:
     """Paths of the modules that events of these blocks are in, but for the whole program's."""
     hierarchies = (
         hierarchy or {}
@@ -90,7 +90,7 @@ def module_paths(blocks: Iterable[EventBlock]) -> list[str]:
 
 
 def module_total_table(
-    blocks: Sequence[EventBlock], path: str, *, is_exact: bool, unit: TimeScale
+    blocks: Sequence[BuiltBlock], path: str, *, is_exact: bool, unit: TimeScale
 ) -> pa.Table:
     """One row per block in which the module takes time, and one named ALL_BLOCKS with their sum.
 
@@ -113,7 +113,7 @@ def module_total_table(
     )
 
 
-def _known(blocks: Sequence[EventBlock]) -> str:
+def _known(blocks: Sequence[BuiltBlock]) -> str:
     paths = module_paths(blocks)
     if not paths:
         return "without the dump's ETRecord, or with one that names no modules, none is known"
@@ -121,12 +121,12 @@ def _known(blocks: Sequence[EventBlock]) -> str:
     return f"there are {', '.join(paths[:_MOST_LISTED])}" + (f" and {more:,} more" * (more > 0))
 
 
-def _counted(events: Iterable[Event], is_inside: IsInside) -> Iterator[Event]:
+def _counted(events: Iterable[BuiltEvent], is_inside: IsInside) -> Iterator[BuiltEvent]:
     """The events that count for a module."""
     timed = [event for event in events if event.samples and event.samples.statistics]
     for group in groups_of_instruction(timed):
         yield from counted_of_group(group, is_inside)
 
 
-def _time(event: Event) -> float:
+def _time(event: BuiltEvent) -> float:
     return (event.samples and event.samples.avg_per_run) or 0.0

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from queries.event_blocks.logged_values import Instruction, LoggedValues
-from queries.event_blocks.samples import ProfileEvents
+from queries.event_blocks.samples import ProfileSamples
 from warehouse.programs.correlation import Place
 from warehouse.programs.origins import is_in_program
 
@@ -19,7 +19,7 @@ _Ids = tuple[Any, Any, Any]  # instruction id and delegate ids
 class EventPlaces:
     """Places of the events of one dump."""
 
-    def __init__(self, profiles: ProfileEvents, logged: LoggedValues) -> None:
+    def __init__(self, profiles: ProfileSamples, logged: LoggedValues) -> None:
         """Keep what the dump timed and logged."""
         self._profiles = profiles
         self._logged = logged

@@ -27,7 +27,7 @@ class FlaggedSample(NamedTuple):
     reason: str
 
 
-class Statistics(NamedTuple):
+class SampleStatistics(NamedTuple):
     """The Inspector's six statistics and four more; percentiles by linear interpolation.
 
     `stddev` is the sample standard deviation (divided by n - 1); None for a single sample.
@@ -63,7 +63,7 @@ class Samples:
     metadata: list[bytes]
     samples_per_run: list[int] | None
     flagged: list[FlaggedSample]
-    statistics: Statistics | None
+    statistics: SampleStatistics | None
 
     @property
     def avg_per_run(self) -> float | None:
@@ -74,7 +74,7 @@ class Samples:
         return self.statistics.avg * self.statistics.n / runs
 
 
-class ProfileEvents:
+class ProfileSamples:
     """Profile events of one dump by run signature and event signature."""
 
     def __init__(self, tables: Mapping[str, pa.Table]) -> None:
@@ -190,11 +190,11 @@ def _index_metadata(metadata: pa.Table) -> dict[int, dict[tuple[int, int], bytes
     return index
 
 
-def _summarise(durations: NDArray[np.float64]) -> Statistics:
+def _summarise(durations: NDArray[np.float64]) -> SampleStatistics:
     row = np.sort(durations)[None, :]
     p10, p50, p90, p95, p99 = (
         float(interpolate_sorted(row, share)[0]) for share in (0.1, 0.5, 0.9, 0.95, 0.99)
     )
     avg, least, most, count = float(np.mean(durations)), row[0, 0], row[0, -1], len(durations)
     stddev = float(np.std(durations, ddof=1)) if count > 1 else None
-    return Statistics(p10, p50, p90, avg, float(least), float(most), p95, p99, count, stddev)
+    return SampleStatistics(p10, p50, p90, avg, float(least), float(most), p95, p99, count, stddev)

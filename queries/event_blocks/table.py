@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from ingest.schemas.dumps import UINT64
-from queries.event_blocks.build import Event, EventBlock
+from queries.event_blocks.build import BuiltBlock, BuiltEvent
 from queries.event_blocks.time_scales import TimeScale
 from queries.printable import printable
 
@@ -19,7 +19,7 @@ _MOST_OP_TYPES = 4
 
 
 def event_block_table(
-    blocks: Sequence[EventBlock], unit: TimeScale | None, *, has_framework_events: bool
+    blocks: Sequence[BuiltBlock], unit: TimeScale | None, *, has_framework_events: bool
 ) -> pa.Table:
     """The columns of the Inspector's `print_data_tabular` and `save_data_to_tsv`, in their order.
 
@@ -108,7 +108,7 @@ def _printed(value: object) -> str:
     return "" if value is None else printable(" ".join(str(value).split("\n")))
 
 
-def _statistic(event: Event, name: str) -> float | None:
+def _statistic(event: BuiltEvent, name: str) -> float | None:
     statistics = event.samples.statistics if event.samples else None
     value: float | None = getattr(statistics, name, None)
     return value

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from ingest.debug_buffer import Tensor
+from ingest.debug_buffer import TensorValue
 from queries.event_blocks.logged_values import LoggedValue
 
 MOST_ELEMENTS = 64
@@ -19,14 +19,14 @@ def value_json(value: LoggedValue) -> Any:
     logical C order, up to MOST_ELEMENTS elements; `missing`, the reason, instead of them if its
     elements are missing, and then sha256 is null.
     """
-    if isinstance(value, Tensor):
+    if isinstance(value, TensorValue):
         return _tensor(value)
     if isinstance(value, list):
         return [_tensor(tensor) for tensor in value]
     return _scalar(value)
 
 
-def _tensor(tensor: Tensor) -> dict[str, Any]:
+def _tensor(tensor: TensorValue) -> dict[str, Any]:
     columns = {"dtype": tensor.dtype, "shape": tensor.shape, "sha256": tensor.sha256}
     if tensor.stored is None:
         return columns | {"missing": tensor.missing}

@@ -9,8 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ingest.debug_buffer import Tensor
-from queries.event_blocks.logged_values import Instruction, LoggedEvent, LoggedValue, LoggedValues
+from ingest.debug_buffer import TensorValue
+from queries.event_blocks.logged_values import (
+    Instruction,
+    InstructionValue,
+    LoggedValue,
+    LoggedValues,
+)
 
 _OUTSIDE = -1
 
@@ -93,7 +98,7 @@ class BlockValues:
             self._by_run[run] = self._by_layout[layout]
         return self._by_run[run]
 
-    def _find(self, logged: Sequence[LoggedEvent], run: int) -> list[list[int]]:
+    def _find(self, logged: Sequence[InstructionValue], run: int) -> list[list[int]]:
         profiled = [
             [_instruction(row, chain) for chain in self._chains(row["event_signature_id"], run)]
             for row in self._signatures
@@ -106,7 +111,7 @@ class BlockValues:
 class _Positions:
     """Where values stand among a run's logged events, told apart as event signatures are."""
 
-    def __init__(self, logged: Sequence[LoggedEvent], profiled: Set[Instruction]) -> None:
+    def __init__(self, logged: Sequence[InstructionValue], profiled: Set[Instruction]) -> None:
         """Gather all but outputs; instructions in `profiled` have profile events as well."""
         names: dict[Instruction, str] = {}
         self._profiled: dict[Instruction, list[int]] = defaultdict(list)
@@ -139,7 +144,7 @@ def _instruction(signature: Mapping[str, Any], chain: int) -> Instruction:
     )
 
 
-def _layout(logged: Sequence[LoggedEvent], run: int) -> Hashable:
+def _layout(logged: Sequence[InstructionValue], run: int) -> Hashable:
     """Equal for runs of a block in which each signature's values stand at the same positions.
 
     What an instruction logs on its one chain belongs to the same signatures in every run of the
@@ -168,7 +173,7 @@ def _is_same_list(left: Sequence[LoggedValue], right: Sequence[LoggedValue]) -> 
 
 
 def _is_same(left: LoggedValue, right: LoggedValue) -> bool | None:
-    if isinstance(left, Tensor) and isinstance(right, Tensor):
+    if isinstance(left, TensorValue) and isinstance(right, TensorValue):
         return left.is_same(right)
     if isinstance(left, list) and isinstance(right, list):
         return _is_same_list(left, right)

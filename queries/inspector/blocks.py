@@ -8,10 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from ingest.debug_buffer import Tensor
+from ingest.debug_buffer import TensorValue
 from ingest.etrecord.values import RecordedValue
-from queries.event_blocks.build import Event as BuiltEvent
-from queries.event_blocks.build import EventBlock as BuiltBlock
+from queries.event_blocks.build import BuiltBlock, BuiltEvent
 from queries.event_blocks.samples import Samples
 from queries.event_blocks.table import STATISTICS, shorten_op_types
 from queries.event_blocks.time_scales import TimeScale
@@ -183,4 +182,4 @@ def _perf_data(samples: Samples) -> PerfData | None:
 def _plain(value: RecordedValue) -> Any:
     if isinstance(value, list):
         return [tensor.array for tensor in value]
-    return value.array if isinstance(value, Tensor) else value
+    return value.array if isinstance(value, TensorValue) else value

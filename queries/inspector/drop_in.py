@@ -109,7 +109,7 @@ class Inspector:
         self._debug_buffer = None
         if debug_buffer_path is not None:
             self._debug_buffer = read_source(Source(os.fspath(debug_buffer_path)))
-        self._record = None if etrecord is None else _Record(etrecord, reference_graph_name)
+        self._record = None if etrecord is None else _GivenRecord(etrecord, reference_graph_name)
         self._target = _time_scale(target_time_scale)
         self._blocks = build_event_blocks(
             self._tables,
@@ -224,7 +224,7 @@ def _time_scale(scale: Any) -> TimeScale:
     return TimeScale(getattr(scale, "value", scale))  # ExecuTorch's has the same values
 
 
-class _Record:
+class _GivenRecord:
     """An ETRecord, given as a path or as ExecuTorch's object."""
 
     def __init__(self, given: Path | SavedRecord, graph: str) -> None:

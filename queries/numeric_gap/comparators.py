@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.debug_buffer import Tensor
+from ingest.debug_buffer import TensorValue
 from warehouse.errors import QueryError
 
 Array = NDArray[Any]
@@ -97,7 +97,10 @@ class Comparison(NamedTuple):
 
 
 def compare(
-    reference: Tensor, value: Tensor, comparators: Collection[Comparator], names: tuple[str, str]
+    reference: TensorValue,
+    value: TensorValue,
+    comparators: Collection[Comparator],
+    names: tuple[str, str],
 ) -> Comparison:
     """What comes of comparing a value with its reference; `names` are theirs in a reason."""
     a, b = reference.array, value.array
@@ -117,7 +120,7 @@ def not_compared(reason: str | None, comparators: Collection[Comparator]) -> Com
     return Comparison("not_compared", reason, [None] * len(comparators))
 
 
-def count_nan(tensor: Tensor) -> int | None:
+def count_nan(tensor: TensorValue) -> int | None:
     """How many elements are NaN; None if they are missing."""
     array = tensor.array
     return None if array is None else int(np.isnan(array).sum())

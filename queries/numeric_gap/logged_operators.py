@@ -12,17 +12,17 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ingest.debug_buffer import Tensor
+from ingest.debug_buffer import TensorValue
 from ingest.sources.paths import Source, read_source
 from queries.event_blocks.build import (
     Buffer,
-    Event,
-    EventBlock,
+    BuiltBlock,
+    BuiltEvent,
     build_event_blocks,
     decode_tables,
     read_correlation,
 )
-from queries.event_blocks.logged_values import LoggedEvent, LoggedValue, LoggedValues
+from queries.event_blocks.logged_values import InstructionValue, LoggedValue, LoggedValues
 from queries.numeric_gap.delegate_results import DelegateResults
 from queries.numeric_gap.operator_join import Operator
 from warehouse.errors import QueryError
@@ -100,16 +100,16 @@ def build_logged_operators(
 class _Program:
     """What is known of the instructions of the runs of one block."""
 
-    def __init__(self, block: EventBlock, correlation: Correlation | None) -> None:
+    def __init__(self, block: BuiltBlock, correlation: Correlation | None) -> None:
         self.block = block
         self._correlation = correlation
-        self._events: dict[_Key, Event] = {}
+        self._events: dict[_Key, BuiltEvent] = {}
         for event in block.events:
             if event.kind not in _NO_OPERATOR:
                 instruction = event.instruction_id if event.instruction_id != _OUTSIDE else None
                 self._events.setdefault((instruction, event.delegate_debug_identifier), event)
 
-    def operators(self, calls: Iterable[Sequence[LoggedEvent]]) -> list[Operator]:
+    def operators(self, calls: Iterable[Sequence[InstructionValue]]) -> list[Operator]:
         """The calls of a run as operators, in the same order."""
         occurrences: Counter[_Key] = Counter()
         operators = []
@@ -121,7 +121,7 @@ class _Program:
             occurrences[key] += 1
         return operators
 
-    def _operator(self, key: _Key, occurrence: int, values: list[Tensor]) -> Operator:
+    def _operator(self, key: _Key, occurrence: int, values: list[TensorValue]) -> Operator:
         event = self._events.get(key)
         if event is None:
             return Operator("", *key, occurrence, (), (), values)
@@ -136,7 +136,7 @@ class _Program:
             self._results(event, handles) if isinstance(handles, list) else None,
         )
 
-    def _results(self, event: Event, handles: list[int]) -> list[int | None] | None:
+    def _results(self, event: BuiltEvent, handles: list[int]) -> list[int | None] | None:
         if event.kind in ("kernel", "delegate_op") or self._delegates is None:
             return None
         return self._delegates.of(handles, event.num_outputs)
@@ -156,7 +156,9 @@ def _event_positions(debug_values: pa.Table) -> dict[int, list[int]]:
     return {run: [row[1] for row in group] for run, group in groupby(rows, itemgetter(0))}
 
 
-def _calls(logged: Sequence[LoggedEvent], positions: Sequence[int]) -> Iterator[list[LoggedEvent]]:
+def _calls(
+    logged: Sequence[InstructionValue], positions: Sequence[int]
+) -> Iterator[list[InstructionValue]]:
     """The events of each call: of one instruction, with no other event in between."""
     inside = [
         (event, position)
@@ -168,12 +170,12 @@ def _calls(logged: Sequence[LoggedEvent], positions: Sequence[int]) -> Iterator[
         yield [event for _, (event, _) in call]
 
 
-def flat_tensors(value: LoggedValue | str) -> list[Tensor]:
+def flat_tensors(value: LoggedValue | str) -> list[TensorValue]:
     """The value as tensors: scalars without dimensions, a list of tensors one by one."""
     if isinstance(value, list):
         return value
-    if isinstance(value, Tensor):
+    if isinstance(value, TensorValue):
         return [value]
     if value is None or isinstance(value, str):
-        return [Tensor("", None, None, "not a number")]
-    return [Tensor.of_array(_SCALARS[type(value)], np.asarray(value))]
+        return [TensorValue("", None, None, "not a number")]
+    return [TensorValue.of_array(_SCALARS[type(value)], np.asarray(value))]

@@ -19,7 +19,7 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from ingest.debug_buffer import Tensor
+from ingest.debug_buffer import TensorValue
 
 
 class Operator(NamedTuple):
@@ -43,7 +43,7 @@ class Operator(NamedTuple):
     occurrence: int
     debug_handles: tuple[int, ...]
     op_types: tuple[str, ...]
-    values: Sequence[Tensor]
+    values: Sequence[TensorValue]
     results: Sequence[int | None] | None = None
 
 
@@ -56,7 +56,7 @@ class OperatorValue:
     index: int
 
     @property
-    def tensor(self) -> Tensor:
+    def tensor(self) -> TensorValue:
         """The value itself."""
         return self.operator.values[self.index]
 
@@ -151,7 +151,7 @@ def _match(base: _Result, head: _Result) -> Iterator[Pair]:
     yield from (Pair(None, value, None, reason) for value in left)
 
 
-def _likeness(tensor: Tensor) -> Callable[[OperatorValue], tuple[bool, bool]]:
+def _likeness(tensor: TensorValue) -> Callable[[OperatorValue], tuple[bool, bool]]:
     return lambda other: (other.tensor.shape == tensor.shape, other.tensor.dtype == tensor.dtype)
 
 

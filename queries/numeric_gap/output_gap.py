@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from ingest.debug_buffer import Tensor
-from queries.event_blocks.build import EventBlock
+from ingest.debug_buffer import TensorValue
+from queries.event_blocks.build import BuiltBlock
 from queries.event_blocks.logged_values import LoggedValue
 from queries.numeric_gap.comparators import (
     Comparator,
@@ -44,7 +44,7 @@ _TRAILING = [
 
 
 def compare_results(
-    blocks: Sequence[EventBlock],
+    blocks: Sequence[BuiltBlock],
     metrics: Iterable[str | Comparator] = ("snr", "mse", "cosine_similarity"),
 ) -> pa.Table:
     """How far the outputs of each block's first run are from the ETRecord's reference outputs.
@@ -64,7 +64,7 @@ def compare_results(
     return pa.Table.from_pylist(rows, pa.schema([*_LEADING, *columns, *_TRAILING]))
 
 
-def _block_columns(block: EventBlock) -> dict[str, Any]:
+def _block_columns(block: BuiltBlock) -> dict[str, Any]:
     return {
         "event_block_name": block.name,
         "method": block.method,
@@ -73,7 +73,7 @@ def _block_columns(block: EventBlock) -> dict[str, Any]:
 
 
 def _rows(
-    place: Mapping[str, Any], block: EventBlock, comparators: Mapping[str, Comparator]
+    place: Mapping[str, Any], block: BuiltBlock, comparators: Mapping[str, Comparator]
 ) -> Iterator[dict[str, Any]]:
     absence = "no such reference output" if block.reference_output else "no reference output"
     pairs = zip_longest(_flat(block.reference_output or ()), _flat(block.run_output))
@@ -98,5 +98,5 @@ def _rows(
         }
 
 
-def _flat(values: Iterable[LoggedValue | str]) -> list[Tensor]:
+def _flat(values: Iterable[LoggedValue | str]) -> list[TensorValue]:
     return [tensor for value in values for tensor in flat_tensors(value)]

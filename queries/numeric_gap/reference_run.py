@@ -11,7 +11,7 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
-from ingest.debug_buffer import Tensor
+from ingest.debug_buffer import TensorValue
 from ingest.sources.paths import Source, read_source
 from queries.numeric_gap.logged_operators import LoggedRun, flat_tensors
 from queries.numeric_gap.operator_join import Operator
@@ -101,7 +101,7 @@ def _representative_inputs(record: Any, etrecord: Source) -> Any:
     return record._representative_inputs
 
 
-def _tensors(output: Any) -> Iterator[Tensor]:
+def _tensors(output: Any) -> Iterator[TensorValue]:
     """The output as tensors, lists one by one; what is no number is missing."""
     if isinstance(output, list | tuple):
         for element in output:
@@ -109,6 +109,6 @@ def _tensors(output: Any) -> Iterator[Tensor]:
     elif hasattr(output, "detach"):
         dtype = str(output.dtype).removeprefix("torch.")
         plain = output.detach().cpu()
-        yield Tensor.of_array(dtype, (plain.float() if dtype == "bfloat16" else plain).numpy())
+        yield TensorValue.of_array(dtype, (plain.float() if dtype == "bfloat16" else plain).numpy())
     else:
         yield from flat_tensors(output if isinstance(output, bool | int | float) else None)

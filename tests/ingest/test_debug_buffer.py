@@ -15,7 +15,7 @@ from ingest.debug_buffer import (
     BYTES_PER_BYTE,
     FREE_BYTES,
     DebugBuffer,
-    Tensor,
+    TensorValue,
     build_tensors,
     read_stored,
 )
@@ -32,7 +32,7 @@ INT64 = st.integers(-(2**63), 2**63 - 1)
 SHAPES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5)), max_size=4)
 
 
-def read(data, dtype, sizes, strides=None, offset=0) -> Tensor:
+def read(data, dtype, sizes, strides=None, offset=0) -> TensorValue:
     if strides is None:
         strides = np.empty(sizes, "u1").strides
     return DebugBuffer(data).read(dtype, sizes, strides=strides, offset=offset)
@@ -183,12 +183,12 @@ def test_tensors_are_the_same_if_type_shape_and_bits_are():
 @pytest.mark.parametrize("dtype", [*CODES, "bool", "bfloat16"])
 def test_a_tensor_made_of_an_array_is_the_one_it_came_from(dtype):
     tensor = read(bytes(range(1, 97)), dtype, [2, 3])
-    assert Tensor.of_array(dtype, tensor.array).is_same(tensor) is (dtype != "bool")
-    assert Tensor.of_array(dtype, tensor.array).array.tobytes() == tensor.array.tobytes()
+    assert TensorValue.of_array(dtype, tensor.array).is_same(tensor) is (dtype != "bool")
+    assert TensorValue.of_array(dtype, tensor.array).array.tobytes() == tensor.array.tobytes()
 
 
 def test_an_array_of_a_type_that_is_not_read_is_missing():
-    tensor = Tensor.of_array("complex64", np.zeros(2, np.complex64))
+    tensor = TensorValue.of_array("complex64", np.zeros(2, np.complex64))
     assert (tensor.shape, tensor.missing) == ([2], "elements of dtype complex64 are not read")
 
 

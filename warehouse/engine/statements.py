@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 import duckdb
+import pyarrow as pa
 
-from warehouse.engine.connection import DATABASE
+from warehouse.engine.connection import DATABASE, reading
 from warehouse.engine.views import load_views
 from warehouse.errors import StatementError
 
@@ -65,6 +66,41 @@ def check_statement(
         prefix = "EXPLAIN ANALYZE" if explain["analyze"] else "EXPLAIN"
         return f"{prefix} {_check_select(connection, text[explain.end() :], allow_files)}"
     return _check_select(connection, text, allow_files)
+
+
+def answer_statement(
+    connection: duckdb.DuckDBPyConnection,
+    text: str,
+    params: Mapping[str, object] | Sequence[object] | None,
+    *,
+    allow_files: bool = False,
+) -> pa.Table:
+    """Rows of a statement that `check_statement` lets pass.
+
+    Raises:
+        StatementError: It does not pass, or fails.
+    """
+    text = check_statement(connection, text, allow_files=allow_files)
+    try:
+        with reading(connection):
+            relation = connection.sql(text, params=params)
+            _check_types(relation)
+            return relation.to_arrow_table()
+    except duckdb.Error as error:
+        raise StatementError(str(error)) from error
+
+
+def _check_types(relation: duckdb.DuckDBPyRelation) -> None:
+    """Pass if Arrow can hold the columns.
+
+    Raises:
+        StatementError: One has integers that would come out as others, without a word.
+    """
+    for name, type_ in zip(relation.columns, relation.types, strict=True):
+        if "UHUGEINT" in str(type_):
+            raise StatementError(
+                f"column '{name}' is {type_}, which Arrow lacks: CAST it AS VARCHAR"
+            )
 
 
 def _check_select(connection: duckdb.DuckDBPyConnection, text: str, allow_files: bool) -> str:

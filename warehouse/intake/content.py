@@ -14,6 +14,7 @@ from ingest import DecodedBatch, decode_dumps, stream_dump
 from ingest.errors import DumpError, SourceError
 from ingest.incoming import Incoming
 from ingest.schemas.dumps import ERRORS
+from ingest.tables.numbering import renumber_dumps
 from warehouse.intake.containment import Trouble, contain
 from warehouse.statistics.rollups import Statistics, summarise
 
@@ -108,23 +109,22 @@ def merge_contents(contents: Sequence[Content]) -> Content:
     if not contents:
         return decode_content(())
     decoded, statistics = zip(*contents, strict=True)
-    first = np.cumsum([0, *(len(one.resolution) for one in statistics)], dtype=np.int32)
+    numbers = _count_on([len(one.resolution) for one in statistics])
     tables = {
-        name: _stack([one.tables[name] for one in decoded], first) for name in decoded[0].tables
+        name: _stack([one.tables[name] for one in decoded], numbers) for name in decoded[0].tables
     }
-    errors = _stack([one.errors for one in decoded], first)
-    rows = _stack([one.rows for one in statistics], first)
+    errors = _stack([one.errors for one in decoded], numbers)
+    rows = _stack([one.rows for one in statistics], numbers)
     resolution = np.concatenate([one.resolution for one in statistics])
     return Content(DecodedBatch(tables, errors), Statistics(rows, resolution))
 
 
-def _stack(tables: Sequence[pa.Table], first: NDArray[np.int32]) -> pa.Table:
-    """Rows of tables; `first` is the number of the first dump of each."""
-    stacked = []
-    for table, number in zip(tables, first, strict=False):
-        if number and "dump_index" in table.column_names:
-            chunks = [pa.array(chunk.to_numpy() + number) for chunk in table["dump_index"].chunks]
-            column = pa.chunked_array(chunks, pa.int32())
-            table = table.set_column(0, table.schema.field(0), column)
-        stacked.append(table)
-    return pa.concat_tables(stacked)
+def _count_on(dump_counts: Sequence[int]) -> list[NDArray[np.int32]]:
+    """The numbers of each group's dumps, counted on from group to group."""
+    numbers = np.arange(sum(dump_counts), dtype=np.int32)
+    return np.split(numbers, np.cumsum(dump_counts)[:-1])
+
+
+def _stack(tables: Sequence[pa.Table], numbers: Sequence[NDArray[np.int32]]) -> pa.Table:
+    """Rows of tables; `numbers` are those of each table's dumps among all."""
+    return pa.concat_tables(map(renumber_dumps, tables, numbers))

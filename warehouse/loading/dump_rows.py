@@ -17,7 +17,7 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import insert_rows, registered
 from warehouse.errors import StoreError
 from warehouse.loading.appending import append_rows
-from warehouse.loading.ids import Builds, Names
+from warehouse.loading.ids import Builds, NamedIds
 from warehouse.loading.logged_data import (
     attach_buffers,
     insert_values,
@@ -43,10 +43,10 @@ class DumpRows:
         self._connection = connection
         highest = "SELECT coalesce(max(dump_id), 0) FROM dumps"
         ((self._last_dump,),) = connection.execute(highest).fetchall()
-        self._devices = Names(
+        self._devices = NamedIds(
             connection, "devices", ("name", "pool", "os", "os_version", "arch", "soc")
         )
-        self._models = Names(connection, "models", ("name", "backend", "quantization"))
+        self._models = NamedIds(connection, "models", ("name", "backend", "quantization"))
         self._builds = Builds(connection)
         self._signatures = {name: SignatureRows(connection, name) for name in _SIGNATURES}
         self._programs = Programs(connection)

@@ -8,7 +8,7 @@ from ingest.manifest.resolver import Build, Device, Model
 from warehouse.catalogue.sql_files import read_statement
 
 
-class Names:
+class NamedIds:
     """Ids of named things that are the same only if all their columns are."""
 
     def __init__(

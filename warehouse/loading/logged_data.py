@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ingest.debug_buffer import build_tensors
 from ingest.schemas.dumps import DELEGATE_METADATA
 from ingest.schemas.tensors import SHA256, TENSORS
+from ingest.tables.numbering import renumber_dumps
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import insert_rows, registered
 from warehouse.loading.appending import append_rows
@@ -51,10 +52,8 @@ def parse_metadata(rows: pa.Table, backend: Callable[[int], str | None]) -> pa.T
 
 def number_dumps(rows: pa.Table, ids: NDArray[np.int32]) -> pa.Table:
     """Rows with `dump_id` for `dump_index`."""
-    chunks = [pa.array(ids[chunk.to_numpy()]) for chunk in rows["dump_index"].chunks]
-    column = pa.chunked_array(chunks, pa.int32())
-    names = ["dump_id", *rows.column_names[1:]]
-    return pa.Table.from_arrays([column, *rows.columns[1:]], names)
+    numbered = renumber_dumps(rows, ids)
+    return numbered.rename_columns(["dump_id", *rows.column_names[1:]])
 
 
 def _store_tensors(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ingest import DecodedBatch
 from ingest.schemas.dumps import DECODED, EVENT_STATS
+from ingest.tables.clocks import is_wrong
 from warehouse.statistics.percentiles import interpolate_sorted
 
 WARM_UP_RUNS = 5
@@ -75,8 +76,9 @@ def group_events(events: pa.Table) -> EventGroups:
     """Group decoded events by dump and event signature, leaving out flagged durations."""
     names = ("dump_index", "event_signature_id", "run_index", "duration_ticks", "flags")
     dump, signature, run, duration, flags = (events[name].to_numpy() for name in names)
-    if (flags > 1).any():
-        valid = flags <= 1
+    wrong = is_wrong(flags)
+    if wrong.any():
+        valid = ~wrong
         dump, signature, run, duration = (c[valid] for c in (dump, signature, run, duration))
     first = _heads(dump, signature)
     keys = signature[first].view(np.uint64) ^ (dump[first].astype(np.uint64) * _MIX)

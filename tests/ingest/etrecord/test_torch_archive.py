@@ -7,7 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from ingest.debug_buffer import Tensor
+from ingest.debug_buffer import TensorValue
 from ingest.errors import EtRecordError
 from ingest.etrecord.torch_archive import read_torch_archive
 from tests.support.etrecord_builder import MODELS, build_torch_archive, build_zip
@@ -40,7 +40,7 @@ def refusal(opcodes: bytes, **storages: bytes) -> str:
 
 
 def as_json(value: object) -> object:
-    if isinstance(value, Tensor):
+    if isinstance(value, TensorValue):
         assert value.array is not None
         return {
             "dtype": value.dtype,

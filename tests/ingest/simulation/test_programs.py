@@ -11,14 +11,14 @@ from ingest import decode_dumps
 from ingest.decode import DecodedBatch
 from ingest.simulation.dump_template import DumpTemplate
 from ingest.simulation.plan import FarmSize, plan_farm
-from ingest.simulation.programs import OperatorKey, Program, read_program
+from ingest.simulation.programs import OperatorKey, TemplateProgram, read_program
 from tests.support.corpus import CORPUS, FARM
 from tests.support.simulation import TEMPLATES
 
 NAMES = sorted(path.stem for path in TEMPLATES.glob("*.etdp"))
 
 
-def program(name: str) -> Program:
+def program(name: str) -> TemplateProgram:
     return read_program((TEMPLATES / f"{name}.etdp").read_bytes())
 
 

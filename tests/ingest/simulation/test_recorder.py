@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ingest import decode_dumps
 from ingest.decode import DecodedBatch
-from ingest.simulation.devices import KINDS, Device, Noise, TickClock
+from ingest.simulation.devices import KINDS, Noise, SimulatedDevice, TickClock
 from ingest.simulation.noise import draw_own_times
 from ingest.simulation.plan import FarmSize, plan_farm
 from ingest.simulation.recorder import ProgramRecorder
@@ -20,7 +20,7 @@ from ingest.simulation.timeline import Timeline
 from ingest.tables.clocks import WRAPPED_32
 
 FAMILIES = plan_farm(FarmSize(1, 1, 3, 1, 1), 0).families
-DEVICES = [Device(kind.name, kind, kind.slowness) for kind in KINDS]
+DEVICES = [SimulatedDevice(kind.name, kind, kind.slowness) for kind in KINDS]
 
 cached_recorder = cache(
     lambda family, iterations: ProgramRecorder(FAMILIES[family].program, iterations)

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from ingest.sources.paths import Source
-from queries.event_blocks.build import Event, EventBlock, read_event_blocks
+from queries.event_blocks.build import BuiltBlock, BuiltEvent, read_event_blocks
 from queries.event_blocks.module_totals import module_paths, module_total_table, module_totals
-from queries.event_blocks.samples import Samples, Statistics
+from queries.event_blocks.samples import Samples, SampleStatistics
 from queries.event_blocks.time_scales import TimeScale
 from queries.event_blocks.values_by_run import ValuesByRun
 from tests.support.corpus import CORPUS
@@ -18,7 +18,7 @@ NOTHING = ValuesByRun([], lambda _: [])
 
 def event(kind, instruction, time, *modules, handles=1, samples_per_run=None):
     """An event of one node per module path."""
-    statistics = Statistics(time, time, time, time, time, time, time, time, 1, None)
+    statistics = SampleStatistics(time, time, time, time, time, time, time, time, 1, None)
     if samples_per_run:
         statistics = statistics._replace(n=sum(samples_per_run))
     hierarchy = {
@@ -30,7 +30,7 @@ def event(kind, instruction, time, *modules, handles=1, samples_per_run=None):
     }
     origin = Origin(handles if modules else None, module_hierarchy=hierarchy)
     samples = Samples([time], [0], [], samples_per_run, [], statistics)
-    return Event("name", kind, instruction, None, samples, NOTHING, *origin)
+    return BuiltEvent("name", kind, instruction, None, samples, NOTHING, *origin)
 
 
 def _ends(path):
@@ -38,7 +38,7 @@ def _ends(path):
 
 
 def block(*events):
-    return EventBlock("Execute", -1, TimeScale.NS, TimeScale.MS, NOTHING, list(events))
+    return BuiltBlock("Execute", -1, TimeScale.NS, TimeScale.MS, NOTHING, list(events))
 
 
 def total(path, *events, is_exact=False):

@@ -5,12 +5,12 @@ import hashlib
 import numpy as np
 import pytest
 
-from ingest.debug_buffer import DebugBuffer, Tensor
+from ingest.debug_buffer import DebugBuffer, TensorValue
 from queries.event_blocks.value_json import MOST_ELEMENTS, value_json
 
 
-def tensor(dtype: str, *values: object) -> Tensor:
-    return Tensor.of_array(dtype, np.array(values))
+def tensor(dtype: str, *values: object) -> TensorValue:
+    return TensorValue.of_array(dtype, np.array(values))
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_plain_value_stays_and_a_float_that_is_not_finite_is_text(value, shown
 
 def test_a_small_tensor_shows_its_values_flat_in_logical_order():
     array = np.asfortranarray([[1, 2], [3, 4]], dtype="<f4")
-    assert value_json(Tensor.of_array("float32", array)) == {
+    assert value_json(TensorValue.of_array("float32", array)) == {
         "dtype": "float32",
         "shape": [2, 2],
         "sha256": hashlib.sha256(np.array([1, 2, 3, 4], "<f4").tobytes()).hexdigest(),

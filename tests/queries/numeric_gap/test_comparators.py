@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.debug_buffer import Tensor
+from ingest.debug_buffer import TensorValue
 from queries.numeric_gap.comparators import (
     COMPARATORS,
     compare,
@@ -29,7 +29,7 @@ def array(*numbers, dtype="float32"):
 
 
 def tensor(*numbers, dtype="float32"):
-    return Tensor.of_array(dtype, array(*numbers, dtype=dtype))
+    return TensorValue.of_array(dtype, array(*numbers, dtype=dtype))
 
 
 def gaps(a, b):
@@ -88,7 +88,7 @@ def test_shapes_that_differ_are_a_reason_and_never_broadcast():
 
 
 def test_missing_elements_are_a_reason():
-    missing = Tensor("float32", [1], None, "no debug buffer")
+    missing = TensorValue("float32", [1], None, "no debug buffer")
     for pair, reason in (
         ((missing, tensor(1)), "base: no debug buffer"),
         ((tensor(1), missing), "head: no debug buffer"),

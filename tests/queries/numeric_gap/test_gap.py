@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from ingest import decode_dumps
-from ingest.debug_buffer import Tensor
+from ingest.debug_buffer import TensorValue
 from ingest.sources.paths import Source
 from queries.numeric_gap.gap import numeric_gap
 from queries.numeric_gap.logged_operators import (
@@ -47,7 +47,7 @@ def prefill_decode(backend, *, has_record=True, has_buffer=True):
 
 
 def a_run(*numbers, method=None, index=0, handles=(1,)):
-    tensors = [Tensor.of_array("float32", np.float32(number)) for number in numbers]
+    tensors = [TensorValue.of_array("float32", np.float32(number)) for number in numbers]
     return LoggedRun(index, method, [Operator("op", 0, None, 0, handles, (), tensors)])
 
 

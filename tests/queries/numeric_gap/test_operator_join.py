@@ -6,12 +6,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.debug_buffer import Tensor
+from ingest.debug_buffer import TensorValue
 from queries.numeric_gap.operator_join import Operator, join_operators
 
 
 def tensor(*shape, dtype="float32"):
-    return Tensor.of_array(dtype, np.zeros(shape, dtype))
+    return TensorValue.of_array(dtype, np.zeros(shape, dtype))
 
 
 def kernel(name, *handles, values=1, id_=0, occurrence=0):

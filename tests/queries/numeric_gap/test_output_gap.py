@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ingest.debug_buffer import Tensor
+from ingest.debug_buffer import TensorValue
 from queries.numeric_gap.output_gap import compare_results
 from tests.support.event_blocks import blocks_of, integer, logged, run, timed
 
@@ -19,7 +19,7 @@ def rows_of(reference, *outputs):
 
 
 def test_outputs_are_compared_with_their_references_in_order():
-    tensor = Tensor.of_array("float32", np.float32(1.5))
+    tensor = TensorValue.of_array("float32", np.float32(1.5))
     rows = rows_of([7, tensor], integer(7), DOUBLE)
     assert [row["output_index"] for row in rows] == [0, 1]
     assert [row["verdict"] for row in rows] == ["equal", "different"]

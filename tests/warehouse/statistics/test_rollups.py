@@ -59,6 +59,12 @@ def test_flagged_durations_are_left_out() -> None:
     assert [(row["event_signature_id"], row["sample_count"]) for row in rows] == [(7, 1)]
 
 
+def test_which_flags_leave_a_duration_out_is_for_the_clocks_to_say() -> None:
+    unheard_of = 1 << 20
+    (row,) = summarise([(0, 7, 0, 5, unheard_of), (0, 7, 1, 6, unheard_of | 2)])
+    assert row["sample_count"] == 1
+
+
 def test_no_events_give_no_rows() -> None:
     assert summarise([]) == []
 
