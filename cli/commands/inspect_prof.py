@@ -10,18 +10,18 @@ from cli.files import file_source
 from cli.options import CsvSafe, Output
 from cli.output.render import Format, write_document, write_table
 from cli.output.streams import write_lines, write_note
-from queries.profiler_blob.time_scales import ProfTimeScale
+from queries.profiler_blob.time_scales import ProfilerTimeScale
 
 
 def inspect_prof(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A legacy profiler blob.")],
     time_scale: Annotated[
-        ProfTimeScale,
+        ProfilerTimeScale,
         typer.Option(
             case_sensitive=False,
             help="Unit of the blob's clock ticks; times are shown in ms, cycles as they are.",
         ),
-    ] = ProfTimeScale.NS,
+    ] = ProfilerTimeScale.NS,
     output: Output = Format.TABLE,
     is_csv_safe: CsvSafe = False,
 ) -> None:
@@ -30,13 +30,13 @@ def inspect_prof(
     JSON holds all of it, every start included. CSV, TSV, Arrow and Parquet hold the profile alone,
     one row per event and iteration.
     """
-    from queries.profiler_blob.blocks import read_prof_blocks
-    from queries.profiler_blob.json_form import prof_json
+    from queries.profiler_blob.blocks import read_profiler_blocks
+    from queries.profiler_blob.json_form import profiler_blob_json
     from queries.profiler_blob.tables import sample_table, titled_tables
 
-    blocks = read_prof_blocks(file_source(file), time_scale)
+    blocks = read_profiler_blocks(file_source(file), time_scale)
     if output is Format.JSON:
-        write_document(prof_json(blocks))
+        write_document(profiler_blob_json(blocks))
     elif output is Format.TABLE:
         for title, table in titled_tables(blocks, time_scale):
             write_lines([title])

@@ -122,7 +122,7 @@ class EtRecord:
             yield from self._read_graphs(key)
 
     def select(self, *, method: str | None = None, graph: str | None = None) -> EtRecord:
-        """The same without other methods, and without programs whose graphs have another name."""
+        """This ETRecord with one method only, or one name of graphs only; None keeps all."""
 
         def of_method(items: dict[str, _Item]) -> dict[str, _Item]:
             return {name: item for name, item in items.items() if method in (None, name)}

@@ -1,8 +1,9 @@
 """Profiler blobs (ET_PROF_VER 1): bytes in, verified blocks out. Pure.
 
 A blob is the profiler's buffer: blocks laid end to end, each a header and three arrays, of which
-the first entries are used and the rest is room (docs/legacy-blobs.md). Everything is little-endian
-and 8-aligned to the start of the blob. The last block may end after its last used entry.
+the first entries are used and the rest is room (docs/profiler-blobs.md). Everything is
+little-endian and 8-aligned to the start of the blob. The last block may end after its last used
+entry.
 """
 
 from __future__ import annotations

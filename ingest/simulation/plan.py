@@ -36,7 +36,7 @@ class FarmSize(NamedTuple):
 
 
 class Stream(IntEnum):
-    """What chance is for."""
+    """Purposes of random numbers; each has a stream of its own."""
 
     DEVICES = 0
     BUILDS = 1
@@ -99,7 +99,7 @@ class FarmPlan:
     missing_nights: frozenset[tuple[int, int]]
 
     def draw(self, stream: Stream, *place: int) -> np.random.Generator:
-        """Chance for one purpose and place."""
+        """The random generator for one purpose and place."""
         return _draw(self.seed, stream, *place)
 
     def find_changes(self, family: int, build: int, pool: str) -> tuple[Change, ...]:

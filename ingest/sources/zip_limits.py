@@ -117,7 +117,7 @@ class MemoryFile(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
-        """Copy what follows into a buffer; how many bytes that were."""
+        """Copy the bytes that follow into a buffer; returns their number."""
         target = memoryview(buffer).cast("B")
         piece = self._data[self._position : self._position + len(target)]
         target[: len(piece)] = piece

@@ -85,7 +85,7 @@ class ZipMembers:
             raise EtRecordError(self.place_of(name), f"unreadable ({error}); {_TORN}") from error
 
     def _count(self, info: ZipInfo) -> int:
-        """The bytes that a member may take, which it takes; one counted before is free."""
+        """Bytes that a member may take, charged to the archive's bound the first time only."""
         if info.filename in self._counted:
             return MAX_MEMBER_BYTES
         room = self._most_bytes

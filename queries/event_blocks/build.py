@@ -259,7 +259,7 @@ class _BlockBuilder:
     def _reference_output(
         self, method: str | None, index: int
     ) -> tuple[list[RecordedValue] | None, list[str]]:
-        """The outputs that the ETRecord has for a bundled input, and what keeps them from us."""
+        """Outputs that the ETRecord has for a bundled input, and a note if they are unreadable."""
         if self._correlation is None or method is None or index < 0:
             return None, []
         try:

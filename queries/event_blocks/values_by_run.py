@@ -145,7 +145,7 @@ def _instruction(signature: Mapping[str, Any], chain: int) -> Instruction:
 
 
 def _layout(logged: Sequence[InstructionValue], run: int) -> Hashable:
-    """Equal for runs of a block in which each signature's values stand at the same positions.
+    """A key, equal for runs in which each signature's values stand at the same positions.
 
     What an instruction logs on its one chain belongs to the same signatures in every run of the
     block; if it logs on several, that depends on the chains of the run's profile events.
@@ -157,7 +157,7 @@ def _layout(logged: Sequence[InstructionValue], run: int) -> Hashable:
 
 
 def _all(verdicts: Iterable[bool | None]) -> bool | None:
-    """False if any is; else None if any is; else True."""
+    """False if any answer is False, else None if any is None, else True."""
     is_known = True
     for verdict in verdicts:
         if verdict is False:

@@ -102,7 +102,7 @@ def compare(
     comparators: Collection[Comparator],
     names: tuple[str, str],
 ) -> Comparison:
-    """What comes of comparing a value with its reference; `names` are theirs in a reason."""
+    """Compare a value with its reference; `names` are what a reason calls the two."""
     a, b = reference.array, value.array
     if a is None:
         return not_compared(f"{names[0]}: {reference.missing}", comparators)

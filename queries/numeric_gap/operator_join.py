@@ -137,7 +137,7 @@ def _names(results: Iterable[_Result]) -> list[str]:
 
 
 def _match(base: _Result, head: _Result) -> Iterator[Pair]:
-    """In order if there are as many; else each of the fewer with the likest of the others."""
+    """Pairs in order if both sides have as many; else each of the fewer with its likest."""
     if len(base) > len(head):
         yield from (Pair(b, a, h, reason) for a, b, h, reason in _match(head, base))
         return

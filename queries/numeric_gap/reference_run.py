@@ -102,7 +102,7 @@ def _representative_inputs(record: Any, etrecord: Source) -> Any:
 
 
 def _tensors(output: Any) -> Iterator[TensorValue]:
-    """The output as tensors, lists one by one; what is no number is missing."""
+    """The tensors of the output, lists taken apart; what is no number gives a missing one."""
     if isinstance(output, list | tuple):
         for element in output:
             yield from _tensors(element)

@@ -1,8 +1,8 @@
-"""A legacy profiler blob -> per block name, what each event took in each iteration, and the totals.
+"""A profiler blob -> per block name, what each event took in each iteration, and the totals.
 
 The blocks of one name are iterations of one piece of code: the same events in the same order, and
 the same allocations. What ExecuTorch's parser does wrong and this does right is listed in
-docs/legacy-blobs.md.
+docs/profiler-blobs.md.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from ingest.sources.paths import Source
 from queries.profiler_blob.iterations import Iteration, read_iterations
-from queries.profiler_blob.time_scales import ProfTimeScale, Time
+from queries.profiler_blob.time_scales import ProfilerTimeScale, Time
 
 
 @dataclass(frozen=True)
-class ProfEvent:
+class ProfilerEvent:
     """One event of a block.
 
     Attributes:
@@ -57,7 +57,7 @@ class FrameworkTax(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ProfBlock:
+class ProfilerBlock:
     """The iterations of a block name.
 
     Attributes:
@@ -71,13 +71,13 @@ class ProfBlock:
 
     name: str
     iteration_count: int
-    events: list[ProfEvent]
+    events: list[ProfilerEvent]
     memory: list[AllocatorTotal]
     framework_tax: FrameworkTax | None
     wrong_count: int
 
 
-def read_prof_blocks(source: Source, time_scale: ProfTimeScale) -> list[ProfBlock]:
+def read_profiler_blocks(source: Source, time_scale: ProfilerTimeScale) -> list[ProfilerBlock]:
     """The blocks of a blob on disk, by name, in order of first appearance.
 
     An unreadable file raises SourceError, a malformed one DumpError, and iterations of a block that
@@ -87,7 +87,9 @@ def read_prof_blocks(source: Source, time_scale: ProfTimeScale) -> list[ProfBloc
     return [_block(name, iterations, time_scale) for name, iterations in groups.items()]
 
 
-def _block(name: str, iterations: Sequence[Iteration], time_scale: ProfTimeScale) -> ProfBlock:
+def _block(
+    name: str, iterations: Sequence[Iteration], time_scale: ProfilerTimeScale
+) -> ProfilerBlock:
     names = iterations[0].names
     first = iterations[0].events
     starts = _by_event([iteration.events["start"].tolist() for iteration in iterations])
@@ -97,11 +99,11 @@ def _block(name: str, iterations: Sequence[Iteration], time_scale: ProfTimeScale
         for times in zip(starts, ends, strict=True)
     ]
     scaled = zip(starts, durations, strict=True)
-    return ProfBlock(
+    return ProfilerBlock(
         name,
         len(iterations),
         [
-            ProfEvent(
+            ProfilerEvent(
                 event,
                 chain,
                 instruction,
@@ -132,7 +134,7 @@ def _memory(iterations: Sequence[Iteration]) -> list[AllocatorTotal]:
 
 
 def _framework_tax(
-    names: Sequence[str], durations: Sequence[Sequence[int]], time_scale: ProfTimeScale
+    names: Sequence[str], durations: Sequence[Sequence[int]], time_scale: ProfilerTimeScale
 ) -> FrameworkTax | None:
     """The tax, worked out in ticks; what an event is, its name need only contain."""
     named = list(zip(names, durations, strict=True))

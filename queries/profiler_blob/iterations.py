@@ -1,4 +1,4 @@
-"""A legacy profiler blob -> the iterations of each block name, checked to be alike."""
+"""A profiler blob -> the iterations of each block name, checked to be alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks of a legacy profiler blob -> the JSON of `tracehouse inspect-prof`. Pure."""
+"""Blocks of a profiler blob -> the JSON of `tracehouse inspect-prof`. Pure."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from queries.profiler_blob.blocks import ProfBlock
+from queries.profiler_blob.blocks import ProfilerBlock
 
 
-def prof_json(blocks: Sequence[ProfBlock]) -> dict[str, dict[str, Any]]:
+def profiler_blob_json(blocks: Sequence[ProfilerBlock]) -> dict[str, dict[str, Any]]:
     """The blocks as plain values that any JSON writer takes, each part by name of the block.
 
     A block without an execution, or without kernels and delegates, has no framework tax.

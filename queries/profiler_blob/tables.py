@@ -1,4 +1,4 @@
-"""Blocks of a legacy profiler blob -> tables to print or to compute with. Pure."""
+"""Blocks of a profiler blob -> tables to print or to compute with. Pure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from ingest.schemas.dumps import UINT64
-from queries.profiler_blob.blocks import FrameworkTax, ProfBlock, ProfEvent
-from queries.profiler_blob.time_scales import ProfTimeScale, Time
+from queries.profiler_blob.blocks import FrameworkTax, ProfilerBlock, ProfilerEvent
+from queries.profiler_blob.time_scales import ProfilerTimeScale, Time
 
 
-def sample_table(blocks: Sequence[ProfBlock], time_scale: ProfTimeScale) -> pa.Table:
+def sample_table(blocks: Sequence[ProfilerBlock], time_scale: ProfilerTimeScale) -> pa.Table:
     """One row per event and iteration: block, iteration, event, start and duration, exactly."""
     rows = [
         (block.name, iteration, event)
@@ -33,7 +33,7 @@ def sample_table(blocks: Sequence[ProfBlock], time_scale: ProfTimeScale) -> pa.T
 
 
 def titled_tables(
-    blocks: Sequence[ProfBlock], time_scale: ProfTimeScale
+    blocks: Sequence[ProfilerBlock], time_scale: ProfilerTimeScale
 ) -> Iterator[tuple[str, pa.Table]]:
     """Each block's profile, then each framework tax, then each block's memory, with titles."""
     unit = time_scale.target
@@ -46,7 +46,7 @@ def titled_tables(
         yield f"{block.name}: memory", _memory_table(block)
 
 
-def _profile_table(block: ProfBlock) -> pa.Table:
+def _profile_table(block: ProfilerBlock) -> pa.Table:
     durations = {
         f"iteration {i}": pa.array([event.duration[i] for event in block.events], pa.float64())
         for i in range(block.iteration_count)
@@ -65,7 +65,7 @@ def _tax_table(tax: FrameworkTax) -> pa.Table:
     )
 
 
-def _memory_table(block: ProfBlock) -> pa.Table:
+def _memory_table(block: ProfilerBlock) -> pa.Table:
     return pa.table(
         {
             "allocator": pa.array([total.allocator for total in block.memory], pa.string()),
@@ -74,7 +74,7 @@ def _memory_table(block: ProfBlock) -> pa.Table:
     )
 
 
-def _event_columns(events: Sequence[ProfEvent]) -> dict[str, pa.Array]:
+def _event_columns(events: Sequence[ProfilerEvent]) -> dict[str, pa.Array]:
     return {
         "name": pa.array([event.name for event in events], pa.string()),
         "chain_index": pa.array([event.chain_index for event in events], pa.int64()),

@@ -1,4 +1,4 @@
-"""Units of a legacy profiler blob's clock, named as ExecuTorch's parser names them. Pure."""
+"""Units of a profiler blob's clock, named as ExecuTorch's parser names them. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 Time = int | float
 
 
-class ProfTimeScale(StrEnum):
+class ProfilerTimeScale(StrEnum):
     """Unit of the blob's clock ticks. Times are given in ms, those in cycles as they are."""
 
     NS = "ns"
@@ -18,9 +18,9 @@ class ProfTimeScale(StrEnum):
     @property
     def target(self) -> str:
         """Unit of the times given."""
-        return "cycles" if self is ProfTimeScale.CYCLES else "ms"
+        return "cycles" if self is ProfilerTimeScale.CYCLES else "ms"
 
     def convert(self, ticks: int) -> Time:
         """The ticks in that unit, rounded only by being a double; exact where nothing changes."""
-        ticks_per_ms = {ProfTimeScale.NS: 10**6, ProfTimeScale.US: 10**3}.get(self)
+        ticks_per_ms = {ProfilerTimeScale.NS: 10**6, ProfilerTimeScale.US: 10**3}.get(self)
         return ticks / ticks_per_ms if ticks_per_ms else ticks

@@ -42,7 +42,7 @@ class Writer:
                 raise
 
     def finish(self) -> None:
-        """Bring what was committed into the file, which DuckDB would do silently or silently not.
+        """Bring what was committed into the file; DuckDB, left to itself, would hide a failure.
 
         Raises:
             StoreError: The disk is full, or the file was deleted or replaced.

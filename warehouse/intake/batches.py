@@ -91,7 +91,7 @@ def plan_batches(dumps: Iterable[Incoming]) -> Iterator[Plan]:
 
 
 class Describer:
-    """Tells of dumps that were read what does not stand in them."""
+    """Finds what dumps do not say themselves: their manifests and companions."""
 
     def __init__(self) -> None:
         """No ETRecord was read yet."""
@@ -143,5 +143,5 @@ def _read_buffer(file: IncomingFile | None, batch: Batch) -> LoggedBuffer | None
 
 
 def _describe_problem(error: EtRecordError | ManifestError | SourceError, name: str) -> str:
-    """What is wrong, and with which file if it is another than that named beside it."""
+    """The problem, with the name of its file unless the caller names that file anyway."""
     return error.problem if error.source == name else str(error)

@@ -120,7 +120,7 @@ class Committer:
         return loaded
 
     def _load_streams(self, batch: Batch) -> _Loaded:
-        """Commit dumps that were not decoded for their size."""
+        """Commit dumps that were too big to be decoded with the others."""
         loaded = _Loaded()
         for dump, data in zip(batch.dumps, batch.buffers, strict=True):
             try:
@@ -164,7 +164,7 @@ class Committer:
         batch.refused.append(refusal)
 
     def _is_good(self, dump: NewDump) -> bool:
-        """Whether a dump was not refused for its content so far."""
+        """Whether the content of a dump has not been refused yet."""
         return dump.sha256 not in self._bad
 
     def _agrees(self, seen: Seen) -> bool:
@@ -184,7 +184,7 @@ class Committer:
         return refused
 
     def _attach(self, dumps: Sequence[NewDump]) -> list[Refusal]:
-        """Give dumps in the store the files they came with; refusals of those it does not take."""
+        """Attach new companions to dumps in the store; returns refusals of unusable ones."""
         if not dumps:
             return []
         attached = contain(lambda: self._loader.attach(dumps))
@@ -211,7 +211,7 @@ def _refused(batches: Sequence[Batch]) -> list[Refusal]:
 
 
 def _refuse_companions(dump: NewDump, trouble: Trouble) -> Refusal:
-    """The refusal of an ETRecord or debug buffer with which the store does not take a dump."""
+    """The refusal of the files that came with a dump; the dump itself is stored without them."""
     detail = f"the ETRecord or debug buffer of {dump.source} is left out: {trouble.detail}"
     source = dump.program.record.source if dump.program else dump.source
     return Refusal(source, None, UNCOMMITTABLE, None, detail)

@@ -43,7 +43,7 @@ _Item = TypeVar("_Item")
 
 
 class IncomingDumps(Protocol):
-    """IncomingDumps on their way in, of a number that is known."""
+    """Dumps to ingest, whose number is known before the first of them is made."""
 
     def __len__(self) -> int:
         """How many there are."""
@@ -169,18 +169,17 @@ def _start_reading(pool: Executor, plan: Plan) -> _Reading:
 
 
 def _start_decoding(pool: Executor, batch: Batch) -> _Decoding:
-    """Nothing is started for a batch that is to be streamed."""
+    """Start decoding a batch, unless it is so big that it is to be streamed."""
     if sum(map(len, batch.buffers)) >= STREAM_BYTES:
         return batch, None
     return batch, pool.submit(decode_apart, batch.buffers)
 
 
 def _hold_back(started: Iterable[_Work], count: int) -> Iterator[_Work]:
-    """The same in the same order, a few steps late, so that the pool is busy with those to come.
+    """Started work in its order, handed on late so that the pool always has more to do.
 
-    A piece of work is given out when `count` more were started after it, or earlier if all that
-    wait take more than `count` times AHEAD_BYTES. With a `count` of 2, the first is given out when
-    the third was started.
+    Up to `count` pieces of work wait here; the oldest is handed on when another is started. It is
+    handed on earlier if those that wait take more than `count` times AHEAD_BYTES.
     """
     waiting: deque[_Work] = deque()
     n_bytes = 0
@@ -194,7 +193,7 @@ def _hold_back(started: Iterable[_Work], count: int) -> Iterator[_Work]:
 
 
 def _prefetch(thread: Executor, items: Iterator[_Item]) -> Iterator[_Item]:
-    """The items; the thread gets the next one while one is in use."""
+    """The items; while one is in use, the thread already gets the next."""
     coming = thread.submit(list[_Item], islice(items, 1))
     while item := coming.result():
         coming = thread.submit(list[_Item], islice(items, 1))
@@ -202,7 +201,7 @@ def _prefetch(thread: Executor, items: Iterator[_Item]) -> Iterator[_Item]:
 
 
 def _groups(decodings: Iterable[_Decoding]) -> Iterator[list[Decoded]]:
-    """Neighbouring batches to commit together; the first alone, and so a dump that is streamed."""
+    """Neighbouring batches to commit together; the first batch and streamed dumps go alone."""
     group: list[Decoded] = []
     n_events, n_bytes, wanted = 0, 0, 1
     for batch, decoding in decodings:
@@ -224,8 +223,8 @@ def _groups(decodings: Iterable[_Decoding]) -> Iterator[list[Decoded]]:
 def _few_collections() -> Iterator[None]:
     """Keep the garbage collector from looking through all objects again and again.
 
-    Who ingests has it look through the new ones after each group. Nothing changes if it was
-    switched off before.
+    The caller collects the new objects after each group. A collector that was already off stays
+    off.
     """
     if not gc.isenabled():
         yield

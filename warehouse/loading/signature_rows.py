@@ -19,7 +19,7 @@ class SignatureRows:
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, table: str) -> None:
-        """Remember nothing yet."""
+        """Start without any ids in memory."""
         self._connection, self._table = connection, table
         self._known: set[int] = set()
 

@@ -80,7 +80,7 @@ class Correlation:
         self.record = record
 
     def renewed(self) -> Correlation:
-        """The same for another dump: what may be told of one is counted anew."""
+        """This correlation for another dump, with a full allowance of what may be told of it."""
         other = copy(self)
         other._told = _nothing_told(self.record)
         return other

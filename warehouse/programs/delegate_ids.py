@@ -82,7 +82,7 @@ class WordIndex:
         return key if is_whole else None
 
     def _is_inside(self, text: str, start: int) -> bool:
-        """Whether a letter stands before; of words, none does."""
+        """Whether a letter stands just before: then the match is no whole word."""
         return start > 0 and _LETTER.match(text, start - 1) is not None
 
 

@@ -1,4 +1,4 @@
-"""What ExecuTorch's parser answers, but where docs/legacy-blobs.md says otherwise."""
+"""What ExecuTorch's parser answers, but where docs/profiler-blobs.md says otherwise."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import pytest
 
 from ingest.errors import DumpError
 from ingest.sources.paths import Source
-from queries.profiler_blob.blocks import FrameworkTax, ProfBlock, read_prof_blocks
-from queries.profiler_blob.json_form import prof_json
-from queries.profiler_blob.time_scales import ProfTimeScale
+from queries.profiler_blob.blocks import FrameworkTax, ProfilerBlock, read_profiler_blocks
+from queries.profiler_blob.json_form import profiler_blob_json
+from queries.profiler_blob.time_scales import ProfilerTimeScale
 from tests.support.blob_builder import block, build_profiler_blob
 from tests.support.corpus import CORPUS
 from warehouse.errors import QueryError
 
 NAMES = sorted(path.name.removesuffix(".prof") for path in (CORPUS / "legacy").glob("*.prof"))
 SCALES = {
-    "TIME_IN_NS": ProfTimeScale.NS,
-    "TIME_IN_US": ProfTimeScale.US,
-    "TIME_IN_MS": ProfTimeScale.MS,
-    "CPU_CYCLES": ProfTimeScale.CYCLES,
+    "TIME_IN_NS": ProfilerTimeScale.NS,
+    "TIME_IN_US": ProfilerTimeScale.US,
+    "TIME_IN_MS": ProfilerTimeScale.MS,
+    "CPU_CYCLES": ProfilerTimeScale.CYCLES,
 }
 REFUSALS = {"ValueError": QueryError, "error": DumpError, "AssertionError": DumpError}
 
@@ -31,15 +31,17 @@ REFUSALS = {"ValueError": QueryError, "error": DumpError, "AssertionError": Dump
 def read(tmp_path):
     """The blocks of a blob made of blocks; in cycles, so that times are ticks."""
 
-    def read_(*blocks: Any, time_scale: ProfTimeScale = ProfTimeScale.CYCLES) -> list[ProfBlock]:
+    def read_(
+        *blocks: Any, time_scale: ProfilerTimeScale = ProfilerTimeScale.CYCLES
+    ) -> list[ProfilerBlock]:
         path = tmp_path / "a.prof"
         path.write_bytes(build_profiler_blob(*blocks))
-        return read_prof_blocks(Source(str(path)), time_scale)
+        return read_profiler_blocks(Source(str(path)), time_scale)
 
     return read_
 
 
-def rounded_like_the_parser(blocks: list[ProfBlock]) -> dict[str, Any]:
+def rounded_like_the_parser(blocks: list[ProfilerBlock]) -> dict[str, Any]:
     """The parser's answer from ours: rounded, tax of rounded times, memory of one iteration."""
 
     def rounded(times):
@@ -100,12 +102,12 @@ def test_parsers_answer_follows_from_ours(name, scale):
     exception = golden.pop("exception", {}).get("type")
     if exception in REFUSALS:
         with pytest.raises(REFUSALS[exception]):
-            read_prof_blocks(Source(str(path)), SCALES[scale])
+            read_profiler_blocks(Source(str(path)), SCALES[scale])
         return
-    blocks = read_prof_blocks(Source(str(path)), SCALES[scale])
+    blocks = read_profiler_blocks(Source(str(path)), SCALES[scale])
     if exception:
         assert exception == "UnicodeDecodeError"
-        assert r"\x" in json.dumps(prof_json(blocks))
+        assert r"\x" in json.dumps(profiler_blob_json(blocks))
         return
     tables = golden.pop("profile_table", None)  # there only where it raised
     assert (tables is not None) == any(not block.events for block in blocks)
@@ -115,14 +117,14 @@ def test_parsers_answer_follows_from_ours(name, scale):
 def test_framework_tax_is_worked_out_before_rounding(read):
     (only,) = read(
         block("b", ("Method::execute", 0, 100), ("native_call_a", 0, 70)),
-        time_scale=ProfTimeScale.NS,
+        time_scale=ProfilerTimeScale.NS,
     )
     assert only.framework_tax == FrameworkTax([0.0001], [0.00007], [30.0])
 
 
 def test_time_scale_is_the_unit_of_the_ticks_and_times_are_ms_or_cycles(read):
     for time_scale, duration in {"ns": 0.0015, "us": 1.5, "ms": 1500, "cycles": 1500}.items():
-        (only,) = read(block("b", ("x", 0, 1500)), time_scale=ProfTimeScale(time_scale))
+        (only,) = read(block("b", ("x", 0, 1500)), time_scale=ProfilerTimeScale(time_scale))
         assert only.events[0].duration == [duration]
 
 
@@ -222,7 +224,7 @@ def test_json_has_every_block_of_the_blob(read):
         block("load"),
         block("run", ("Method::execute", 1, 11), ("native_call_a", 2, 7), allocations=[(0, 3)]),
     )
-    assert prof_json(blocks) == {
+    assert profiler_blob_json(blocks) == {
         "profile": {
             "load": [],
             "run": [

@@ -1,4 +1,4 @@
-"""Legacy profiler blobs in a store answer the queries that ETDumps answer."""
+"""Profiler blobs in a store answer the queries that ETDumps answer."""
 
 from __future__ import annotations
 
