@@ -11,6 +11,7 @@ import typer
 from cli.errors import options_at_fault
 from cli.exit_codes import fail
 from cli.files import etrecord_source
+from cli.manifest_options import MANIFEST
 from cli.options import DEFAULT_STORE, CsvSafe, Output, Shared, Store, TextOption, Wait, add_options
 from cli.output.ingest_report import summary_table, write_notes, write_refusals
 from cli.output.render import Format, write_table
@@ -20,25 +21,6 @@ _ETRECORD = TextOption(
     "etrecord",
     "FILE",
     "ETRecord of all dumps given; by default NAME.etrecord beside each, or its folder's only one.",
-)
-MANIFEST = (
-    TextOption("device", "NAME", "Device that recorded the dumps."),
-    TextOption("pool", "NAME", "Device pool."),
-    TextOption("os", "NAME", "Operating system of the device."),
-    TextOption("os_version", "TEXT", "Version of the operating system."),
-    TextOption("arch", "NAME", "Processor architecture."),
-    TextOption("soc", "NAME", "System on chip or processor."),
-    TextOption("build", "ID", "Build that was run."),
-    TextOption("commit", "TEXT", "Source revision of the build."),
-    TextOption("branch", "NAME", "Branch of the build."),
-    TextOption("committed_at", "TIME", "Commit time, ISO 8601."),
-    TextOption("ordinal", "NUMBER", "Position of the build among builds."),
-    TextOption("model", "NAME", "Model that was run."),
-    TextOption("backend", "NAME", "Backend it is lowered to."),
-    TextOption("quantization", "TEXT", "Quantization scheme."),
-    TextOption("captured_at", "TIME", "Time of recording, ISO 8601."),
-    TextOption("clock", "ns|us|ms|s|cycles", "Unit of the dumps' clock; ns if nothing states it."),
-    TextOption("ticks_per_second", "NUMBER", "Rate of a clock in cycles."),
 )
 
 

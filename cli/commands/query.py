@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -12,16 +11,15 @@ from typer.main import get_command
 
 from cli.errors import options_at_fault
 from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, TextOption, Wait, add_options
+from cli.output.query_help import column_help, query_example
 from cli.output.render import Format, write_table
 from cli.output_file import with_output_file
-from warehouse.catalogue.header import Column, Header, Parameter
+from warehouse.catalogue.header import Parameter
 from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.queries import Query, find_query, load_catalogue
 
 if TYPE_CHECKING:
     from typer._click import Command
-
-_HELP_WIDTH = 76
 
 
 class _Catalogue(TyperGroup):
@@ -51,7 +49,7 @@ def _command(query: Query) -> Command:
         header.name,
         help=f"{header.purpose}\n\n{header.description}",
         short_help=header.purpose,
-        epilog=f"{_column_help(header.columns)}\n\n{_example(header)}",
+        epilog=f"{column_help(header.columns)}\n\n{query_example(header)}",
         # Unknown options reach the function, so that all errors of parameters are told alike.
         context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
     )(with_output_file(_function(query)))
@@ -105,28 +103,3 @@ def _option(parameter: Parameter) -> TextOption:
         "  ".join([parameter.doc, *(f"[{note}]" for note in notes if note)]),
         is_repeatable=is_repeatable,
     )
-
-
-def _column_help(columns: tuple[Column, ...]) -> str:
-    width = max(len(column.name) for column in columns)
-    lines = [
-        textwrap.fill(
-            column.doc,
-            _HELP_WIDTH,
-            initial_indent=f"  {column.name:{width}}  {column.type:9}  ",
-            subsequent_indent=" " * (width + 15),
-        )
-        for column in columns
-    ]
-    return "\n".join(["\b", "Columns:", *lines])
-
-
-def _example(header: Header) -> str:
-    values = {"BIGINT": "1", "INT": "1", "DOUBLE": "0.5"}
-    needed = [
-        f" --{parameter.name.replace('_', '-')} {values.get(parameter.type, 'NAME')}"
-        for parameter in header.params
-        if parameter.is_required
-    ]
-    line = f"tracehouse query {header.name}{''.join(needed)} --format json"
-    return "\n".join(["\b", "Examples:", f"  {line}"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.commands.ingest import MANIFEST
 from cli.errors import options_at_fault
 from cli.exit_codes import fail
 from cli.files import etrecord_source, file_source
+from cli.manifest_options import MANIFEST
 from cli.options import (
     DEFAULT_STORE,
     CsvSafe,
@@ -28,6 +28,7 @@ from cli.options import (
     check_format,
 )
 from cli.output.ingest_report import write_refusals
+from cli.output.iterations import iteration_line
 from cli.output.render import Format, write_table
 from cli.output.streams import write_note
 from cli.stores import open_to_write
@@ -94,7 +95,7 @@ def record(
         if store.exists():
             with open_to_write(store, wait=wait):
                 pass
-        with _progress(iterations) as progress:
+        with iteration_line(iterations) as progress:
             version = run_recording(plan, dump, progress=progress)
         manifest["executorch"] = version  # a tag
         with (
@@ -172,22 +173,3 @@ def _kept_on_failure(dump: Path, folder: Path) -> Iterator[None]:
             kept = [shutil.move(file, Path.cwd()) for file in folder.glob(f"{dump.stem}.*")]
             write_note(f"note: the recording is kept: {', '.join(map(str, kept))}")
         raise
-
-
-@contextmanager
-def _progress(iterations: int) -> Iterator[Callable[[int], None] | None]:
-    """What to call with the iterations done: a line on standard error, None if no terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    _write_over("starting ExecuTorch ...")
-    try:
-        yield lambda done: _write_over(f"{done:,}/{iterations:,} iterations")
-    finally:
-        _write_over("")
-
-
-def _write_over(text: str) -> None:
-    """Replace what the last line says."""
-    sys.stderr.write(f"\r{text}\x1b[K")
-    sys.stderr.flush()

@@ -5,18 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cli.options import CsvSafe, Output
+from cli.output.farm_report import farm_table, write_estimate
 from cli.output.render import Format, write_table
-from cli.output.streams import write_note
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from ingest.simulation import FarmPlan, FarmSummary, FarmWriter
 
 
 def simulate(
@@ -45,32 +40,9 @@ def simulate(
     plan = plan_farm(FarmSize(devices, builds, models, dumps, iterations), seed)
     writer = FarmWriter(plan)
     if sys.stderr.isatty():
-        _announce(writer)
+        write_estimate(writer.estimate())
     began = time.perf_counter()
     with progress_bar() as progress:
         summary = writer.write(out, progress)
-    table = _summary_table(plan, summary, time.perf_counter() - began)
+    table = farm_table(plan, summary, time.perf_counter() - began)
     write_table(table, output, is_csv_safe=is_csv_safe)
-
-
-def _announce(writer: FarmWriter) -> None:
-    farm = writer.estimate()
-    sizes = f"{farm.dumps:,} dumps, {farm.events:,} events, {farm.byte_count / 1e6:,.0f} MB"
-    write_note(f"about {sizes}")
-
-
-def _summary_table(plan: FarmPlan, summary: FarmSummary, seconds: float) -> pa.Table:
-    import pyarrow as pa
-
-    row = {
-        "dumps": summary.dumps,
-        "events": summary.events,
-        "megabytes": summary.byte_count / 1e6,
-        "changes": len(plan.changes),
-        "failed_runs": len(summary.failed_runs),
-        "truncated_dumps": len(summary.truncated_dumps),
-        "missing_dumps": len(summary.missing_dumps),
-        "missing_nights": len(plan.missing_nights),
-        "seconds": seconds,
-    }
-    return pa.Table.from_pylist([row])

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from cli.output.query_help import column_help, query_example
+from warehouse.catalogue.header import Column
+from warehouse.catalogue.queries import find_query
+
+
+def test_columns_are_aligned_and_their_meanings_folded_below_themselves() -> None:
+    columns = [Column("n", "BIGINT", "Calls."), Column("share", "DOUBLE", "word " * 20)]
+    lines = column_help(columns).splitlines()
+    assert lines[:3] == ["\b", "Columns:", "  n      BIGINT     Calls."]
+    assert [line.index("word") for line in lines[3:]] == [20, 20]
+
+
+def test_example_gives_what_the_query_cannot_do_without() -> None:
+    required = [
+        param for param in find_query("regression_deltas").header.params if param.is_required
+    ]
+    example = query_example(find_query("regression_deltas").header)
+    assert required
+    assert all(f" --{param.name.replace('_', '-')} " in example for param in required)
+    assert query_example(find_query("dumps").header).endswith(
+        "tracehouse query dumps --format json"
+    )
