@@ -119,7 +119,6 @@ def ingest_dumps(
         Claims(connection) as claims,
         ThreadPoolExecutor(1) as thread,
         _few_collections(),
-        _one_thread(connection),
     ):
         committer = Committer(connection)
         reading = _hold_back((_start_reading(pool, plan) for plan in plan_batches(dumps)), workers)
@@ -218,16 +217,6 @@ def _groups(decodings: Iterable[_Decoding]) -> Iterator[list[Decoded]]:
             group, n_events, n_bytes, wanted = [], 0, 0, COMMIT_EVENTS
     if group:
         yield group
-
-
-@contextmanager
-def _one_thread(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Let DuckDB insert in one thread: several would leave row groups half full."""
-    connection.execute("SET threads = 1")
-    try:
-        yield
-    finally:
-        connection.execute("RESET threads")
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from ingest.schemas.dumps import DUMPS
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import insert_rows, registered
 from warehouse.errors import StoreError
+from warehouse.loading.appending import append_rows
 from warehouse.loading.ids import Builds, NamedIds
 from warehouse.loading.logged_data import (
     attach_buffers,
@@ -62,7 +63,7 @@ class DumpRows:
         """Insert all rows but those of dumps and statistics; `ids` is the id of each dump."""
         tables = decoded.tables
         for name in _PER_DUMP:
-            insert_rows(self._connection, name, number_dumps(tables[name], ids))
+            append_rows(self._connection, name, number_dumps(tables[name], ids))
         buffers = {i: dump.debug_buffer for i, dump in enumerate(dumps) if dump.debug_buffer}
         insert_values(self._connection, tables["debug_values"], ids, buffers)
         metadata = parse_metadata(

@@ -13,7 +13,8 @@ import pyarrow as pa
 from ingest import DecodedBatch
 from ingest.schemas.dumps import INGEST_ERRORS
 from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.connection import insert_rows, registered, transaction
+from warehouse.engine.connection import registered, transaction
+from warehouse.loading.appending import append_rows
 from warehouse.loading.dump_rows import DumpRows
 from warehouse.loading.logged_data import number_dumps
 from warehouse.loading.records import NewDump, Refusal
@@ -59,7 +60,7 @@ class Loader:
         with self._transaction() as rows:
             ids[index] = rows.take_ids(len(index))
             rows.insert_content(decoded, ids, dumps)
-            insert_rows(self._connection, "event_stats", number_dumps(statistics.rows, ids))
+            append_rows(self._connection, "event_stats", number_dumps(statistics.rows, ids))
             rows.insert_dumps(dumps, decoded, ids, statistics.resolution)
             self._record(refusals)
         return len(index)
@@ -84,7 +85,7 @@ class Loader:
             steps = [np.ones(1, np.int64)]
             for groups in stored_groups(self._connection, int(ids[0])):
                 summary = number_dumps(summarise_events(groups), ids)
-                insert_rows(self._connection, "event_stats", summary)
+                append_rows(self._connection, "event_stats", summary)
                 if delegated.intersection(groups.signature.tolist()):
                     steps.append(delegate_resolution(groups, delegated, 1))
             resolution = np.min(steps[1:] or steps, axis=0)

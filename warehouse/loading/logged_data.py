@@ -17,6 +17,7 @@ from ingest.schemas.tensors import SHA256, TENSORS
 from ingest.tables.numbering import renumber_dumps
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import insert_rows, registered
+from warehouse.loading.appending import append_rows
 from warehouse.loading.delegate_metadata import metadata_json
 from warehouse.loading.records import LoggedBuffer
 
@@ -28,7 +29,7 @@ def insert_values(
 ) -> None:
     """Insert decoded values; ids and debug buffers are those of each ``dump_index``."""
     hashed = rows.append_column(SHA256, _store_tensors(connection, rows, buffers))
-    insert_rows(connection, "debug_values", number_dumps(hashed, ids))
+    append_rows(connection, "debug_values", number_dumps(hashed, ids))
 
 
 def attach_buffers(connection: duckdb.DuckDBPyConnection, buffers: Buffers) -> None:

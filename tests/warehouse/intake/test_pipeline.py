@@ -56,29 +56,30 @@ def test_a_bad_path_is_refused_and_the_others_are_taken(tmp_path: Path) -> None:
         assert warehouse.query("ingest_errors")["is_resolved"].to_pylist() == [True]
 
 
-def test_an_ingest_that_is_interrupted_leaves_threads_and_collector_as_they_were(
+def test_other_cursors_keep_their_threads_and_the_collector_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for i, name in enumerate(("load_only", "mixed_xnnpack_n20", "cnn_portable_n20")):
         write(tmp_path / f"in/{i}.etdp", read_dump(f"real/{name}"))
     monkeypatch.setattr(batches, "BATCH_FILES", 1)
     monkeypatch.setattr(ingestion, "COMMIT_EVENTS", 1)
-    seen: list[object] = []
+    threads: list[object] = []
     with Warehouse.open(tmp_path / "store", create=True) as warehouse:
         assert warehouse._writer is not None
         cursor = open_cursor(warehouse._writer.connection)
-        before = setting(cursor)
+        cursor.execute("SET threads = 3")
 
         def look(_: ingestion.IngestProgress) -> None:
-            seen.append(gc.isenabled())
-            if len(seen) == 3:
+            threads.append(setting(cursor))
+            assert not gc.isenabled()
+            if len(threads) == 3:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
             warehouse.ingest([tmp_path / "in"], manifest=MANIFEST, progress=look)
-        assert setting(cursor) == before
+        threads.append(setting(cursor))
         cursor.close()
-    assert seen == [False, False, False]
+    assert threads == [3, 3, 3, 3]
     assert gc.isenabled()
 
 
