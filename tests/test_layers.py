@@ -47,10 +47,18 @@ ROOMS = {
     "warehouse.statistics": set(),
     "warehouse.catalogue": {"errors"},
     "warehouse.engine": {"catalogue", "errors", "statistics"},
+    "warehouse.archive": {"engine", "errors"},
     "warehouse.programs": {"catalogue", "engine", "errors"},
-    "warehouse.loading": {"catalogue", "engine", "errors", "programs", "statistics"},
-    "warehouse.intake": {"catalogue", "engine", "errors", "loading", "programs", "statistics"},
-    "warehouse.store": {"", "catalogue", "engine", "errors", "intake", "programs"},
+    "warehouse.loading": {"archive", "catalogue", "engine", "errors", "programs", "statistics"},
+    "warehouse.intake": {
+        "archive", "catalogue", "engine", "errors", "loading", "programs", "statistics",
+    },
+    "warehouse.storage": {
+        "archive", "engine", "errors", "intake", "loading", "programs",
+    },
+    "warehouse.store": {
+        "", "archive", "catalogue", "engine", "errors", "intake", "programs", "storage",
+    },
     "queries": set(),
     "queries.printable": set(),
     "queries.plain_values": {"printable"},

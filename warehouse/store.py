@@ -101,13 +101,14 @@ class Warehouse:
             raise
         return warehouse
 
-    def ingest(
+    def ingest(  # noqa: PLR0913 - each says something else of the dumps or of the ingest
         self,
         dumps: Iterable[str | os.PathLike[str] | Source] | FoundDumps | Sequence[Incoming],
         *,
         manifest: Mapping[str, object] | None = None,
         layout: str | None = None,
         etrecord: str | os.PathLike[str] | Source | None = None,
+        archive: bool = True,
         jobs: int | None = None,
         progress: Callable[[IngestProgress], None] | None = None,
     ) -> IngestSummary:
@@ -122,6 +123,8 @@ class Warehouse:
             layout: Template of paths, e.g. ``{device}/{build}/{model}/*.etdp``.
             etrecord: ETRecord of all of them; by default what lies beside each, as
                 ``NAME.etrecord`` or as the only such file of the folder.
+            archive: Keep the bytes of all files in the store's archive, out of which the store can
+                be made anew. Without it, keep the files yourself.
             jobs: Threads that read and decode; by default as many as there are cores for.
             progress: Called after each committed batch.
 
@@ -134,6 +137,7 @@ class Warehouse:
         """
         # Reading dumps takes half a second of imports, which a question need not wait for.
         from ingest.incoming import find_incoming
+        from warehouse.archive.archive import Archive
         from warehouse.intake.pipeline import ingest_dumps
 
         start = time.perf_counter()
@@ -148,7 +152,13 @@ class Warehouse:
                 progress(done)
 
         with translated_errors(self._path):
-            summary = ingest_dumps(writer.connection, found, jobs=jobs, progress=report)
+            summary = ingest_dumps(
+                writer.connection,
+                found,
+                archive=Archive(self._path) if archive else None,
+                jobs=jobs,
+                progress=report,
+            )
         writer.file.check()
         notes = () if isinstance(found, list) else tuple(found.notes)
         return replace(summary, notes=notes, seconds=time.perf_counter() - start)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from ingest.schemas.archive import ARCHIVE_SEGMENTS, ARCHIVED_FILES
 from ingest.schemas.fields import field as _field
 from ingest.schemas.fields import table as _table
 from ingest.schemas.programs import EVENT_MODULES, EVENT_ORIGINS, PROGRAM_TABLES
@@ -239,6 +240,8 @@ STORED: dict[str, pa.Schema] = {
     **PROGRAM_TABLES,
     "event_origins": EVENT_ORIGINS,
     "event_modules": EVENT_MODULES,
+    "archive_segments": ARCHIVE_SEGMENTS,
+    "archived_files": ARCHIVED_FILES,
 }
 
 _LATER = {"sha256", "parsed"}  # columns that a dump alone does not tell

@@ -14,6 +14,7 @@ from warehouse.intake.batches import Batch, Describer, Plan, Seen
 from warehouse.intake.content import ReadFile
 
 _KNOWN = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest(?))"
+_FILED = "SELECT sha256 FROM archived_files WHERE sha256 IN (SELECT unnest(?))"
 
 
 class Claims:
@@ -27,6 +28,7 @@ class Claims:
         self._connection = open_cursor(connection)
         self._describer = Describer()
         self._manifests: dict[str, str] = {}  # of every dump met so far, by SHA-256
+        self._unfiled: set[str] = set()  # dumps of the store that its archive does not hold
 
     def __enter__(self) -> Claims:
         return self
@@ -51,18 +53,22 @@ class Claims:
         if file.sha256 is None:
             batch.refuse(incoming.name, file.reason, file.problem)
             return
-        dump = self._describer.describe(incoming, file.sha256, batch)
+        dump = self._describer.describe(incoming, file.sha256, file.data, batch)
         if dump is None:
             return
         known = self._manifests.get(dump.sha256)
         if known is not None:
-            batch.seen.append(Seen(dump, known))
+            is_filed = file.sha256 not in self._unfiled
+            batch.seen.append(Seen(dump._replace(data=None) if is_filed else dump, known))
             return
         self._manifests[dump.sha256] = dump.manifest.canonical_json()
         batch.dumps.append(dump)
-        batch.buffers.append(file.data)
 
     def _meet_stored(self, hashes: Sequence[str | None]) -> None:
         """Take note of the manifests of dumps that the store has."""
-        for sha256, manifest in self._connection.execute(_KNOWN, [hashes]).fetchall():
+        known = dict(self._connection.execute(_KNOWN, [hashes]).fetchall())
+        if known:
+            filed = self._connection.execute(_FILED, [list(known)]).fetchall()
+            self._unfiled.update(known.keys() - {row[0] for row in filed})
+        for sha256, manifest in known.items():
             self._manifests[sha256] = sys.intern(manifest)  # many dumps have the same

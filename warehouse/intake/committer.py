@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import duckdb
 
 from ingest.errors import DumpError
 from ingest.manifest.fields import describe_differences
+from warehouse.archive.archive import Archive
 from warehouse.intake.batches import Batch, Seen
 from warehouse.intake.containment import Trouble, contain
 from warehouse.intake.content import Content, decode_content, merge_contents, stream_apart
@@ -22,7 +22,6 @@ CONFLICT = "conflict"
 UNCOMMITTABLE = "uncommittable"  # decoded, but the store did not take it
 
 Decoded = tuple[Batch, Content | None]  # no content: to be streamed
-_Pair = tuple[NewDump, Any]  # and its bytes
 
 
 class Committed(NamedTuple):
@@ -49,9 +48,9 @@ class _Loaded:
 class Committer:
     """Commits decoded batches, one group after the other."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Take the connection that writes."""
-        self._loader = Loader(connection)
+    def __init__(self, connection: duckdb.DuckDBPyConnection, archive: Archive | None) -> None:
+        """Take the connection that writes, and where what it writes is kept."""
+        self._loader = Loader(connection, archive)
         self._bad: dict[str, Refusal] = {}  # dumps refused for their content, by SHA-256
 
     def commit(self, group: Sequence[Decoded]) -> Committed:
@@ -74,6 +73,7 @@ class Committer:
             self._loader.record([*_refused(batches), *judged])
         stored = [seen.dump for batch in batches for seen in batch.seen if self._agrees(seen)]
         self._loader.settle_conflicts(stored)
+        self._loader.file_stored([dump for dump in stored if dump.data is not None])
         late = self._attach(stored)
         self._loader.record(late)
         return Committed(
@@ -81,7 +81,7 @@ class Committer:
             streamed.n_dumps + loaded.n_dumps,
             streamed.n_events + loaded.n_events,
             sum(batch.byte_count for batch in batches),
-            [*_refused(batches), *judged, *late],
+            [one._replace(data=None) for one in (*_refused(batches), *judged, *late)],
         )
 
     def _load(self, group: Sequence[Decoded], refusals: Sequence[Refusal]) -> _Loaded:
@@ -101,37 +101,37 @@ class Committer:
         loaded = _Loaded()
         for batch, content in group:
             if content is not None:
-                pairs = zip(batch.dumps, batch.buffers, strict=True)
-                loaded += self._load_some([p for p in pairs if self._is_good(p[0])], batch)
+                good = [dump for dump in batch.dumps if self._is_good(dump)]
+                loaded += self._load_some(good, batch)
         return loaded
 
-    def _load_some(self, pairs: Sequence[_Pair], batch: Batch) -> _Loaded:
+    def _load_some(self, dumps: Sequence[NewDump], batch: Batch) -> _Loaded:
         """Commit dumps, in halves where that fails, down to the one that is in the way."""
-        dumps, buffers = [dump for dump, _ in pairs], [data for _, data in pairs]
-        if len(pairs) == 1:
+        buffers = [dump.data for dump in dumps]
+        if len(dumps) == 1:
             return self._load_alone(
                 dumps[0], lambda dump: self._load_content([dump], decode_content(buffers)), batch
             )
         loaded = contain(lambda: self._load_content(dumps, decode_content(buffers)))
         if isinstance(loaded, Trouble):
-            middle = len(pairs) // 2
-            halves = pairs[:middle], pairs[middle:]
+            middle = len(dumps) // 2
+            halves = dumps[:middle], dumps[middle:]
             return sum((self._load_some(half, batch) for half in halves), _Loaded())
         return loaded
 
     def _load_streams(self, batch: Batch) -> _Loaded:
         """Commit dumps that were too big to be decoded with the others."""
         loaded = _Loaded()
-        for dump, data in zip(batch.dumps, batch.buffers, strict=True):
+        for dump in batch.dumps:
             try:
-                loaded += self._load_alone(dump, partial(self._load_stream, data), batch)
+                loaded += self._load_alone(dump, self._load_stream, batch)
             except DumpError as error:
                 fault = Verdict(error.reason, error.byte_offset, error.detail)
-                self._refuse_bytes(dump, batch, data, fault)
+                self._refuse_bytes(dump, batch, fault)
         return loaded
 
-    def _load_stream(self, data: Any, dump: NewDump) -> _Loaded:
-        return _Loaded(1, self._loader.load_stream(dump, stream_apart(data, dump.source)))
+    def _load_stream(self, dump: NewDump) -> _Loaded:
+        return _Loaded(1, self._loader.load_stream(dump, stream_apart(dump.data, dump.source)))
 
     def _load_alone(
         self, dump: NewDump, load: Callable[[NewDump], _Loaded], batch: Batch
@@ -152,16 +152,16 @@ class Committer:
     def _refuse_malformed(self, batch: Batch, content: Content) -> None:
         for error in content.decoded.errors.to_pylist():
             index = error.pop("dump_index")
-            self._refuse_bytes(batch.dumps[index], batch, batch.buffers[index], Verdict(**error))
+            self._refuse_bytes(batch.dumps[index], batch, Verdict(**error))
 
-    def _refuse_bytes(self, dump: NewDump, batch: Batch, data: Any, fault: Verdict) -> None:
+    def _refuse_bytes(self, dump: NewDump, batch: Batch, fault: Verdict) -> None:
         """Refuse a dump for what its bytes are."""
-        self._refuse(dump, batch, explain_verdict(fault, dump.source, data))
+        self._refuse(dump, batch, explain_verdict(fault, dump.source, dump.data))
 
     def _refuse(self, dump: NewDump, batch: Batch, fault: Verdict) -> None:
         refusal = Refusal(dump.source, dump.sha256, *fault)
         self._bad[dump.sha256] = refusal
-        batch.refused.append(refusal)
+        batch.refused.append(refusal._replace(data=dump.data))
 
     def _is_good(self, dump: NewDump) -> bool:
         """Whether the content of a dump has not been refused yet."""

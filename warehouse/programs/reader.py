@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -19,10 +19,11 @@ _BYTES_KEPT = 256 << 20  # of their tables
 
 
 class Program(NamedTuple):
-    """An ETRecord, and the tables that the store keeps of it."""
+    """An ETRecord, the tables that the store keeps of it, and its bytes."""
 
     record: EtRecord
     tables: dict[str, pa.Table]
+    data: Any
 
     @property
     def id(self) -> int:
@@ -62,11 +63,12 @@ class ProgramReader:
 
     def _read(self, file: IncomingFile) -> Program:
         try:
-            record = decode_etrecord(file.read(), file.name)
+            data = file.read()
+            record = decode_etrecord(data, file.name)
             for known in self._recent.values():
                 if known.record.sha256 == record.sha256:
                     return known
-            return Program(record, build_etrecord_tables(record))
+            return Program(record, build_etrecord_tables(record), data)
         except IngestError:
             self._refused.add(file)
             raise

@@ -318,10 +318,11 @@ def test_a_debug_buffer_is_attached_to_all_dumps_but_the_one_it_breaks(
         write(tmp_path / f"in/{i}.debug.bin", bytes([i] * 8))
     attach = DumpRows.attach_companions
 
-    def broken(self: DumpRows, dumps: Sequence[Any]) -> None:
-        attach(self, dumps)
+    def broken(self: DumpRows, dumps: Sequence[Any]) -> list[Any]:
+        attached = attach(self, dumps)
         if any(dump.debug_buffer.data == bytes([3] * 8) for dump in dumps):
             raise pa.ArrowInvalid("too much")
+        return attached
 
     monkeypatch.setattr(DumpRows, "attach_companions", broken)
     summary = ingest(tmp_path / "store", tmp_path / "in")
