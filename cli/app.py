@@ -40,6 +40,11 @@ EXAMPLES = {
         "tracehouse sql - --format parquet --output slow.parquet < slow.sql",
     ),
     "migrate": ("tracehouse migrate --store old.store",),
+    "rebuild": ("tracehouse rebuild --store farm.store",),
+    "archive": (
+        "tracehouse archive verify",
+        "tracehouse archive get 1f3a9c0e --output run.etdp",
+    ),
     "schema": ("tracehouse schema named_events",),
     "inspect": (
         "tracehouse inspect run.etdp --etrecord run.etrecord",

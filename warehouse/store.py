@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import duckdb
 
 from warehouse import DEFAULT_PATH
+from warehouse.archive.archive import Archive
+from warehouse.archive.history import find_unindexed
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
 from warehouse.catalogue.sql_files import read_statement
@@ -31,7 +33,7 @@ from warehouse.engine.store_file import FILE_NAME, is_made, make_folder
 from warehouse.engine.store_lock import StoreLock
 from warehouse.engine.views import comment_views, make_temporary_views
 from warehouse.engine.writer import Writer
-from warehouse.errors import StatementError, StoreError
+from warehouse.errors import DamagedStoreError, StatementError, StoreError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,12 +79,16 @@ class Warehouse:
             StoreLockedError: Others have it open: one writes a store, or several read it.
             StoreVersionError: A newer tracehouse wrote it.
             OldStoreError: An older one did; to be read, it must be migrated first.
+            DamagedStoreError: Its file is damaged or gone, and there is an archive.
         """
         store = Path(path)
-        if (read_only or not create) and not is_made(store):
-            raise StoreError(
-                str(store), "no store here; create one with 'tracehouse ingest PATHS...'"
-            )
+        if not is_made(store):
+            if Archive(store).segments():
+                raise DamagedStoreError(str(store), f"{FILE_NAME} is gone")
+            if read_only or not create:
+                raise StoreError(
+                    str(store), "no store here; create one with 'tracehouse ingest PATHS...'"
+                )
         if read_only:
             lock = StoreLock.for_reading(store, wait=wait)
         else:
@@ -94,6 +100,8 @@ class Warehouse:
             warehouse = cls(store, lock, writer)
             if read_only:
                 warehouse._check()
+            else:
+                warehouse._catch_up()
         except BaseException:  # an interrupt too must not leave the store locked
             if warehouse:
                 warehouse._let_go()
@@ -137,7 +145,6 @@ class Warehouse:
         """
         # Reading dumps takes half a second of imports, which a question need not wait for.
         from ingest.incoming import find_incoming
-        from warehouse.archive.archive import Archive
         from warehouse.intake.pipeline import ingest_dumps
 
         start = time.perf_counter()
@@ -290,6 +297,19 @@ class Warehouse:
             use_database(connection)
             check_version(connection, store, read_only=True)
             check_tables(connection, store)
+
+    def _catch_up(self) -> None:
+        """Take over what is in the archive and was not committed any more, or was lost since."""
+        if self._writer is None:
+            return
+        connection = self._writer.connection
+        with translated_errors(self._path):
+            archive = Archive(self._path)
+            segments = find_unindexed(connection, archive)
+            if segments:
+                from warehouse.storage.replay import replay  # takes long to import
+
+                replay(connection, archive, segments)
 
     def _answers(self, whose: _Whose) -> duckdb.DuckDBPyConnection:
         """What answers our own statements, those of others, or those that may read files."""

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from warehouse.archive.entries import Entry
 from warehouse.archive.segments import Segment, SegmentWriter, read_entries, sync_folder
+from warehouse.engine.store_file import ARCHIVE_FOLDER
 from warehouse.errors import ArchiveError
 
-FOLDER = "archive"
 _DAMAGED = "damaged"  # folder of segments that were
 
 
@@ -18,7 +18,7 @@ class Archive:
 
     def __init__(self, store: Path) -> None:
         """The archive in a store's directory; it may not be there yet."""
-        self.folder = store / FOLDER
+        self.folder = store / ARCHIVE_FOLDER
 
     def segments(self) -> list[Segment]:
         """Its segments in order; those that a merged one holds are left out."""

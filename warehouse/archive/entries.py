@@ -58,7 +58,11 @@ class Ids(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One entry, as in SEGMENT; `data` is the whole file, or None where no bytes are kept."""
+    """One entry, as in SEGMENT.
+
+    `data` is the whole file, or None where none is kept or asked for; `byte_count` is its size,
+    which need not be stated where it is written.
+    """
 
     kind: str
     recorded_at: datetime
@@ -71,4 +75,5 @@ class Entry(NamedTuple):
     reason: str | None = None
     byte_offset: int | None = None
     detail: str | None = None
+    byte_count: int | None = None
     data: Any = None

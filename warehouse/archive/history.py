@@ -15,10 +15,21 @@ from warehouse.archive.segments import Segment, SegmentWriter
 from warehouse.engine.connection import insert_rows, transaction
 from warehouse.errors import StoreError
 
+_INDEXED = "SELECT segment FROM archive_segments"
 _LAST = "SELECT coalesce(max(segment), 0) FROM archive_segments"
 _FILED = "SELECT sha256 FROM archived_files WHERE sha256 IN (SELECT unnest(?))"
 # After these nobody knows whether a transaction was committed.
 _UNCERTAIN = (duckdb.IOException, duckdb.FatalException, duckdb.InternalException)
+
+
+def find_unindexed(connection: duckdb.DuckDBPyConnection, archive: Archive) -> list[Segment]:
+    """Segments of the archive with entries that the store does not have."""
+    known = {row[0] for row in connection.execute(_INDEXED).fetchall()}
+    return [
+        segment
+        for segment in archive.segments()
+        if not known.issuperset(range(segment.first, segment.last + 1))
+    ]
 
 
 class History:

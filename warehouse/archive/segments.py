@@ -34,7 +34,7 @@ _REPEATED = ("kind", "manifest", "etrecord_sha256", "debug_buffer_sha256", "reas
 _IDS = ("dump_id", "device_id", "build_id", "model_id")
 _NO_IDS = (None,) * len(_IDS)
 _PLAIN = ("kind", "recorded_at", "name", "sha256", "manifest", "etrecord_sha256",
-          "debug_buffer_sha256", "reason", "byte_offset", "detail")  # fmt: skip
+          "debug_buffer_sha256", "reason", "byte_offset", "detail", "byte_count")  # fmt: skip
 
 
 class Segment(NamedTuple):
@@ -196,7 +196,7 @@ def _row_groups(entries: Sequence[Entry], number: int) -> Iterator[list[tuple[An
     rows: list[tuple[Any, ...]] = []
     size = 0
     for entry in entries:
-        facts = (number, *entry[:4], *(entry.ids or _NO_IDS), *entry[5:-1])
+        facts = (number, *entry[:4], *(entry.ids or _NO_IDS), *entry[5:-2])
         count = None if entry.data is None else len(entry.data)
         for part, data in enumerate(_parts(entry.data)):
             rows.append((*facts, count, part, data))

@@ -10,8 +10,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from warehouse.engine.store_file import FILE_NAME
-from warehouse.errors import StoreError, StoreLockedError
+from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME
+from warehouse.errors import DamagedStoreError, StoreError, StoreLockedError
 
 DATABASE = "warehouse"  # what the store's file is called in SQL
 
@@ -29,6 +29,12 @@ _WRITER: dict[str, str | bool | int | float | list[str]] = {
     "storage_compatibility_version": "v1.5.0",
     "checkpoint_threshold": "1GB",
 }
+
+# What DuckDB says of a file that is not what it wrote.
+_DAMAGE = re.compile(
+    "not a valid DuckDB database|[Cc]orrupt|[Cc]hecksum|replaying WAL|Serialization Error|"
+    "Could not read (enough|all) bytes|Failed to load metadata|invalidated"
+)
 
 _OF_A_SESSION = "SET TimeZone = 'UTC'; SET enable_progress_bar = false"
 
@@ -147,12 +153,16 @@ def translated_errors(store: Path) -> Iterator[None]:
 
     Raises:
         StoreError: The file is unreadable, no database, or the disk is full.
+        DamagedStoreError: It is damaged, and there is an archive.
         StoreLockedError: Another process has it open.
     """
     try:
         yield
     except duckdb.Error as error:
         text = str(error)
+        if _DAMAGE.search(text) and (store / ARCHIVE_FOLDER).is_dir():
+            problem = f"{FILE_NAME} is damaged ({text.splitlines()[0]})"
+            raise DamagedStoreError(str(store), problem) from error
         if "Could not set lock on file" in text:
             holder = re.search(r"PID (\d+)", text)
             raise StoreLockedError(str(store), int(holder[1]) if holder else None) from error

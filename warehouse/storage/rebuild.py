@@ -120,7 +120,7 @@ def rebuild_store(
     finally:
         lock.release()
     (replayed,) = done
-    counts = replayed.done_segments, replayed.n_dumps, replayed.n_events
+    counts = replayed.done_files, replayed.n_dumps, replayed.n_events
     moved = tuple(damaged)
     return RebuildSummary(*counts, tuple(tables), moved, next(iter(kept), None), old.problem)
 

@@ -21,26 +21,14 @@ from warehouse.loading.loader import Loader
 from warehouse.loading.records import NewDump, Refusal
 from warehouse.storage.archived_batches import ArchivedBatch, ArchiveReader
 
-_INDEXED = "SELECT segment FROM archive_segments"
-
 
 class ReplayProgress(NamedTuple):
-    """How far a replay has come: segments done, segments in all, dumps, events."""
+    """How far a replay has come: segments done and in all, which are files; dumps and events."""
 
-    done_segments: int
-    total_segments: int
+    done_files: int
+    total_files: int
     n_dumps: int
     n_events: int
-
-
-def find_unindexed(connection: duckdb.DuckDBPyConnection, archive: Archive) -> list[Segment]:
-    """Segments of the archive with entries that the store does not have."""
-    known = {row[0] for row in connection.execute(_INDEXED).fetchall()}
-    return [
-        segment
-        for segment in archive.segments()
-        if not known.issuperset(range(segment.first, segment.last + 1))
-    ]
 
 
 def replay(
@@ -64,8 +52,8 @@ def replay(
             n_dumps, n_events = _load(loader, group)
             _change(loader, [batch for batch, _ in group])
             done = ReplayProgress(
-                done.done_segments + _end_segments(connection, [batch for batch, _ in group]),
-                done.total_segments,
+                done.done_files + _end_segments(connection, [batch for batch, _ in group]),
+                done.total_files,
                 done.n_dumps + n_dumps,
                 done.n_events + n_events,
             )
