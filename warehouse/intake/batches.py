@@ -136,7 +136,7 @@ def _read_buffer(file: IncomingFile | None, batch: Batch) -> LoggedBuffer | None
         return None
     try:
         data = file.read()
-        return LoggedBuffer(data, hashlib.sha256(data).hexdigest())
+        return LoggedBuffer(file.name, data, hashlib.sha256(data).hexdigest())
     except SourceError as error:
         batch.refuse_companion(file.name, error.reason, error.problem)
         return None

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 
 
 class LoggedBuffer(NamedTuple):
-    """A debug buffer and the SHA-256 of its bytes."""
+    """A debug buffer: the name of its file, its bytes and their SHA-256."""
 
+    source: str
     data: bytes | memoryview
     sha256: str
 
