@@ -11,7 +11,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple, Protocol, TypeVar
@@ -116,7 +116,7 @@ def ingest_dumps(
     programs: set[int] = set()  # ids of the ETRecords that came along
     with (
         ThreadPoolExecutor(workers) as pool,
-        Claims(connection) as claims,
+        closing(Claims(connection)) as claims,
         ThreadPoolExecutor(1) as thread,
         _few_collections(),
     ):
