@@ -33,7 +33,7 @@ _Pair = tuple[NewDump, Any]  # and its bytes
 
 
 class Committed(NamedTuple):
-    """What came of a group of batches, as in `warehouse.intake.pipeline.IngestSummary`."""
+    """What one commit did; counts are those of `warehouse.intake.pipeline.IngestSummary`."""
 
     n_files: int
     n_dumps: int
@@ -113,7 +113,7 @@ class Committer:
         return loaded
 
     def _load_some(self, pairs: Sequence[_Pair], batch: Batch) -> _Loaded:
-        """Commit dumps, in halves where that fails, down to the one that is in the way."""
+        """Commit dumps together; where that fails, each half by itself, down to single dumps."""
         dumps, buffers = [dump for dump, _ in pairs], [data for _, data in pairs]
         if len(pairs) == 1:
             return self._load_alone(

@@ -176,7 +176,7 @@ def _start_decoding(pool: Executor, batch: Batch) -> _Decoding:
 
 
 def _hold_back(started: Iterable[_Work], count: int) -> Iterator[_Work]:
-    """Started work in its order, handed on late so that the pool always has more to do.
+    """Started work in order, each piece handed on only when more pieces after it are started.
 
     Up to `count` pieces of work wait here; the oldest is handed on when another is started. It is
     handed on earlier if those that wait take more than `count` times AHEAD_BYTES.

@@ -98,7 +98,7 @@ class DumpRows:
         self._trace({id_: dump.program for id_, dump in numbered if dump.program})
 
     def _check_unique(self, hashes: Sequence[str], first: int) -> None:
-        """Prove that the store has no dump of these bytes, or of an id from the first on.
+        """Check that the store has neither these bytes nor an id as high as the first new one.
 
         Raises:
             StoreError: It has.
