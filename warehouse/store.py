@@ -31,7 +31,7 @@ from warehouse.engine.scratch import ScratchFolder
 from warehouse.engine.statements import answer_statement
 from warehouse.engine.store_file import FILE_NAME, is_made, make_folder
 from warehouse.engine.store_lock import StoreLock
-from warehouse.engine.views import comment_views, make_temporary_views
+from warehouse.engine.views import comment_views, load_views, make_temporary_views, named_views
 from warehouse.engine.writer import Writer
 from warehouse.errors import DamagedStoreError, StatementError, StoreError
 
@@ -53,7 +53,7 @@ class Warehouse:
         self._path, self._lock, self._writer = path, lock, writer
         self._scratch = ScratchFolder()
         self._answering: dict[_Whose, duckdb.DuckDBPyConnection] = {}
-        self._with_views: set[_Whose] = set()
+        self._views: set[tuple[_Whose, str]] = set()
 
     @classmethod
     def open(
@@ -187,7 +187,7 @@ class Warehouse:
                 names a dump, device, build, tag, ... that the store does not have.
         """
         query = find_query(name)
-        connection = self._answers("ours")
+        connection = self._answers("ours", query.sql)
         with translated_errors(self._path), reading(connection):
             return answer_query(connection, query, params)
 
@@ -212,7 +212,7 @@ class Warehouse:
         """
         if allow_files and self._writer is not None:
             raise StatementError("files can be read only where the store is opened read-only")
-        connection = self._answers("with files" if allow_files else "theirs")
+        connection = self._answers("with files" if allow_files else "theirs", text)
         return answer_statement(connection, text, params, allow_files=allow_files)
 
     def schema(self) -> pa.Table:
@@ -221,7 +221,7 @@ class Warehouse:
         Returns:
             table_name, column_name (null for the table or view itself), type, comment.
         """
-        connection = self._answers("ours")
+        connection = self._answers("ours", " ".join(load_views()))
         with translated_errors(self._path):
             comment_views(connection)
             return connection.sql(read_statement("described_schema")).to_arrow_table()
@@ -311,15 +311,15 @@ class Warehouse:
 
                 replay(connection, archive, segments)
 
-    def _answers(self, whose: _Whose) -> duckdb.DuckDBPyConnection:
-        """What answers our own statements, those of others, or those that may read files."""
+    def _answers(self, whose: _Whose, text: str = "") -> duckdb.DuckDBPyConnection:
+        """What answers a statement of ours, one of others, or one that may read files."""
         with translated_errors(self._path):
             if whose not in self._answering:
                 self._answering[whose] = self._open_answering(whose)
                 use_database(self._answering[whose])
-            if whose not in self._with_views:
-                make_temporary_views(self._answering[whose])
-                self._with_views.add(whose)
+            missing = [name for name in named_views(text) if (whose, name) not in self._views]
+            make_temporary_views(self._answering[whose], missing)
+            self._views.update((whose, name) for name in missing)
         return self._answering[whose]
 
     def _open_answering(self, whose: _Whose) -> duckdb.DuckDBPyConnection:

@@ -111,12 +111,12 @@ class ProfileSamples:
         )
 
     def is_inside(self, block: int, event_signature_id: int) -> bool:
-        """Whether the signature has events in a block that stand on a chain, so in the program."""
+        """Whether the signature has events on a chain in a block, which means in the program."""
         rows = self._rows.get((block, event_signature_id), slice(0))
         return bool((self._chain[rows] >= 0).any())
 
     def chains(self, block: int, event_signature_id: int, run: int) -> list[int]:
-        """Chains of a signature's events in one run of a block, where debug events can stand too.
+        """Chains that a signature's events are on in one run of a block, sorted; none below 0.
 
         A debug event's chain is unsigned in the file, so a chain below 0 is never that of a profile
         event, although both mean "outside instructions".
@@ -154,7 +154,7 @@ class ProfileSamples:
 
 
 def _low_words(decimals: pa.ChunkedArray) -> NDArray[np.uint64]:
-    """Unsigned 64-bit values kept as decimals; whatever where null. Needs no pyarrow.compute."""
+    """Values of a column of decimals as unsigned 64-bit numbers; where null, any value."""
     chunks = [chunk for chunk in decimals.chunks if len(chunk)]
     words = [np.frombuffer(chunk.buffers()[1], np.uint64) for chunk in chunks]
     parts = [

@@ -123,6 +123,15 @@ def open_for_its_reader(pipe: Path, process: subprocess.Popen[bytes]) -> int:
     raise AssertionError(process.communicate())
 
 
+def test_no_search_for_garbage_looks_at_what_every_command_imports() -> None:
+    code = (
+        "import atexit, gc, sys; atexit.register(lambda: print(gc.get_freeze_count()))\n"
+        "from cli.main import main; sys.argv = ['tracehouse', '--version']; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert int(done.stdout.split()[-1]) > 0
+
+
 def test_a_question_imports_only_what_it_takes(store: Path, tmp_path: Path) -> None:
     (tmp_path / "pandas.py").write_text("")  # as if it were installed
     program = (

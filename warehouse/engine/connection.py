@@ -45,13 +45,9 @@ def open_writer(file: Path) -> duckdb.DuckDBPyConnection:
     The database is attached, but not yet the current one: see `use_database`.
     """
     config = {**_CAREFUL, **_WRITER, "temp_directory": f"{file}.tmp"}
-    connection = duckdb.connect(":memory:", config=config)
-    try:
+    with _closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
         _attach(connection, file, "READ_WRITE", allow_files=False)
-    except BaseException:  # an interrupt too must not leave the file locked
-        connection.close()
-        raise
-    return connection
+        return connection
 
 
 def open_reader(
@@ -68,16 +64,23 @@ def open_reader(
         allow_files: Let statements read files.
     """
     config = {**_CAREFUL, "temp_directory": str(spill or "")}
-    connection = duckdb.connect(":memory:", config=config)
-    try:
+    with _closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
         _attach(connection, file, "READ_ONLY", allow_files=allow_files)
         if not (spill or allow_files):
             connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
         connection.execute("SET lock_configuration = true")
-    except BaseException:
+        return connection
+
+
+@contextmanager
+def _closed_on_error(
+    connection: duckdb.DuckDBPyConnection,
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    try:
+        yield connection
+    except BaseException:  # an interrupt too must not leave the file locked
         connection.close()
         raise
-    return connection
 
 
 def _attach(

@@ -68,10 +68,11 @@ class Batch:
         """Put a file on record that is not taken."""
         self.refused.append(Refusal(name, sha256, reason, None, detail, data))
 
-    def refuse_companion(self, name: str, reason: str, detail: str) -> None:
+    def refuse_companion(self, name: str, reason: str, detail: str, data: Any = None) -> None:
         """Put a file on record that came with a dump."""
         self.n_refused_companions += 1
-        self.refuse(name, reason, detail)
+        sha256 = None if data is None else hashlib.sha256(data).hexdigest()
+        self.refuse(name, reason, detail, sha256, data)
 
 
 class Plan(NamedTuple):
@@ -127,12 +128,16 @@ class Describer:
             return None
         try:
             program = contain(lambda: self._programs.read(file))
-        except (EtRecordError, SourceError) as error:
+        except SourceError as error:
             batch.refuse_companion(file.name, "etrecord", _describe_problem(error, file.name))
+            return None
+        except EtRecordError as error:
+            problem = _describe_problem(error, file.name)
+            batch.refuse_companion(file.name, "etrecord", problem, file.read())
             return None
         if isinstance(program, Trouble):
             self._broken.add(file)
-            batch.refuse_companion(file.name, "etrecord", program.detail)
+            batch.refuse_companion(file.name, "etrecord", program.detail, file.read())
             return None
         return program
 
@@ -142,7 +147,7 @@ def _read_buffer(file: IncomingFile | None, batch: Batch) -> LoggedBuffer | None
         return None
     try:
         data = file.read()
-        return LoggedBuffer(data, hashlib.sha256(data).hexdigest())
+        return LoggedBuffer(file.name, data, hashlib.sha256(data).hexdigest())
     except SourceError as error:
         batch.refuse_companion(file.name, error.reason, error.problem)
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from types import TracebackType
 
 import duckdb
 
@@ -18,7 +17,7 @@ _FILED = "SELECT sha256 FROM archived_files WHERE sha256 IN (SELECT unnest(?))"
 
 
 class Claims:
-    """Sorts dumps that were read, in order; a context manager, for one thread.
+    """Sorts dumps that were read, in order; for one thread, which closes it.
 
     Nothing of it is shared with those who commit: what they need to know is in the batches.
     """
@@ -30,15 +29,8 @@ class Claims:
         self._manifests: dict[str, str] = {}  # of every dump met so far, by SHA-256
         self._unfiled: set[str] = set()  # dumps of the store that its archive does not hold
 
-    def __enter__(self) -> Claims:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Let go of the store."""
         self._connection.close()
 
     def claim(self, plan: Plan, read: Sequence[ReadFile]) -> Batch:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import duckdb
 
@@ -21,11 +23,23 @@ from warehouse.loading.records import NewDump, Refusal
 CONFLICT = "conflict"
 UNCOMMITTABLE = "uncommittable"  # decoded, but the store did not take it
 
+# What may come with a dump, by its name there: what it is called; its source, SHA-256 and bytes.
+_COMPANIONS: dict[str, tuple[str, Callable[[NewDump], Any]]] = {
+    "program": (
+        "ETRecord",
+        attrgetter("program.record.source", "program.record.sha256", "program.data"),
+    ),
+    "debug_buffer": (
+        "debug buffer",
+        attrgetter("debug_buffer.source", "debug_buffer.sha256", "debug_buffer.data"),
+    ),
+}
+
 Decoded = tuple[Batch, Content | None]  # no content: to be streamed
 
 
 class Committed(NamedTuple):
-    """What came of a group of batches, as in `warehouse.intake.pipeline.IngestSummary`."""
+    """What one commit did; counts are those of `warehouse.intake.pipeline.IngestSummary`."""
 
     n_files: int
     n_dumps: int
@@ -106,7 +120,7 @@ class Committer:
         return loaded
 
     def _load_some(self, dumps: Sequence[NewDump], batch: Batch) -> _Loaded:
-        """Commit dumps, in halves where that fails, down to the one that is in the way."""
+        """Commit dumps together; where that fails, each half by itself, down to single dumps."""
         buffers = [dump.data for dump in dumps]
         if len(dumps) == 1:
             return self._load_alone(
@@ -137,17 +151,19 @@ class Committer:
         self, dump: NewDump, load: Callable[[NewDump], _Loaded], batch: Batch
     ) -> _Loaded:
         """Commit a dump, if need be without the files that came with it; or else refuse it."""
-        loaded = contain(lambda: load(dump))
+        loaded = contain(partial(load, dump))
         if not isinstance(loaded, Trouble):
             return loaded
-        bare = dump._replace(program=None, debug_buffer=None)
-        again = loaded if bare == dump else contain(lambda: load(bare))
-        if isinstance(again, Trouble):
-            self._refuse(dump, batch, Verdict(UNCOMMITTABLE, None, again.detail))
-            return _Loaded()
-        batch.n_refused_companions += 1
-        batch.refused.append(_refuse_companions(dump, loaded))
-        return again
+        last = loaded
+        for bare, left_out in _with_less(dump):
+            again = contain(partial(load, bare))
+            if not isinstance(again, Trouble):
+                batch.n_refused_companions += len(left_out)
+                batch.refused += _refuse_companions(dump, left_out, loaded)
+                return again
+            last = again
+        self._refuse(dump, batch, Verdict(UNCOMMITTABLE, None, last.detail))
+        return _Loaded()
 
     def _refuse_malformed(self, batch: Batch, content: Content) -> None:
         for error in content.decoded.errors.to_pylist():
@@ -191,7 +207,9 @@ class Committer:
         if not isinstance(attached, Trouble):
             return []
         if len(dumps) == 1:
-            return [_refuse_companions(dumps[0], attached)]
+            for bare, left_out in _with_less(dumps[0]):
+                if not isinstance(contain(partial(self._loader.attach, [bare])), Trouble):
+                    return _refuse_companions(dumps[0], left_out, attached)
         middle = len(dumps) // 2
         return self._attach(dumps[:middle]) + self._attach(dumps[middle:])
 
@@ -210,8 +228,20 @@ def _refused(batches: Sequence[Batch]) -> list[Refusal]:
     return [refusal for batch in batches for refusal in batch.refused]
 
 
-def _refuse_companions(dump: NewDump, trouble: Trouble) -> Refusal:
-    """The refusal of the files that came with a dump; the dump itself is stored without them."""
-    detail = f"the ETRecord or debug buffer of {dump.source} is left out: {trouble.detail}"
-    source = dump.program.record.source if dump.program else dump.source
-    return Refusal(source, None, UNCOMMITTABLE, None, detail)
+def _with_less(dump: NewDump) -> Iterator[tuple[NewDump, tuple[str, ...]]]:
+    """The dump without each file that came with it, then without any; and what is left out."""
+    present = tuple(name for name in _COMPANIONS if getattr(dump, name) is not None)
+    for left_out in filter(None, dict.fromkeys([*zip(present, strict=True), present])):
+        nothing: dict[str, Any] = dict.fromkeys(left_out)
+        yield dump._replace(**nothing), left_out
+
+
+def _refuse_companions(dump: NewDump, names: Sequence[str], trouble: Trouble) -> list[Refusal]:
+    """Refusals of files that came with a dump; the dump itself is stored without them."""
+    refusals = []
+    for name in names:
+        what, find = _COMPANIONS[name]
+        source, sha256, data = find(dump)
+        detail = f"the {what} of {dump.source} is left out: {trouble.detail}"
+        refusals.append(Refusal(source, sha256, UNCOMMITTABLE, None, detail, data))
+    return refusals

@@ -11,7 +11,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple, Protocol, TypeVar
@@ -120,7 +120,7 @@ def ingest_dumps(
     programs: set[int] = set()  # ids of the ETRecords that came along
     with (
         ThreadPoolExecutor(workers) as pool,
-        Claims(connection) as claims,
+        closing(Claims(connection)) as claims,
         ThreadPoolExecutor(1) as thread,
         _few_collections(),
     ):
@@ -188,7 +188,7 @@ def _start_decoding(pool: Executor, batch: _AnyBatch) -> tuple[_AnyBatch, Future
 def _hold_back(
     started: Iterable[tuple[_Started, _Result]], count: int
 ) -> Iterator[tuple[_Started, _Result]]:
-    """Started work in its order, handed on late so that the pool always has more to do.
+    """Started work in order, each piece handed on only when more pieces after it are started.
 
     Up to `count` pieces of work wait here; the oldest is handed on when another is started. It is
     handed on earlier if those that wait take more than `count` times AHEAD_BYTES.

@@ -119,7 +119,7 @@ class DumpRows:
         self._trace({id_: dump.program for id_, dump in numbered if dump.program})
 
     def _check_unique(self, hashes: Sequence[str], ids: Sequence[int]) -> None:
-        """Prove that the store has no dump of these bytes, or of these ids.
+        """Check that the store has no dump of these bytes, or of these ids.
 
         Raises:
             StoreError: It has.

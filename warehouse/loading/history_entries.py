@@ -100,4 +100,4 @@ def _files(dumps: Iterable[NewDump]) -> Iterator[tuple[str, NewDump, str, str, A
             yield ETRECORD, dump, record.sha256, record.source, dump.program.data
         if dump.debug_buffer:
             buffer = dump.debug_buffer
-            yield DEBUG_BUFFER, dump, buffer.sha256, f"{dump.source}: debug buffer", buffer.data
+            yield DEBUG_BUFFER, dump, buffer.sha256, buffer.source, buffer.data

@@ -11,7 +11,7 @@ from warehouse.catalogue.sql_files import read_statement
 
 
 class NamedIds:
-    """Ids of named things that are the same only if all their columns are."""
+    """Ids of things, such as devices; two are the same thing if all their columns are equal."""
 
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, table: str, columns: tuple[str, ...]
@@ -34,7 +34,7 @@ class NamedIds:
 
 
 class Builds:
-    """Ids of builds, which go by name alone: what dumps state about one is put together."""
+    """Ids of builds; a build is known by its name, and each dump may add facts about it."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Read the builds in use."""

@@ -59,7 +59,7 @@ def number_dumps(rows: pa.Table, ids: NDArray[np.int32]) -> pa.Table:
 def _store_tensors(
     connection: duckdb.DuckDBPyConnection, values: pa.Table, buffers: Buffers
 ) -> pa.ChunkedArray:
-    """Store what values' tensors hold; the hash of each, null without one or its content.
+    """Store the tensors of values; gives the hash of each, null where no content is known.
 
     Values of a dump stand side by side; its number, which the buffers go by, is the first column.
     """

@@ -16,8 +16,9 @@ NOW = datetime.max.replace(tzinfo=UTC)  # the time of the transaction, whenever 
 
 
 class LoggedBuffer(NamedTuple):
-    """A debug buffer and the SHA-256 of its bytes."""
+    """A debug buffer: the name of its file, its bytes and their SHA-256."""
 
+    source: str
     data: bytes | memoryview
     sha256: str
 

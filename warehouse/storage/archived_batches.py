@@ -131,7 +131,10 @@ class ArchiveReader:
             return None
 
     def _buffer(self, sha256: str | None) -> LoggedBuffer | None:
-        return None if sha256 is None else LoggedBuffer(self._find(sha256).data, sha256)
+        if sha256 is None:
+            return None
+        entry = self._find(sha256)
+        return LoggedBuffer(entry.name, entry.data, sha256)
 
     def _find(self, sha256: str) -> Entry:
         """The entry of a file, with its bytes.
