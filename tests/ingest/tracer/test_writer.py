@@ -133,8 +133,7 @@ def test_allocator_of_an_earlier_block_is_named_in_each_block_that_uses_it():
         writer.track_allocation(1, 16)
     tables = [decode_dumps([dump.etdump]).tables for dump in (first, writer.finish())]
     named = [
-        [(row["run_index"], row["name"]) for row in one["allocators"].to_pylist()]
-        for one in tables
+        [(row["run_index"], row["name"]) for row in one["allocators"].to_pylist()] for one in tables
     ]
     assert named == [
         [(0, "planned"), (0, "temp"), (1, "method"), (1, "temp")],
