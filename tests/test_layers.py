@@ -40,7 +40,7 @@ ROOMS = {
         "allowance", "debug_buffer", "errors", "schemas", "sources", "strict_json",
     },
     "ingest.tracer": {"errors", "etdump"},
-    "ingest.recording": {"errors", "sources"},
+    "ingest.recording": {"errors", "manifest", "sources"},
     "ingest.simulation": {"errors", "etdump", "signatures", "tracer"},
     "warehouse": set(),
     "warehouse.errors": set(),
