@@ -105,18 +105,21 @@ class ArchiveReader:
         return batch
 
     def _dump(self, entry: Entry, batch: ArchivedBatch) -> NewDump:
+        manifest = _manifest(str(entry.manifest))
         return NewDump(
             entry.name,
             str(entry.sha256),
-            _manifest(str(entry.manifest)),
-            self._program(entry.etrecord_sha256, batch),
+            manifest,
+            self._program(entry.etrecord_sha256, manifest.method, batch),
             self._buffer(entry.debug_buffer_sha256),
             entry.data,
             entry.ids,
             entry.recorded_at,
         )
 
-    def _program(self, sha256: str | None, batch: ArchivedBatch) -> Program | None:
+    def _program(
+        self, sha256: str | None, method: str | None, batch: ArchivedBatch
+    ) -> Program | None:
         if sha256 is None:
             return None
         if sha256 not in self._records:
@@ -125,7 +128,7 @@ class ArchiveReader:
             )
         file = self._records[sha256]
         try:
-            return self._programs.read(file)
+            return self._programs.read(file, method)
         except EtRecordError as error:  # it was taken once, by another version
             batch.refuse_companion(file.name, "etrecord", error.problem)
             return None
