@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import groupby
+from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -123,7 +123,23 @@ class _Program:
             values = [tensor for event in call for tensor in flat_tensors(event.value)]
             operators.append(self._operator(key, occurrences[key], values))
             occurrences[key] += 1
-        return operators
+        return self._with_silent(operators) if operators else operators
+
+    def _with_silent(self, operators: list[Operator]) -> list[Operator]:
+        """With the operators that ran but logged nothing, where their instructions stand."""
+        logged = {operator.instruction_id for operator in operators}
+        silent = [
+            self._operator((id_, None), 0, [])
+            for id_, delegate_id in self._events
+            if id_ is not None and delegate_id is None and id_ not in logged
+        ]
+        if not silent:
+            return operators
+        # A stable sort by the highest instruction so far puts each behind what precedes it.
+        reached = accumulate((operator.instruction_id or 0 for operator in operators), max)
+        placed = [*zip(reached, operators, strict=True)]
+        placed += [(operator.instruction_id or 0, operator) for operator in silent]
+        return [operator for _, operator in sorted(placed, key=itemgetter(0))]
 
     @property
     def flow(self) -> ProgramFlow | None:
