@@ -17,9 +17,11 @@
 --   device          STRING  Name of the device.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
---   base_dump_id    INT     Dump of the base.
---   head_dump_id    INT     Dump of the head.
---   base_count      BIGINT  Values that the base logged.
+--   base_dumps      BIGINT  Dumps of the base that logged values, at least 1.
+--   head_dumps      BIGINT  Dumps of the head that did, at least 1.
+--   base_dump_id    INT     The latest of the base.
+--   head_dump_id    INT     The latest of the head.
+--   base_count      BIGINT  Values in that of the base.
 --   compared_count  BIGINT  Those that the head logged too, with content on both sides.
 --   equal_count     BIGINT  Those of them that are equal.
 --   verdict         STRING  equal, different, or not_compared where nothing was.
@@ -32,11 +34,12 @@
 --   run_index       INT     Its run in the base, from 0.
 --   value_index     INT     Which of the values that it logged in the run, from 0.
 WITH chosen AS (
-    SELECT dump_id, device, model, backend, is_head
+    SELECT dump_id, device, model, backend, is_head, dump_count
     FROM (
         SELECT
             dump_id, device, model, backend,
             CASE WHEN build = CAST(:head AS STRING) THEN 1 ELSE 0 END AS is_head,
+            count(*) OVER (PARTITION BY device, model, backend, build) AS dump_count,
             row_number() OVER (
                 PARTITION BY device, model, backend, build ORDER BY dump_id DESC
             ) AS choice
@@ -121,7 +124,9 @@ different AS (
     WHERE is_compared AND NOT is_equal
 )
 SELECT
-    b.device, b.model, b.backend, b.dump_id AS base_dump_id, h.dump_id AS head_dump_id,
+    b.device, b.model, b.backend,
+    b.dump_count AS base_dumps, h.dump_count AS head_dumps,
+    b.dump_id AS base_dump_id, h.dump_id AS head_dump_id,
     n.base_count, n.compared_count, n.equal_count,
     CASE
         WHEN n.compared_count = 0 THEN 'not_compared'
