@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from queries.numeric_gap.program_flow import FlowNode, program_flow
+from queries.numeric_gap.program_flow import MAX_LINKS, FlowNode, program_flow
 
 
 def node(operator, handle, *takes, gives=None):
@@ -32,3 +32,16 @@ def test_a_handle_that_computes_or_takes_an_earlier_step_is_no_view():
     assert program_flow(nodes).views == {}
     split = FlowNode("split", (2,), frozenset("x"), ["left", "right"])
     assert program_flow([split, node("view_copy", 3, "left")]).views == {}
+
+
+def test_a_view_takes_the_value_of_what_precedes_it_whatever_names_say():
+    nodes = [node("view_copy", 2, "b", gives="a"), node("view_copy", 3, "a", gives="b")]
+    assert program_flow([*nodes, node("view_copy", 2, "b", gives="a")]).views == {}
+
+
+def test_of_a_program_with_too_many_links_nothing_is_told():
+    each = 2_000
+    chain = [node("conv", handle, "x", gives=f"conv{handle}") for handle in range(each)]
+    names = [f"conv{handle}" for handle in range(each)]
+    many = [node("cat", None, *names, gives=f"c{i}") for i in range(MAX_LINKS // each + 1)]
+    assert program_flow([*chain, *many]) == ({}, {})
