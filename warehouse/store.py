@@ -235,9 +235,8 @@ class Warehouse:
     ) -> Any:
         """ExecuTorch's ExportedProgram out of an ETRecord; this needs executorch.
 
-        The store keeps what an ETRecord says, not its bytes: it is read again from where it was.
-        If it is gone, SourceError is raised; if it has changed, or executorch is missing,
-        QueryError.
+        It is read from the archive; one that is not there, from where it was. If it is gone from
+        there too, SourceError is raised; if it has changed, or executorch is missing, QueryError.
 
         Args:
             etrecord_id: The ETRecord.
@@ -246,12 +245,20 @@ class Warehouse:
                 with ``/METHOD`` for another method than forward.
         """
         from ingest.etrecord.names import EDGE_PROGRAM
-        from warehouse.programs.exported_programs import find_etrecord, read_exported_program
+        from warehouse.programs.exported_programs import (
+            find_etrecord,
+            pick_exported_program,
+            read_exported_program,
+        )
 
         with translated_errors(self._path):
             connection = self._answers("ours")
             source, sha256 = find_etrecord(connection, etrecord_id=etrecord_id, dump_id=dump_id)
-        return read_exported_program(source, graph=graph or EDGE_PROGRAM, sha256=sha256)
+        wanted = graph or EDGE_PROGRAM
+        archived = Archive(self._path).find(sha256)
+        if archived is not None:
+            return pick_exported_program(archived.data, source.name, graph=wanted)
+        return read_exported_program(source, graph=wanted, sha256=sha256)
 
     def close(self) -> None:
         """Close the store; further use fails.

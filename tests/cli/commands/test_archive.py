@@ -58,4 +58,4 @@ def test_what_is_damaged_or_missing_is_told(run: Run, store: Path, tmp_path: Pat
     assert (done.code, "is damaged" in json.loads(done.text)[0]["problem"]) == (1, True)
     segment.path.unlink()
     done = run("archive", "verify", "--store", own, "--format", "csv")
-    assert (done.code, done.text.splitlines()[1]) == (1, "1,1,0,0,0,is gone")
+    assert (done.code, done.text.splitlines()[-1]) == (1, "1,1,0,0,0,is gone")
