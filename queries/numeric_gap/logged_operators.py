@@ -97,6 +97,14 @@ def build_logged_operators(
     return runs
 
 
+def first_logged_run(
+    index: int, block: BuiltBlock, correlation: Correlation | None = None
+) -> LoggedRun:
+    """What the events of a block logged first, each in one call; `index` stands for the run's."""
+    program = _Program(block, correlation)
+    return LoggedRun(index, block.method, program.first_operators(), block.notes)
+
+
 class _Program:
     """What is known of the instructions of the runs of one block."""
 
@@ -120,6 +128,14 @@ class _Program:
             operators.append(self._operator(key, occurrences[key], values))
             occurrences[key] += 1
         return operators
+
+    def first_operators(self) -> list[Operator]:
+        """The events that logged values, as operators called once."""
+        calls = (
+            (key, [tensor for value in event.debug_data for tensor in flat_tensors(value)])
+            for key, event in self._events.items()
+        )
+        return [self._operator(key, 0, values) for key, values in calls if values]
 
     def _operator(self, key: _Key, occurrence: int, values: list[TensorValue]) -> Operator:
         event = self._events.get(key)
