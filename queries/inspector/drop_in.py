@@ -211,7 +211,8 @@ class Inspector:
 def _tables(path: Path | None, data: bytes | None) -> Any:
     if path is None:
         return decode_tables(data or b"", "etdump_data")
-    return decode_tables(_bytes(path), os.fspath(path))
+    source = Source(os.fspath(path))
+    return decode_tables(read_source(source), source.name)
 
 
 def _bytes(path: Path) -> Buffer:
