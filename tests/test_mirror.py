@@ -33,6 +33,7 @@ BEHAVIOURS = {
     "sql/test_portability.py": "what Spark reads otherwise, in all .sql files",
     "warehouse/test_correlation_bounds.py": "what an ETRecord may cost a store",
     "warehouse/test_hostile_stores.py": "stores from anybody",
+    "warehouse/test_methods.py": "programs of several methods, inferred and stated",
     "warehouse/test_profiler_blobs.py": "profiler blobs in a store",
     "warehouse/test_sql_attacks.py": "SQL from anybody",
 }

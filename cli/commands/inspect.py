@@ -15,9 +15,11 @@ from queries.event_blocks.time_scales import TimeScale
 
 if TYPE_CHECKING:
     from ingest.sources.paths import Source
+    from warehouse.programs.correlation import Correlation
 
 _MORE = (
     TextOption("etrecord", "FILE", "ETRecord of the program: operators, modules, stack traces."),
+    TextOption("method", "NAME", "Method of the ETRecord that was run, if it has several."),
     TextOption("debug_buffer", "FILE", "Debug buffer: the elements of logged tensors."),
     TextOption("module", "PATH", "Show only the time spent in a module, e.g. layers.0.attention."),
     TextOption(
@@ -69,7 +71,7 @@ def inspect(
         metrics = _parse_metrics(more["compare_results"])
     blocks = read_event_blocks(
         dump_source(file),
-        etrecord=_source(more["etrecord"]),
+        etrecord=_read_correlation(more["etrecord"], more["method"]),
         debug_buffer=_source(more["debug_buffer"]),
         source_time_scale=source_time_scale,
         target_time_scale=target_time_scale,
@@ -104,6 +106,21 @@ add_options(inspect, _MORE)
 
 def _source(file: str | None) -> Source | None:
     return None if file is None else file_source(file)
+
+
+def _read_correlation(etrecord: str | None, method: str | None) -> Correlation | None:
+    """The ETRecord given, for the method stated; one that cannot be read raises IngestError.
+
+    Raises:
+        BadParameter: A method is stated, but no ETRecord given.
+    """
+    from queries.event_blocks.build import read_correlation
+
+    if etrecord is not None:
+        return read_correlation(file_source(etrecord), method=method)
+    if method is not None:
+        raise typer.BadParameter("wanted --etrecord, whose method it is", param_hint="'--method'")
+    return None
 
 
 def _parse_metrics(names: str | None) -> list[str] | None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ingest.recording.session import RecordingPlan
     from warehouse import Warehouse
 
-_RECORDED = ("captured_at", "clock", "ticks_per_second")  # are known here
+_RECORDED = ("method", "captured_at", "clock", "ticks_per_second")  # are known here
 _NAMES = tuple(option for option in MANIFEST if option.name not in _RECORDED)
 _MORE = (
     TextOption("inputs", "FILE", "Arrays, .npz or .npy, in the order of the method's inputs."),

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ingest.errors import UnwritableError
 from ingest.etdump.values import DTYPES
-from ingest.tracer.event_tracer import Array, Tensor, Value, whole
+from ingest.tracer.event_tracer import Array, Tensor, Value
+from ingest.tracer.places import whole
 
 _ALIGNMENT = 64
 _NO_BYTES = -1  # offset of a tensor without elements

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ingest.tracer.debug_buffer import StoredTensor, StoredValue
-from ingest.tracer.event_tracer import DelegateId, InstructionPlace
+from ingest.tracer.event_tracer import DelegateId
 from ingest.tracer.flatbuffer_builder import FlatBufferBuilder, pack_text
+from ingest.tracer.places import InstructionPlace
 from ingest.tracer.profile_packer import NONE, ProfilePacker
 
 _IDENTIFIER = b"ED00"

@@ -13,28 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
-from operator import index
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import UnwritableError
-
-
-def whole(what: str, number: SupportsIndex, low: int, stop: int) -> int:
-    """A number that goes into a field.
-
-    Raises:
-        UnwritableError: It is not whole, under `low`, or not under `stop`.
-    """
-    try:
-        integer = index(number)
-    except TypeError:
-        integer = stop
-    if not low <= integer < stop:
-        raise UnwritableError(f"{what}: {number!r}, wanted a whole number from {low} to {stop - 1}")
-    return integer
+from ingest.errors import FilterError
+from ingest.tracer.places import InstructionPlace, whole
 
 
 class DebugLevel(IntEnum):
@@ -50,24 +35,6 @@ class ProfilingLevel(IntEnum):
 
     METHOD_ONLY = 0
     ALL_EVENTS = 1
-
-
-class InstructionPlace(NamedTuple):
-    """Which instruction an event belongs to; the defaults are those outside instructions."""
-
-    chain: int = -1
-    instruction: int = 0
-
-    @classmethod
-    def of(cls, chain: int, instruction: int) -> InstructionPlace:
-        """The place as dumps store it: handles are unsigned in the runtime, signed in a dump.
-
-        Raises:
-            UnwritableError: A number is out of range.
-        """
-        handle = whole("instruction", instruction, -(2**31), 2**32)
-        signed = handle - 2**32 if handle >= 2**31 else handle
-        return cls(whole("chain", chain, -(2**31), 2**31), signed)
 
 
 @dataclass(frozen=True)
@@ -117,6 +84,22 @@ class DelegateOutputFilter:
     names: Sequence[str] = ()
     ids: range | None = None
 
+    def __post_init__(self) -> None:
+        """Check both.
+
+        Raises:
+            FilterError: A name is no regular expression, or the range of ids is empty.
+        """
+        for name in self.names:
+            try:
+                re.compile(name)
+            except re.error as error:
+                raise FilterError(
+                    f"filter: {name!r}: {error}, wanted a regular expression"
+                ) from error
+        if self.ids is not None and not self.ids:
+            raise FilterError(f"filter: {self.ids} is empty, wanted a range with ids, or None")
+
     def __call__(self, delegate_id: DelegateId) -> bool:
         """Whether to leave out what this id logs."""
         if isinstance(delegate_id, str):
@@ -148,6 +131,26 @@ class EventTracer(ABC):
         self.output_filter = output_filter
         self._place = InstructionPlace()
         self._bundled_input_index = -1
+
+    @property
+    def current_chain_id(self) -> int:
+        """The chain that was set, -1 for none."""
+        return self._place.chain
+
+    @property
+    def current_debug_handle(self) -> int:
+        """The instruction that was set, without sign; 0 also stands for none."""
+        return self._place.handle
+
+    @property
+    def bundled_input_index(self) -> int:
+        """The bundled input that was set, -1 for none."""
+        return self._bundled_input_index
+
+    @property
+    def intermediate_outputs_logging_status(self) -> bool:
+        """Whether `log_intermediate_output` logs, which is the debug level's to say."""
+        return self.debug_level >= DebugLevel.INTERMEDIATE_OUTPUTS
 
     def set_chain_debug_handle(self, chain: int, instruction: int) -> None:
         """Say which instruction the following events belong to; (-1, 0) stands for none.
@@ -215,7 +218,7 @@ class EventTracer(ABC):
 
     def log_intermediate_output(self, value: Value) -> None:
         """Log a value of the current instruction if the debug level says so."""
-        if self.debug_level >= DebugLevel.INTERMEDIATE_OUTPUTS:
+        if self.intermediate_outputs_logging_status:
             self.log_evalue(value)
 
     def log_output(self, value: Value) -> None:

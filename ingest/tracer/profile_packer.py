@@ -11,8 +11,9 @@ from itertools import compress
 from operator import add
 
 from ingest.errors import UnwritableError
-from ingest.tracer.event_tracer import DelegateId, InstructionPlace
+from ingest.tracer.event_tracer import DelegateId
 from ingest.tracer.flatbuffer_builder import FlatBufferBuilder, pack_bytes, pack_text, pack_vtable
+from ingest.tracer.places import InstructionPlace
 
 NONE = -1  # in fields for instructions, integer delegate ids and bundled inputs
 

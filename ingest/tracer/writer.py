@@ -14,13 +14,12 @@ from ingest.tracer.event_tracer import (
     DebugLevel,
     DelegateId,
     EventTracer,
-    InstructionPlace,
     OutputFilter,
     ProfileEntry,
     ProfilingLevel,
     Value,
-    whole,
 )
+from ingest.tracer.places import InstructionPlace, whole
 
 Clock = Callable[[], int]
 
@@ -69,8 +68,22 @@ class ETDumpWriter(EventTracer):
             debug_level=debug_level, profiling_level=profiling_level, output_filter=output_filter
         )
         self._clock = clock
+        self._allocators: list[str] = []  # by id, from 1: of several with one id, the latest
+        self.reset()
+
+    @property
+    def num_blocks(self) -> int:
+        """Blocks of the dump that is being written, or of the last one until the next begins."""
+        return self._num_blocks
+
+    def reset(self) -> None:
+        """Throw away all blocks since the last dump, the open one and open events included.
+
+        What was set, and the ids of allocators, stay.
+        """
         self._open: set[ProfileEntry] = set()
         self._state = _State.NO_BLOCK
+        self._num_blocks = 0
         self._begin_dump()
 
     def finish(self) -> Dump:
@@ -95,8 +108,10 @@ class ETDumpWriter(EventTracer):
         """
         if self._state is not _State.NO_BLOCK:
             self.end_event_block()
+        self._num_blocks = self._dump.block_count + 1
         self._dump.begin_block(name, self._bundled_input_index)
         self._state = _State.BLOCK_CREATED
+        self._used_allocator = 0
 
     def end_event_block(self) -> None:
         """End the block; until the next one there may be no events.
@@ -189,23 +204,26 @@ class ETDumpWriter(EventTracer):
         self._require_block("track_allocator")
         if self._state is _State.ADDING_EVENTS:
             raise AllocatorError(f"track_allocator {name!r}: wanted before the block's first event")
-        return self._dump.add_allocator(name)
+        id_ = self._dump.add_allocator(name)
+        self._allocators[id_ - 1 : id_] = [name]
+        return id_
 
     def track_allocation(self, allocator_id: int, size_bytes: int) -> None:
-        """Log an allocation.
+        """Log an allocation from an allocator of this block or, of that id, of the latest before.
 
         Raises:
             NoBlockError: No block is open.
-            AllocatorError: The block has no such allocator.
+            AllocatorError: There is no such allocator.
             UnwritableError: The size is out of range.
         """
         self._require_events("track_allocation")
-        if not 1 <= allocator_id <= self._dump.allocator_count:
+        if not 1 <= allocator_id <= len(self._allocators):
             raise AllocatorError(
-                f"track_allocation: allocator {allocator_id}, wanted one of the block's "
-                f"{self._dump.allocator_count}, counted from 1"
+                f"track_allocation: allocator {allocator_id}, wanted one of the blocks' "
+                f"{len(self._allocators)}, counted from 1"
             )
         self._dump.add_allocation(allocator_id, whole("allocation", size_bytes, 0, 2**64))
+        self._used_allocator = max(self._used_allocator, allocator_id)
 
     def log_evalue(self, value: Value, *, is_output: bool = False) -> None:
         """Log a value of the current instruction, or an output of the program.
@@ -236,6 +254,9 @@ class ETDumpWriter(EventTracer):
         self._debug_buffer = DebugBufferWriter()
 
     def _end_block(self) -> None:
+        """End the block, whose list names the allocators of earlier blocks that it uses, too."""
+        for name in self._allocators[self._dump.allocator_count : self._used_allocator]:
+            self._dump.add_allocator(name)
         self._dump.end_block(has_events=self._state is _State.ADDING_EVENTS)
         self._state = _State.NO_BLOCK
 

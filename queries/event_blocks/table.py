@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from ingest.schemas.dumps import UINT64
-from queries.event_blocks.build import BuiltBlock, BuiltEvent
+from queries.event_blocks.blocks import BuiltBlock, BuiltEvent
 from queries.event_blocks.time_scales import TimeScale
 from queries.printable import printable
 

@@ -18,27 +18,19 @@ from queries.numeric_gap.comparators import (
     not_compared,
 )
 from queries.numeric_gap.logged_operators import flat_tensors
-
-
-def _field(name: str, type_: pa.DataType, doc: str, *, nullable: bool = True) -> pa.Field:
-    return pa.field(name, type_, nullable=nullable, metadata={"doc": doc})
-
+from queries.numeric_gap.metric_table import column, comparison_columns, metric_table
 
 _LEADING = [
-    _field("block_index", pa.int32(), "Position of the event block, from 0.", nullable=False),
-    _field("event_block_name", pa.string(), "Name of the event block."),
-    _field("method", pa.string(), "Method that ran; null if unknown."),
-    _field("bundled_input_index", pa.int64(), "Bundled input; -1 when there is none."),
-    _field("output_index", pa.int32(), "Position among the outputs, lists flat.", nullable=False),
-    _field("reference_dtype", pa.string(), "Element type of the reference."),
-    _field("run_dtype", pa.string(), "Element type of the output."),
-    _field("shape", pa.list_(pa.int64()), "Shape, of the reference if they differ."),
-    _field("reference_nan_count", pa.int64(), "NaN elements of the reference."),
-    _field("run_nan_count", pa.int64(), "NaN elements of the output."),
-]
-_TRAILING = [
-    _field("verdict", pa.string(), "equal, different or not_compared.", nullable=False),
-    _field("reason", pa.string(), "Why it was not compared; null if it was."),
+    column("block_index", pa.int32(), "Position of the event block, from 0.", nullable=False),
+    column("event_block_name", pa.string(), "Name of the event block."),
+    column("method", pa.string(), "Method that ran; null if unknown."),
+    column("bundled_input_index", pa.int64(), "Bundled input; -1 when there is none."),
+    column("output_index", pa.int32(), "Position among the outputs, lists flat.", nullable=False),
+    column("reference_dtype", pa.string(), "Element type of the reference."),
+    column("run_dtype", pa.string(), "Element type of the output."),
+    column("shape", pa.list_(pa.int64()), "Shape, of the reference if they differ."),
+    column("reference_nan_count", pa.int64(), "NaN elements of the reference."),
+    column("run_nan_count", pa.int64(), "NaN elements of the output."),
 ]
 
 
@@ -83,8 +75,7 @@ def compare_results(
         for index, block in enumerate(blocks)
         for row in _rows({"block_index": index, **_block_columns(block)}, block, comparators)
     ]
-    columns = [_field(name, pa.float64(), "Metric of that name.") for name in comparators]
-    return pa.Table.from_pylist(rows, pa.schema([*_LEADING, *columns, *_TRAILING]))
+    return metric_table(rows, _LEADING, comparators)
 
 
 def _block_columns(block: ComparedBlock) -> dict[str, Any]:
@@ -115,9 +106,7 @@ def _rows(
             "shape": shown and shown.shape,
             "reference_nan_count": reference and count_nan(reference),
             "run_nan_count": output and count_nan(output),
-            **dict(zip(comparators, comparison.metrics, strict=True)),
-            "verdict": comparison.verdict,
-            "reason": comparison.reason,
+            **comparison_columns(comparison, comparators),
         }
 
 

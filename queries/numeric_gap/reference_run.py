@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ingest.debug_buffer import TensorValue
 from ingest.sources.paths import Source, read_source
 from queries.numeric_gap.logged_operators import LoggedRun, flat_tensors
-from queries.numeric_gap.operator_join import Operator
+from queries.numeric_gap.run_values import Operator
 from warehouse.errors import QueryError
 
 _INSPECTOR = "executorch.devtools.inspector"

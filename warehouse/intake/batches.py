@@ -112,15 +112,17 @@ class Describer:
         if isinstance(manifest, Trouble):
             batch.refuse(name, "manifest", manifest.detail, sha256)
             return None
-        program = self._read_program(incoming.etrecord, batch)
+        program = self._read_program(incoming.etrecord, manifest.method, batch)
         buffer = _read_buffer(incoming.debug_buffer, batch)
         return NewDump(name, sha256, manifest, program, buffer)
 
-    def _read_program(self, file: IncomingFile | None, batch: Batch) -> Program | None:
+    def _read_program(
+        self, file: IncomingFile | None, method: str | None, batch: Batch
+    ) -> Program | None:
         if file is None or file in self._broken:
             return None
         try:
-            program = contain(lambda: self._programs.read(file))
+            program = contain(lambda: self._programs.read(file, method))
         except (EtRecordError, SourceError) as error:
             batch.refuse_companion(file.name, "etrecord", _describe_problem(error, file.name))
             return None
