@@ -59,7 +59,7 @@ ROOMS = {
     "queries.numeric_gap": {"event_blocks"},
     "queries.profiler_blob": set(),
     "queries.etrecord": set(),
-    "queries.inspector": {"event_blocks", "numeric_gap"},
+    "queries.inspector": {"event_blocks", "numeric_gap", "printable"},
     "cli": set(),
     "cli.errors": set(),
     "cli.exit_codes": set(),
@@ -84,6 +84,7 @@ OTHERS = {
     "ingest.recording": {"executorch", "torch"},
     "warehouse.programs": {"executorch"},
     "queries.numeric_gap": {"executorch"},
+    "queries.inspector": {"matplotlib", "pandas"},
 }
 COMPUTED = "a computed name"
 # "path/of/module.py imports name": reason

@@ -13,7 +13,7 @@ import sys
 from typing import IO, Any
 
 from ingest.sources.paths import Source, read_source
-from queries.event_blocks.build import Buffer, build_event_blocks, decode_tables
+from queries.event_blocks.build import EDGE_KEY, Buffer, build_event_blocks, decode_tables
 from queries.event_blocks.module_totals import module_totals
 from queries.event_blocks.reference_outputs import with_reference_outputs
 from queries.event_blocks.scales import Converter
@@ -30,7 +30,7 @@ from queries.inspector.errors import WrongValueError
 from queries.inspector.events import Event, MetadataParser
 from queries.inspector.frames import new_frame, write_tsv
 from queries.inspector.gaps import gap_frame, logged_runs
-from queries.inspector.given_record import EDGE_KEY, GivenRecord, Path, SavedRecord
+from queries.inspector.given_record import GivenRecord, Path, SavedRecord
 from queries.inspector.grid import grid_lines
 from queries.inspector.vgf_neural_statistics import parse_vgf_neural_statistics_delegate_metadata
 from queries.numeric_gap.comparators import Comparator
@@ -65,20 +65,22 @@ class Inspector:
         enable_module_hierarchy: bool = False,
         reference_graph_name: str = EDGE_KEY,
         *,
+        method: str | None = None,
         bundled_input: int | None = None,
     ) -> None:
         """Read the files; whatever is wrong with them raises IngestError or QueryError.
 
         `enable_module_hierarchy` changes nothing: in the Inspector it groups a graph that only the
-        Inspector sees, and events have their modules anyway. `bundled_input` is the one that ran,
-        for dumps that do not say.
+        Inspector sees, and events have their modules anyway. The Inspector has no `method` and no
+        `bundled_input`: which of the ETRecord ran, for dumps that do not tell.
 
         Raises:
             WrongValueError: if not exactly one of `etdump_path` and `etdump_data` is given.
         """
         if (etdump_path is None) == (etdump_data is None):
             raise WrongValueError("Inspector: wanted exactly one of etdump_path and etdump_data")
-        self._record = None if etrecord is None else GivenRecord(etrecord, reference_graph_name)
+        if etrecord is not None:
+            self._record = GivenRecord(etrecord, graph=reference_graph_name, method=method)
         correlation = self._record.correlation if self._record else None
         self._target = _time_scale(target_time_scale)
         blocks = build_event_blocks(

@@ -8,13 +8,9 @@ from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol, runtime_checkable
 
-from ingest.etrecord.names import EDGE_PROGRAM
-from ingest.etrecord.record import read_etrecord
 from ingest.sources.paths import Source, read_source
-from warehouse.programs.correlation import Correlation
+from queries.event_blocks.build import read_correlation
 from warehouse.programs.exported_programs import parse_etrecord
-
-EDGE_KEY = "edge_dialect_graph_module"  # the Inspector's name for EDGE_PROGRAM
 
 Path = str | os.PathLike[str]
 
@@ -34,14 +30,11 @@ class GivenRecord:
         correlation: The ETRecord, ready to correlate.
     """
 
-    def __init__(self, given: Path | SavedRecord, graph: str) -> None:
-        """Read it; `graph` tells operators, stack traces and modules.
-
-        An unreadable one raises IngestError, an unknown graph QueryError.
-        """
+    def __init__(self, given: Path | SavedRecord, *, graph: str, method: str | None) -> None:
+        """Read it as `read_correlation` does; what that raises, this raises."""
         self._given: Any = given
         with self.on_disk() as source:
-            self.correlation = Correlation(read_etrecord(source), graph=graph_name(graph))
+            self.correlation = read_correlation(source, graph=graph, method=method)
 
     @contextmanager
     def on_disk(self) -> Iterator[Source]:
@@ -60,8 +53,3 @@ class GivenRecord:
             return self._given
         source = Source(os.fspath(self._given))
         return parse_etrecord(read_source(source), source.name)
-
-
-def graph_name(name: str) -> str:
-    """Our name of a graph that goes by the Inspector's or ours."""
-    return EDGE_PROGRAM if name == EDGE_KEY else name

@@ -106,7 +106,8 @@ def first_logged_run(
 ) -> LoggedRun:
     """What the events of a block logged first, each in one call; `index` stands for the run's."""
     program = _Program(block, correlation)
-    return LoggedRun(index, block.method, program.first_operators(), block.notes)
+    operators = program.first_operators()
+    return LoggedRun(index, block.method, operators, block.notes, program.flow)
 
 
 class _Program:
@@ -160,7 +161,8 @@ class _Program:
             (key, [tensor for value in event.debug_data for tensor in flat_tensors(value)])
             for key, event in self._events.items()
         )
-        return [self._operator(key, 0, values) for key, values in calls if values]
+        operators = [self._operator(key, 0, values) for key, values in calls if values]
+        return self._with_silent(operators) if operators else operators
 
     def _operator(self, key: _Key, occurrence: int, values: list[TensorValue]) -> Operator:
         event = self._events.get(key)
