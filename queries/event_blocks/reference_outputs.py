@@ -17,7 +17,7 @@ from warehouse.programs.correlation import Correlation
 def with_reference_outputs(
     blocks: Iterable[BuiltBlock], correlation: Correlation | None, bundled_input: int | None
 ) -> list[BuiltBlock]:
-    """The blocks; those that put something out have the reference output of a bundled input.
+    """The blocks; those that ran a method have the reference output of a bundled input.
 
     It is the bundled input that the dump says; else `bundled_input`; else the only one of the
     method in the ETRecord.
@@ -28,10 +28,14 @@ def with_reference_outputs(
     found = [_completed(block, correlation, bundled_input) for block in blocks]
     if bundled_input is not None and not any(block.reference_output for block in found):
         raise QueryError(
-            f"bundled input {bundled_input}: the ETRecord has no reference outputs of it for a "
-            "block with outputs"
+            f"bundled input {bundled_input}: the ETRecord has no reference output of it for a "
+            "method that ran, wanted one that was saved with it"
         )
     return found
+
+
+def _has_run(block: BuiltBlock) -> bool:
+    return bool(block.run_output) or any(event.kind == "method" for event in block.events)
 
 
 def _completed(
@@ -39,7 +43,7 @@ def _completed(
 ) -> BuiltBlock:
     if correlation is None or block.method is None:
         return block
-    if block.bundled_input_index >= 0 or not block.run_output:
+    if block.bundled_input_index >= 0 or not _has_run(block):
         return block
     try:
         cases = correlation.record.reference_outputs.get(block.method, [])

@@ -96,7 +96,7 @@ def _plot(name: str, values: Sequence[float | None]) -> None:
         plt = import_module("matplotlib.pyplot")
     except ModuleNotFoundError as error:
         raise QueryError("a plot needs matplotlib: pip install matplotlib") from error
-    heights = [math.nan if value is None else value for value in values]
+    heights = [0.0 if value is None or not math.isfinite(value) else value for value in values]
     figure, axes = plt.subplots(figsize=(8, 6))
     bars = axes.bar(range(len(heights)), heights, width=0.5)
     axes.bar_label(bars, labels=[str(value) for value in values])
@@ -107,12 +107,12 @@ def _plot(name: str, values: Sequence[float | None]) -> None:
     axes.set_ylim(*_limits(name, heights))
     figure.savefig(f"{name}_output_plot.png")
     plt.show()
+    plt.close(figure)
 
 
 def _limits(name: str, heights: Sequence[float]) -> tuple[float, float]:
     """Lowest and highest of the y axis: all values and 0, with a margin; to 1 for a cosine."""
-    finite = [height for height in heights if math.isfinite(height)]
-    lowest = min([*finite, 0.0]) * _MARGIN
+    lowest = min([*heights, 0.0]) * _MARGIN
     if name == "cosine_similarity":
         return (-1.0 if lowest < 0 else 0.0), 1.0
-    return lowest, max([*finite, 0.0]) * _MARGIN or 1.0
+    return lowest, max([*heights, 0.0]) * _MARGIN or 1.0
