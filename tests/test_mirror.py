@@ -26,6 +26,7 @@ BEHAVIOURS = {
     "ingest/test_manifest_bounds.py": "what a manifest may hold, from every source",
     "ingest/test_stream.py": "parts of a dump are the dump",
     "ingest/test_tracer_errors.py": "what all calls of the tracer refuse",
+    "queries/inspector/test_changed_blocks.py": "what scripts do with the drop-in's objects",
     "sql/test_filters.py": "filters of all queries",
     "sql/test_golden.py": "answers of all queries",
     "sql/test_headers.py": "headers of all .sql files",
