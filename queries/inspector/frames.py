@@ -5,10 +5,9 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import import_module
 from typing import IO, Any
 
-from warehouse.errors import QueryError
+from queries.inspector.optional_modules import optional_module
 
 Columns = Mapping[str, Sequence[Any]]
 
@@ -16,13 +15,9 @@ Columns = Mapping[str, Sequence[Any]]
 def new_frame(data: Columns | Iterable[Mapping[str, Any]]) -> Any:
     """A pandas DataFrame of columns, or of rows; a column with None in it is of objects.
 
-    Raises:
-        QueryError: if pandas is not installed.
+    Without pandas it raises QueryError.
     """
-    try:
-        pandas = import_module("pandas")
-    except ModuleNotFoundError as error:
-        raise QueryError("a DataFrame needs pandas: pip install pandas") from error
+    pandas = optional_module("pandas", "a DataFrame")
     if not isinstance(data, Mapping):
         return pandas.DataFrame(list(data))
     return pandas.DataFrame(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,9 @@ import pyarrow as pa
 
 from queries.inspector.blocks import EventBlock
 from queries.inspector.errors import WrongTypeError, WrongValueError
+from queries.inspector.optional_modules import optional_module
 from queries.numeric_gap import output_gap
 from queries.numeric_gap.comparators import Comparator, cosine_similarity, mse, snr
-from warehouse.errors import QueryError
 
 _METRICS: dict[str, Comparator] = {"snr": snr, "mse": mse, "cosine_similarity": cosine_similarity}
 _PLACES = 2
@@ -87,15 +86,8 @@ def _print(name: str, values: Sequence[float | None]) -> None:
 
 
 def _plot(name: str, values: Sequence[float | None]) -> None:
-    """Save the metric as a bar chart, and show it.
-
-    Raises:
-        QueryError: if matplotlib is not installed.
-    """
-    try:
-        plt = import_module("matplotlib.pyplot")
-    except ModuleNotFoundError as error:
-        raise QueryError("a plot needs matplotlib: pip install matplotlib") from error
+    """Save the metric as a bar chart, and show it; without matplotlib it raises QueryError."""
+    plt = optional_module("matplotlib.pyplot", "a plot")
     heights = [0.0 if value is None or not math.isfinite(value) else value for value in values]
     figure, axes = plt.subplots(figsize=(8, 6))
     bars = axes.bar(range(len(heights)), heights, width=0.5)
