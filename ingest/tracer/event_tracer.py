@@ -1,8 +1,8 @@
-"""ExecuTorch's EventTracer in Python: what a runtime calls to tell what it does. No I/O.
+"""ExecuTorch's EventTracer in Python: the calls by which a runtime reports what it does. No I/O.
 
-The methods of `EventTracer` are those of the runtime's class of that name, and log whatever they
-are told; the levels are heeded by the context managers and `log_*` helpers on top of them, which
-stand for the runtime's scopes and hooks.
+`EventTracer` has the methods of the runtime's class of that name; they log at any level. The
+context managers and the helpers `log_output` and `log_intermediate_output` stand for the runtime's
+scopes and hooks, and log only what the levels allow.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class DebugLevel(IntEnum):
 
 
 class ProfilingLevel(IntEnum):
-    """Whether `profile` logs; `profile_method` and what delegates log is logged at any level."""
+    """Whether `profile` logs; `profile_method` and events of delegates are always logged."""
 
     METHOD_ONLY = 0
     ALL_EVENTS = 1
@@ -58,7 +58,7 @@ OutputFilter = Callable[[DelegateId], bool]
 
 @dataclass(slots=True, eq=False)
 class ProfileEntry:
-    """An event that was started; give it to the method that ends it."""
+    """An event that was started; the method that ends it takes it."""
 
     name: str | None
     delegate_id: DelegateId | None  # None if it is not a delegate's
@@ -70,7 +70,8 @@ class ProfileEntry:
 class DelegateOutputFilter:
     """Keeps values of chosen delegate ids out of the dump: True means "do not log".
 
-    As in the runtime's ETDumpFilter, a kind of id of which none is chosen is kept out altogether.
+    As in the runtime's ETDumpFilter, without names all values of named ids are kept out, and
+    without a range all values of integer ids.
 
     >>> leave_out = DelegateOutputFilter(names=("conv.*",), ids=range(5, 9))
     >>> [leave_out(delegate_id) for delegate_id in ("conv_1", "my_conv", 5, 9)]
@@ -108,14 +109,14 @@ class DelegateOutputFilter:
 
 
 class EventTracer(ABC):
-    """What a runtime tells, as it happens: blocks of events, values, allocations.
+    """Takes what a runtime reports as it runs: blocks of events, values and allocations.
 
     Not safe for threads, like the runtime's. Whatever cannot be written raises a `TracerError`.
 
     Attributes:
         debug_level: Which values the logging helpers log.
         profiling_level: Whether `profile` logs.
-        output_filter: Whether to leave out what a delegate id logs as intermediate output.
+        output_filter: True for the delegate ids whose intermediate outputs are left out.
     """
 
     def __init__(
@@ -125,7 +126,7 @@ class EventTracer(ABC):
         profiling_level: ProfilingLevel = ProfilingLevel.ALL_EVENTS,
         output_filter: OutputFilter | None = None,
     ) -> None:
-        """Start outside of blocks and instructions, with the runtime's levels."""
+        """Start outside of blocks and instructions; the default levels are the runtime's."""
         self.debug_level = debug_level
         self.profiling_level = profiling_level
         self.output_filter = output_filter
@@ -149,7 +150,7 @@ class EventTracer(ABC):
 
     @property
     def intermediate_outputs_logging_status(self) -> bool:
-        """Whether `log_intermediate_output` logs, which is the debug level's to say."""
+        """Whether the debug level lets `log_intermediate_output` log."""
         return self.debug_level >= DebugLevel.INTERMEDIATE_OUTPUTS
 
     def set_chain_debug_handle(self, chain: int, instruction: int) -> None:
@@ -170,39 +171,39 @@ class EventTracer(ABC):
 
     @abstractmethod
     def create_event_block(self, name: str) -> None:
-        """Start a block, which the Inspector shows as one run; ends the block before."""
+        """Start a block, which is one run; an open block is ended."""
 
     @abstractmethod
     def end_event_block(self) -> None:
-        """End the block; until the next one there may be no events."""
+        """End the block; events need a new one."""
 
     @abstractmethod
     def start_profiling(
         self, name: str | None, chain: int = -1, instruction: int = 0
     ) -> ProfileEntry:
-        """Start an event, of the current instruction if the chain is -1."""
+        """Start timing an event; with chain -1 it belongs to the current instruction."""
 
     @abstractmethod
     def end_profiling(self, entry: ProfileEntry) -> None:
-        """End and log an event, in the block that is open by now."""
+        """Stop timing an event and log it, in the block that is open now."""
 
     @abstractmethod
     def start_profiling_delegate(self, delegate_id: DelegateId) -> ProfileEntry:
-        """Start an event of a delegate, told by its number or name."""
+        """Start timing an event of a delegate, whose id is a number or a name."""
 
     @abstractmethod
     def end_profiling_delegate(self, entry: ProfileEntry, metadata: bytes = b"") -> None:
-        """End and log an event of a delegate; it belongs to the instruction of this moment."""
+        """Stop timing an event of a delegate and log it, for the current instruction."""
 
     @abstractmethod
     def log_profiling_delegate(
         self, delegate_id: DelegateId, start_ticks: int, end_ticks: int, metadata: bytes = b""
     ) -> None:
-        """Log an event of a delegate that kept time itself."""
+        """Log an event that the delegate timed itself."""
 
     @abstractmethod
     def track_allocator(self, name: str) -> int:
-        """Name an allocator of the block, before its first event; the id counts from 1."""
+        """Register an allocator before the block's first event; returns its id, counted from 1."""
 
     @abstractmethod
     def track_allocation(self, allocator_id: int, size_bytes: int) -> None:
@@ -210,25 +211,25 @@ class EventTracer(ABC):
 
     @abstractmethod
     def log_evalue(self, value: Value, *, is_output: bool = False) -> None:
-        """Log a value of the current instruction, or an output of the program."""
+        """Log a value that the current instruction gave, or an output of the program."""
 
     @abstractmethod
     def log_intermediate_output_delegate(self, delegate_id: DelegateId, value: Value) -> bool:
-        """Log a value of a delegate; False if the filter left it out."""
+        """Log a value that a delegate computed; returns False if the filter left it out."""
 
     def log_intermediate_output(self, value: Value) -> None:
-        """Log a value of the current instruction if the debug level says so."""
+        """Log a value that the current instruction gave, if the debug level allows it."""
         if self.intermediate_outputs_logging_status:
             self.log_evalue(value)
 
     def log_output(self, value: Value) -> None:
-        """Log an output of the program if the debug level says so."""
+        """Log an output of the program, if the debug level allows it."""
         if self.debug_level >= DebugLevel.PROGRAM_OUTPUTS:
             self.log_evalue(value, is_output=True)
 
     @contextmanager
     def block(self, name: str) -> Iterator[None]:
-        """A block around what the body does."""
+        """A block for all that the body logs."""
         self.create_event_block(name)
         try:
             yield
@@ -237,7 +238,7 @@ class EventTracer(ABC):
 
     @contextmanager
     def instruction(self, instruction: int, *, chain: int = 0) -> Iterator[None]:
-        """Makes all that the body logs belong to an instruction."""
+        """All that the body logs belongs to this instruction."""
         before = self._place
         self.set_chain_debug_handle(chain, instruction)
         try:
@@ -247,7 +248,7 @@ class EventTracer(ABC):
 
     @contextmanager
     def profile_method(self, name: str | None) -> Iterator[None]:
-        """An event around the body, at any profiling level: ``Method::execute``."""
+        """An event that times the body at any profiling level, as ``Method::execute``."""
         entry = self.start_profiling(name)
         try:
             yield
@@ -258,11 +259,12 @@ class EventTracer(ABC):
     def profile(
         self, name: str | None, *, instruction: int | None = None, chain: int = 0
     ) -> Iterator[None]:
-        """An event around the body if the profiling level says so: an operator, a kernel.
+        """An event that times the body, as an operator or kernel, if the profiling level allows it.
 
         Args:
             name: The name of the event.
-            instruction: Makes the event and all that the body logs belong to this instruction.
+            instruction: Instruction of the event and of all that the body logs; by default the
+                current one.
             chain: The chain of `instruction`.
         """
         before = self._place
@@ -279,7 +281,7 @@ class EventTracer(ABC):
 
     @contextmanager
     def profile_delegate(self, delegate_id: DelegateId, metadata: bytes = b"") -> Iterator[None]:
-        """An event of a delegate around the body."""
+        """An event of a delegate that times the body."""
         entry = self.start_profiling_delegate(delegate_id)
         try:
             yield

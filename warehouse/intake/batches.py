@@ -121,8 +121,9 @@ class Describer:
     ) -> Program | None:
         if file is None or file in self._broken:
             return None
+        wanted = (file,) if method is None else (file, method)
         try:
-            program = contain(lambda: self._programs.read(file, method))
+            program = contain(lambda: self._programs.read(*wanted))
         except (EtRecordError, SourceError) as error:
             batch.refuse_companion(file.name, "etrecord", _describe_problem(error, file.name))
             return None

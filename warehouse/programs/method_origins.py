@@ -112,7 +112,7 @@ class MethodOrigins:
         handles = as_list(self._handles.get(instruction))
         lists = [self._nodes.get(handle, []) for handle in dict.fromkeys(handles)]
         allowance.take(HANDLE_BYTES * (len(handles) + sum(map(len, lists))))
-        allowance.take(sum(map(len, unknown)))
+        allowance.take(_ROW_BYTES * len(unknown))
         nodes = {id(node): node for nodes in lists for node in nodes}
         return count_unspoken(unknown, [_operator(node.target) for node in nodes.values()])
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from functools import lru_cache
 
 _WORD = re.compile(r"[a-z]+")
 _FEWEST_LETTERS = 3  # add, mul, exp
-_MOST_LETTERS = 16  # Multiply, Exponential: a longer word is none of a language
+_MOST_LETTERS = 100  # of a name that are looked at
+_NUMBER = "# 0123456789"  # at the end of a name, tells events apart
 # Where a backend has another word than ATen: first words of operators by the word in the name.
 _SYNONYMS = {
     "fully": ("linear", "addmm", "mm"),
@@ -36,23 +38,27 @@ def count_unspoken(names: Iterable[str], operators: Iterable[str]) -> int:
     1
     """
     left = Counter(_first_word(operator) for operator in operators)
-    count = 0
-    for name in names:
-        spoken = next((word for word in _operator_words(name) if left[word] > 0), None)
-        if spoken is None:
-            count += 1
-        else:
-            left[spoken] -= 1
-    return count
+    unspoken = 0
+    for name, count in Counter(name[:_MOST_LETTERS].rstrip(_NUMBER) for name in names).items():
+        for word in _operator_words(name):
+            spoken = min(count, left[word])
+            left[word] -= spoken
+            count -= spoken
+        unspoken += count
+    return unspoken
 
 
-def _operator_words(name: str) -> Iterator[str]:
+@lru_cache(maxsize=4_096)  # a name comes again with other numbers, and for every method
+def _operator_words(name: str) -> tuple[str, ...]:
     """First words that an operator in this name can have, the longest first: mul for Multiply."""
-    for match in _WORD.finditer(name.casefold()):
-        word = match[0]
-        yield from _SYNONYMS.get(word, ())
-        if len(word) <= _MOST_LETTERS:
-            yield from (word[:end] for end in range(len(word), _FEWEST_LETTERS - 1, -1))
+    return tuple(
+        spoken
+        for word in _WORD.findall(name.casefold())
+        for spoken in (
+            *_SYNONYMS.get(word, ()),
+            *(word[:end] for end in range(len(word), _FEWEST_LETTERS - 1, -1)),
+        )
+    )
 
 
 def _first_word(operator: str) -> str:
