@@ -65,6 +65,7 @@ ROOMS = {
     "cli.errors": set(),
     "cli.exit_codes": set(),
     "cli.files": set(),
+    "cli.gap_sides": {"files"},
     "cli.stores": set(),
     "cli.output": {"errors"},
     "cli.options": {"output"},
@@ -73,8 +74,8 @@ ROOMS = {
     "cli.health": set(),
     "cli.plain_parameters": set(),
     "cli.commands": {
-        "errors", "exit_codes", "files", "health", "manifest_options", "options", "output",
-        "output_file", "stores",
+        "errors", "exit_codes", "files", "gap_sides", "health", "manifest_options", "options",
+        "output", "output_file", "stores",
     },
     "cli.app": {"commands", "errors", "exit_codes", "output", "output_file", "plain_parameters"},
     "cli.main": {"app"},

@@ -1,6 +1,7 @@
 """Which debug handles of a program are computed from which, as its edge dialect graph tells. Pure.
 
-A handle stands for all nodes that have it; its value is that of the last of them.
+A handle stands for all nodes that have it; its value is that of the last of them. Of a program with
+more than MAX_LINKS between nodes and handles nothing is told.
 """
 
 from __future__ import annotations
@@ -9,8 +10,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ingest.allowance import Allowance, AllowanceError
+
 if TYPE_CHECKING:
     from ingest.etrecord.graphs import Graph
+
+MAX_LINKS = 2_000_000
 
 _MOST_LEVELS = 8  # of lists and objects in an argument
 
@@ -65,26 +70,40 @@ def read_outputs(graph: Graph) -> frozenset[str]:
 
 def program_flow(nodes: Sequence[FlowNode]) -> ProgramFlow:
     """How the handles of these nodes depend on each other; nodes without any are seen through."""
-    behind: dict[str, frozenset[int]] = {}
-    inputs: dict[int, set[int]] = defaultdict(set)
-    for node in nodes:
-        taken = frozenset[int]().union(*(behind.get(name, ()) for name in node.takes))
-        for name in node.gives:
-            behind[name] = frozenset(node.handles) or taken
-        for handle in node.handles:
-            inputs[handle] |= taken - {handle}
+    links = Allowance(MAX_LINKS, "links")
+    try:
+        inputs = _inputs(nodes, links)
+    except AllowanceError:
+        return ProgramFlow({}, {})
     return ProgramFlow(
         {handle: frozenset(taken) for handle, taken in inputs.items()}, _views(nodes, inputs)
     )
 
 
+def _inputs(nodes: Sequence[FlowNode], links: Allowance) -> dict[int, set[int]]:
+    """For each handle, those whose values its nodes take; too many raise AllowanceError."""
+    behind: dict[str, frozenset[int]] = {}
+    inputs: dict[int, set[int]] = defaultdict(set)
+    for node in nodes:
+        taken = frozenset[int]().union(*(behind.get(name, ()) for name in node.takes))
+        links.take((len(node.takes) + len(taken)) * (len(node.handles) + 1))
+        for name in node.gives:
+            behind[name] = frozenset(node.handles[-1:]) or taken
+        for handle in node.handles:
+            inputs[handle] |= taken - {handle}
+    return inputs
+
+
 def _views(nodes: Sequence[FlowNode], inputs: Mapping[int, set[int]]) -> dict[int, int]:
-    """The handles with views alone that take, of one other handle, its value."""
-    last = {handle: node for node in nodes for handle in node.handles}
+    """The handles with views alone that take, of one other handle before them, its value."""
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
     taken: dict[int, set[str]] = defaultdict(set)
     changing: set[int] = set()
-    for node in nodes:
+    for position, node in enumerate(nodes):
         for handle in node.handles:
+            first.setdefault(handle, position)
+            last[handle] = position
             taken[handle] |= node.takes
         if node.operator not in _VIEWS or len(node.handles) > 1:
             changing.update(node.handles)
@@ -92,8 +111,8 @@ def _views(nodes: Sequence[FlowNode], inputs: Mapping[int, set[int]]) -> dict[in
     return {
         handle: source
         for handle, source in alone.items()
-        if handle not in changing and len(last[source].gives) == 1
-        if taken[handle].issuperset(last[source].gives)
+        if handle not in changing and last[source] < first[handle]
+        if len(gives := nodes[last[source]].gives) == 1 and taken[handle].issuperset(gives)
     }
 
 

@@ -254,6 +254,7 @@ def test_long_error_keeps_its_remedy(run: Run) -> None:
     assert outcome.error.startswith("error: no query 'xxx")
     assert outcome.error.endswith(
         "; there are build_history, dumps, event_blocks, framework_tax, "
-        "ingest_errors, module_totals, operator_hotspots, percentiles, regression_deltas"
+        "ingest_errors, module_totals, numeric_divergence, operator_hotspots, percentiles, "
+        "regression_deltas"
     )
     assert len(outcome.error) == 2000
