@@ -68,7 +68,7 @@ ROOMS = {
     "queries.numeric_gap": {"event_blocks"},
     "queries.profiler_blob": set(),
     "queries.etrecord": set(),
-    "queries.inspector": {"event_blocks", "numeric_gap"},
+    "queries.inspector": {"event_blocks", "numeric_gap", "printable"},
     "cli": set(),
     "cli.errors": set(),
     "cli.exit_codes": set(),
@@ -103,6 +103,7 @@ EXCEPTIONS = {
     f"ingest/lazy.py imports {COMPUTED}": "what packages name, each when it is asked for",
     f"cli/app.py imports {COMPUTED}": "its commands, each when it is asked for",
     f"queries/numeric_gap/reference_run.py imports {COMPUTED}": "modules of executorch.devtools",
+    f"queries/inspector/optional_modules.py imports {COMPUTED}": "pandas and matplotlib, at need",
 }
 
 MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))

@@ -101,6 +101,15 @@ def build_logged_operators(
     return runs
 
 
+def first_logged_run(
+    index: int, block: BuiltBlock, correlation: Correlation | None = None
+) -> LoggedRun:
+    """What the events of a block logged first, each in one call; `index` stands for the run's."""
+    program = _Program(block, correlation)
+    operators = program.first_operators()
+    return LoggedRun(index, block.method, operators, block.notes, program.flow)
+
+
 class _Program:
     """What is known of the instructions of the runs of one block."""
 
@@ -145,6 +154,15 @@ class _Program:
     def flow(self) -> ProgramFlow | None:
         """How the debug handles of its method depend on each other; None if unknown."""
         return self._delegates.flow if self._delegates else None
+
+    def first_operators(self) -> list[Operator]:
+        """The events that logged values, as operators called once."""
+        calls = (
+            (key, [tensor for value in event.debug_data for tensor in flat_tensors(value)])
+            for key, event in self._events.items()
+        )
+        operators = [self._operator(key, 0, values) for key, values in calls if values]
+        return self._with_silent(operators) if operators else operators
 
     def _operator(self, key: _Key, occurrence: int, values: list[TensorValue]) -> Operator:
         event = self._events.get(key)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from ingest.debug_buffer import TensorValue
-from queries.event_blocks.build import BuiltBlock
-from queries.event_blocks.logged_values import LoggedValue
+from queries.event_blocks.logged_values import LoggedValue, logged_value
 from queries.numeric_gap.comparators import (
     Comparator,
     compare,
@@ -35,8 +34,32 @@ _LEADING = [
 ]
 
 
+class ComparedBlock(Protocol):
+    """An event block, as far as its outputs are compared; arrays are taken for tensors."""
+
+    @property
+    def name(self) -> str | None:
+        """Name of the runs."""
+
+    @property
+    def method(self) -> str | None:
+        """Method that was run."""
+
+    @property
+    def bundled_input_index(self) -> int | None:
+        """Index of the bundled input."""
+
+    @property
+    def run_output(self) -> Sequence[LoggedValue] | None:
+        """Program outputs."""
+
+    @property
+    def reference_output(self) -> Sequence[LoggedValue | str] | None:
+        """What the ETRecord wants them to be."""
+
+
 def compare_results(
-    blocks: Sequence[BuiltBlock],
+    blocks: Sequence[ComparedBlock],
     metrics: Iterable[str | Comparator] = ("snr", "mse", "cosine_similarity"),
 ) -> pa.Table:
     """How far the outputs of each block's first run are from the ETRecord's reference outputs.
@@ -55,7 +78,7 @@ def compare_results(
     return metric_table(rows, _LEADING, comparators)
 
 
-def _block_columns(block: BuiltBlock) -> dict[str, Any]:
+def _block_columns(block: ComparedBlock) -> dict[str, Any]:
     return {
         "event_block_name": block.name,
         "method": block.method,
@@ -64,10 +87,10 @@ def _block_columns(block: BuiltBlock) -> dict[str, Any]:
 
 
 def _rows(
-    place: Mapping[str, Any], block: BuiltBlock, comparators: Mapping[str, Comparator]
+    place: Mapping[str, Any], block: ComparedBlock, comparators: Mapping[str, Comparator]
 ) -> Iterator[dict[str, Any]]:
     absence = "no such reference output" if block.reference_output else "no reference output"
-    pairs = zip_longest(_flat(block.reference_output or ()), _flat(block.run_output))
+    pairs = zip_longest(_flat(block.reference_output or ()), _flat(block.run_output or ()))
     for index, (reference, output) in enumerate(pairs):
         if reference and output:
             comparison = compare(reference, output, comparators.values(), ("reference", "run"))
@@ -88,4 +111,4 @@ def _rows(
 
 
 def _flat(values: Iterable[LoggedValue | str]) -> list[TensorValue]:
-    return [tensor for value in values for tensor in flat_tensors(value)]
+    return [tensor for value in values for tensor in flat_tensors(logged_value(value))]
