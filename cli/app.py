@@ -40,6 +40,8 @@ EXAMPLES = {
         "tracehouse sql - --format parquet --output slow.parquet < slow.sql",
     ),
     "migrate": ("tracehouse migrate --store old.store",),
+    "snapshot": ("tracehouse snapshot --store farm.store",),
+    "status": ("tracehouse status --format json",),
     "rebuild": ("tracehouse rebuild --store farm.store",),
     "archive": (
         "tracehouse archive verify",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from cli.files import debug_buffer_beside, dump_source, file_source
+from cli.stores import open_to_read
 
 if TYPE_CHECKING:
     from queries.numeric_gap.logged_operators import LoggedRun
@@ -66,11 +67,10 @@ def _read_stored(dump_id: int, companion: str | None, store: Path) -> Runs:
         BadParameter: A companion is given.
     """
     from queries.numeric_gap.stored_dumps import stored_operators
-    from warehouse import Warehouse
 
     if companion:
         raise typer.BadParameter(
             f"{companion}: dump {dump_id} has the debug buffer and ETRecord it was ingested with"
         )
-    with Warehouse.open(store, read_only=True) as warehouse:
+    with open_to_read(store) as warehouse:
         return stored_operators(warehouse, dump_id)

@@ -1,12 +1,15 @@
-"""Stores as commands open them to write."""
+"""Stores as commands open them: to write, or to read."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from cli.output.streams import write_note
 
 if TYPE_CHECKING:
     from warehouse import Warehouse
@@ -26,3 +29,18 @@ def open_to_write(
             yield warehouse
     finally:
         os.umask(before)
+
+
+@contextmanager
+def open_to_read(store: Path, *, wait: float = 0.0) -> Iterator[Warehouse]:
+    """The store, open for reading; a note says so if what is read is a snapshot."""
+    from warehouse import Warehouse
+
+    with Warehouse.open(store, read_only=True, wait=wait) as warehouse:
+        if taken_at := warehouse.snapshot_time:
+            age = max((datetime.now(UTC) - taken_at).total_seconds(), 0.0)
+            write_note(
+                f"note: answered from the snapshot of {taken_at:%Y-%m-%d %H:%M:%S}Z, which is "
+                f"{age:,.0f} s old: the store cannot be read now"
+            )
+        yield warehouse

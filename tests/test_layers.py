@@ -55,7 +55,7 @@ ROOMS = {
         "archive", "catalogue", "engine", "errors", "loading", "programs", "statistics",
     },
     "warehouse.storage": {
-        "archive", "engine", "errors", "intake", "loading", "programs",
+        "archive", "catalogue", "engine", "errors", "intake", "loading", "programs",
     },
     "warehouse.store": {
         "", "archive", "catalogue", "engine", "errors", "intake", "programs", "storage",
@@ -73,9 +73,9 @@ ROOMS = {
     "cli.errors": set(),
     "cli.exit_codes": set(),
     "cli.files": set(),
-    "cli.gap_sides": {"files"},
-    "cli.stores": set(),
     "cli.output": {"errors"},
+    "cli.stores": {"output"},
+    "cli.gap_sides": {"files", "stores"},
     "cli.options": {"output"},
     "cli.manifest_options": {"options"},
     "cli.output_file": {"errors", "options"},

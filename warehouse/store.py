@@ -6,11 +6,10 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
-
-import duckdb
+from typing import TYPE_CHECKING, Any
 
 from warehouse import DEFAULT_PATH
 from warehouse.archive.archive import Archive
@@ -18,22 +17,16 @@ from warehouse.archive.history import find_unindexed
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
 from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.connection import (
-    open_cursor,
-    open_reader,
-    reading,
-    translated_errors,
-    use_database,
-)
-from warehouse.engine.migrations import check_version
-from warehouse.engine.own_tables import check_nothing_strange, check_tables
-from warehouse.engine.scratch import ScratchFolder
+from warehouse.engine.answering import Answering
+from warehouse.engine.connection import reading, translated_errors
 from warehouse.engine.statements import answer_statement
-from warehouse.engine.store_file import FILE_NAME, is_made, make_folder
+from warehouse.engine.store_file import FILE_NAME, make_folder
 from warehouse.engine.store_lock import StoreLock
-from warehouse.engine.views import comment_views, load_views, make_temporary_views, named_views
+from warehouse.engine.views import comment_views, load_views
 from warehouse.engine.writer import Writer
-from warehouse.errors import DamagedStoreError, StatementError, StoreError
+from warehouse.errors import StatementError, StoreError
+from warehouse.storage.reading import OpenedStore, is_there, open_to_read
+from warehouse.storage.snapshots import Publisher, Snapshot, publish_snapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,18 +35,19 @@ if TYPE_CHECKING:
     from ingest.sources.paths import Source
     from warehouse.intake.pipeline import IngestProgress, IngestSummary
 
-_Whose = Literal["ours", "theirs", "with files"]
-
 
 class Warehouse:
-    """An open store. Use as a context manager, or call `close`."""
+    """An open store. Use as a context manager, or call `close`.
 
-    def __init__(self, path: Path, lock: StoreLock, writer: Writer | None) -> None:
+    Attributes:
+        snapshot_time: When the snapshot was taken that is read; None if it is the store itself.
+    """
+
+    def __init__(self, path: Path, opened: OpenedStore, writer: Writer | None = None) -> None:
         """Wrap a locked store; see `open`."""
-        self._path, self._lock, self._writer = path, lock, writer
-        self._scratch = ScratchFolder()
-        self._answering: dict[_Whose, duckdb.DuckDBPyConnection] = {}
-        self._views: set[tuple[_Whose, str]] = set()
+        self._path, self._writer = path, writer
+        self._answering, self._lock, snapshot = opened
+        self.snapshot_time: datetime | None = snapshot and snapshot.taken_at
 
     @classmethod
     def open(
@@ -69,45 +63,40 @@ class Warehouse:
 
         Args:
             path: The store's directory.
-            read_only: Let other readers in, and refuse to write.
+            read_only: Let other readers in, and refuse to write. While another process writes the
+                store, or it is of an older tracehouse, its newest snapshot is read.
             create: Make a store if there is none; a misspelt path must not be one.
             is_shared: Leave the permissions of a new store to the umask; else it is its owner's.
             wait: Seconds to wait for others who have it open.
 
         Raises:
             StoreError: There is no store, it is not one, or it cannot be written.
-            StoreLockedError: Others have it open: one writes a store, or several read it.
+            StoreLockedError: Others have it open: one writes a store, or several read it; and
+                there is no snapshot to read.
             StoreVersionError: A newer tracehouse wrote it.
             OldStoreError: An older one did; to be read, it must be migrated first.
             DamagedStoreError: Its file is damaged or gone, and there is an archive.
         """
         store = Path(path)
-        if not is_made(store):
-            if Archive(store).segments():
-                raise DamagedStoreError(str(store), f"{FILE_NAME} is gone")
-            if read_only or not create:
-                raise StoreError(
-                    str(store), "no store here; create one with 'tracehouse ingest PATHS...'"
-                )
+        if not is_there(store) and (read_only or not create):
+            raise StoreError(
+                str(store), "no store here; create one with 'tracehouse ingest PATHS...'"
+            )
         if read_only:
-            lock = StoreLock.for_reading(store, wait=wait)
-        else:
-            make_folder(store, is_shared=is_shared)
-            lock = StoreLock.for_writing(store, is_shared=is_shared, wait=wait)
-        warehouse = None
+            return cls(store, open_to_read(store, wait=wait))
+        make_folder(store, is_shared=is_shared)
+        lock = StoreLock.for_writing(store, is_shared=is_shared, wait=wait)
+        writer = None
         try:
-            writer = None if read_only else Writer(store, is_shared=is_shared)
-            warehouse = cls(store, lock, writer)
-            if read_only:
-                warehouse._check()
-            else:
-                warehouse._catch_up()
+            writer = Writer(store, is_shared=is_shared)
+            _catch_up(writer, store)
+            answering = Answering(store, store / FILE_NAME, writer=writer.connection)
+            return cls(store, OpenedStore(answering, lock), writer)
         except BaseException:  # an interrupt too must not leave the store locked
-            if warehouse:
-                warehouse._let_go()
+            if writer:
+                writer.close()
             lock.release()
             raise
-        return warehouse
 
     def ingest(  # noqa: PLR0913 - each says something else of the dumps or of the ingest
         self,
@@ -117,6 +106,7 @@ class Warehouse:
         layout: str | None = None,
         etrecord: str | os.PathLike[str] | Source | None = None,
         archive: bool = True,
+        snapshot: bool = False,
         jobs: int | None = None,
         progress: Callable[[IngestProgress], None] | None = None,
     ) -> IngestSummary:
@@ -133,6 +123,7 @@ class Warehouse:
                 ``NAME.etrecord`` or as the only such file of the folder.
             archive: Keep the bytes of all files in the store's archive, out of which the store can
                 be made anew. Without it, keep the files yourself.
+            snapshot: Publish a snapshot at the end, and now and then until then: see `snapshot`.
             jobs: Threads that read and decode; by default as many as there are cores for.
             progress: Called after each committed batch.
 
@@ -148,13 +139,14 @@ class Warehouse:
         from warehouse.intake.pipeline import ingest_dumps
 
         start = time.perf_counter()
-        writer = self._writer
-        if writer is None:
-            raise StoreError(str(self._path), "opened to be read; open it without read_only")
+        writer = self._to_write()
+        publisher = Publisher(writer, self._path) if snapshot else None
         found = find_incoming(dumps, manifest=manifest, layout=layout, etrecord=etrecord)
 
         def report(done: IngestProgress) -> None:
             writer.file.check()
+            if publisher:
+                publisher.publish_if_due()
             if progress:
                 progress(done)
 
@@ -167,8 +159,22 @@ class Warehouse:
                 progress=report,
             )
         writer.file.check()
+        if snapshot:
+            self.snapshot()
         notes = () if isinstance(found, list) else tuple(found.notes)
         return replace(summary, notes=notes, seconds=time.perf_counter() - start)
+
+    def snapshot(self) -> Snapshot:
+        """Publish a snapshot of the store, which others can read while this process writes.
+
+        Returns:
+            Its path, number and time. The newest few are kept, and those that somebody reads.
+
+        Raises:
+            StoreError: The disk is full, or the store was opened to be read or was deleted or
+                replaced meanwhile.
+        """
+        return publish_snapshot(self._to_write(), self._path)
 
     def query(self, name: str, **params: object) -> pa.Table:
         """Rows of a canned query.
@@ -187,8 +193,8 @@ class Warehouse:
                 names a dump, device, build, tag, ... that the store does not have.
         """
         query = find_query(name)
-        connection = self._answers("ours", query.sql)
-        with translated_errors(self._path), reading(connection):
+        connection = self._answering.connection("ours", query.sql)
+        with translated_errors(self._path, self._answering.file), reading(connection):
             return answer_query(connection, query, params)
 
     def sql(
@@ -212,7 +218,7 @@ class Warehouse:
         """
         if allow_files and self._writer is not None:
             raise StatementError("files can be read only where the store is opened read-only")
-        connection = self._answers("with files" if allow_files else "theirs", text)
+        connection = self._answering.connection("with files" if allow_files else "theirs", text)
         return answer_statement(connection, text, params, allow_files=allow_files)
 
     def schema(self) -> pa.Table:
@@ -221,8 +227,8 @@ class Warehouse:
         Returns:
             table_name, column_name (null for the table or view itself), type, comment.
         """
-        connection = self._answers("ours", " ".join(load_views()))
-        with translated_errors(self._path):
+        connection = self._answering.connection("ours", " ".join(load_views()))
+        with translated_errors(self._path, self._answering.file):
             comment_views(connection)
             return connection.sql(read_statement("described_schema")).to_arrow_table()
 
@@ -251,8 +257,8 @@ class Warehouse:
             read_exported_program,
         )
 
-        with translated_errors(self._path):
-            connection = self._answers("ours")
+        with translated_errors(self._path, self._answering.file):
+            connection = self._answering.connection("ours")
             source, sha256 = find_etrecord(connection, etrecord_id=etrecord_id, dump_id=dump_id)
         wanted = graph or EDGE_PROGRAM
         archived = Archive(self._path).find(sha256)
@@ -269,16 +275,14 @@ class Warehouse:
         """
         try:
             if self._writer is not None:
-                self._writer.finish()
+                self._writer.checkpoint()
         finally:
             self._let_go()
 
     def _let_go(self) -> None:
-        for connection in self._answering.values():
-            connection.close()
+        self._answering.close()
         if self._writer is not None:
-            self._writer.connection.close()
-        self._scratch.remove()
+            self._writer.close()
         self._lock.release()
 
     def __enter__(self) -> Warehouse:
@@ -295,43 +299,23 @@ class Warehouse:
         else:  # which tells more than what closing would add
             self._let_go()
 
-    def _check(self) -> None:
-        """Pass if the store is one that we can read, as seen from where nothing can be touched."""
-        store = str(self._path)
-        with translated_errors(self._path):
-            connection = self._answering["theirs"] = open_reader(self._path / FILE_NAME)
-            check_nothing_strange(connection, store)
-            use_database(connection)
-            check_version(connection, store, read_only=True)
-            check_tables(connection, store)
+    def _to_write(self) -> Writer:
+        """What writes.
 
-    def _catch_up(self) -> None:
-        """Take over what is in the archive and was not committed any more, or was lost since."""
+        Raises:
+            StoreError: The store was opened to be read.
+        """
         if self._writer is None:
-            return
-        connection = self._writer.connection
-        with translated_errors(self._path):
-            archive = Archive(self._path)
-            segments = find_unindexed(connection, archive)
-            if segments:
-                from warehouse.storage.replay import replay  # takes long to import
+            raise StoreError(str(self._path), "opened to be read; open it without read_only")
+        return self._writer
 
-                replay(connection, archive, segments)
 
-    def _answers(self, whose: _Whose, text: str = "") -> duckdb.DuckDBPyConnection:
-        """What answers a statement of ours, one of others, or one that may read files."""
-        with translated_errors(self._path):
-            if whose not in self._answering:
-                self._answering[whose] = self._open_answering(whose)
-                use_database(self._answering[whose])
-            missing = [name for name in named_views(text) if (whose, name) not in self._views]
-            make_temporary_views(self._answering[whose], missing)
-            self._views.update((whose, name) for name in missing)
-        return self._answering[whose]
+def _catch_up(writer: Writer, store: Path) -> None:
+    """Take over what is in the archive and was not committed any more, or was lost since."""
+    with translated_errors(store):
+        archive = Archive(store)
+        segments = find_unindexed(writer.connection, archive)
+        if segments:
+            from warehouse.storage.replay import replay  # takes long to import
 
-    def _open_answering(self, whose: _Whose) -> duckdb.DuckDBPyConnection:
-        if self._writer is not None:
-            return open_cursor(self._writer.connection)
-        spill = self._scratch.path() if whose == "ours" else None
-        file = self._path / FILE_NAME
-        return open_reader(file, spill=spill, allow_files=whose == "with files")
+            replay(writer.connection, archive, segments)

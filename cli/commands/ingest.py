@@ -53,6 +53,14 @@ def ingest(
             "anew only from files that you keep yourself.",
         ),
     ] = True,
+    has_snapshot: Annotated[
+        bool,
+        typer.Option(
+            "--snapshot",
+            help="Publish a snapshot at the end, and every minute or so until then: others read "
+            "it while this process writes.",
+        ),
+    ] = False,
     is_quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Show neither progress nor notes, only refusals.")
     ] = False,
@@ -88,7 +96,9 @@ def ingest(
         open_to_write(store, create=True, wait=wait, is_shared=is_shared) as warehouse,
         progress_bar(is_quiet=is_quiet) as progress,
     ):
-        summary = warehouse.ingest(found, archive=is_archived, jobs=jobs, progress=progress)
+        summary = warehouse.ingest(
+            found, archive=is_archived, snapshot=has_snapshot, jobs=jobs, progress=progress
+        )
     summary = replace(summary, seconds=time.perf_counter() - start)
     write_table(summary_table(summary), output, is_csv_safe=is_csv_safe)
     write_refusals(summary.refused)

@@ -8,6 +8,7 @@ import typer
 
 from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, Wait
 from cli.output.render import Format, write_table
+from cli.stores import open_to_read
 from warehouse.errors import QueryError, suggest
 
 if TYPE_CHECKING:
@@ -24,9 +25,7 @@ def schema(
     is_csv_safe: CsvSafe = False,
 ) -> None:
     """List tables, views and columns with their meanings."""
-    from warehouse import Warehouse
-
-    with Warehouse.open(store, read_only=True, wait=wait) as warehouse:
+    with open_to_read(store, wait=wait) as warehouse:
         rows = warehouse.schema()
     chosen = rows if table is None else _only(rows, table)
     write_table(chosen, output, is_csv_safe=is_csv_safe)

@@ -14,6 +14,7 @@ from typer.core import TyperCommand
 from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, Wait
 from cli.output.render import Format, write_table
 from cli.output.streams import write_lines
+from cli.stores import open_to_read
 from warehouse.errors import StatementError
 
 if TYPE_CHECKING:
@@ -63,9 +64,7 @@ def sql(
     It can change nothing, and reads no file of this machine unless you allow it.
     """
     params = _parse_params(param or [])
-    from warehouse import Warehouse
-
-    with Warehouse.open(store, read_only=True, wait=wait) as warehouse:
+    with open_to_read(store, wait=wait) as warehouse:
         table = warehouse.sql(_read(statement), params, allow_files=allow_files)
     if output is Format.TABLE and table.column_names == _PLAN:
         write_lines(line for plan in table[_PLAN[1]].to_pylist() for line in plan.splitlines())

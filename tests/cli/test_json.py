@@ -52,10 +52,12 @@ def test_rows_of_a_query_are_its_columns_in_order(
 
 
 def test_rows_of_other_commands_are_as_documented(run: Run, store: Path, tmp_path: Path) -> None:
-    for command in ("schema", "doctor"):
+    for command in ("schema", "doctor", "status"):
         assert columns(answer(run, command, "--store", store)) == documented(f"`{command}`")
     summary = answer(run, "ingest", DUMP, *NAMES, "--store", tmp_path / "store")
     assert columns(summary) == documented("`ingest`")
+    taken = answer(run, "snapshot", "--store", tmp_path / "store")
+    assert columns(taken) == documented("`snapshot`")
     sizes = ("--devices", "1", "--builds", "1", "--models", "1", "--dumps", "1")
     farm = answer(run, "simulate", tmp_path / "farm", *sizes, "--iterations", "1")
     assert columns(farm) == documented("`simulate`")

@@ -151,8 +151,8 @@ def insert_rows(
 
 
 @contextmanager
-def translated_errors(store: Path) -> Iterator[None]:
-    """Turn DuckDB's errors about the file into ours.
+def translated_errors(store: Path, file: Path | None = None) -> Iterator[None]:
+    """Turn DuckDB's errors about a store's file, or a snapshot of it, into ours.
 
     Raises:
         StoreError: The file is unreadable, no database, or the disk is full.
@@ -164,7 +164,8 @@ def translated_errors(store: Path) -> Iterator[None]:
     except duckdb.Error as error:
         text = str(error)
         if _DAMAGE.search(text) and (store / ARCHIVE_FOLDER).is_dir():
-            problem = f"{FILE_NAME} is damaged ({text.splitlines()[0]})"
+            name = file.relative_to(store) if file else FILE_NAME
+            problem = f"{name} is damaged ({text.splitlines()[0]})"
             raise DamagedStoreError(str(store), problem) from error
         if "Could not set lock on file" in text:
             holder = re.search(r"PID (\d+)", text)

@@ -11,6 +11,8 @@ from warehouse.errors import StoreError
 FILE_NAME = "warehouse.duckdb"
 WAL_SUFFIX = ".wal"
 ARCHIVE_FOLDER = "archive"
+INBOX_FOLDER = "inbox"
+SNAPSHOT_FOLDER = "snapshots"
 
 _HEADERS_BYTES = 3 * 4096  # DuckDB's: a shorter file never held a row
 _MAGIC, _MAGIC_AT = b"DUCK", 8
@@ -100,12 +102,24 @@ def _sync(path: Path) -> None:
 
 
 class OpenFile:
-    """The file that was opened, by its inode: what is written to another one is lost."""
+    """The file that was opened, whatever stands at its name: what is written to another is lost.
+
+    Attributes:
+        descriptor: It, open for reading. Closing it lets go of the locks of this process on the
+            file, DuckDB's too.
+    """
 
     def __init__(self, store: Path) -> None:
-        """Remember which file stands there now."""
+        """Open the file that stands there now.
+
+        Raises:
+            StoreError: It cannot be read.
+        """
         self._store = store
-        self._identity = self._look()
+        try:
+            self.descriptor = os.open(store / FILE_NAME, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise StoreError(str(store), f"{FILE_NAME} cannot be read: {error.strerror}") from error
 
     def check(self) -> None:
         """Pass if the same file still stands there.
@@ -113,16 +127,17 @@ class OpenFile:
         Raises:
             StoreError: It was deleted or replaced.
         """
-        if self._identity is None or self._look() != self._identity:
+        try:
+            is_same = os.path.samestat(os.stat(self._store / FILE_NAME), os.fstat(self.descriptor))
+        except OSError:
+            is_same = False
+        if not is_same:
             raise StoreError(
                 str(self._store),
                 f"{FILE_NAME} was deleted or replaced while it was open: what was written since "
                 "then is lost; ingest again",
             )
 
-    def _look(self) -> tuple[int, int] | None:
-        try:
-            found = os.stat(self._store / FILE_NAME)
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
+    def close(self) -> None:
+        """Let go of it."""
+        os.close(self.descriptor)

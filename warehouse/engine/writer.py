@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 from warehouse.engine.connection import open_writer, translated_errors, use_database
@@ -26,22 +27,21 @@ class Writer:
             StoreVersionError: A newer tracehouse wrote it.
         """
         self._store = store
-        with translated_errors(store):
+        with translated_errors(store), ExitStack() as opened:
             if not is_made(store):
                 make_file(store, _build, is_shared=is_shared)
+            self.file = OpenFile(store)
+            opened.callback(self.file.close)
             self.connection = open_writer(store / FILE_NAME)
-            try:
-                self.file = OpenFile(store)
-                check_nothing_strange(self.connection, str(store))
-                use_database(self.connection)
-                check_version(self.connection, str(store))
-                migrate(self.connection)
-                check_tables(self.connection, str(store))
-            except BaseException:  # an interrupt too must not leave the file open
-                self.connection.close()
-                raise
+            opened.callback(self.connection.close)
+            check_nothing_strange(self.connection, str(store))
+            use_database(self.connection)
+            check_version(self.connection, str(store))
+            migrate(self.connection)
+            check_tables(self.connection, str(store))
+            self._opened = opened.pop_all()
 
-    def finish(self) -> None:
+    def checkpoint(self) -> None:
         """Bring what was committed into the file; DuckDB, left to itself, would hide a failure.
 
         Raises:
@@ -50,6 +50,10 @@ class Writer:
         self.file.check()
         with translated_errors(self._store):
             self.connection.execute("CHECKPOINT")
+
+    def close(self) -> None:
+        """Let go of the file: first DuckDB, whose lock goes when any descriptor is closed."""
+        self._opened.close()
 
 
 def _build(file: Path) -> None:

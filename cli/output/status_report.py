@@ -1,0 +1,44 @@
+"""How a store is doing: a row for programs, a line per fact for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cli.output.text import text_columns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from warehouse.storage.status import StoreStatus
+
+_TEXTS = ("problem",)
+_TRUTHS = ("is_locked",)
+_TIMES = ("counted_at", "last_ingest_at")
+
+
+def status_table(status: StoreStatus) -> pa.Table:
+    """One row; what could not be counted is null."""
+    import pyarrow as pa
+
+    from warehouse.storage.status import StoreCounts
+
+    row = status._asdict()
+    counts = row.pop("counts")
+    row.update(counts._asdict() if counts else dict.fromkeys(StoreCounts._fields))
+    types: dict[str, pa.DataType] = {
+        **dict.fromkeys(row, pa.int64()),
+        **dict.fromkeys(_TEXTS, pa.string()),
+        **dict.fromkeys(_TRUTHS, pa.bool_()),
+        **dict.fromkeys(_TIMES, pa.timestamp("us", "UTC")),
+        "snapshot_ages_seconds": pa.list_(pa.int64()),
+    }
+    return pa.Table.from_pylist([row], pa.schema(types))
+
+
+def status_rows(table: pa.Table) -> pa.Table:
+    """The row turned over: a line per fact that is known."""
+    import pyarrow as pa
+
+    cells = [column for batch in text_columns(table) for (column,) in batch]
+    facts = [(name, cell) for name, cell in zip(table.column_names, cells, strict=True) if cell]
+    return pa.table({"what": [name for name, _ in facts], "found": [cell for _, cell in facts]})

@@ -1,0 +1,82 @@
+"""What answers questions of an open store: a connection for each who asks, made when one does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import duckdb
+
+from warehouse.engine.connection import (
+    open_cursor,
+    open_reader,
+    translated_errors,
+    use_database,
+)
+from warehouse.engine.migrations import check_version
+from warehouse.engine.own_tables import check_nothing_strange, check_tables
+from warehouse.engine.scratch import ScratchFolder
+from warehouse.engine.views import make_temporary_views, named_views
+
+_Whose = Literal["ours", "theirs", "with files"]
+
+
+class Answering:
+    """Connections to one file of a store, through its writer if it is open for writing.
+
+    Attributes:
+        file: The store's DuckDB file, or a snapshot of it.
+    """
+
+    def __init__(
+        self, store: Path, file: Path, *, writer: duckdb.DuckDBPyConnection | None = None
+    ) -> None:
+        """Name the file, which somebody else keeps from being changed meanwhile."""
+        self.file = file
+        self._store, self._writer = store, writer
+        self._scratch = ScratchFolder()
+        self._connections: dict[_Whose, duckdb.DuckDBPyConnection] = {}
+        self._views: set[tuple[_Whose, str]] = set()
+
+    def check(self) -> None:
+        """Pass if the file is one that we can read, as seen from where nothing can be touched.
+
+        Raises:
+            StoreError: It is unreadable or not ours, or something strange is in it.
+            StoreVersionError: A newer tracehouse wrote it.
+            OldStoreError: An older one did.
+        """
+        store = str(self._store)
+        with translated_errors(self._store, self.file):
+            connection = self._connections["theirs"] = open_reader(self.file)
+            check_nothing_strange(connection, store)
+            use_database(connection)
+            check_version(connection, store, read_only=True)
+            check_tables(connection, store)
+
+    def connection(self, whose: _Whose, text: str = "") -> duckdb.DuckDBPyConnection:
+        """What answers a statement of ours, one of others, or one that may read files.
+
+        Raises:
+            StoreError: The file is unreadable.
+        """
+        with translated_errors(self._store, self.file):
+            if whose not in self._connections:
+                self._connections[whose] = self._open(whose)
+                use_database(self._connections[whose])
+            missing = [name for name in named_views(text) if (whose, name) not in self._views]
+            make_temporary_views(self._connections[whose], missing)
+            self._views.update((whose, name) for name in missing)
+        return self._connections[whose]
+
+    def close(self) -> None:
+        """Let go of the file; the writer is its owner's."""
+        for connection in self._connections.values():
+            connection.close()
+        self._scratch.remove()
+
+    def _open(self, whose: _Whose) -> duckdb.DuckDBPyConnection:
+        if self._writer is not None:
+            return open_cursor(self._writer)
+        spill = self._scratch.path() if whose == "ours" else None
+        return open_reader(self.file, spill=spill, allow_files=whose == "with files")

@@ -1,0 +1,91 @@
+"""A store opened to be read: its file, or the newest snapshot while that cannot be had."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from warehouse.archive.archive import Archive
+from warehouse.engine.answering import Answering
+from warehouse.engine.store_file import FILE_NAME, is_made
+from warehouse.engine.store_lock import StoreLock
+from warehouse.errors import DamagedStoreError, OldStoreError, StoreLockedError
+from warehouse.storage.snapshots import HeldSnapshot, Snapshot, hold_newest
+
+
+class OpenedStore(NamedTuple):
+    """A store that can be asked.
+
+    Attributes:
+        answering: What answers.
+        lock: What keeps its file as it is.
+        snapshot: The snapshot that is read; None if it is the store's own file.
+    """
+
+    answering: Answering
+    lock: StoreLock | HeldSnapshot
+    snapshot: Snapshot | None = None
+
+
+def is_there(store: Path) -> bool:
+    """Whether there is a store.
+
+    Raises:
+        DamagedStoreError: There is an archive, but not the file that is made out of it.
+        StoreError: What stands in the file's place is none.
+    """
+    if is_made(store):
+        return True
+    if Archive(store).segments():
+        raise DamagedStoreError(str(store), f"{FILE_NAME} is gone")
+    return False
+
+
+def open_to_read(store: Path, *, wait: float) -> OpenedStore:
+    """The store's file; or while another process writes it or it is old, the newest snapshot.
+
+    Raises:
+        StoreError: It cannot be read, or is none.
+        StoreLockedError: Another process writes it, and there is no snapshot.
+        StoreVersionError: A newer tracehouse wrote it.
+        OldStoreError: An older one did, and there is no snapshot of its migrated self.
+        DamagedStoreError: It is damaged, and there is an archive.
+    """
+    try:
+        return open_live(store, wait=wait)
+    except (StoreLockedError, OldStoreError):
+        opened = open_snapshot(store)
+        if opened is None:
+            raise
+        return opened
+
+
+def open_live(store: Path, *, wait: float) -> OpenedStore:
+    """The store's own file; raises what `open_to_read` does."""
+    lock = StoreLock.for_reading(store, wait=wait)
+    return _checked(OpenedStore(Answering(store, store / FILE_NAME), lock))
+
+
+def open_snapshot(store: Path) -> OpenedStore | None:
+    """The newest snapshot; None if there is none of the present schema.
+
+    Raises:
+        StoreError: It cannot be read.
+    """
+    held = hold_newest(store)
+    if held is not None:
+        with suppress(OldStoreError):
+            answering = Answering(store, held.snapshot.path)
+            return _checked(OpenedStore(answering, held, held.snapshot))
+    return None
+
+
+def _checked(opened: OpenedStore) -> OpenedStore:
+    try:
+        opened.answering.check()
+    except BaseException:  # an interrupt too must not leave the store locked
+        opened.answering.close()
+        opened.lock.release()
+        raise
+    return opened

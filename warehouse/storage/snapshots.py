@@ -1,0 +1,184 @@
+"""Snapshots: read-only copies of a store's file, for those who ask while another process writes.
+
+One is published by the process that writes, between two commits: it brings all that was committed
+into the file and copies that. Whoever reads a snapshot holds a lock on it, and it is not removed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from warehouse.archive.segments import sync_folder
+from warehouse.engine.store_file import SNAPSHOT_FOLDER
+from warehouse.engine.writer import Writer
+from warehouse.errors import StoreError
+
+KEPT = 3  # the newest ones
+PAUSE = 60.0  # seconds from one to the next in a long ingest
+_SHARE = 20  # times what publishing one took lie between it and the next, at least
+
+_UNFINISHED = ".new"
+_NAME = re.compile(r"(\d{6,})-(\d{8}T\d{6}Z)\.duckdb")
+_TIME = "%Y%m%dT%H%M%S%z"
+_READ_ONLY = 0o444
+_PART_BYTES = 8 << 20
+_CLONE = 0x40049409  # Linux: share the blocks of another file, until one of them is written
+
+
+class Snapshot(NamedTuple):
+    """A published snapshot.
+
+    Attributes:
+        path: Its file.
+        number: Its place in the order in which they were published.
+        taken_at: When, in UTC, to the second.
+    """
+
+    path: Path
+    number: int
+    taken_at: datetime
+
+    @classmethod
+    def at(cls, path: Path) -> Snapshot | None:
+        """The snapshot that a file is by its name; None if it is none."""
+        found = _NAME.fullmatch(path.name)
+        if found is None or not path.is_file():
+            return None
+        with suppress(ValueError):  # no such day
+            return cls(path, int(found[1]), datetime.strptime(found[2], _TIME))
+        return None
+
+
+def find_snapshots(store: Path) -> list[Snapshot]:
+    """The snapshots of a store, the oldest first."""
+    folder = store / SNAPSHOT_FOLDER
+    paths = folder.iterdir() if folder.is_dir() else ()
+    return sorted(filter(None, map(Snapshot.at, paths)), key=lambda one: one.number)
+
+
+def publish_snapshot(writer: Writer, store: Path) -> Snapshot:
+    """Publish what is committed, and remove all but the newest snapshots that nobody reads.
+
+    The caller holds the store's lock, and commits nothing meanwhile.
+
+    Raises:
+        StoreError: The disk is full, or the store's file was deleted or replaced.
+    """
+    writer.checkpoint()
+    folder = store / SNAPSHOT_FOLDER
+    try:
+        folder.mkdir(mode=store.stat().st_mode & 0o777, exist_ok=True)
+        for left in folder.glob(f"*{_UNFINISHED}"):
+            left.unlink()
+        known = find_snapshots(store)
+        snapshot = _publish(writer.file.descriptor, folder, known[-1].number + 1 if known else 1)
+        for old in [*known, snapshot][:-KEPT]:
+            _remove_unless_read(old.path)
+    except OSError as error:
+        raise StoreError(
+            str(folder),
+            f"cannot be written: {error.strerror}; the snapshots that are there stay: make room "
+            "and run 'tracehouse snapshot'",
+        ) from error
+    return snapshot
+
+
+class Publisher:
+    """Publishes a snapshot now and then during a long ingest."""
+
+    def __init__(self, writer: Writer, store: Path) -> None:
+        """The first is due after a pause."""
+        self._writer, self._store = writer, store
+        self._due = time.monotonic() + PAUSE
+
+    def publish_if_due(self) -> None:
+        """Publish a snapshot, unless the last is too recent for what it took.
+
+        Raises:
+            StoreError: The disk is full, or the store's file was deleted or replaced.
+        """
+        start = time.monotonic()
+        if start >= self._due:
+            publish_snapshot(self._writer, self._store)
+            end = time.monotonic()
+            self._due = end + max(PAUSE, _SHARE * (end - start))
+
+
+class HeldSnapshot:
+    """A snapshot that stays until it is released."""
+
+    def __init__(self, snapshot: Snapshot, file: int) -> None:
+        """Take a file that is locked."""
+        self.snapshot, self._file = snapshot, file
+
+    def release(self) -> None:
+        """Let it be removed."""
+        os.close(self._file)
+
+
+def hold_newest(store: Path) -> HeldSnapshot | None:
+    """The newest snapshot, which the caller releases; None if there is none.
+
+    Raises:
+        StoreError: It cannot be read.
+    """
+    for snapshot in reversed(find_snapshots(store)):
+        try:
+            file = os.open(snapshot.path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:  # removed since: there are newer ones, but this will do
+            continue
+        except OSError as error:
+            raise StoreError(str(snapshot.path), f"cannot be read: {error.strerror}") from error
+        fcntl.flock(file, fcntl.LOCK_SH)
+        if os.fstat(file).st_nlink:
+            return HeldSnapshot(snapshot, file)
+        os.close(file)
+    return None
+
+
+def _publish(source: int, folder: Path, number: int) -> Snapshot:
+    """Copy a file into the folder, where it appears only when it is whole and on disk."""
+    now = datetime.now(UTC).replace(microsecond=0)
+    path = folder / f"{number:06}-{now:%Y%m%dT%H%M%S}Z.duckdb"
+    unfinished = path.with_name(path.name + _UNFINISHED)
+    try:
+        with open(unfinished, "xb", opener=_open_private) as target:
+            _copy(source, target.fileno())
+            os.fsync(target.fileno())
+            os.fchmod(target.fileno(), os.fstat(source).st_mode & _READ_ONLY)
+        unfinished.rename(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    sync_folder(folder)
+    return Snapshot(path, number, now)
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _copy(source: int, target: int) -> None:
+    with suppress(OSError):  # most file systems cannot
+        fcntl.ioctl(target, _CLONE, source)
+        return
+    position = 0
+    while part := os.pread(source, _PART_BYTES, position):
+        position += os.pwrite(target, part, position)
+
+
+def _remove_unless_read(path: Path) -> None:
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink()
+    except BlockingIOError:  # it is gone when another one is published after they have read it
+        pass
+    finally:
+        os.close(file)

@@ -1,0 +1,166 @@
+"""How a store is doing, told without changing anything in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+
+from warehouse.archive.archive import Archive
+from warehouse.archive.history import find_unindexed
+from warehouse.catalogue.answers import answer_query
+from warehouse.catalogue.queries import find_query
+from warehouse.catalogue.sql_files import read_statement
+from warehouse.engine.connection import reading, translated_errors
+from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER, WAL_SUFFIX
+from warehouse.errors import StoreError, StoreLockedError
+from warehouse.storage.reading import OpenedStore, is_there, open_live, open_snapshot
+from warehouse.storage.snapshots import find_snapshots
+
+
+class StoreCounts(NamedTuple):
+    """What is in the file, or the snapshot, that was read.
+
+    Attributes:
+        dumps: Dumps.
+        events: Profile events in them.
+        devices: Devices.
+        builds: Builds.
+        models: Models.
+        last_ingest_at: When the last dump was committed; None if there is none.
+        archived_files: Files that the archive holds.
+        unarchived_dumps: Dumps that it does not hold.
+        refused: Files that were refused and have not come in since.
+    """
+
+    dumps: int
+    events: int
+    devices: int
+    builds: int
+    models: int
+    last_ingest_at: datetime | None
+    archived_files: int
+    unarchived_dumps: int
+    refused: int
+
+
+class StoreStatus(NamedTuple):
+    """How a store is doing.
+
+    Attributes:
+        problem: Why it cannot be read, and what to do; empty if it can, or could if no other
+            process wrote it.
+        is_locked: Whether another process writes it.
+        writer_process_id: That process, where the system tells it.
+        file_bytes: Size of the DuckDB file.
+        log_bytes: Size of what was committed but not yet brought into it.
+        archive_bytes: Size of the archive.
+        snapshot_bytes: Size of the snapshots; blocks that they share are counted again.
+        inbox_bytes: Size of what was taken but not yet committed.
+        inbox_files: Files that it is in.
+        archive_segments: Files that the archive is in.
+        unindexed_segments: Those whose entries the file lacks; None if it was not read.
+        snapshot_ages_seconds: Ages of the snapshots, the newest first.
+        counted_at: When the snapshot was taken that was counted; None if it was the file.
+        counts: What is in it; None if neither could be read.
+    """
+
+    problem: str
+    is_locked: bool
+    writer_process_id: int | None
+    file_bytes: int
+    log_bytes: int
+    archive_bytes: int
+    snapshot_bytes: int
+    inbox_bytes: int
+    inbox_files: int
+    archive_segments: int
+    unindexed_segments: int | None
+    snapshot_ages_seconds: list[int]
+    counted_at: datetime | None
+    counts: StoreCounts | None
+
+
+class _Counted(NamedTuple):
+    """What could be read of the store's content, and why no more could."""
+
+    problem: str = ""
+    is_locked: bool = False
+    writer_process_id: int | None = None
+    counts: StoreCounts | None = None
+    counted_at: datetime | None = None
+    unindexed_segments: int | None = None
+
+
+def read_status(store: Path) -> StoreStatus:
+    """How the store is doing; while another process writes it, by its newest snapshot."""
+    counted = _read_counts(store)
+    file, snapshots = store / FILE_NAME, find_snapshots(store)
+    archive, inbox = Archive(store), list((store / INBOX_FOLDER).glob("*.log"))
+    now = time.time()
+    return StoreStatus(
+        **counted._asdict(),
+        file_bytes=_size([file]),
+        log_bytes=_size([file.with_name(FILE_NAME + WAL_SUFFIX)]),
+        archive_bytes=_size(archive.folder.rglob("*")),
+        snapshot_bytes=_size(snapshot.path for snapshot in snapshots),
+        inbox_bytes=_size(inbox),
+        inbox_files=len(inbox),
+        archive_segments=len(archive.segments()),
+        snapshot_ages_seconds=[
+            max(int(now - snapshot.taken_at.timestamp()), 0) for snapshot in reversed(snapshots)
+        ],
+    )
+
+
+def _read_counts(store: Path) -> _Counted:
+    locked, counted = None, _Counted()
+    try:
+        if not is_there(store):
+            raise StoreError(str(store), "no store here; check --store and $TRACEHOUSE_STORE")
+        try:
+            opened: OpenedStore | None = open_live(store, wait=0.0)
+        except StoreLockedError as error:
+            locked, opened = error, open_snapshot(store)
+        if opened:
+            counted = _count(store, opened)
+    except StoreError as error:
+        counted = _Counted(problem=error.problem)
+    if locked:
+        return counted._replace(is_locked=True, writer_process_id=locked.pid)
+    return counted
+
+
+def _count(store: Path, opened: OpenedStore) -> _Counted:
+    try:
+        connection = opened.answering.connection("ours")
+        with translated_errors(store, opened.answering.file), reading(connection):
+            counts = _counts(connection)
+            unindexed = find_unindexed(connection, Archive(store))
+    finally:
+        opened.answering.close()
+        opened.lock.release()
+    if opened.snapshot:
+        return _Counted(counts=counts, counted_at=opened.snapshot.taken_at)
+    return _Counted(counts=counts, unindexed_segments=len(unindexed))
+
+
+def _counts(connection: duckdb.DuckDBPyConnection) -> StoreCounts:
+    (found,) = connection.sql(read_statement("store_counts")).to_arrow_table().to_pylist()
+    refused = answer_query(connection, find_query("ingest_errors"), {})["is_resolved"].to_pylist()
+    return StoreCounts(**found, refused=refused.count(False))
+
+
+def _size(paths: Iterable[Path]) -> int:
+    """Bytes in files; one that is gone by now, as a merged segment may be, has none."""
+    total = 0
+    for path in paths:
+        try:
+            total += path.stat().st_size if path.is_file() else 0
+        except OSError:
+            continue
+    return total
