@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import COMMAND, ENVIRONMENT
+from tests.support.corpus import CORPUS, FARM
+from tests.support.stores import ingest
+from warehouse import Warehouse
+from warehouse.engine.connection import open_writer, use_database
+from warehouse.engine.store_file import FILE_NAME
+from warehouse.errors import DamagedStoreError, OldStoreError, StoreLockedError
+from warehouse.storage.snapshots import find_snapshots
+
+DUMP = CORPUS / "real/mlp_xnnpack_n1.etdp"
+
+# Ingests a folder batch by batch, with a snapshot after each.
+WRITER = """
+import sys
+from warehouse import Warehouse
+from warehouse.intake import batches, pipeline
+from warehouse.storage import snapshots
+batches.BATCH_FILES, pipeline.COMMIT_EVENTS, snapshots.PAUSE, snapshots._SHARE = 30, 1, 0.0, 0
+with Warehouse.open(sys.argv[1]) as warehouse:
+    print("open", flush=True)
+    sys.stdin.readline()
+    warehouse.ingest([sys.argv[2]], snapshot=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    store = tmp_path_factory.mktemp("made") / "store"
+    ingest(store, DUMP, snapshot=True)
+    return store
+
+
+@pytest.fixture
+def store(made: Path, tmp_path: Path) -> Path:
+    """A store of one dump, with a snapshot of it."""
+    return Path(shutil.copytree(made, tmp_path / "store"))
+
+
+def make_old(file: Path) -> None:
+    """As an older tracehouse would have left it."""
+    file.chmod(0o600)
+    with open_writer(file) as connection:
+        use_database(connection)
+        last = "SELECT max(number) FROM schema_migrations"
+        connection.execute(f"DELETE FROM schema_migrations WHERE number = ({last})")  # noqa: S608
+
+
+def count_consistently(store: Path) -> tuple[int, bool]:
+    """How many dumps the store has by all its answers, and whether they are a snapshot's."""
+    events = "SELECT count(*) AS n, (SELECT sum(n_events) FROM dumps) AS wanted FROM events"
+    with Warehouse.open(store, read_only=True) as warehouse:
+        (row,) = warehouse.sql(events).to_pylist()
+        dumps = warehouse.query("dumps")
+        assert row["n"] == row["wanted"] == sum(dumps["n_events"].to_pylist())
+        return dumps.num_rows, warehouse.snapshot_time is not None
+
+
+def test_a_snapshot_is_read_only_while_another_writes(store: Path) -> None:
+    assert count_consistently(store) == (1, False)
+    (taken,) = find_snapshots(store)
+    with Warehouse.open(store) as writer:
+        assert writer.snapshot_time is None
+        with Warehouse.open(store, read_only=True) as reader:
+            assert reader.snapshot_time == taken.taken_at
+            assert reader.schema().num_rows
+    taken.path.unlink()
+    with Warehouse.open(store), pytest.raises(StoreLockedError):
+        Warehouse.open(store, read_only=True)
+
+
+def test_an_old_store_is_read_through_a_migrated_snapshot_or_refused(store: Path) -> None:
+    good = (store / FILE_NAME).read_bytes()
+    make_old(store / FILE_NAME)
+    before = (store / FILE_NAME).read_bytes()
+    assert count_consistently(store) == (1, True)
+    (taken,) = find_snapshots(store)
+    make_old(taken.path)
+    with pytest.raises(OldStoreError):
+        Warehouse.open(store, read_only=True)
+    assert (store / FILE_NAME).read_bytes() == before
+    (store / FILE_NAME).write_bytes(good)
+    with Warehouse.open(store), pytest.raises(StoreLockedError):
+        Warehouse.open(store, read_only=True)
+
+
+def test_a_damaged_snapshot_is_named_with_the_command_that_mends_the_store(store: Path) -> None:
+    (taken,) = find_snapshots(store)
+    taken.path.chmod(0o600)
+    taken.path.write_bytes(b"DUCK" * 10_000)
+    with Warehouse.open(store), pytest.raises(DamagedStoreError) as caught:
+        Warehouse.open(store, read_only=True)
+    assert f"snapshots/{taken.path.name} is damaged" in str(caught.value)
+    assert str(caught.value).endswith("'tracehouse rebuild'")
+
+
+def test_a_snapshot_that_is_gone_when_it_is_opened_is_passed_over(store: Path) -> None:
+    with Warehouse.open(store) as writer:
+        writer.snapshot()
+        newest = find_snapshots(store)[-1].path
+        newest.unlink()
+        newest.symlink_to(store / "nothing")
+        with Warehouse.open(store, read_only=True) as reader:
+            assert reader.snapshot_time == find_snapshots(store)[0].taken_at
+
+
+def test_readers_beside_an_ingest_see_one_state_each_and_no_error(store: Path) -> None:
+    command = [sys.executable, "-c", WRITER, str(store), str(FARM)]
+    pipe = subprocess.PIPE
+    seen: set[tuple[int, bool]] = set()
+    errors: list[BaseException] = []
+
+    def read() -> None:
+        try:
+            while writer.poll() is None:
+                seen.add(count_consistently(store))
+        except BaseException as error:
+            errors.append(error)
+
+    with subprocess.Popen(command, env=ENVIRONMENT, stdin=pipe, stdout=pipe) as writer:
+        assert writer.stdout
+        assert writer.stdin
+        assert writer.stdout.readline() == b"open\n"
+        threads = [threading.Thread(target=read) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        writer.stdin.write(b"\n")
+        writer.stdin.flush()
+        asked = [*COMMAND, "query", "dumps", "--format", "csv", "--store", str(store)]
+        other = subprocess.run(asked, capture_output=True, text=True, env=ENVIRONMENT)
+        for thread in threads:
+            thread.join()
+    assert errors == []
+    assert (writer.returncode, other.returncode) == (0, 0)
+    assert len({count for count, is_snapshot in seen if is_snapshot}) > 1
+    n_dumps, is_snapshot = count_consistently(store)
+    assert (n_dumps, is_snapshot) == (149, False)
