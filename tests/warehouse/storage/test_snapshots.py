@@ -132,6 +132,22 @@ def test_a_snapshot_for_which_there_is_no_room_leaves_the_earlier_ones(store: Pa
         assert warehouse.snapshot().number == 2
 
 
+def test_a_file_system_that_can_share_blocks_is_asked_to(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def share(target: int, request: int, source: int) -> int:
+        asked.append(request)
+        return os.sendfile(target, source, 0, os.fstat(source).st_size)
+
+    monkeypatch.setattr("fcntl.ioctl", share)
+    with Warehouse.open(store) as warehouse:
+        copy = warehouse.snapshot().path.read_bytes()
+    assert asked == [1 << 30 | 4 << 16 | 0x94 << 8 | 9]  # FICLONE of linux/fs.h
+    assert copy == (store / FILE_NAME).read_bytes()
+
+
 @pytest.mark.slow
 def test_a_publisher_killed_at_any_moment_leaves_only_whole_snapshots(store: Path) -> None:
     command = [sys.executable, "-m", "tests.support.killed_publisher", str(store)]

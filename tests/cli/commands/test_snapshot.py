@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.support.corpus import CORPUS
+from warehouse import Warehouse
+
+DUMP = CORPUS / "real/load_only.etdp"
+NAMES = ("--device", "d", "--build", "b", "--model", "m")
+NOTE = r"note: answered from the snapshot of [-\d]{10} [:\d]{8}Z, which is \d+ s old: the store "
+
+
+@pytest.fixture
+def own(store: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(store, tmp_path / "own.store"))
+
+
+def test_a_snapshot_says_where_it_is(run: Run, own: Path) -> None:
+    done = run("snapshot", "--store", own, "--format", "json")
+    ((row),) = json.loads(done.text)
+    assert (done.code, done.err) == (0, "")
+    assert Path(row["path"]).parent == own / "snapshots"
+    assert row["bytes"] == Path(row["path"]).stat().st_size
+
+
+def test_who_reads_beside_a_writer_is_told_the_age_of_what_is_read(run: Run, own: Path) -> None:
+    asked = (
+        ("query", "dumps"),
+        ("sql", "SELECT device FROM named_dumps ORDER BY 1"),
+        ("schema", "dumps"),
+    )
+    before = [run(*args, "--store", own) for args in asked]
+    assert {outcome.err for outcome in before} == {""}
+    run("snapshot", "--store", own)
+    with Warehouse.open(own):
+        for args, alone in zip(asked, before, strict=True):
+            beside = run(*args, "--store", own)
+            assert (beside.code, beside.out) == (0, alone.out)
+            assert re.match(NOTE, beside.error)
+        assert "locked by process" in run("snapshot", "--store", own).error
+
+
+def test_an_ingest_publishes_a_snapshot_when_it_is_asked_to(run: Run, own: Path) -> None:
+    assert run("ingest", DUMP, *NAMES, "--store", own).code == 0
+    assert not (own / "snapshots").exists()
+    assert run("ingest", DUMP, *NAMES, "--snapshot", "--store", own).code == 0
+    assert len(list((own / "snapshots").iterdir())) == 1
+
+
+def test_a_snapshot_of_no_store_makes_none(run: Run, tmp_path: Path) -> None:
+    done = run("snapshot", "--store", tmp_path / "none")
+    assert (done.code, list(tmp_path.iterdir())) == (1, [])
+    assert "no store here" in done.error
