@@ -14,7 +14,7 @@ import duckdb
 
 from warehouse import DEFAULT_PATH
 from warehouse.archive.archive import Archive
-from warehouse.archive.history import find_unindexed
+from warehouse.archive.history import find_unindexed, unfile_missing
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
 from warehouse.catalogue.sql_files import read_statement
@@ -213,7 +213,8 @@ class Warehouse:
         if allow_files and self._writer is not None:
             raise StatementError("files can be read only where the store is opened read-only")
         connection = self._answers("with files" if allow_files else "theirs", text)
-        return answer_statement(connection, text, params, allow_files=allow_files)
+        with translated_errors(self._path):
+            return answer_statement(connection, text, params, allow_files=allow_files)
 
     def schema(self) -> pa.Table:
         """Tables, views and columns with types and comments.
@@ -312,6 +313,7 @@ class Warehouse:
         connection = self._writer.connection
         with translated_errors(self._path):
             archive = Archive(self._path)
+            unfile_missing(connection, archive)
             segments = find_unindexed(connection, archive)
             if segments:
                 from warehouse.storage.replay import replay  # takes long to import

@@ -165,13 +165,20 @@ def translated_errors(store: Path) -> Iterator[None]:
         yield
     except duckdb.Error as error:
         text = str(error)
-        if _DAMAGE.search(text) and not _FULL.search(text) and (store / ARCHIVE_FOLDER).is_dir():
+        if is_damage(error) and (store / ARCHIVE_FOLDER).is_dir():
             problem = f"{FILE_NAME} is damaged ({text.splitlines()[0]})"
             raise DamagedStoreError(str(store), problem) from error
         if "Could not set lock on file" in text:
             holder = re.search(r"PID (\d+)", text)
             raise StoreLockedError(str(store), int(holder[1]) if holder else None) from error
         raise StoreError(str(store), _explain(text)) from error
+
+
+def is_damage(error: duckdb.Error) -> bool:
+    """Whether DuckDB met a file that is not what it wrote; no statement can make it say so."""
+    text = str(error)
+    is_of_a_statement = isinstance(error, duckdb.ProgrammingError | duckdb.DataError)
+    return bool(_DAMAGE.search(text)) and not (_FULL.search(text) or is_of_a_statement)
 
 
 def _explain(text: str) -> str:
