@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse import DEFAULT_PATH
 from warehouse.archive.archive import Archive
-from warehouse.archive.history import find_unindexed
+from warehouse.archive.history import find_unindexed, unfile_missing
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
 from warehouse.catalogue.sql_files import read_statement
@@ -219,7 +219,8 @@ class Warehouse:
         if allow_files and self._writer is not None:
             raise StatementError("files can be read only where the store is opened read-only")
         connection = self._answering.connection("with files" if allow_files else "theirs", text)
-        return answer_statement(connection, text, params, allow_files=allow_files)
+        with translated_errors(self._path, self._answering.file):
+            return answer_statement(connection, text, params, allow_files=allow_files)
 
     def schema(self) -> pa.Table:
         """Tables, views and columns with types and comments.
@@ -314,6 +315,7 @@ def _catch_up(writer: Writer, store: Path) -> None:
     """Take over what is in the archive and was not committed any more, or was lost since."""
     with translated_errors(store):
         archive = Archive(store)
+        unfile_missing(writer.connection, archive)
         segments = find_unindexed(writer.connection, archive)
         if segments:
             from warehouse.storage.replay import replay  # takes long to import

@@ -1,4 +1,7 @@
--- What a store holds, in one row.
+-- What a store holds, in one row; $segments are those that its archive has.
+WITH filed AS (
+    SELECT DISTINCT sha256 FROM archived_files WHERE segment IN (SELECT unnest($segments))
+)
 SELECT
     (SELECT count(*) FROM dumps) AS dumps,
     (SELECT CAST(coalesce(sum(n_events), 0) AS BIGINT) FROM dumps) AS events,
@@ -6,7 +9,7 @@ SELECT
     (SELECT count(*) FROM builds) AS builds,
     (SELECT count(*) FROM models) AS models,
     (SELECT max(ingested_at) FROM dumps) AS last_ingest_at,
-    (SELECT count(DISTINCT sha256) FROM archived_files) AS archived_files,
+    (SELECT count(*) FROM filed) AS archived_files,
     (
-        SELECT count(*) FROM dumps WHERE sha256 NOT IN (SELECT sha256 FROM archived_files)
+        SELECT count(*) FROM dumps WHERE sha256 NOT IN (SELECT sha256 FROM filed)
     ) AS unarchived_dumps

@@ -136,11 +136,12 @@ def _read_counts(store: Path) -> _Counted:
 
 
 def _count(store: Path, opened: OpenedStore) -> _Counted:
+    archive = Archive(store)
     try:
         connection = opened.answering.connection("ours")
         with translated_errors(store, opened.answering.file), reading(connection):
-            counts = _counts(connection)
-            unindexed = find_unindexed(connection, Archive(store))
+            counts = _counts(connection, archive)
+            unindexed = find_unindexed(connection, archive)
     finally:
         opened.answering.close()
         opened.lock.release()
@@ -149,8 +150,10 @@ def _count(store: Path, opened: OpenedStore) -> _Counted:
     return _Counted(counts=counts, unindexed_segments=len(unindexed))
 
 
-def _counts(connection: duckdb.DuckDBPyConnection) -> StoreCounts:
-    (found,) = connection.sql(read_statement("store_counts")).to_arrow_table().to_pylist()
+def _counts(connection: duckdb.DuckDBPyConnection, archive: Archive) -> StoreCounts:
+    params = {"segments": list(archive.numbers())}
+    rows = connection.sql(read_statement("store_counts"), params=params).to_arrow_table()
+    (found,) = rows.to_pylist()
     refused = answer_query(connection, find_query("ingest_errors"), {})["is_resolved"].to_pylist()
     return StoreCounts(**found, refused=refused.count(False))
 

@@ -84,6 +84,10 @@ def test_what_the_archive_lacks_and_what_the_file_lacks_is_told(store: Path) -> 
     assert counts(read_status(store)).unarchived_dumps == 0
     (store / FILE_NAME).write_bytes(older)  # as after a log that was cut
     assert read_status(store).unindexed_segments == 1
+    for segment in Archive(store).segments():
+        segment.path.unlink()
+    found = counts(read_status(store))
+    assert (found.unarchived_dumps, found.archived_files) == (3, 0)
 
 
 def test_beside_a_writer_the_newest_snapshot_is_counted(store: Path) -> None:
