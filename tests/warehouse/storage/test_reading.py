@@ -4,11 +4,12 @@ import shutil
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.support.command import COMMAND, ENVIRONMENT
+from tests.support.command import ENVIRONMENT
 from tests.support.corpus import CORPUS, FARM
 from tests.support.stores import ingest
 from warehouse import Warehouse
@@ -30,6 +31,15 @@ with Warehouse.open(sys.argv[1]) as warehouse:
     print("open", flush=True)
     sys.stdin.readline()
     warehouse.ingest([sys.argv[2]], snapshot=True)
+    sys.stdin.readline()
+"""
+# Asks until a file is there.
+READER = """
+import sys
+from pathlib import Path
+from tests.warehouse.storage.test_reading import count_consistently
+while not Path(sys.argv[2]).exists():
+    print(count_consistently(Path(sys.argv[1]))[1], flush=True)
 """
 
 
@@ -118,29 +128,45 @@ def test_readers_beside_an_ingest_see_one_state_each_and_no_error(store: Path) -
     pipe = subprocess.PIPE
     seen: set[tuple[int, bool]] = set()
     errors: list[BaseException] = []
+    is_complete = threading.Event()
 
     def read() -> None:
         try:
             while writer.poll() is None:
                 seen.add(count_consistently(store))
+                if (149, True) in seen:
+                    is_complete.set()
         except BaseException as error:
             errors.append(error)
+            is_complete.set()
 
-    with subprocess.Popen(command, env=ENVIRONMENT, stdin=pipe, stdout=pipe) as writer:
+    with (
+        ExitStack() as last,
+        subprocess.Popen(command, env=ENVIRONMENT, stdin=pipe, stdout=pipe) as writer,
+    ):
+        last.callback((store / "end").touch)
         assert writer.stdout
         assert writer.stdin
         assert writer.stdout.readline() == b"open\n"
+        seen.add(count_consistently(store))
         threads = [threading.Thread(target=read) for _ in range(2)]
+        asking = [sys.executable, "-c", READER, str(store), str(store / "end")]
+        processes = [subprocess.Popen(asking, env=ENVIRONMENT, stdout=pipe) for _ in range(2)]
+        for process in processes:
+            assert process.stdout
+            assert process.stdout.readline() == b"True\n"
         for thread in threads:
             thread.start()
         writer.stdin.write(b"\n")
         writer.stdin.flush()
-        asked = [*COMMAND, "query", "dumps", "--format", "csv", "--store", str(store)]
-        other = subprocess.run(asked, capture_output=True, text=True, env=ENVIRONMENT)
+        assert is_complete.wait(120)
+        writer.stdin.write(b"\n")
+        writer.stdin.flush()
         for thread in threads:
             thread.join()
     assert errors == []
-    assert (writer.returncode, other.returncode) == (0, 0)
-    assert len({count for count, is_snapshot in seen if is_snapshot}) > 1
-    n_dumps, is_snapshot = count_consistently(store)
-    assert (n_dumps, is_snapshot) == (149, False)
+    others = [process.communicate()[0].splitlines() for process in processes]
+    assert [process.returncode for process in (writer, *processes)] == [0, 0, 0]
+    assert all(others)
+    assert {(1, True), (149, True)} <= seen
+    assert count_consistently(store) == (149, False)

@@ -120,7 +120,7 @@ def test_damage_that_shows_only_when_read_is_told(store: Path) -> None:
     data = (store / FILE_NAME).read_bytes()
     # Blocks of 256 KiB follow the headers of 12 KiB; those of the catalogue are needed to open.
     problems = set()
-    for start in range(12_288, len(data), 262_144):
+    for start in range(12_288, len(data), 4 * 262_144):
         (store / FILE_NAME).write_bytes(data[:start] + bytes(4096) + data[start + 4096 :])
         problems.add(read_status(store).problem)
     assert any(problems)
