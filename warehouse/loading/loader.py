@@ -14,17 +14,10 @@ from ingest import DecodedBatch
 from ingest.schemas.dumps import INGEST_ERRORS
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered, transaction
-from warehouse.loading.appending import append_rows
 from warehouse.loading.dump_rows import DumpRows
-from warehouse.loading.logged_data import number_dumps
 from warehouse.loading.records import NewDump, Refusal
-from warehouse.loading.stored_events import stored_groups
-from warehouse.statistics.rollups import (
-    Statistics,
-    delegate_resolution,
-    delegated_signatures,
-    summarise_events,
-)
+from warehouse.loading.stored_events import summarise_stored
+from warehouse.statistics.rollups import Statistics
 
 _CONFLICTS = "SELECT count(*) FROM ingest_errors WHERE reason = 'conflict'"
 
@@ -60,7 +53,7 @@ class Loader:
         with self._transaction() as rows:
             ids[index] = rows.take_ids(len(index))
             rows.insert_content(decoded, ids, dumps)
-            append_rows(self._connection, "event_stats", number_dumps(statistics.rows, ids))
+            rows.insert_statistics(statistics, ids)
             rows.insert_dumps(dumps, decoded, ids, statistics.resolution)
             self._record(refusals)
         return len(index)
@@ -75,20 +68,15 @@ class Loader:
             Profile events in it.
         """
         n_events = 0
-        delegated: set[int] = set()
         with self._transaction() as rows:
             ids = rows.take_ids(1)
             for part in parts:
                 rows.insert_content(part, ids, [dump])
                 n_events += part.tables["events"].num_rows
-                delegated |= delegated_signatures(part)
-            steps = [np.ones(1, np.int64)]
-            for groups in stored_groups(self._connection, int(ids[0])):
-                summary = number_dumps(summarise_events(groups), ids)
-                append_rows(self._connection, "event_stats", summary)
-                if delegated.intersection(groups.signature.tolist()):
-                    steps.append(delegate_resolution(groups, delegated, 1))
-            resolution = np.min(steps[1:] or steps, axis=0)
+            resolution = np.ones(1, np.int64)
+            for statistics in summarise_stored(self._connection, int(ids[0]), part):
+                rows.insert_statistics(statistics, ids)
+                resolution = statistics.resolution
             rows.insert_dumps([dump], part, ids, resolution)
         return n_events
 
