@@ -48,9 +48,11 @@ def write_old(store: Path, new: Path, schema: int) -> Path:
         for number, name, text in load_migrations()[:schema]:
             connection.execute(text)
             values = [number, name]
-            connection.execute("INSERT INTO schema_migrations VALUES (?, ?, now(), '0.1.0')", values)
+            connection.execute(
+                "INSERT INTO schema_migrations VALUES (?, ?, now(), '0.1.0')", values
+            )
         for view in (*load_views(), "complete_run_events"):
-            connection.execute(f"CREATE VIEW {view} AS SELECT dump_id FROM dumps")
+            connection.execute(f"CREATE VIEW {view} AS SELECT 1 AS old")
         connection.execute(f"ATTACH '{new / FILE_NAME}' AS new (READ_ONLY)")
         tables = connection.execute(
             "SELECT table_name, list(column_name ORDER BY column_index) FROM duckdb_columns() "
