@@ -2,27 +2,27 @@
 -- means. Dumps that are in the store get theirs here, as ingest makes them for others.
 
 CREATE TABLE run_totals (
-    dump_id INTEGER NOT NULL,
-    run_index INTEGER NOT NULL,
-    execute_ticks DOUBLE NOT NULL,
-    kernel_ticks DOUBLE NOT NULL,
-    delegate_ticks DOUBLE NOT NULL
+    dump_id INTEGER NOT NULL USING COMPRESSION rle,
+    run_index INTEGER NOT NULL USING COMPRESSION bitpacking,
+    execute_ticks DOUBLE NOT NULL USING COMPRESSION alp,
+    kernel_ticks DOUBLE NOT NULL USING COMPRESSION alp,
+    delegate_ticks DOUBLE NOT NULL USING COMPRESSION alp
 );
 
 CREATE TABLE event_totals (
-    dump_id INTEGER NOT NULL,
-    run_signature_id BIGINT NOT NULL,
+    dump_id INTEGER NOT NULL USING COMPRESSION rle,
+    run_signature_id BIGINT NOT NULL USING COMPRESSION rle,
     event_signature_id BIGINT NOT NULL,
-    chain_index INTEGER NOT NULL,
-    event_count BIGINT NOT NULL,
-    total_ticks DOUBLE NOT NULL
+    chain_index INTEGER NOT NULL USING COMPRESSION rle,
+    event_count BIGINT NOT NULL USING COMPRESSION bitpacking,
+    total_ticks DOUBLE NOT NULL USING COMPRESSION alp
 );
 
 CREATE TABLE event_histograms (
-    dump_id INTEGER NOT NULL,
-    event_signature_id BIGINT NOT NULL,
-    bucket INTEGER NOT NULL,
-    event_count BIGINT NOT NULL
+    dump_id INTEGER NOT NULL USING COMPRESSION rle,
+    event_signature_id BIGINT NOT NULL USING COMPRESSION rle,
+    bucket INTEGER NOT NULL USING COMPRESSION bitpacking,
+    event_count BIGINT NOT NULL USING COMPRESSION bitpacking
 );
 
 INSERT INTO run_totals
