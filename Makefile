@@ -30,7 +30,7 @@ lint: .venv/.installed ## Check style, formatting and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-parity: .venv/.installed ## Compare answers with the Inspector's, dump by dump (CORPUS=another folder of dumps)
+parity: .venv/.installed ## Compare answers with the Inspector's, dump by dump (CORPUS=another folder)
 	$(BIN)/python -m tests.tools.parity.run $(CORPUS)
 
 fuzz: .venv/.installed ## Decode mutants beside the reference reader (ARGS="--count 1000000")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Sequence
@@ -19,4 +20,6 @@ def main(args: Sequence[str] | None = None) -> int:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from cli.app import run
 
+    if args is None:
+        gc.freeze()  # what is imported now stays: no search for garbage need look at it
     return run(args)

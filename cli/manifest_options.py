@@ -19,6 +19,7 @@ MANIFEST = (
     TextOption("model", "NAME", "Model that was run."),
     TextOption("backend", "NAME", "Backend it is lowered to."),
     TextOption("quantization", "TEXT", "Quantization scheme."),
+    TextOption("method", "NAME", "Method of the program that was run, if it has several."),
     TextOption("captured_at", "TIME", "Time of recording, ISO 8601."),
     TextOption("clock", "ns|us|ms|s|cycles", "Unit of the dumps' clock; ns if nothing states it."),
     TextOption("ticks_per_second", "NUMBER", "Rate of a clock in cycles."),

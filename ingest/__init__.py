@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ingest.lazy import made_on_first_use
+
 if TYPE_CHECKING:
     from ingest.decode import DecodedBatch, decode_dumps, stream_dump
 
 __all__ = ["DecodedBatch", "decode_dumps", "stream_dump"]
 
-
-def __getattr__(name: str) -> object:
-    """The decoder, on first use: `tracehouse --help` must not wait for numpy and pyarrow.
-
-    Raises:
-        AttributeError: Any other name.
-    """
-    if name not in __all__:
-        raise AttributeError(f"module 'ingest' has no attribute '{name}'")
-    from ingest import decode
-
-    return getattr(decode, name)
+# `tracehouse --help` must not wait for numpy and pyarrow.
+__getattr__ = made_on_first_use(__name__, dict.fromkeys(__all__, "ingest.decode"))

@@ -89,10 +89,7 @@ def stream_dump(buffer: Any, source: str = "dump") -> Iterator[DecodedBatch]:
             signatures = _signatures(book) if "dumps" in part else {}
             yield DecodedBatch({**EMPTY, **part, **signatures}, _errors({}))
     except FaultyDumps as faulty:
-        fault = faulty.faults[0]
-        raise DumpError(
-            source, reason=fault.reason, byte_offset=fault.byte_offset, detail=fault.detail
-        ) from faulty
+        raise DumpError(source, **vars(faulty.faults[0])) from faulty
 
 
 def _join(parts: list[Tables]) -> Tables:

@@ -10,6 +10,7 @@ IngestError
     ├── NoBlockError     no block is open, or there is nothing to write
     ├── AllocatorError   an allocator comes after events, or is not known
     ├── EntryError       an event is ended that is not open, or is of the other kind
+    ├── FilterError      a filter of logged values is malformed
     ├── UnwritableError  an ETDump cannot hold this number, text, value or size
     └── SinkError        a finished dump cannot be put where it should go
 """
@@ -78,11 +79,15 @@ class NoBlockError(TracerError):
 
 
 class AllocatorError(TracerError):
-    """An allocator comes after the block's first event, or is not one of the block's."""
+    """An allocator comes after the block's first event, or no block has registered it."""
 
 
 class EntryError(TracerError):
     """An event is ended that is not open, or by the method for the other kind of event."""
+
+
+class FilterError(TracerError):
+    """A filter of logged values has a malformed regular expression, or an empty range of ids."""
 
 
 class UnwritableError(TracerError):

@@ -22,7 +22,8 @@ PACKAGES = {
 # What a room may import of its own package: a folder, or a module beside the folders. Rooms stand
 # below those that import them; what none imports comes last.
 ROOMS = {
-    "ingest": set(),
+    "ingest.lazy": set(),
+    "ingest": {"lazy"},
     "ingest.errors": set(),
     "ingest.allowance": set(),
     "ingest.strict_json": set(),
@@ -39,18 +40,26 @@ ROOMS = {
     "ingest.etrecord": {
         "allowance", "debug_buffer", "errors", "schemas", "sources", "strict_json",
     },
-    "ingest.tracer": {"errors", "etdump"},
-    "ingest.recording": {"errors", "sources"},
+    "ingest.tracer": {"errors", "etdump", "lazy"},
+    "ingest.recording": {"errors", "manifest", "sources"},
     "ingest.simulation": {"errors", "etdump", "signatures", "tracer"},
     "warehouse": set(),
     "warehouse.errors": set(),
     "warehouse.statistics": set(),
     "warehouse.catalogue": {"errors"},
     "warehouse.engine": {"catalogue", "errors", "statistics"},
+    "warehouse.archive": {"engine", "errors"},
     "warehouse.programs": {"catalogue", "engine", "errors"},
-    "warehouse.loading": {"catalogue", "engine", "errors", "programs", "statistics"},
-    "warehouse.intake": {"catalogue", "engine", "errors", "loading", "programs", "statistics"},
-    "warehouse.store": {"", "catalogue", "engine", "errors", "intake", "programs"},
+    "warehouse.loading": {"archive", "catalogue", "engine", "errors", "programs", "statistics"},
+    "warehouse.intake": {
+        "archive", "catalogue", "engine", "errors", "loading", "programs", "statistics",
+    },
+    "warehouse.storage": {
+        "archive", "engine", "errors", "intake", "loading", "programs",
+    },
+    "warehouse.store": {
+        "", "archive", "catalogue", "engine", "errors", "intake", "programs", "storage",
+    },
     "queries": set(),
     "queries.printable": set(),
     "queries.plain_values": {"printable"},
@@ -59,11 +68,12 @@ ROOMS = {
     "queries.numeric_gap": {"event_blocks"},
     "queries.profiler_blob": set(),
     "queries.etrecord": set(),
-    "queries.inspector": {"event_blocks", "numeric_gap"},
+    "queries.inspector": {"event_blocks", "numeric_gap", "printable"},
     "cli": set(),
     "cli.errors": set(),
     "cli.exit_codes": set(),
     "cli.files": set(),
+    "cli.gap_sides": {"files"},
     "cli.stores": set(),
     "cli.output": {"errors"},
     "cli.options": {"output"},
@@ -72,8 +82,8 @@ ROOMS = {
     "cli.health": set(),
     "cli.plain_parameters": set(),
     "cli.commands": {
-        "errors", "exit_codes", "files", "health", "manifest_options", "options", "output",
-        "output_file", "stores",
+        "errors", "exit_codes", "files", "gap_sides", "health", "manifest_options", "options",
+        "output", "output_file", "stores",
     },
     "cli.app": {"commands", "errors", "exit_codes", "output", "output_file", "plain_parameters"},
     "cli.main": {"app"},
@@ -90,8 +100,10 @@ COMPUTED = "a computed name"
 EXCEPTIONS = {
     "ingest/__init__.py imports ingest.decode": "what users import, made on first use",
     "warehouse/__init__.py imports warehouse.store": "what users import, made on first use",
+    f"ingest/lazy.py imports {COMPUTED}": "what packages name, each when it is asked for",
     f"cli/app.py imports {COMPUTED}": "its commands, each when it is asked for",
     f"queries/numeric_gap/reference_run.py imports {COMPUTED}": "modules of executorch.devtools",
+    f"queries/inspector/optional_modules.py imports {COMPUTED}": "pandas and matplotlib, at need",
 }
 
 MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))

@@ -4,7 +4,9 @@ WarehouseError
 ├── StoreError            a store cannot be opened, or a write to it failed
 │   ├── StoreLockedError  another process has it open
 │   ├── StoreVersionError a newer tracehouse wrote it
-│   └── OldStoreError     an older one did, and it must be migrated before it is read
+│   ├── OldStoreError     an older one did, and it must be migrated before it is read
+│   └── DamagedStoreError its DuckDB file is damaged or gone, and can be rebuilt
+├── ArchiveError          a file of the archive is damaged or gone
 QueryError
 ├── HeaderError           a .sql file's header is malformed
 ├── UnknownQueryError     no canned query of that name
@@ -72,6 +74,26 @@ class OldStoreError(StoreError):
             "with 'tracehouse migrate', which needs the right to write it",
         )
         self.version = version
+
+
+class DamagedStoreError(StoreError):
+    """The store's DuckDB file is damaged or gone."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        """Tell what is wrong with it."""
+        super().__init__(
+            path, f"{problem}; make it anew out of the archive with 'tracehouse rebuild'"
+        )
+
+
+class ArchiveError(WarehouseError):
+    """A file of the archive is damaged or gone."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        """Keep the path and the problem apart."""
+        super().__init__(f"{path}: {problem}")
+        self.path = path
+        self.problem = problem
 
 
 class QueryError(Exception):

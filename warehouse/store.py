@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import duckdb
 
 from warehouse import DEFAULT_PATH
+from warehouse.archive.archive import Archive
+from warehouse.archive.history import find_unindexed
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
 from warehouse.catalogue.sql_files import read_statement
@@ -29,9 +31,9 @@ from warehouse.engine.scratch import ScratchFolder
 from warehouse.engine.statements import answer_statement
 from warehouse.engine.store_file import FILE_NAME, is_made, make_folder
 from warehouse.engine.store_lock import StoreLock
-from warehouse.engine.views import comment_views, make_temporary_views
+from warehouse.engine.views import comment_views, load_views, make_temporary_views, named_views
 from warehouse.engine.writer import Writer
-from warehouse.errors import StatementError, StoreError
+from warehouse.errors import DamagedStoreError, StatementError, StoreError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +53,7 @@ class Warehouse:
         self._path, self._lock, self._writer = path, lock, writer
         self._scratch = ScratchFolder()
         self._answering: dict[_Whose, duckdb.DuckDBPyConnection] = {}
-        self._with_views: set[_Whose] = set()
+        self._views: set[tuple[_Whose, str]] = set()
 
     @classmethod
     def open(
@@ -77,12 +79,16 @@ class Warehouse:
             StoreLockedError: Others have it open: one writes a store, or several read it.
             StoreVersionError: A newer tracehouse wrote it.
             OldStoreError: An older one did; to be read, it must be migrated first.
+            DamagedStoreError: Its file is damaged or gone, and there is an archive.
         """
         store = Path(path)
-        if (read_only or not create) and not is_made(store):
-            raise StoreError(
-                str(store), "no store here; create one with 'tracehouse ingest PATHS...'"
-            )
+        if not is_made(store):
+            if Archive(store).segments():
+                raise DamagedStoreError(str(store), f"{FILE_NAME} is gone")
+            if read_only or not create:
+                raise StoreError(
+                    str(store), "no store here; create one with 'tracehouse ingest PATHS...'"
+                )
         if read_only:
             lock = StoreLock.for_reading(store, wait=wait)
         else:
@@ -94,6 +100,8 @@ class Warehouse:
             warehouse = cls(store, lock, writer)
             if read_only:
                 warehouse._check()
+            else:
+                warehouse._catch_up()
         except BaseException:  # an interrupt too must not leave the store locked
             if warehouse:
                 warehouse._let_go()
@@ -101,13 +109,14 @@ class Warehouse:
             raise
         return warehouse
 
-    def ingest(
+    def ingest(  # noqa: PLR0913 - each says something else of the dumps or of the ingest
         self,
         dumps: Iterable[str | os.PathLike[str] | Source] | FoundDumps | Sequence[Incoming],
         *,
         manifest: Mapping[str, object] | None = None,
         layout: str | None = None,
         etrecord: str | os.PathLike[str] | Source | None = None,
+        archive: bool = True,
         jobs: int | None = None,
         progress: Callable[[IngestProgress], None] | None = None,
     ) -> IngestSummary:
@@ -122,6 +131,8 @@ class Warehouse:
             layout: Template of paths, e.g. ``{device}/{build}/{model}/*.etdp``.
             etrecord: ETRecord of all of them; by default what lies beside each, as
                 ``NAME.etrecord`` or as the only such file of the folder.
+            archive: Keep the bytes of all files in the store's archive, out of which the store can
+                be made anew. Without it, keep the files yourself.
             jobs: Threads that read and decode; by default as many as there are cores for.
             progress: Called after each committed batch.
 
@@ -148,7 +159,13 @@ class Warehouse:
                 progress(done)
 
         with translated_errors(self._path):
-            summary = ingest_dumps(writer.connection, found, jobs=jobs, progress=report)
+            summary = ingest_dumps(
+                writer.connection,
+                found,
+                archive=Archive(self._path) if archive else None,
+                jobs=jobs,
+                progress=report,
+            )
         writer.file.check()
         notes = () if isinstance(found, list) else tuple(found.notes)
         return replace(summary, notes=notes, seconds=time.perf_counter() - start)
@@ -170,7 +187,7 @@ class Warehouse:
                 names a dump, device, build, tag, ... that the store does not have.
         """
         query = find_query(name)
-        connection = self._answers("ours")
+        connection = self._answers("ours", query.sql)
         with translated_errors(self._path), reading(connection):
             return answer_query(connection, query, params)
 
@@ -195,7 +212,7 @@ class Warehouse:
         """
         if allow_files and self._writer is not None:
             raise StatementError("files can be read only where the store is opened read-only")
-        connection = self._answers("with files" if allow_files else "theirs")
+        connection = self._answers("with files" if allow_files else "theirs", text)
         return answer_statement(connection, text, params, allow_files=allow_files)
 
     def schema(self) -> pa.Table:
@@ -204,7 +221,7 @@ class Warehouse:
         Returns:
             table_name, column_name (null for the table or view itself), type, comment.
         """
-        connection = self._answers("ours")
+        connection = self._answers("ours", " ".join(load_views()))
         with translated_errors(self._path):
             comment_views(connection)
             return connection.sql(read_statement("described_schema")).to_arrow_table()
@@ -218,9 +235,8 @@ class Warehouse:
     ) -> Any:
         """ExecuTorch's ExportedProgram out of an ETRecord; this needs executorch.
 
-        The store keeps what an ETRecord says, not its bytes: it is read again from where it was.
-        If it is gone, SourceError is raised; if it has changed, or executorch is missing,
-        QueryError.
+        It is read from the archive; one that is not there, from where it was. If it is gone from
+        there too, SourceError is raised; if it has changed, or executorch is missing, QueryError.
 
         Args:
             etrecord_id: The ETRecord.
@@ -229,12 +245,20 @@ class Warehouse:
                 with ``/METHOD`` for another method than forward.
         """
         from ingest.etrecord.names import EDGE_PROGRAM
-        from warehouse.programs.exported_programs import find_etrecord, read_exported_program
+        from warehouse.programs.exported_programs import (
+            find_etrecord,
+            pick_exported_program,
+            read_exported_program,
+        )
 
         with translated_errors(self._path):
             connection = self._answers("ours")
             source, sha256 = find_etrecord(connection, etrecord_id=etrecord_id, dump_id=dump_id)
-        return read_exported_program(source, graph=graph or EDGE_PROGRAM, sha256=sha256)
+        wanted = graph or EDGE_PROGRAM
+        archived = Archive(self._path).find(sha256)
+        if archived is not None:
+            return pick_exported_program(archived.data, source.name, graph=wanted)
+        return read_exported_program(source, graph=wanted, sha256=sha256)
 
     def close(self) -> None:
         """Close the store; further use fails.
@@ -281,15 +305,28 @@ class Warehouse:
             check_version(connection, store, read_only=True)
             check_tables(connection, store)
 
-    def _answers(self, whose: _Whose) -> duckdb.DuckDBPyConnection:
-        """What answers our own statements, those of others, or those that may read files."""
+    def _catch_up(self) -> None:
+        """Take over what is in the archive and was not committed any more, or was lost since."""
+        if self._writer is None:
+            return
+        connection = self._writer.connection
+        with translated_errors(self._path):
+            archive = Archive(self._path)
+            segments = find_unindexed(connection, archive)
+            if segments:
+                from warehouse.storage.replay import replay  # takes long to import
+
+                replay(connection, archive, segments)
+
+    def _answers(self, whose: _Whose, text: str = "") -> duckdb.DuckDBPyConnection:
+        """What answers a statement of ours, one of others, or one that may read files."""
         with translated_errors(self._path):
             if whose not in self._answering:
                 self._answering[whose] = self._open_answering(whose)
                 use_database(self._answering[whose])
-            if whose not in self._with_views:
-                make_temporary_views(self._answering[whose])
-                self._with_views.add(whose)
+            missing = [name for name in named_views(text) if (whose, name) not in self._views]
+            make_temporary_views(self._answering[whose], missing)
+            self._views.update((whose, name) for name in missing)
         return self._answering[whose]
 
     def _open_answering(self, whose: _Whose) -> duckdb.DuckDBPyConnection:

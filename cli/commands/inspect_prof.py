@@ -1,4 +1,4 @@
-"""`tracehouse inspect-prof`: one legacy profiler blob as ExecuTorch's parser shows it."""
+"""`tracehouse inspect-prof`: one profiler blob as ExecuTorch's parser shows it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from queries.profiler_blob.time_scales import ProfilerTimeScale
 
 
 def inspect_prof(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A legacy profiler blob.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A profiler blob.")],
     time_scale: Annotated[
         ProfilerTimeScale,
         typer.Option(
@@ -25,7 +25,7 @@ def inspect_prof(
     output: Output = Format.TABLE,
     is_csv_safe: CsvSafe = False,
 ) -> None:
-    """Show one legacy profiler blob: profile, framework tax and memory; needs no store.
+    """Show one profiler blob: profile, framework tax and memory; needs no store.
 
     JSON holds all of it, every start included. CSV, TSV, Arrow and Parquet hold the profile alone,
     one row per event and iteration.

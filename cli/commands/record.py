@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -29,15 +25,14 @@ from cli.options import (
 )
 from cli.output.ingest_report import write_refusals
 from cli.output.iterations import iteration_line
-from cli.output.render import Format, write_table
-from cli.output.streams import write_note
+from cli.output.recorded_dump import kept_on_failure, write_newest_dump
+from cli.output.render import Format
 from cli.stores import open_to_write
 
 if TYPE_CHECKING:
     from ingest.recording.session import RecordingPlan
-    from warehouse import Warehouse
 
-_RECORDED = ("captured_at", "clock", "ticks_per_second")  # are known here
+_RECORDED = ("method", "captured_at", "clock", "ticks_per_second")  # are known here
 _NAMES = tuple(option for option in MANIFEST if option.name not in _RECORDED)
 _MORE = (
     TextOption("inputs", "FILE", "Arrays, .npz or .npy, in the order of the method's inputs."),
@@ -77,34 +72,31 @@ def record(
 
     This needs executorch: pip install 'tracehouse[executorch]'
     """
-    from ingest.manifest.resolver import ManifestResolver, check_fields
-    from ingest.recording.session import check_program, run_recording
-    from ingest.sources.paths import Source
+    from ingest.recording.dump_place import place_for_dump
+    from ingest.recording.manifest import check_manifest, describe_recording
+    from ingest.recording.session import run_recording
 
     check_format(form, is_to_file=False)
-    manifest = _state_manifest(program, more)
-    with options_at_fault():
-        check_fields("options", manifest)
-    check_program(program)
+    stated = _state_names(more)
     plan = _plan(program, more, iterations=iterations, megabytes=debug_buffer)
+    with options_at_fault():
+        fields = describe_recording(plan, stated)
     etrecord = etrecord_source(more["etrecord"])
-    with TemporaryDirectory() as folder:
-        dump = Path(more["output"] or f"{folder}/{Path(program).stem}.etdp")
+    with place_for_dump(more["output"], program) as place:
         # What would stop the ingest is better known now than after the run.
-        ManifestResolver(overrides=manifest).resolve(Source(str(dump)))
+        check_manifest(place.dump, fields)
         if store.exists():
             with open_to_write(store, wait=wait):
                 pass
         with iteration_line(iterations) as progress:
-            version = run_recording(plan, dump, progress=progress)
-        manifest["executorch"] = version  # a tag
+            fields["executorch"] = run_recording(plan, place.dump, progress=progress)
         with (
-            _kept_on_failure(dump, Path(folder)),
+            kept_on_failure(place),
             open_to_write(store, create=True, wait=wait, is_shared=is_shared) as warehouse,
         ):
-            summary = warehouse.ingest([dump], manifest=manifest, etrecord=etrecord)
+            summary = warehouse.ingest([place.dump], manifest=fields, etrecord=etrecord)
             if summary.n_dumps:
-                _write_answer(warehouse, form, is_csv_safe=is_csv_safe)
+                write_newest_dump(warehouse, form, is_csv_safe=is_csv_safe)
     write_refusals(summary.refused)
     if summary.refused:
         fail()
@@ -113,32 +105,23 @@ def record(
 add_options(record, _MORE)
 
 
-def _state_manifest(program: str, more: Mapping[str, str | None]) -> dict[str, object]:
-    """What the options and this machine say of the dump.
+def _state_names(more: Mapping[str, str | None]) -> dict[str, str | None]:
+    """What the options say of the dump.
 
     Raises:
         BadParameter: Device or build are not given.
     """
-    from datetime import UTC, datetime
-
-    from ingest.manifest.host import describe_host
-
     if not more["device"] or not more["build"]:
         raise typer.BadParameter("wanted --device and --build, to tell the dump from others")
-    return {
-        **describe_host(),
-        "model": Path(program).stem,
-        "captured_at": datetime.now(UTC),
-        "clock": "ns",
-        **{option.name: more[option.name] for option in _NAMES if more[option.name]},
-    }
+    return {option.name: more[option.name] for option in _NAMES}
 
 
 def _plan(
     program: str, more: Mapping[str, str | None], *, iterations: int, megabytes: int
 ) -> RecordingPlan:
-    from ingest.recording.session import RecordingPlan, read_inputs
+    from ingest.recording.session import RecordingPlan, check_program, read_inputs
 
+    check_program(program)
     return RecordingPlan(
         program,
         inputs=read_inputs(file_source(more["inputs"])) if more["inputs"] else (),
@@ -147,29 +130,3 @@ def _plan(
         debug_buffer_bytes=megabytes * 1_000_000,
         python=more["python"] or sys.executable,
     )
-
-
-def _write_answer(warehouse: Warehouse, form: Format, *, is_csv_safe: bool) -> None:
-    """Print the event blocks of the newest dump, and its number."""
-    dump_id = warehouse.sql("SELECT max(dump_id) FROM dumps")[0][0].as_py()
-    table = warehouse.query("event_blocks", dump=dump_id)
-    write_table(table, form, is_csv_safe=is_csv_safe)
-    write_note(f"note: this is dump {dump_id:,} of the store")
-
-
-@contextmanager
-def _kept_on_failure(dump: Path, folder: Path) -> Iterator[None]:
-    """If the store fails, what was recorded in a temporary folder is moved to this one.
-
-    Raises:
-        StoreError: It fails.
-    """
-    from warehouse.errors import StoreError
-
-    try:
-        yield
-    except StoreError:
-        if dump.parent == folder:
-            kept = [shutil.move(file, Path.cwd()) for file in folder.glob(f"{dump.stem}.*")]
-            write_note(f"note: the recording is kept: {', '.join(map(str, kept))}")
-        raise

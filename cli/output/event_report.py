@@ -11,7 +11,7 @@ from cli.output.streams import write_note
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from queries.event_blocks.build import BuiltBlock
+    from queries.event_blocks.blocks import BuiltBlock
 
 
 def arrange_events(table: pa.Table, output: Format) -> pa.Table:

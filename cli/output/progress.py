@@ -41,7 +41,9 @@ class _Console(Console):
 
 
 @contextmanager
-def progress_bar(*, is_quiet: bool = False) -> Iterator[Callable[[FileProgress], None] | None]:
+def progress_bar(
+    *, is_quiet: bool = False, unit: str = "files"
+) -> Iterator[Callable[[FileProgress], None] | None]:
     """What to call with each progress: a bar on standard error.
 
     It is None if that is no terminal, or if nobody wants it.
@@ -52,7 +54,7 @@ def progress_bar(*, is_quiet: bool = False) -> Iterator[Callable[[FileProgress],
     columns = (
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("files, {task.fields[n_events]:,} events"),
+        TextColumn(unit + ", {task.fields[n_events]:,} events"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=_Console(stderr=True), transient=True) as bar:

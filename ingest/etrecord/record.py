@@ -46,7 +46,7 @@ from ingest.etrecord.torch_archive import read_torch_archive
 from ingest.etrecord.values import RecordedValue, ValueParser
 from ingest.sources.paths import Source, read_source
 from ingest.sources.zip_members import ZipMembers
-from ingest.strict_json import parse_integer, parse_json
+from ingest.strict_json import parse_integer, parse_json, quote
 
 MAX_JSON_BYTES = 256 << 20
 MAX_INFLATION = 64  # bytes per byte of the ETRecord, should it be packed
@@ -54,6 +54,7 @@ MAX_PROGRAMS = 1_000
 
 _IDENTIFIER = "ETRECORD_V0"
 _REMEDY = "save the ETRecord again"
+_MOST_LISTED = 10
 _FORWARD = "forward"
 _SIDE_PARTS = ("_state_dict", "_constants", "_example_inputs")
 _Item = TypeVar("_Item")
@@ -79,6 +80,7 @@ class EtRecord:
         delegates: What delegates were given, by method and instruction.
         num_outputs: Outputs of delegate calls, by method and instruction.
         programs: The programs that can be asked for.
+        method: The method that it was narrowed to; None for a whole ETRecord.
     """
 
     source: str
@@ -90,6 +92,7 @@ class EtRecord:
     programs: list[ProgramKey]
     _members: ZipMembers = field(repr=False)
     _known: dict[ProgramKey, Graph] = field(default_factory=dict, repr=False)
+    method: str | None = None
 
     def edge_graph(self, method: str) -> Graph | None:
         """The main graph of a method's edge dialect program; None if there is none."""
@@ -138,6 +141,20 @@ class EtRecord:
                 if method in (None, key.method) and graph in (None, key.name)
             ],
         )
+
+    def of_method(self, name: str | None) -> EtRecord:
+        """This ETRecord for dumps of a method; itself for None, and if it knows no other method.
+
+        Raises:
+            EtRecordError: It knows other methods only.
+        """
+        methods = sorted(self.debug_handles)
+        if name is None or not methods or methods == [name]:
+            return self
+        if name not in methods:
+            known = ", ".join(map(quote, methods[:_MOST_LISTED]))
+            raise EtRecordError(self.source, f"has no method {quote(name)}, wanted one of {known}")
+        return replace(self.select(method=name), method=name)
 
     @cached_property
     def reference_outputs(self) -> dict[str, list[list[RecordedValue]]]:

@@ -6,6 +6,7 @@ BYTES_PER_BYTE per byte of the ETRecord, and at most MAX_BYTES.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
@@ -31,8 +32,14 @@ _Row = tuple[object, ...]
 
 
 def etrecord_id(record: EtRecord) -> int:
-    """The ETRecord's id: the first 8 bytes of its SHA-256, the top bit cleared."""
-    return int(record.sha256[:16], 16) & (2**63 - 1)
+    """The ETRecord's id: the first 8 bytes of its SHA-256, the top bit cleared.
+
+    Narrowed to a method it has another: that of the hash as text, a space and the method.
+    """
+    hash_ = record.sha256
+    if record.method is not None:
+        hash_ = hashlib.sha256(f"{hash_} {record.method}".encode()).hexdigest()
+    return int(hash_[:16], 16) & (2**63 - 1)
 
 
 def build_etrecord_tables(record: EtRecord) -> dict[str, pa.Table]:

@@ -1,7 +1,8 @@
 """The fields of a manifest as one flat table, so that several manifests merge field by field.
 
 A key is (section, field): ("device", "name"), ("clock.delegates", "xnnpack"), ("tags", "color");
-the section of `captured_at` is "". Null and the empty text state nothing and are left out.
+the section of `method` and `captured_at` is "". Null and the empty text state nothing and are left
+out.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ SHORT_NAMES: dict[str, Key] = {
         if name not in ("name", "id", "unit")
     },
     "clock": _UNIT,
+    "method": ("", "method"),
     "captured_at": ("", "captured_at"),
 }
 _TOP_NAMES = (*_SECTIONS, *SHORT_NAMES, "tags")

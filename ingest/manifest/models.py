@@ -154,6 +154,9 @@ class Clock(Rate):
 class Manifest(_Frozen):
     """Everything known about a dump besides its bytes.
 
+    `method` is the method of the program that all its runs are of, stated where the ETRecord alone
+    cannot tell.
+
     Validates from any shape that a manifest file may have: `device`, `build`, `model` and
     `clock` may be plain text, and unknown fields become tags (``device.color`` for a device's).
 
@@ -164,6 +167,7 @@ class Manifest(_Frozen):
     device: Device
     build: Build
     model: Model
+    method: Name | None = None
     captured_at: Time | None = None
     clock: Clock = Clock()
     tags: Annotated[dict[str, JsonValue], AfterValidator(_check_tags)] = {}

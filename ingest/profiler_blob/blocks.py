@@ -108,10 +108,7 @@ def decode_profiler_blob(data: Any, source: str = "blob") -> Blocks:
     try:
         return find_blocks(data)
     except FaultyDumps as faulty:
-        fault = faulty.faults[0]
-        raise DumpError(
-            source, reason=fault.reason, byte_offset=fault.byte_offset, detail=fault.detail
-        ) from faulty
+        raise DumpError(source, **vars(faulty.faults[0])) from faulty
 
 
 def find_blocks(data: Any) -> Blocks:

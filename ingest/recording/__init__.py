@@ -1,1 +1,1 @@
-"""Running a program under the real runtime's tracer."""
+"""Programs run on this machine under ExecuTorch's event tracer, and their dumps."""

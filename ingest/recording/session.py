@@ -1,4 +1,4 @@
-"""A program run on this machine by ExecuTorch's runtime, under its event tracer: an ETDump."""
+"""Runs a program on this machine under ExecuTorch's event tracer, which writes an ETDump."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Runs a program under ExecuTorch's event tracer: a script, for a process of its own.
 
-The runtime aborts the process when something is amiss, and torch takes seconds and hundreds of
-megabytes to load. So `session` runs this file in whatever Python has executorch; of ours it imports
-nothing.
+The runtime may abort its process, and torch takes seconds and hundreds of megabytes to load. So
+`session` runs this file in a Python that has executorch; it imports nothing of this project.
 
 The request is a JSON file, the only argument. Reports are lines of JSON on stdout: {"done": 3}
 after three iterations, at last {"executorch": "1.5.1"} or {"problem": "..."} or

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from ingest.schemas.archive import ARCHIVE_SEGMENTS, ARCHIVED_FILES
 from ingest.schemas.fields import DUMP_ID, DUMP_INDEX, RUN_INDEX, decoded_fields
 from ingest.schemas.fields import field as _field
 from ingest.schemas.fields import table as _table
@@ -219,6 +220,8 @@ STORED: dict[str, pa.Schema] = {
     **PROGRAM_TABLES,
     "event_origins": EVENT_ORIGINS,
     "event_modules": EVENT_MODULES,
+    "archive_segments": ARCHIVE_SEGMENTS,
+    "archived_files": ARCHIVED_FILES,
 }
 
 _LATER = {"sha256", "parsed"}  # columns that a dump alone does not tell

@@ -1,6 +1,7 @@
 """Arrow schemas of what an ETRecord tells of a program and of the events of its dumps.
 
-An ETRecord's id comes from its bytes: the same on every machine, and the same for the same file.
+An ETRecord's id comes from its bytes, and from the method that dumps state, if it has others: the
+same on every machine, and the same for the same file and method.
 """
 
 from __future__ import annotations
@@ -17,9 +18,14 @@ _POSITION = _field("position", pa.int32(), "Position of the handle in its list, 
 _IS_LIST = _field("is_list", pa.bool_(), "Whether the ETRecord has a list here, be it of one.")
 
 ETRECORDS = _table(
-    "One row per ETRecord.",
-    _field("etrecord_id", pa.int64(), "First 8 bytes of the SHA-256, top bit cleared."),
-    _field("sha256", pa.string(), "SHA-256 of the ETRecord's bytes, lower-case hex; unique."),
+    "One row per ETRecord, and one per method of it that dumps state, if it has several.",
+    _field(
+        "etrecord_id",
+        pa.int64(),
+        "First 8 bytes of the SHA-256, top bit cleared; narrowed to a method, those of the SHA-256 "
+        "of the first one as text, a space and the method.",
+    ),
+    _field("sha256", pa.string(), "SHA-256 of the ETRecord's bytes, lower-case hex."),
     _field("source", pa.string(), "Path or archive member it was read from."),
     _field("byte_count", pa.int64(), "Size in bytes."),
 )

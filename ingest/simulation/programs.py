@@ -20,7 +20,7 @@ from ingest.etdump.schema import read_heads, read_runs
 from ingest.etdump.scope import Scope
 from ingest.signatures import event_kind
 from ingest.tracer.dump_builder import DumpBuilder
-from ingest.tracer.event_tracer import InstructionPlace
+from ingest.tracer.places import InstructionPlace
 
 LOAD_BLOCK, EXECUTE_BLOCK = "Default", "Execute"
 WARM_UP = 5  # iterations that are left out of what an operator takes

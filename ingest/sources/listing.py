@@ -49,7 +49,7 @@ def find_sources(paths: Iterable[Path]) -> list[Source]:
 
 
 def list_sources(paths: Iterable[Path], names: FolderNames) -> list[Source | SourceError]:
-    """What `find_sources` gives, and in place of a path that is at fault, what is wrong with it.
+    """The dumps that `find_sources` gives; a path that is at fault becomes its error instead.
 
     Args:
         paths: What was named.
@@ -72,7 +72,7 @@ def list_sources(paths: Iterable[Path], names: FolderNames) -> list[Source | Sou
 
 
 def need_one(listed: list[Source | SourceError]) -> None:
-    """Pass if there is a source among what was listed, or nothing was named.
+    """Pass if any dump was found, or no path was given.
 
     Raises:
         SourceError: All paths are at fault.

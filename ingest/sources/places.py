@@ -84,7 +84,7 @@ def parse_source(text: str) -> Source:
 
 
 def split_zip(text: str) -> tuple[str | None, str]:
-    """The zip that a text begins with, and what it names in there; None and all of it without.
+    """Splits ``ZIP!MEMBER`` into zip and member; without a zip in front: None and the whole text.
 
     >>> split_zip("job/a.zip!x/run.etdp"), split_zip("a.zip!"), split_zip("x/run.etdp")
     (('job/a.zip', 'x/run.etdp'), ('a.zip', ''), (None, 'x/run.etdp'))

@@ -44,7 +44,7 @@ def read_file(path: str, name: str, *, most_bytes: int) -> bytes | memoryview:
 
 
 def gather(read: Callable[[int], bytes], size: int, name: str) -> bytes | memoryview:
-    """What `read` gives until it gives nothing, at most one byte more than `size`.
+    """All that `read` gives, call by call, until it gives nothing; one byte past `size` at most.
 
     Raises:
         SourceError: There is no room for a private copy.
@@ -99,4 +99,4 @@ def _write(file: int, chunk: bytes, position: int) -> None:
 
 
 class _NoRoom(Exception):  # noqa: N818 - control flow, never shown
-    """A copy cannot grow."""
+    """The copy cannot be made larger."""

@@ -188,7 +188,7 @@ def read_member(source: Source, member: str, most_bytes: int) -> bytes | memoryv
 
 
 def find_artifact(path: str, member: str) -> tuple[Artifact | None, str]:
-    """The zip that has a member, None if there is none, and what the member is called in there."""
+    """The zip that holds a member (None if there is none), and the member's name in it."""
     artifact = open_artifact(path)
     inner, rest = split_zip(member)
     if inner is None or member in artifact:

@@ -24,7 +24,7 @@ class DirectoryError(Exception):
     """The list of a zip's members is too long."""
 
     def __init__(self, unit: str, found: int, most: int) -> None:
-        """Take what there are too many of, bytes or members, and how many are wanted at most."""
+        """Name what is too much, "bytes" or "members", and the most that is allowed."""
         super().__init__(f"{found:,} {unit}, wanted at most {most:,}")
         self.unit = unit
 

@@ -1,4 +1,4 @@
-"""The debug buffer as it is written: numpy arrays to bytes and to what a dump says of them."""
+"""Writes a debug buffer: the bytes of arrays, and what a dump says of where they are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ingest.errors import UnwritableError
 from ingest.etdump.values import DTYPES
-from ingest.tracer.event_tracer import Array, Tensor, Value, whole
+from ingest.tracer.event_tracer import Array, Tensor, Value
+from ingest.tracer.places import whole
 
 _ALIGNMENT = 64
 _NO_BYTES = -1  # offset of a tensor without elements
@@ -28,14 +29,14 @@ StoredValue = bool | int | float | StoredTensor | list[StoredTensor]
 
 
 class DebugBufferWriter:
-    """Lays tensors one behind the other, each on a multiple of 64 bytes."""
+    """Writes tensors one after the other, each at a multiple of 64 bytes."""
 
     def __init__(self) -> None:
         """Start empty."""
         self._bytes = bytearray()
 
     def store(self, value: Value) -> StoredValue:
-        """What a dump says of a value, whose arrays are written, all or none.
+        """Write the arrays of a value, all or none; returns what a dump says of the value.
 
         Elements are written in the order of memory, so a channels-last array stays one. Gaps
         between them are closed and negative strides turned around: the runtime has neither.
@@ -70,7 +71,7 @@ class DebugBufferWriter:
 
 
 def _number(value: object) -> bool | int | float:
-    """A number as Python has it.
+    """A number as a bool, int or float of Python.
 
     Raises:
         UnwritableError: It is out of range, or no number.

@@ -1,12 +1,13 @@
-"""ETDumps as they are written: blocks and what is in them to tables. `etdump.py` has the schema."""
+"""Writes an ETDump's FlatBuffers tables; `ingest/etdump/schema.py` has the schema."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ingest.tracer.debug_buffer import StoredTensor, StoredValue
-from ingest.tracer.event_tracer import DelegateId, InstructionPlace
+from ingest.tracer.event_tracer import DelegateId
 from ingest.tracer.flatbuffer_builder import FlatBufferBuilder, pack_text
+from ingest.tracer.places import InstructionPlace
 from ingest.tracer.profile_packer import NONE, ProfilePacker
 
 _IDENTIFIER = b"ED00"
@@ -16,7 +17,7 @@ _SLOTS = {_INT: 3, _BOOL: 6, _DOUBLE: 5, _TENSOR: 1, _TENSOR_LIST: 2}
 
 
 class DumpBuilder:
-    """Builds one dump, block by block; the order of calls is its caller's business."""
+    """Builds one dump, block by block; it does not check the order of calls."""
 
     def __init__(self) -> None:
         """Start without blocks."""
@@ -26,12 +27,12 @@ class DumpBuilder:
 
     @property
     def block_count(self) -> int:
-        """Blocks that were ended."""
+        """How many blocks were ended."""
         return len(self._runs)
 
     @property
     def allocator_count(self) -> int:
-        """Allocators of the block."""
+        """How many allocators the block has."""
         return len(self._allocators)
 
     def begin_block(self, name: str, bundled_input_index: int) -> None:
@@ -46,7 +47,7 @@ class DumpBuilder:
         self._events: list[int] = []
 
     def end_block(self, *, has_events: bool) -> None:
-        """Write the block's table, and behind it all that it leads to.
+        """Write the block's table, and the vectors of its allocators and events.
 
         Args:
             has_events: Whether to write the vector of events; it may be empty.
@@ -63,13 +64,13 @@ class DumpBuilder:
         self._runs.append(builder.EndObject())
 
     def finish(self) -> bytes:
-        """The dump of the blocks that were ended; the builder is used up."""
+        """Return the dump of the blocks that were ended; the builder cannot be used again."""
         root = self._builder.place_reference(1, self._builder.place_offsets(self._runs))
         self._builder.FinishSizePrefixed(root, _IDENTIFIER)
         return bytes(self._builder.Output())
 
     def add_allocator(self, name: str) -> int:
-        """Add an allocator to the block; its number, from 1.
+        """Add an allocator to the block; returns its number, counted from 1.
 
         Raises:
             UnwritableError: The name is not Unicode.

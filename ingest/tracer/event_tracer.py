@@ -1,8 +1,8 @@
-"""ExecuTorch's EventTracer in Python: what a runtime calls to tell what it does. No I/O.
+"""ExecuTorch's EventTracer in Python: the calls by which a runtime reports what it does. No I/O.
 
-The methods of `EventTracer` are those of the runtime's class of that name, and log whatever they
-are told; the levels are heeded by the context managers and `log_*` helpers on top of them, which
-stand for the runtime's scopes and hooks.
+`EventTracer` has the methods of the runtime's class of that name; they log at any level. The
+context managers and the helpers `log_output` and `log_intermediate_output` stand for the runtime's
+scopes and hooks, and log only what the levels allow.
 """
 
 from __future__ import annotations
@@ -13,28 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
-from operator import index
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import UnwritableError
-
-
-def whole(what: str, number: SupportsIndex, low: int, stop: int) -> int:
-    """A number that goes into a field.
-
-    Raises:
-        UnwritableError: It is not whole, under `low`, or not under `stop`.
-    """
-    try:
-        integer = index(number)
-    except TypeError:
-        integer = stop
-    if not low <= integer < stop:
-        raise UnwritableError(f"{what}: {number!r}, wanted a whole number from {low} to {stop - 1}")
-    return integer
+from ingest.errors import FilterError
+from ingest.tracer.places import InstructionPlace, whole
 
 
 class DebugLevel(IntEnum):
@@ -46,28 +31,10 @@ class DebugLevel(IntEnum):
 
 
 class ProfilingLevel(IntEnum):
-    """Whether `profile` logs; `profile_method` and what delegates log is logged at any level."""
+    """Whether `profile` logs; `profile_method` and events of delegates are always logged."""
 
     METHOD_ONLY = 0
     ALL_EVENTS = 1
-
-
-class InstructionPlace(NamedTuple):
-    """Which instruction an event belongs to; the defaults are those outside instructions."""
-
-    chain: int = -1
-    instruction: int = 0
-
-    @classmethod
-    def of(cls, chain: int, instruction: int) -> InstructionPlace:
-        """The place as dumps store it: handles are unsigned in the runtime, signed in a dump.
-
-        Raises:
-            UnwritableError: A number is out of range.
-        """
-        handle = whole("instruction", instruction, -(2**31), 2**32)
-        signed = handle - 2**32 if handle >= 2**31 else handle
-        return cls(whole("chain", chain, -(2**31), 2**31), signed)
 
 
 @dataclass(frozen=True)
@@ -91,7 +58,7 @@ OutputFilter = Callable[[DelegateId], bool]
 
 @dataclass(slots=True, eq=False)
 class ProfileEntry:
-    """An event that was started; give it to the method that ends it."""
+    """An event that was started; the method that ends it takes it."""
 
     name: str | None
     delegate_id: DelegateId | None  # None if it is not a delegate's
@@ -103,7 +70,8 @@ class ProfileEntry:
 class DelegateOutputFilter:
     """Keeps values of chosen delegate ids out of the dump: True means "do not log".
 
-    As in the runtime's ETDumpFilter, a kind of id of which none is chosen is kept out altogether.
+    As in the runtime's ETDumpFilter, without names all values of named ids are kept out, and
+    without a range all values of integer ids.
 
     >>> leave_out = DelegateOutputFilter(names=("conv.*",), ids=range(5, 9))
     >>> [leave_out(delegate_id) for delegate_id in ("conv_1", "my_conv", 5, 9)]
@@ -117,6 +85,22 @@ class DelegateOutputFilter:
     names: Sequence[str] = ()
     ids: range | None = None
 
+    def __post_init__(self) -> None:
+        """Check both.
+
+        Raises:
+            FilterError: A name is no regular expression, or the range of ids is empty.
+        """
+        for name in self.names:
+            try:
+                re.compile(name)
+            except re.error as error:
+                raise FilterError(
+                    f"filter: {name!r}: {error}, wanted a regular expression"
+                ) from error
+        if self.ids is not None and not self.ids:
+            raise FilterError(f"filter: {self.ids} is empty, wanted a range with ids, or None")
+
     def __call__(self, delegate_id: DelegateId) -> bool:
         """Whether to leave out what this id logs."""
         if isinstance(delegate_id, str):
@@ -125,14 +109,14 @@ class DelegateOutputFilter:
 
 
 class EventTracer(ABC):
-    """What a runtime tells, as it happens: blocks of events, values, allocations.
+    """Takes what a runtime reports as it runs: blocks of events, values and allocations.
 
     Not safe for threads, like the runtime's. Whatever cannot be written raises a `TracerError`.
 
     Attributes:
         debug_level: Which values the logging helpers log.
         profiling_level: Whether `profile` logs.
-        output_filter: Whether to leave out what a delegate id logs as intermediate output.
+        output_filter: True for the delegate ids whose intermediate outputs are left out.
     """
 
     def __init__(
@@ -142,12 +126,32 @@ class EventTracer(ABC):
         profiling_level: ProfilingLevel = ProfilingLevel.ALL_EVENTS,
         output_filter: OutputFilter | None = None,
     ) -> None:
-        """Start outside of blocks and instructions, with the runtime's levels."""
+        """Start outside of blocks and instructions; the default levels are the runtime's."""
         self.debug_level = debug_level
         self.profiling_level = profiling_level
         self.output_filter = output_filter
         self._place = InstructionPlace()
         self._bundled_input_index = -1
+
+    @property
+    def current_chain_id(self) -> int:
+        """The chain that was set, -1 for none."""
+        return self._place.chain
+
+    @property
+    def current_debug_handle(self) -> int:
+        """The instruction that was set, without sign; 0 also stands for none."""
+        return self._place.handle
+
+    @property
+    def bundled_input_index(self) -> int:
+        """The bundled input that was set, -1 for none."""
+        return self._bundled_input_index
+
+    @property
+    def intermediate_outputs_logging_status(self) -> bool:
+        """Whether the debug level lets `log_intermediate_output` log."""
+        return self.debug_level >= DebugLevel.INTERMEDIATE_OUTPUTS
 
     def set_chain_debug_handle(self, chain: int, instruction: int) -> None:
         """Say which instruction the following events belong to; (-1, 0) stands for none.
@@ -167,39 +171,39 @@ class EventTracer(ABC):
 
     @abstractmethod
     def create_event_block(self, name: str) -> None:
-        """Start a block, which the Inspector shows as one run; ends the block before."""
+        """Start a block, which is one run; an open block is ended."""
 
     @abstractmethod
     def end_event_block(self) -> None:
-        """End the block; until the next one there may be no events."""
+        """End the block; events need a new one."""
 
     @abstractmethod
     def start_profiling(
         self, name: str | None, chain: int = -1, instruction: int = 0
     ) -> ProfileEntry:
-        """Start an event, of the current instruction if the chain is -1."""
+        """Start timing an event; with chain -1 it belongs to the current instruction."""
 
     @abstractmethod
     def end_profiling(self, entry: ProfileEntry) -> None:
-        """End and log an event, in the block that is open by now."""
+        """Stop timing an event and log it, in the block that is open now."""
 
     @abstractmethod
     def start_profiling_delegate(self, delegate_id: DelegateId) -> ProfileEntry:
-        """Start an event of a delegate, told by its number or name."""
+        """Start timing an event of a delegate, whose id is a number or a name."""
 
     @abstractmethod
     def end_profiling_delegate(self, entry: ProfileEntry, metadata: bytes = b"") -> None:
-        """End and log an event of a delegate; it belongs to the instruction of this moment."""
+        """Stop timing an event of a delegate and log it, for the current instruction."""
 
     @abstractmethod
     def log_profiling_delegate(
         self, delegate_id: DelegateId, start_ticks: int, end_ticks: int, metadata: bytes = b""
     ) -> None:
-        """Log an event of a delegate that kept time itself."""
+        """Log an event that the delegate timed itself."""
 
     @abstractmethod
     def track_allocator(self, name: str) -> int:
-        """Name an allocator of the block, before its first event; the id counts from 1."""
+        """Register an allocator before the block's first event; returns its id, counted from 1."""
 
     @abstractmethod
     def track_allocation(self, allocator_id: int, size_bytes: int) -> None:
@@ -207,25 +211,25 @@ class EventTracer(ABC):
 
     @abstractmethod
     def log_evalue(self, value: Value, *, is_output: bool = False) -> None:
-        """Log a value of the current instruction, or an output of the program."""
+        """Log a value that the current instruction gave, or an output of the program."""
 
     @abstractmethod
     def log_intermediate_output_delegate(self, delegate_id: DelegateId, value: Value) -> bool:
-        """Log a value of a delegate; False if the filter left it out."""
+        """Log a value that a delegate computed; returns False if the filter left it out."""
 
     def log_intermediate_output(self, value: Value) -> None:
-        """Log a value of the current instruction if the debug level says so."""
-        if self.debug_level >= DebugLevel.INTERMEDIATE_OUTPUTS:
+        """Log a value that the current instruction gave, if the debug level allows it."""
+        if self.intermediate_outputs_logging_status:
             self.log_evalue(value)
 
     def log_output(self, value: Value) -> None:
-        """Log an output of the program if the debug level says so."""
+        """Log an output of the program, if the debug level allows it."""
         if self.debug_level >= DebugLevel.PROGRAM_OUTPUTS:
             self.log_evalue(value, is_output=True)
 
     @contextmanager
     def block(self, name: str) -> Iterator[None]:
-        """A block around what the body does."""
+        """A block for all that the body logs."""
         self.create_event_block(name)
         try:
             yield
@@ -234,7 +238,7 @@ class EventTracer(ABC):
 
     @contextmanager
     def instruction(self, instruction: int, *, chain: int = 0) -> Iterator[None]:
-        """Makes all that the body logs belong to an instruction."""
+        """All that the body logs belongs to this instruction."""
         before = self._place
         self.set_chain_debug_handle(chain, instruction)
         try:
@@ -244,7 +248,7 @@ class EventTracer(ABC):
 
     @contextmanager
     def profile_method(self, name: str | None) -> Iterator[None]:
-        """An event around the body, at any profiling level: ``Method::execute``."""
+        """An event that times the body at any profiling level, as ``Method::execute``."""
         entry = self.start_profiling(name)
         try:
             yield
@@ -255,11 +259,12 @@ class EventTracer(ABC):
     def profile(
         self, name: str | None, *, instruction: int | None = None, chain: int = 0
     ) -> Iterator[None]:
-        """An event around the body if the profiling level says so: an operator, a kernel.
+        """An event that times the body, as an operator or kernel, if the profiling level allows it.
 
         Args:
             name: The name of the event.
-            instruction: Makes the event and all that the body logs belong to this instruction.
+            instruction: Instruction of the event and of all that the body logs; by default the
+                current one.
             chain: The chain of `instruction`.
         """
         before = self._place
@@ -276,7 +281,7 @@ class EventTracer(ABC):
 
     @contextmanager
     def profile_delegate(self, delegate_id: DelegateId, metadata: bytes = b"") -> Iterator[None]:
-        """An event of a delegate around the body."""
+        """An event of a delegate that times the body."""
         entry = self.start_profiling_delegate(delegate_id)
         try:
             yield

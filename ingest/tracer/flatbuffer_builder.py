@@ -1,7 +1,7 @@
-"""flatbuffers' builder, and what it lacks: tables that are packed whole, and vectors of offsets.
+"""flatbuffers' builder with more: packed tables, vectors of offsets, files of whole 8 bytes.
 
-A builder writes from the end of a file to its start: what a table leads to is written before it,
-and places are distances from the end.
+The builder writes from the end of a file to its start. So what a table refers to is written before
+the table, and a place is a distance from the end of the file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Profile events, packed whole: flatbuffers' builder would take ten times as long for each.
+"""Writes profile events, each packed as a whole: field by field would take ten times as long.
 
-An event is two tables, Event and ProfileEvent, and behind them the texts they lead to. Which
-fields there are (those with the default value are left out) is a shape; a dump has few.
+An event is two tables, Event and ProfileEvent, followed by its texts. Fields with the default value
+are left out. Events with the same fields have the same shape, and a dump has few shapes.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from itertools import compress
 from operator import add
 
 from ingest.errors import UnwritableError
-from ingest.tracer.event_tracer import DelegateId, InstructionPlace
+from ingest.tracer.event_tracer import DelegateId
 from ingest.tracer.flatbuffer_builder import FlatBufferBuilder, pack_bytes, pack_text, pack_vtable
+from ingest.tracer.places import InstructionPlace
 
 NONE = -1  # in fields for instructions, integer delegate ids and bundled inputs
 
@@ -28,7 +29,7 @@ _Key = tuple[tuple[int, ...], bool, bool, bool, bool]
 
 
 class ProfilePacker:
-    """Writes profile events; knows the shapes that the dump has so far."""
+    """Writes profile events of one dump, and remembers their shapes."""
 
     def __init__(self, builder: FlatBufferBuilder) -> None:
         """Start without shapes."""
@@ -93,9 +94,11 @@ class ProfilePacker:
 
 
 class _Shape:
-    """How an event is packed that has certain fields: `pack`, its `size`, and its vtables.
+    """How events with certain fields are packed.
 
-    `ways` lead from the fields that are references to the end of the tables.
+    `pack` makes the bytes of the tables, which are `size` long; `event_vtable` and `vtable` are
+    places of the vtables. `ways` are the distances from the fields that are references to the end
+    of the tables.
     """
 
     def __init__(self, builder: FlatBufferBuilder, key: _Key) -> None:

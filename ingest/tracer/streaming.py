@@ -1,4 +1,4 @@
-"""StreamingTracer: every block a dump of its own, handed over as soon as the block ends."""
+"""StreamingTracer: each block becomes a dump of its own, handed over when the block ends."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ Sink = Callable[[Dump], None]
 
 
 class StreamingTracer(ETDumpWriter):
-    """A tracer for processes that run long: what they do is visible while they run.
+    """A tracer for processes that run for long: their dumps come while they run.
 
-    A sink is called in the thread that traces, between two blocks. What it raises reaches the
-    caller of the method that ended the block; that block is lost then, and tracing can go on.
+    The sink is called in the thread that traces, between two blocks. An error that it raises
+    reaches the caller of the method that ended the block; that block is lost, and tracing can go
+    on.
     """
 
     def __init__(
@@ -39,10 +40,10 @@ class StreamingTracer(ETDumpWriter):
 
         Args:
             sink: Takes each dump of one block.
-            clock: As for ETDumpWriter, and so are the others.
+            clock: Gives the ticks, as for ETDumpWriter.
             debug_level: Which values the logging helpers log.
             profiling_level: Whether `profile` logs.
-            output_filter: Whether to leave out what a delegate id logs as intermediate output.
+            output_filter: True for the delegate ids whose intermediate outputs are left out.
         """
         super().__init__(
             clock=clock,
@@ -53,7 +54,9 @@ class StreamingTracer(ETDumpWriter):
         self._sink = sink
 
     def end_event_block(self) -> None:
-        """End the block and hand it over; so does `create_event_block`, but `finish` returns it.
+        """End the block and hand its dump to the sink.
+
+        `create_event_block` does the same with an open block; `finish` returns the dump instead.
 
         Raises:
             NoBlockError: No block is open.
@@ -63,7 +66,7 @@ class StreamingTracer(ETDumpWriter):
 
 
 class FolderSink:
-    """Puts dumps into a folder that ``tracehouse ingest`` takes, at any time and again and again.
+    """Writes dumps to a folder, which ``tracehouse ingest`` can take at any time, again and again.
 
     A dump appears whole or not at all, after its debug buffer (``NAME.debug.bin``) and a sidecar
     that says when it was captured. Names sort by the start of the sink, then by block; several
@@ -75,7 +78,7 @@ class FolderSink:
 
         Args:
             folder: Where the dumps go.
-            manifest: What ``manifest.json`` says of all of them: device, build, model, clock.
+            manifest: Content of the folder's ``manifest.json``: device, build, model, clock.
 
         Raises:
             SinkError: The folder cannot be written, or has another manifest.
@@ -130,10 +133,10 @@ class FolderSink:
 
 
 def _check_manifest(path: Path, manifest: Mapping[str, JsonValue]) -> None:
-    """Make sure that a manifest says what it should.
+    """Pass if the manifest in a file is this one.
 
     Raises:
-        SinkError: It does not.
+        SinkError: It is another one, or no JSON.
     """
     try:
         found = json.loads(path.read_bytes())
@@ -144,7 +147,7 @@ def _check_manifest(path: Path, manifest: Mapping[str, JsonValue]) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the names in a folder last."""
+    """Make the names in a folder survive a crash."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -14,13 +14,12 @@ from ingest.tracer.event_tracer import (
     DebugLevel,
     DelegateId,
     EventTracer,
-    InstructionPlace,
     OutputFilter,
     ProfileEntry,
     ProfilingLevel,
     Value,
-    whole,
 )
+from ingest.tracer.places import InstructionPlace, whole
 
 Clock = Callable[[], int]
 
@@ -63,18 +62,32 @@ class ETDumpWriter(EventTracer):
             clock: Gives the ticks, whole numbers of up to 64 bits without sign.
             debug_level: Which values the logging helpers log.
             profiling_level: Whether `profile` logs.
-            output_filter: Whether to leave out what a delegate id logs as intermediate output.
+            output_filter: True for the delegate ids whose intermediate outputs are left out.
         """
         super().__init__(
             debug_level=debug_level, profiling_level=profiling_level, output_filter=output_filter
         )
         self._clock = clock
+        self._allocators: list[str] = []  # by id, from 1: of several with one id, the latest
+        self.reset()
+
+    @property
+    def num_blocks(self) -> int:
+        """Blocks created since the last dump; after `finish` those of that dump, until the next."""
+        return self._num_blocks
+
+    def reset(self) -> None:
+        """Throw away all blocks since the last dump, and all open events.
+
+        The current instruction, the bundled input, the levels and the allocators stay.
+        """
         self._open: set[ProfileEntry] = set()
         self._state = _State.NO_BLOCK
+        self._num_blocks = 0
         self._begin_dump()
 
     def finish(self) -> Dump:
-        """The dump of all blocks since the last one; ends the block if one is open.
+        """Return the dump of all blocks since the last dump; an open block is ended.
 
         Raises:
             NoBlockError: There was no block.
@@ -88,18 +101,20 @@ class ETDumpWriter(EventTracer):
         return dump
 
     def create_event_block(self, name: str) -> None:
-        """Start a block, which runs the bundled input that was set; ends the block before.
+        """Start a block for the bundled input that was set; an open block is ended.
 
         Raises:
             UnwritableError: The name is not Unicode.
         """
         if self._state is not _State.NO_BLOCK:
             self.end_event_block()
+        self._num_blocks = self._dump.block_count + 1
         self._dump.begin_block(name, self._bundled_input_index)
         self._state = _State.BLOCK_CREATED
+        self._used_allocator = 0
 
     def end_event_block(self) -> None:
-        """End the block; until the next one there may be no events.
+        """End the block; events need a new one.
 
         Raises:
             NoBlockError: No block is open.
@@ -110,7 +125,7 @@ class ETDumpWriter(EventTracer):
     def start_profiling(
         self, name: str | None, chain: int = -1, instruction: int = 0
     ) -> ProfileEntry:
-        """Start an event, of the current instruction if the chain is -1.
+        """Start timing an event; with chain -1 it belongs to the current instruction.
 
         Raises:
             UnwritableError: A number is out of range.
@@ -121,7 +136,7 @@ class ETDumpWriter(EventTracer):
         return entry
 
     def end_profiling(self, entry: ProfileEntry) -> None:
-        """End and log an event, in the block that is open by now.
+        """Stop timing an event and log it, in the block that is open now.
 
         Raises:
             EntryError: The event is not open, or is a delegate's.
@@ -137,7 +152,7 @@ class ETDumpWriter(EventTracer):
         self._open.remove(entry)
 
     def start_profiling_delegate(self, delegate_id: DelegateId) -> ProfileEntry:
-        """Start an event of a delegate, told by its number or name.
+        """Start timing an event of a delegate, whose id is a number or a name.
 
         Raises:
             NoBlockError: No block is open.
@@ -150,7 +165,7 @@ class ETDumpWriter(EventTracer):
         return entry
 
     def end_profiling_delegate(self, entry: ProfileEntry, metadata: bytes = b"") -> None:
-        """End and log an event of a delegate; it belongs to the instruction of this moment.
+        """Stop timing an event of a delegate and log it, for the current instruction.
 
         Raises:
             EntryError: The event is not open, or is not a delegate's.
@@ -167,7 +182,7 @@ class ETDumpWriter(EventTracer):
     def log_profiling_delegate(
         self, delegate_id: DelegateId, start_ticks: int, end_ticks: int, metadata: bytes = b""
     ) -> None:
-        """Log an event of a delegate that kept time itself.
+        """Log an event that the delegate timed itself.
 
         Raises:
             NoBlockError: No block is open.
@@ -179,7 +194,7 @@ class ETDumpWriter(EventTracer):
         self._dump.add_delegate_profile(checked_id, self._place, times, metadata)
 
     def track_allocator(self, name: str) -> int:
-        """Name an allocator of the block, before its first event; the id counts from 1.
+        """Register an allocator before the block's first event; returns its id, counted from 1.
 
         Raises:
             NoBlockError: No block is open.
@@ -189,26 +204,29 @@ class ETDumpWriter(EventTracer):
         self._require_block("track_allocator")
         if self._state is _State.ADDING_EVENTS:
             raise AllocatorError(f"track_allocator {name!r}: wanted before the block's first event")
-        return self._dump.add_allocator(name)
+        id_ = self._dump.add_allocator(name)
+        self._allocators[id_ - 1 : id_] = [name]
+        return id_
 
     def track_allocation(self, allocator_id: int, size_bytes: int) -> None:
-        """Log an allocation.
+        """Log an allocation; the id may be one that an earlier block registered.
 
         Raises:
             NoBlockError: No block is open.
-            AllocatorError: The block has no such allocator.
+            AllocatorError: No block has registered that id.
             UnwritableError: The size is out of range.
         """
         self._require_events("track_allocation")
-        if not 1 <= allocator_id <= self._dump.allocator_count:
+        if not 1 <= allocator_id <= len(self._allocators):
             raise AllocatorError(
-                f"track_allocation: allocator {allocator_id}, wanted one of the block's "
-                f"{self._dump.allocator_count}, counted from 1"
+                f"track_allocation: allocator {allocator_id}, wanted one of the blocks' "
+                f"{len(self._allocators)}, counted from 1"
             )
         self._dump.add_allocation(allocator_id, whole("allocation", size_bytes, 0, 2**64))
+        self._used_allocator = max(self._used_allocator, allocator_id)
 
     def log_evalue(self, value: Value, *, is_output: bool = False) -> None:
-        """Log a value of the current instruction, or an output of the program.
+        """Log a value that the current instruction gave, or an output of the program.
 
         Raises:
             NoBlockError: No block is open.
@@ -218,7 +236,7 @@ class ETDumpWriter(EventTracer):
         self._dump.add_value(self._debug_buffer.store(value), self._place, is_output=is_output)
 
     def log_intermediate_output_delegate(self, delegate_id: DelegateId, value: Value) -> bool:
-        """Log a value of a delegate; False if the filter left it out.
+        """Log a value that a delegate computed; returns False if the filter left it out.
 
         Raises:
             NoBlockError: No block is open.
@@ -236,6 +254,9 @@ class ETDumpWriter(EventTracer):
         self._debug_buffer = DebugBufferWriter()
 
     def _end_block(self) -> None:
+        """End the block; first name in it the allocators of earlier blocks that it uses."""
+        for name in self._allocators[self._dump.allocator_count : self._used_allocator]:
+            self._dump.add_allocator(name)
         self._dump.end_block(has_events=self._state is _State.ADDING_EVENTS)
         self._state = _State.NO_BLOCK
 
@@ -244,7 +265,7 @@ class ETDumpWriter(EventTracer):
             raise NoBlockError(f"{call}: no block is open, wanted create_event_block first")
 
     def _require_events(self, call: str) -> None:
-        """Events may follow from here on, allocators no more."""
+        """Check that a block is open; from here on it takes events, and no more allocators."""
         if self._state is not _State.ADDING_EVENTS:
             self._require_block(call)
             self._state = _State.ADDING_EVENTS

@@ -8,7 +8,6 @@ is listed apart instead of failing the dump, and logged values may differ betwee
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,111 +16,39 @@ import pyarrow as pa
 from ingest import decode_dumps
 from ingest.errors import DumpError, EtRecordError
 from ingest.sources.paths import Source, read_source
-from queries.event_blocks.logged_values import LoggedValue, LoggedValues
+from queries.event_blocks.blocks import BuiltBlock, BuiltEvent
+from queries.event_blocks.logged_values import LoggedValues
 from queries.event_blocks.places import EventPlaces, delegate_id
-from queries.event_blocks.samples import ProfileSamples, Samples
+from queries.event_blocks.samples import ProfileSamples
 from queries.event_blocks.scales import DelegateTimes, Scales
 from queries.event_blocks.time_scales import TimeScale
 from queries.event_blocks.values_by_run import BlockValues, ValuesByRun
 from warehouse.errors import QueryError, suggest
-from warehouse.programs.correlation import (
-    BlockOrigin,
-    Correlation,
-    Handles,
-    Hierarchy,
-    Origin,
-    Place,
-)
+from warehouse.programs.correlation import BlockOrigin, Correlation, Origin, Place
 
 if TYPE_CHECKING:
     from ingest.etrecord.values import RecordedValue
 
+__all__ = [
+    "BuiltBlock",
+    "BuiltEvent",
+    "build_event_blocks",
+    "decode_tables",
+    "read_correlation",
+    "read_event_blocks",
+]
+
 Buffer = bytes | memoryview
 
+EDGE_KEY = "edge_dialect_graph_module"  # what the Inspector calls the edge dialect program
+
 _NO_CLOCKS: DelegateTimes = {}
-
-
-@dataclass(frozen=True)
-class BuiltEvent:
-    """One event signature of a block.
-
-    Attributes:
-        name: Delegate id of a delegated event; else the logged value's name, else the event's.
-        kind: Its kind, e.g. kernel.
-        instruction_id: Instruction; -1 outside the program.
-        delegate_debug_identifier: Delegate id; None if the event is not delegated.
-        samples: Its profile events; None if only values were logged for it.
-        values: Values logged for it.
-        debug_handles: Its debug handle or handles; None without, or outside instructions.
-        op_types: Operator of each node of the program that has one of them.
-        stack_traces: Stack trace by node.
-        module_hierarchy: By node, path and class of each module it is in, from the outermost.
-        delegate_backend_name: Backend that a delegated event or the call of a delegate ran on.
-        num_outputs: Outputs of its instruction.
-    """
-
-    name: str
-    kind: str
-    instruction_id: int
-    delegate_debug_identifier: int | str | None
-    samples: Samples | None
-    values: ValuesByRun
-    debug_handles: Handles | None
-    op_types: Sequence[str]
-    stack_traces: Mapping[str, str | None]
-    module_hierarchy: Mapping[str, Hierarchy | None]
-    delegate_backend_name: str | None
-    num_outputs: int
-
-    @property
-    def is_delegated_op(self) -> bool:
-        """Whether it has a delegate id."""
-        return self.delegate_debug_identifier is not None
-
-    @property
-    def debug_data(self) -> list[LoggedValue]:
-        """Values of the first run that logged any, in file order."""
-        return self.values.first
-
-
-@dataclass(frozen=True)
-class BuiltBlock:
-    """The runs of one signature.
-
-    Attributes:
-        name: Name of the runs; None if absent.
-        bundled_input_index: Index of the bundled input; -1 when there is none.
-        source_time_scale: Unit of a clock tick.
-        target_time_scale: Unit of the durations.
-        outputs: Program outputs of its runs.
-        events: In the Inspector's order.
-        reference_output: Outputs that the ETRecord has for its bundled input; None without.
-        method: Method of the ETRecord that was run; None if that cannot be told.
-        method_candidates: Methods of the ETRecord that it can be.
-        notes: What the dump and the ETRecord disagree on, as sentences.
-    """
-
-    name: str | None
-    bundled_input_index: int
-    source_time_scale: TimeScale
-    target_time_scale: TimeScale
-    outputs: ValuesByRun
-    events: list[BuiltEvent]
-    reference_output: list[RecordedValue] | None = None
-    method: str | None = None
-    method_candidates: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def run_output(self) -> list[LoggedValue]:
-        """Program outputs of the first run that logged any, in file order."""
-        return self.outputs.first
 
 
 def read_event_blocks(
     source: Source,
     *,
-    etrecord: Source | None = None,
+    etrecord: Source | Correlation | None = None,
     debug_buffer: Source | None = None,
     source_time_scale: TimeScale = TimeScale.NS,
     target_time_scale: TimeScale = TimeScale.MS,
@@ -129,13 +56,14 @@ def read_event_blocks(
 ) -> list[BuiltBlock]:
     """The event blocks of a dump on disk, as `build_event_blocks` makes them.
 
+    An ETRecord narrowed to the dump's method is what `read_correlation` makes of one.
     An unreadable file raises SourceError, a malformed dump DumpError, a malformed ETRecord
     EtRecordError.
     """
     tables = decode_tables(read_source(source), source.name)
     return build_event_blocks(
         tables,
-        correlation=read_correlation(etrecord) if etrecord else None,
+        correlation=read_correlation(etrecord) if isinstance(etrecord, Source) else etrecord,
         debug_buffer=read_source(debug_buffer) if debug_buffer else None,
         source_time_scale=source_time_scale,
         target_time_scale=target_time_scale,
@@ -143,11 +71,20 @@ def read_event_blocks(
     )
 
 
-def read_correlation(etrecord: Source) -> Correlation:
-    """An ETRecord on disk, ready to correlate; an unreadable one raises IngestError."""
+def read_correlation(
+    etrecord: Source, *, method: str | None = None, graph: str | None = None
+) -> Correlation:
+    """An ETRecord on disk, ready to correlate, with one method only if that is stated.
+
+    `graph` tells operators, stack traces and modules: by default, and by the Inspector's name
+    edge_dialect_graph_module, the edge dialect program. An ETRecord that is unreadable or lacks the
+    method raises IngestError, one without that graph QueryError.
+    """
+    from ingest.etrecord.names import EDGE_PROGRAM
     from ingest.etrecord.record import read_etrecord
 
-    return Correlation(read_etrecord(etrecord))
+    name = EDGE_PROGRAM if graph in (None, EDGE_KEY) else graph
+    return Correlation(read_etrecord(etrecord).of_method(method), graph=name)
 
 
 def decode_tables(data: Buffer, name: str) -> Mapping[str, pa.Table]:

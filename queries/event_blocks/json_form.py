@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from queries.event_blocks.build import BuiltBlock, BuiltEvent
+from queries.event_blocks.blocks import BuiltBlock, BuiltEvent
 from queries.event_blocks.logged_values import LoggedValue
 from queries.event_blocks.samples import Samples, SampleStatistics
 from queries.event_blocks.value_json import value_json

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from queries.event_blocks.build import BuiltBlock, BuiltEvent
+from queries.event_blocks.blocks import BuiltBlock, BuiltEvent
 from queries.event_blocks.time_scales import TimeScale
 from warehouse.errors import QueryError
 from warehouse.programs.correlation import Hierarchy

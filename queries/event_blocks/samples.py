@@ -107,16 +107,16 @@ class ProfileSamples:
             metadata=self._metadata_of(event_signature_id, valid),
             samples_per_run=self._samples_per_run(rows),
             flagged=self._flagged(rows),
-            statistics=_summarise(durations) if len(durations) else None,
+            statistics=summarise(durations) if len(durations) else None,
         )
 
     def is_inside(self, block: int, event_signature_id: int) -> bool:
-        """Whether the signature has events in a block that stand on a chain, so in the program."""
+        """Whether the signature has events on a chain in a block, which means in the program."""
         rows = self._rows.get((block, event_signature_id), slice(0))
         return bool((self._chain[rows] >= 0).any())
 
     def chains(self, block: int, event_signature_id: int, run: int) -> list[int]:
-        """Chains of a signature's events in one run of a block, where debug events can stand too.
+        """Chains that a signature's events are on in one run of a block, sorted; none below 0.
 
         A debug event's chain is unsigned in the file, so a chain below 0 is never that of a profile
         event, although both mean "outside instructions".
@@ -154,7 +154,7 @@ class ProfileSamples:
 
 
 def _low_words(decimals: pa.ChunkedArray) -> NDArray[np.uint64]:
-    """Unsigned 64-bit values kept as decimals; whatever where null. Needs no pyarrow.compute."""
+    """Values of a column of decimals as unsigned 64-bit numbers; where null, any value."""
     chunks = [chunk for chunk in decimals.chunks if len(chunk)]
     words = [np.frombuffer(chunk.buffers()[1], np.uint64) for chunk in chunks]
     parts = [
@@ -190,7 +190,8 @@ def _index_metadata(metadata: pa.Table) -> dict[int, dict[tuple[int, int], bytes
     return index
 
 
-def _summarise(durations: NDArray[np.float64]) -> SampleStatistics:
+def summarise(durations: NDArray[np.float64]) -> SampleStatistics:
+    """The statistics of at least one duration."""
     row = np.sort(durations)[None, :]
     p10, p50, p90, p95, p99 = (
         float(interpolate_sorted(row, share)[0]) for share in (0.1, 0.5, 0.9, 0.95, 0.99)

@@ -145,7 +145,7 @@ def _instruction(signature: Mapping[str, Any], chain: int) -> Instruction:
 
 
 def _layout(logged: Sequence[InstructionValue], run: int) -> Hashable:
-    """A key, equal for runs in which each signature's values stand at the same positions.
+    """A key per run; runs with equal keys log each signature's values at equal positions.
 
     What an instruction logs on its one chain belongs to the same signatures in every run of the
     block; if it logs on several, that depends on the chains of the run's profile events.

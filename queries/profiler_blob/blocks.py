@@ -7,12 +7,13 @@ docs/profiler-blobs.md.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ingest.sources.paths import Source
-from queries.profiler_blob.iterations import Iteration, read_iterations
+from ingest.sources.paths import Source, read_source
+from queries.profiler_blob.iterations import Iteration, group_iterations
 from queries.profiler_blob.time_scales import ProfilerTimeScale, Time
 
 
@@ -36,10 +37,17 @@ class ProfilerEvent:
 
 
 class AllocatorTotal(NamedTuple):
-    """Bytes allocated in all iterations; `allocator` is None if nothing names it."""
+    """What an allocator gave.
+
+    Attributes:
+        allocator: Its name; None if nothing names it.
+        total_bytes: Bytes in one iteration; all iterations are alike.
+        all_iterations_bytes: Bytes in all iterations together.
+    """
 
     allocator: str | None
     total_bytes: int
+    all_iterations_bytes: int
 
 
 class FrameworkTax(NamedTuple):
@@ -83,7 +91,14 @@ def read_profiler_blocks(source: Source, time_scale: ProfilerTimeScale) -> list[
     An unreadable file raises SourceError, a malformed one DumpError, and iterations of a block that
     differ in their events or allocations raise QueryError.
     """
-    groups = read_iterations(source)
+    return build_profiler_blocks(read_source(source), time_scale, name=source.name)
+
+
+def build_profiler_blocks(
+    data: bytes | memoryview, time_scale: ProfilerTimeScale, *, name: str = "blob"
+) -> list[ProfilerBlock]:
+    """The blocks of a blob, as `read_profiler_blocks` gives them; it is called `name` in errors."""
+    groups = group_iterations(data, name)
     return [_block(name, iterations, time_scale) for name, iterations in groups.items()]
 
 
@@ -125,12 +140,18 @@ def _by_event(by_iteration: list[list[int]]) -> list[tuple[int, ...]]:
 
 
 def _memory(iterations: Sequence[Iteration]) -> list[AllocatorTotal]:
-    totals: dict[tuple[int, str | None], int] = {}
+    """One per allocator and name: where iterations name an id differently, each name counts."""
+    in_one: dict[tuple[int, str | None], int] = {}
+    in_all: Counter[tuple[int, str | None]] = Counter()
     for iteration in iterations:
         rows = zip(iteration.allocations.tolist(), iteration.allocators, strict=True)
+        own: Counter[tuple[int, str | None]] = Counter()
         for (allocator, byte_count), name in rows:
-            totals[allocator, name] = totals.get((allocator, name), 0) + byte_count
-    return [AllocatorTotal(name, total) for (_, name), total in totals.items()]
+            own[allocator, name] += byte_count
+        in_all.update(own)
+        for key, total in own.items():
+            in_one.setdefault(key, total)
+    return [AllocatorTotal(key[1], total, in_all[key]) for key, total in in_one.items()]
 
 
 def _framework_tax(

@@ -13,7 +13,6 @@ from ingest.profiler_blob.blocks import (
     decode_profiler_blob,
     find_allocators,
 )
-from ingest.sources.paths import Source, read_source
 from ingest.tables.arrow_columns import readable
 from warehouse.errors import QueryError
 
@@ -34,15 +33,13 @@ class Iteration(NamedTuple):
     allocators: list[str | None]
 
 
-def read_iterations(source: Source) -> dict[str, list[Iteration]]:
-    """The blocks of a blob on disk, by name, in order of first appearance.
-
-    An unreadable file raises SourceError, a malformed one DumpError.
+def group_iterations(data: bytes | memoryview, source: str) -> dict[str, list[Iteration]]:
+    """The blocks of a blob by name, in order of first appearance; a malformed one raises DumpError.
 
     Raises:
         QueryError: Iterations of a block differ in their events or allocations.
     """
-    blocks = decode_profiler_blob(read_source(source), source.name)
+    blocks = decode_profiler_blob(data, source)
     groups: dict[str, list[Iteration]] = {}
     for raw, iteration in zip(blocks.names, _iterations(blocks), strict=True):
         groups.setdefault(readable(raw), []).append(iteration)
@@ -51,7 +48,7 @@ def read_iterations(source: Source) -> dict[str, list[Iteration]]:
             difference = _difference(iterations[0], iteration)
             if difference:
                 raise QueryError(
-                    f"{source.name}: block '{name}': {difference} in iterations 0 and {number}, "
+                    f"{source}: block '{name}': {difference} in iterations 0 and {number}, "
                     "wanted all iterations alike; `tracehouse ingest` takes such blobs too"
                 )
     return groups

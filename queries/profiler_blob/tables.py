@@ -70,6 +70,9 @@ def _memory_table(block: ProfilerBlock) -> pa.Table:
         {
             "allocator": pa.array([total.allocator for total in block.memory], pa.string()),
             "total_bytes": pa.array([total.total_bytes for total in block.memory], UINT64),
+            "all_iterations_bytes": pa.array(
+                [total.all_iterations_bytes for total in block.memory], UINT64
+            ),
         }
     )
 

@@ -14,6 +14,10 @@ class ProfilerTimeScale(StrEnum):
     US = "us"
     MS = "ms"
     CYCLES = "cycles"
+    TIME_IN_NS = NS  # the parser's names
+    TIME_IN_US = US
+    TIME_IN_MS = MS
+    CPU_CYCLES = CYCLES
 
     @property
     def target(self) -> str:

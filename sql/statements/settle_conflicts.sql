@@ -1,4 +1,5 @@
--- Conflicts of files that came again and agreed with the store are settled.
+-- Conflicts of files that came again and agreed with the store are settled; they come back.
 UPDATE ingest_errors
 SET reason = 'settled_conflict'
 WHERE reason = 'conflict' AND (source, sha256) IN (SELECT (source, sha256) FROM agreed)
+RETURNING source, sha256

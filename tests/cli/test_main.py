@@ -20,7 +20,7 @@ Run = Callable[..., Outcome]
 COMMANDS = sorted(
     [
         *("ingest", "query", "sql", "schema", "inspect", "numeric-gap", "etrecord", "inspect-prof"),
-        *("record", "simulate", "migrate", "doctor", "completion"),
+        *("record", "simulate", "migrate", "rebuild", "archive", "doctor", "completion"),
     ]
 )
 # A process that was started in the background ignores Ctrl-C, and so do those that it starts.
@@ -121,6 +121,15 @@ def open_for_its_reader(pipe: Path, process: subprocess.Popen[bytes]) -> int:
             return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
         time.sleep(0.01)
     raise AssertionError(process.communicate())
+
+
+def test_no_search_for_garbage_looks_at_what_every_command_imports() -> None:
+    code = (
+        "import atexit, gc, sys; atexit.register(lambda: print(gc.get_freeze_count()))\n"
+        "from cli.main import main; sys.argv = ['tracehouse', '--version']; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert int(done.stdout.split()[-1]) > 0
 
 
 def test_a_question_imports_only_what_it_takes(store: Path, tmp_path: Path) -> None:
@@ -254,6 +263,7 @@ def test_long_error_keeps_its_remedy(run: Run) -> None:
     assert outcome.error.startswith("error: no query 'xxx")
     assert outcome.error.endswith(
         "; there are build_history, dumps, event_blocks, framework_tax, "
-        "ingest_errors, module_totals, operator_hotspots, percentiles, regression_deltas"
+        "ingest_errors, module_totals, numeric_divergence, operator_hotspots, percentiles, "
+        "regression_deltas"
     )
     assert len(outcome.error) == 2000

@@ -15,6 +15,7 @@ QUESTIONS = {
     "build_history": {"event": "native_call_conv.out"},
     "event_blocks": {"dump": 3},
     "framework_tax": {"scope": "all"},
+    "numeric_divergence": {"base": "old", "head": "new"},
     "regression_deltas": {"base": "old", "head": "new"},
 }
 
@@ -87,6 +88,8 @@ EVERYTHING = {
 ELSEWHERE = {
     ("event_blocks", "dump"): "below",
     ("module_totals", "scope"): "test_module_totals",
+    ("numeric_divergence", "base"): "below",
+    ("numeric_divergence", "head"): "below",
     ("percentiles", "approx"): "test_percentiles",
     ("regression_deltas", "base"): "below",
     ("regression_deltas", "head"): "below",
@@ -120,7 +123,7 @@ def _only(farm, is_chosen):
     chosen = [number for number, dump in enumerate(DUMPS, start=1) if is_chosen(dump)]
     assert 0 < len(chosen) < len(DUMPS)
     farm.execute("BEGIN")
-    for table in ("dumps", "runs", "events", *ROLLUPS):
+    for table in ("dumps", "runs", "events", "debug_values", *ROLLUPS):
         farm.execute(f"DELETE FROM {table} WHERE NOT array_contains(?, dump_id)", [chosen])  # noqa: S608
     yield
     farm.execute("ROLLBACK")
@@ -193,6 +196,17 @@ def test_only_base_and_head_are_compared(farm):
         tuple(row[sides[position]] for position in (1, 0, 3, 2)) for row in swapped
     ]
     assert any(row["base_ns"] != row["head_ns"] for row in rows)
+
+
+def test_values_of_only_base_and_head_are_compared(farm):
+    rows = _ask(farm, "numeric_divergence", base="mid", head="side")
+    with _only(farm, _in("build", "mid", "side")):
+        assert rows == _ask(farm, "numeric_divergence", base="mid", head="side")
+    swapped = _ask(farm, "numeric_divergence", base="side", head="mid")
+    assert [(row["base_dump_id"], row["head_dump_id"]) for row in rows] == [
+        (row["head_dump_id"], row["base_dump_id"]) for row in swapped
+    ]
+    assert rows
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in GROUPED}))

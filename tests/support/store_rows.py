@@ -159,6 +159,27 @@ class StoreRows:
                 dump["etrecord_id"], run_signature, zip(events, signatures, strict=True)
             )
 
+    def add_values(self, dump_id, values, *, run_index=0):
+        """Values that a run logged: (instruction, content of a tensor or number) each."""
+        logged = [row for row in self._rows["debug_values"] if row["dump_id"] == dump_id]
+        for position, (instruction, value) in enumerate(values, start=len(logged)):
+            is_tensor = isinstance(value, str)
+            self._rows["debug_values"].append(
+                {
+                    "dump_id": dump_id,
+                    "run_index": run_index,
+                    "event_index": position,
+                    "chain_index": 0,
+                    "instruction_id": instruction,
+                    "position": 0,
+                    "value_type": "tensor" if is_tensor else "double",
+                    "double_value": None if is_tensor else value,
+                    "dtype": "float32" if is_tensor else None,
+                    "sha256": value or None if is_tensor else None,
+                    "is_output": False,
+                }
+            )
+
     def add_error(self, source, *, sha256=None, refused_at=LONG_AGO):
         self._rows["ingest_errors"].append(
             {

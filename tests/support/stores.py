@@ -47,10 +47,11 @@ def writing(store: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def contents(store: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """Every row of every table, without the times of ingestion."""
+    """Every row of every table that dumps are in, without the times of ingestion."""
     with Warehouse.open(store, read_only=True) as warehouse:
         names = warehouse.sql(
-            "SELECT table_name FROM duckdb_tables() WHERE table_name NOT LIKE 'schema_%'"
+            "SELECT table_name FROM duckdb_tables() "
+            "WHERE NOT regexp_matches(table_name, '^(schema|archived?)_')"
         )["table_name"].to_pylist()
         return {
             name: sorted(

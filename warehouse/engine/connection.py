@@ -10,8 +10,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from warehouse.engine.store_file import FILE_NAME
-from warehouse.errors import StoreError, StoreLockedError
+from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME
+from warehouse.errors import DamagedStoreError, StoreError, StoreLockedError
 
 DATABASE = "warehouse"  # what the store's file is called in SQL
 
@@ -30,6 +30,12 @@ _WRITER: dict[str, str | bool | int | float | list[str]] = {
     "checkpoint_threshold": "1GB",
 }
 
+# What DuckDB says of a file that is not what it wrote.
+_DAMAGE = re.compile(
+    "not a valid DuckDB database|[Cc]orrupt|[Cc]hecksum|replaying WAL|Serialization Error|"
+    "Could not read (enough|all) bytes|Failed to load metadata|invalidated"
+)
+
 _OF_A_SESSION = "SET TimeZone = 'UTC'; SET enable_progress_bar = false"
 
 
@@ -39,13 +45,9 @@ def open_writer(file: Path) -> duckdb.DuckDBPyConnection:
     The database is attached, but not yet the current one: see `use_database`.
     """
     config = {**_CAREFUL, **_WRITER, "temp_directory": f"{file}.tmp"}
-    connection = duckdb.connect(":memory:", config=config)
-    try:
+    with _closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
         _attach(connection, file, "READ_WRITE", allow_files=False)
-    except BaseException:  # an interrupt too must not leave the file locked
-        connection.close()
-        raise
-    return connection
+        return connection
 
 
 def open_reader(
@@ -62,16 +64,23 @@ def open_reader(
         allow_files: Let statements read files.
     """
     config = {**_CAREFUL, "temp_directory": str(spill or "")}
-    connection = duckdb.connect(":memory:", config=config)
-    try:
+    with _closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
         _attach(connection, file, "READ_ONLY", allow_files=allow_files)
         if not (spill or allow_files):
             connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
         connection.execute("SET lock_configuration = true")
-    except BaseException:
+        return connection
+
+
+@contextmanager
+def _closed_on_error(
+    connection: duckdb.DuckDBPyConnection,
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    try:
+        yield connection
+    except BaseException:  # an interrupt too must not leave the file locked
         connection.close()
         raise
-    return connection
 
 
 def _attach(
@@ -147,12 +156,16 @@ def translated_errors(store: Path) -> Iterator[None]:
 
     Raises:
         StoreError: The file is unreadable, no database, or the disk is full.
+        DamagedStoreError: It is damaged, and there is an archive.
         StoreLockedError: Another process has it open.
     """
     try:
         yield
     except duckdb.Error as error:
         text = str(error)
+        if _DAMAGE.search(text) and (store / ARCHIVE_FOLDER).is_dir():
+            problem = f"{FILE_NAME} is damaged ({text.splitlines()[0]})"
+            raise DamagedStoreError(str(store), problem) from error
         if "Could not set lock on file" in text:
             holder = re.search(r"PID (\d+)", text)
             raise StoreLockedError(str(store), int(holder[1]) if holder else None) from error

@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from warehouse.engine.connection import DATABASE, reading
-from warehouse.engine.views import load_views
+from warehouse.engine.views import named_views
 from warehouse.errors import StatementError
 
 _READING_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
@@ -120,10 +120,11 @@ def _check_select(connection: duckdb.DuckDBPyConnection, text: str, allow_files:
     functions = _READING_FUNCTIONS | _FILE_FUNCTIONS if allow_files else _READING_FUNCTIONS
     try:
         rows = connection.execute(_TREE, [text]).fetchall()
-        views = {row[0] for row in connection.execute(_OWN_VIEWS, [DATABASE]).fetchall()}
+        stored = connection.execute(_OWN_VIEWS, [DATABASE]).fetchall()
     except duckdb.Error as error:
         raise StatementError(str(error)) from error
-    for problem in _problems(rows, functions, views):
+    made = named_views(text)
+    for problem in _problems(rows, functions, {name: name in made for (name,) in stored}):
         raise StatementError(problem)
     return text
 
@@ -146,7 +147,9 @@ def _kind(connection: duckdb.DuckDBPyConnection, text: str) -> str:
 
 
 def _problems(
-    rows: list[tuple[int, int | None, str, str | None]], functions: Set[str], views: Set[str]
+    rows: list[tuple[int, int | None, str, str | None]],
+    functions: Set[str],
+    views: Mapping[str, bool],
 ) -> Iterator[str]:
     """What in a parsed statement may not be there."""
     objects: dict[int | None, dict[str, str]] = defaultdict(dict)
@@ -180,8 +183,9 @@ def _bad_function(found: Mapping[str, str], known: Set[str] | None) -> str | Non
     return None
 
 
-def _bad_view(found: Mapping[str, str], views: Set[str]) -> str | None:
+def _bad_view(found: Mapping[str, str], views: Mapping[str, bool]) -> str | None:
+    """What is wrong with a view; `views` of the store say whether ours takes the place of each."""
     name = found.get("table_name", "").strip('"').lower()
-    if name in views and (name not in load_views() or found.get("schema_name")):
+    if name in views and (found.get("schema_name") or not views[name]):
         return f"'{name}' is a view that came with the store: write out what it selects"
     return None

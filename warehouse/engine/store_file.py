@@ -10,6 +10,7 @@ from warehouse.errors import StoreError
 
 FILE_NAME = "warehouse.duckdb"
 WAL_SUFFIX = ".wal"
+ARCHIVE_FOLDER = "archive"
 
 _HEADERS_BYTES = 3 * 4096  # DuckDB's: a shorter file never held a row
 _MAGIC, _MAGIC_AT = b"DUCK", 8

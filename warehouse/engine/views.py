@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 import duckdb
@@ -26,12 +26,24 @@ def views_digest() -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def make_temporary_views(connection: duckdb.DuckDBPyConnection) -> None:
-    """Make the views for this connection alone, whatever views the store has."""
+def named_views(text: str) -> list[str]:
+    """Names of all views that a statement can read, in an order in which they can be made.
+
+    These are the views whose names stand anywhere in its text, and those that they read in turn.
+    """
+    texts, found = text.lower(), []
+    for name, view in reversed(load_views().items()):  # a view reads only those before it
+        if name in texts:
+            found.append(name)
+            texts += view
+    return found[::-1]
+
+
+def make_temporary_views(connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> None:
+    """Make these views for this connection alone, whatever views the store has."""
     # A view is its file's SELECT; DDL takes no parameters, and names and texts are our own.
-    connection.execute(
-        ";".join(f"CREATE TEMP VIEW {name} AS {text}\n" for name, text in load_views().items())
-    )
+    for name in names:
+        connection.execute(f"CREATE TEMP VIEW {name} AS {load_views()[name]}")
 
 
 def store_views(connection: duckdb.DuckDBPyConnection) -> None:

@@ -33,7 +33,6 @@ class Batch:
         byte_count: Bytes of these.
         n_refused_companions: ETRecords and debug buffers that came with them and were refused.
         dumps: Dumps to decode.
-        buffers: Their bytes.
         seen: Dumps whose bytes were met before.
         refused: Files refused so far.
     """
@@ -42,30 +41,38 @@ class Batch:
     byte_count: int
     n_refused_companions: int = 0
     dumps: list[NewDump] = field(default_factory=list)
-    buffers: list[Any] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
 
     @property
+    def buffers(self) -> list[Any]:
+        """Bytes of the dumps to decode."""
+        return [dump.data for dump in self.dumps]
+
+    @property
     def held_bytes(self) -> int:
-        """Bytes of the dumps to decode, and of the debug buffers of all."""
+        """Bytes of the dumps, and of the debug buffers of all."""
         dumps = (*self.dumps, *(seen.dump for seen in self.seen))
         logged = (dump.debug_buffer for dump in dumps)
-        return sum(map(len, self.buffers)) + sum(len(one.data) for one in logged if one)
+        held = sum(len(dump.data) for dump in dumps if dump.data is not None)
+        return held + sum(len(one.data) for one in logged if one)
 
     def program_ids(self) -> set[int]:
         """Ids of the ETRecords that its dumps came with."""
         dumps = (*self.dumps, *(seen.dump for seen in self.seen))
         return {dump.program.id for dump in dumps if dump.program}
 
-    def refuse(self, name: str, reason: str, detail: str, sha256: str | None = None) -> None:
+    def refuse(
+        self, name: str, reason: str, detail: str, sha256: str | None = None, data: Any = None
+    ) -> None:
         """Put a file on record that is not taken."""
-        self.refused.append(Refusal(name, sha256, reason, None, detail))
+        self.refused.append(Refusal(name, sha256, reason, None, detail, data))
 
-    def refuse_companion(self, name: str, reason: str, detail: str) -> None:
+    def refuse_companion(self, name: str, reason: str, detail: str, data: Any = None) -> None:
         """Put a file on record that came with a dump."""
         self.n_refused_companions += 1
-        self.refuse(name, reason, detail)
+        sha256 = None if data is None else hashlib.sha256(data).hexdigest()
+        self.refuse(name, reason, detail, sha256, data)
 
 
 class Plan(NamedTuple):
@@ -98,8 +105,8 @@ class Describer:
         self._programs = ProgramReader()
         self._broken: set[IncomingFile] = set()  # ETRecords that broke the reader
 
-    def describe(self, incoming: Incoming, sha256: str, batch: Batch) -> NewDump | None:
-        """The dump with its manifest and companions.
+    def describe(self, incoming: Incoming, sha256: str, data: Any, batch: Batch) -> NewDump | None:
+        """The dump of these bytes with its manifest and companions.
 
         Companions that cannot be read are refused, and so is a dump without a manifest.
         """
@@ -107,26 +114,33 @@ class Describer:
         try:
             manifest = contain(incoming.manifest)
         except (ManifestError, SourceError) as error:
-            batch.refuse(name, "manifest", _describe_problem(error, name), sha256)
+            batch.refuse(name, "manifest", _describe_problem(error, name), sha256, data)
             return None
         if isinstance(manifest, Trouble):
-            batch.refuse(name, "manifest", manifest.detail, sha256)
+            batch.refuse(name, "manifest", manifest.detail, sha256, data)
             return None
-        program = self._read_program(incoming.etrecord, batch)
+        program = self._read_program(incoming.etrecord, manifest.method, batch)
         buffer = _read_buffer(incoming.debug_buffer, batch)
-        return NewDump(name, sha256, manifest, program, buffer)
+        return NewDump(name, sha256, manifest, program, buffer, data)
 
-    def _read_program(self, file: IncomingFile | None, batch: Batch) -> Program | None:
+    def _read_program(
+        self, file: IncomingFile | None, method: str | None, batch: Batch
+    ) -> Program | None:
         if file is None or file in self._broken:
             return None
+        wanted = (file,) if method is None else (file, method)
         try:
-            program = contain(lambda: self._programs.read(file))
-        except (EtRecordError, SourceError) as error:
+            program = contain(lambda: self._programs.read(*wanted))
+        except SourceError as error:
             batch.refuse_companion(file.name, "etrecord", _describe_problem(error, file.name))
+            return None
+        except EtRecordError as error:
+            problem = _describe_problem(error, file.name)
+            batch.refuse_companion(file.name, "etrecord", problem, file.read())
             return None
         if isinstance(program, Trouble):
             self._broken.add(file)
-            batch.refuse_companion(file.name, "etrecord", program.detail)
+            batch.refuse_companion(file.name, "etrecord", program.detail, file.read())
             return None
         return program
 
@@ -136,7 +150,7 @@ def _read_buffer(file: IncomingFile | None, batch: Batch) -> LoggedBuffer | None
         return None
     try:
         data = file.read()
-        return LoggedBuffer(data, hashlib.sha256(data).hexdigest())
+        return LoggedBuffer(file.name, data, hashlib.sha256(data).hexdigest())
     except SourceError as error:
         batch.refuse_companion(file.name, error.reason, error.problem)
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from types import TracebackType
 
 import duckdb
 
@@ -14,10 +13,11 @@ from warehouse.intake.batches import Batch, Describer, Plan, Seen
 from warehouse.intake.content import ReadFile
 
 _KNOWN = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest(?))"
+_FILED = "SELECT sha256 FROM archived_files WHERE sha256 IN (SELECT unnest(?))"
 
 
 class Claims:
-    """Sorts dumps that were read, in order; a context manager, for one thread.
+    """Sorts dumps that were read, in order; for one thread, which closes it.
 
     Nothing of it is shared with those who commit: what they need to know is in the batches.
     """
@@ -27,16 +27,10 @@ class Claims:
         self._connection = open_cursor(connection)
         self._describer = Describer()
         self._manifests: dict[str, str] = {}  # of every dump met so far, by SHA-256
+        self._unfiled: set[str] = set()  # dumps of the store that its archive does not hold
 
-    def __enter__(self) -> Claims:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Let go of the store."""
         self._connection.close()
 
     def claim(self, plan: Plan, read: Sequence[ReadFile]) -> Batch:
@@ -51,18 +45,22 @@ class Claims:
         if file.sha256 is None:
             batch.refuse(incoming.name, file.reason, file.problem)
             return
-        dump = self._describer.describe(incoming, file.sha256, batch)
+        dump = self._describer.describe(incoming, file.sha256, file.data, batch)
         if dump is None:
             return
         known = self._manifests.get(dump.sha256)
         if known is not None:
-            batch.seen.append(Seen(dump, known))
+            is_filed = file.sha256 not in self._unfiled
+            batch.seen.append(Seen(dump._replace(data=None) if is_filed else dump, known))
             return
         self._manifests[dump.sha256] = dump.manifest.canonical_json()
         batch.dumps.append(dump)
-        batch.buffers.append(file.data)
 
     def _meet_stored(self, hashes: Sequence[str | None]) -> None:
         """Take note of the manifests of dumps that the store has."""
-        for sha256, manifest in self._connection.execute(_KNOWN, [hashes]).fetchall():
+        known = dict(self._connection.execute(_KNOWN, [hashes]).fetchall())
+        if known:
+            filed = self._connection.execute(_FILED, [list(known)]).fetchall()
+            self._unfiled.update(known.keys() - {row[0] for row in filed})
+        for sha256, manifest in known.items():
             self._manifests[sha256] = sys.intern(manifest)  # many dumps have the same

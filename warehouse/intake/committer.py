@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import duckdb
 
 from ingest.errors import DumpError
 from ingest.manifest.fields import describe_differences
+from warehouse.archive.archive import Archive
 from warehouse.intake.batches import Batch, Seen
 from warehouse.intake.containment import Trouble, contain
 from warehouse.intake.content import Content, decode_content, merge_contents, stream_apart
@@ -21,12 +23,23 @@ from warehouse.loading.records import NewDump, Refusal
 CONFLICT = "conflict"
 UNCOMMITTABLE = "uncommittable"  # decoded, but the store did not take it
 
+# What may come with a dump, by its name there: what it is called; its source, SHA-256 and bytes.
+_COMPANIONS: dict[str, tuple[str, Callable[[NewDump], Any]]] = {
+    "program": (
+        "ETRecord",
+        attrgetter("program.record.source", "program.record.sha256", "program.data"),
+    ),
+    "debug_buffer": (
+        "debug buffer",
+        attrgetter("debug_buffer.source", "debug_buffer.sha256", "debug_buffer.data"),
+    ),
+}
+
 Decoded = tuple[Batch, Content | None]  # no content: to be streamed
-_Pair = tuple[NewDump, Any]  # and its bytes
 
 
 class Committed(NamedTuple):
-    """What came of a group of batches, as in `warehouse.intake.pipeline.IngestSummary`."""
+    """What one commit did; counts are those of `warehouse.intake.pipeline.IngestSummary`."""
 
     n_files: int
     n_dumps: int
@@ -49,9 +62,9 @@ class _Loaded:
 class Committer:
     """Commits decoded batches, one group after the other."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Take the connection that writes."""
-        self._loader = Loader(connection)
+    def __init__(self, connection: duckdb.DuckDBPyConnection, archive: Archive | None) -> None:
+        """Take the connection that writes, and where what it writes is kept."""
+        self._loader = Loader(connection, archive)
         self._bad: dict[str, Refusal] = {}  # dumps refused for their content, by SHA-256
 
     def commit(self, group: Sequence[Decoded]) -> Committed:
@@ -74,6 +87,7 @@ class Committer:
             self._loader.record([*_refused(batches), *judged])
         stored = [seen.dump for batch in batches for seen in batch.seen if self._agrees(seen)]
         self._loader.settle_conflicts(stored)
+        self._loader.file_stored([dump for dump in stored if dump.data is not None])
         late = self._attach(stored)
         self._loader.record(late)
         return Committed(
@@ -81,7 +95,7 @@ class Committer:
             streamed.n_dumps + loaded.n_dumps,
             streamed.n_events + loaded.n_events,
             sum(batch.byte_count for batch in batches),
-            [*_refused(batches), *judged, *late],
+            [one._replace(data=None) for one in (*_refused(batches), *judged, *late)],
         )
 
     def _load(self, group: Sequence[Decoded], refusals: Sequence[Refusal]) -> _Loaded:
@@ -101,67 +115,69 @@ class Committer:
         loaded = _Loaded()
         for batch, content in group:
             if content is not None:
-                pairs = zip(batch.dumps, batch.buffers, strict=True)
-                loaded += self._load_some([p for p in pairs if self._is_good(p[0])], batch)
+                good = [dump for dump in batch.dumps if self._is_good(dump)]
+                loaded += self._load_some(good, batch)
         return loaded
 
-    def _load_some(self, pairs: Sequence[_Pair], batch: Batch) -> _Loaded:
-        """Commit dumps, in halves where that fails, down to the one that is in the way."""
-        dumps, buffers = [dump for dump, _ in pairs], [data for _, data in pairs]
-        if len(pairs) == 1:
+    def _load_some(self, dumps: Sequence[NewDump], batch: Batch) -> _Loaded:
+        """Commit dumps together; where that fails, each half by itself, down to single dumps."""
+        buffers = [dump.data for dump in dumps]
+        if len(dumps) == 1:
             return self._load_alone(
                 dumps[0], lambda dump: self._load_content([dump], decode_content(buffers)), batch
             )
         loaded = contain(lambda: self._load_content(dumps, decode_content(buffers)))
         if isinstance(loaded, Trouble):
-            middle = len(pairs) // 2
-            halves = pairs[:middle], pairs[middle:]
+            middle = len(dumps) // 2
+            halves = dumps[:middle], dumps[middle:]
             return sum((self._load_some(half, batch) for half in halves), _Loaded())
         return loaded
 
     def _load_streams(self, batch: Batch) -> _Loaded:
         """Commit dumps that were too big to be decoded with the others."""
         loaded = _Loaded()
-        for dump, data in zip(batch.dumps, batch.buffers, strict=True):
+        for dump in batch.dumps:
             try:
-                loaded += self._load_alone(dump, partial(self._load_stream, data), batch)
+                loaded += self._load_alone(dump, self._load_stream, batch)
             except DumpError as error:
                 fault = Verdict(error.reason, error.byte_offset, error.detail)
-                self._refuse_bytes(dump, batch, data, fault)
+                self._refuse_bytes(dump, batch, fault)
         return loaded
 
-    def _load_stream(self, data: Any, dump: NewDump) -> _Loaded:
-        return _Loaded(1, self._loader.load_stream(dump, stream_apart(data, dump.source)))
+    def _load_stream(self, dump: NewDump) -> _Loaded:
+        return _Loaded(1, self._loader.load_stream(dump, stream_apart(dump.data, dump.source)))
 
     def _load_alone(
         self, dump: NewDump, load: Callable[[NewDump], _Loaded], batch: Batch
     ) -> _Loaded:
         """Commit a dump, if need be without the files that came with it; or else refuse it."""
-        loaded = contain(lambda: load(dump))
+        loaded = contain(partial(load, dump))
         if not isinstance(loaded, Trouble):
             return loaded
-        bare = dump._replace(program=None, debug_buffer=None)
-        again = loaded if bare == dump else contain(lambda: load(bare))
-        if isinstance(again, Trouble):
-            self._refuse(dump, batch, Verdict(UNCOMMITTABLE, None, again.detail))
-            return _Loaded()
-        batch.n_refused_companions += 1
-        batch.refused.append(_refuse_companions(dump, loaded))
-        return again
+        last = loaded
+        for bare, left_out in _with_less(dump):
+            again = contain(partial(load, bare))
+            if not isinstance(again, Trouble):
+                batch.n_refused_companions += len(left_out)
+                batch.refused += _refuse_companions(dump, left_out, loaded)
+                return again
+            last = again
+        self._refuse(dump, batch, Verdict(UNCOMMITTABLE, None, last.detail))
+        return _Loaded()
 
     def _refuse_malformed(self, batch: Batch, content: Content) -> None:
         for error in content.decoded.errors.to_pylist():
             index = error.pop("dump_index")
-            self._refuse_bytes(batch.dumps[index], batch, batch.buffers[index], Verdict(**error))
+            self._refuse_bytes(batch.dumps[index], batch, Verdict(**error))
 
-    def _refuse_bytes(self, dump: NewDump, batch: Batch, data: Any, fault: Verdict) -> None:
+    def _refuse_bytes(self, dump: NewDump, batch: Batch, fault: Verdict) -> None:
         """Refuse a dump for what its bytes are."""
-        self._refuse(dump, batch, explain_verdict(fault, dump.source, data))
+        self._refuse(dump, batch, explain_verdict(fault, dump.source, dump.data))
 
     def _refuse(self, dump: NewDump, batch: Batch, fault: Verdict) -> None:
         refusal = Refusal(dump.source, dump.sha256, *fault)
         self._bad[dump.sha256] = refusal
-        batch.refused.append(refusal)
+        batch.refused.append(refusal._replace(data=dump.data))
 
     def _is_good(self, dump: NewDump) -> bool:
         """Whether the content of a dump has not been refused yet."""
@@ -191,7 +207,9 @@ class Committer:
         if not isinstance(attached, Trouble):
             return []
         if len(dumps) == 1:
-            return [_refuse_companions(dumps[0], attached)]
+            for bare, left_out in _with_less(dumps[0]):
+                if not isinstance(contain(partial(self._loader.attach, [bare])), Trouble):
+                    return _refuse_companions(dumps[0], left_out, attached)
         middle = len(dumps) // 2
         return self._attach(dumps[:middle]) + self._attach(dumps[middle:])
 
@@ -210,8 +228,20 @@ def _refused(batches: Sequence[Batch]) -> list[Refusal]:
     return [refusal for batch in batches for refusal in batch.refused]
 
 
-def _refuse_companions(dump: NewDump, trouble: Trouble) -> Refusal:
-    """The refusal of the files that came with a dump; the dump itself is stored without them."""
-    detail = f"the ETRecord or debug buffer of {dump.source} is left out: {trouble.detail}"
-    source = dump.program.record.source if dump.program else dump.source
-    return Refusal(source, None, UNCOMMITTABLE, None, detail)
+def _with_less(dump: NewDump) -> Iterator[tuple[NewDump, tuple[str, ...]]]:
+    """The dump without each file that came with it, then without any; and what is left out."""
+    present = tuple(name for name in _COMPANIONS if getattr(dump, name) is not None)
+    for left_out in filter(None, dict.fromkeys([*zip(present, strict=True), present])):
+        nothing: dict[str, Any] = dict.fromkeys(left_out)
+        yield dump._replace(**nothing), left_out
+
+
+def _refuse_companions(dump: NewDump, names: Sequence[str], trouble: Trouble) -> list[Refusal]:
+    """Refusals of files that came with a dump; the dump itself is stored without them."""
+    refusals = []
+    for name in names:
+        what, find = _COMPANIONS[name]
+        source, sha256, data = find(dump)
+        detail = f"the {what} of {dump.source} is left out: {trouble.detail}"
+        refusals.append(Refusal(source, sha256, UNCOMMITTABLE, None, detail, data))
+    return refusals

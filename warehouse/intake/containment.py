@@ -41,7 +41,7 @@ class Trouble(NamedTuple):
 
 
 def contain(action: Callable[[], _Result]) -> _Result | Trouble:
-    """What the action gives; or the trouble that ended it, if a dump may be to blame.
+    """What the action returns; or Trouble, if it failed in a way that a dump may have caused.
 
     Errors that were foreseen are raised as they are, and so are those about the disk, the lock or
     the store as a whole, interrupts and exits. The rest are bugs, or bombs: memory that ran out.

@@ -38,7 +38,7 @@ class ReadFile(NamedTuple):
 
 
 class Content(NamedTuple):
-    """Content of dumps, by position among them."""
+    """Decoded dumps and their statistics; ``dump_index`` is the position of each dump."""
 
     decoded: DecodedBatch
     statistics: Statistics
@@ -119,7 +119,7 @@ def merge_contents(contents: Sequence[Content]) -> Content:
 
 
 def _count_on(dump_counts: Sequence[int]) -> list[NDArray[np.int32]]:
-    """The numbers of each group's dumps, counted on from group to group."""
+    """Numbers for the dumps of each group: 0, 1, ... through all groups."""
     numbers = np.arange(sum(dump_counts), dtype=np.int32)
     return np.split(numbers, np.cumsum(dump_counts)[:-1])
 

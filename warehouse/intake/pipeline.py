@@ -11,7 +11,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple, Protocol, TypeVar
@@ -19,10 +19,11 @@ from typing import NamedTuple, Protocol, TypeVar
 import duckdb
 
 from ingest.incoming import Incoming
+from warehouse.archive.archive import Archive
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.intake.batches import Batch, Plan, plan_batches
 from warehouse.intake.claims import Claims
-from warehouse.intake.committer import CONFLICT, Committed, Committer, Decoded
+from warehouse.intake.committer import CONFLICT, Committed, Committer
 from warehouse.intake.content import Content, ReadFile, decode_apart, read_dumps
 from warehouse.loading.records import Refusal
 
@@ -37,8 +38,9 @@ AHEAD_BYTES = (
 STREAM_BYTES = 64 << 20  # from this size on a dump is decoded in parts
 
 _Reading = tuple[Plan, Future[list[ReadFile]]]
-_Decoding = tuple[Batch, Future[Content] | None]
-_Work = TypeVar("_Work", _Reading, _Decoding)
+_AnyBatch = TypeVar("_AnyBatch", bound=Batch)
+_Started = TypeVar("_Started", bound="Plan | Batch")
+_Result = TypeVar("_Result")
 _Item = TypeVar("_Item")
 
 
@@ -94,6 +96,7 @@ def ingest_dumps(
     connection: duckdb.DuckDBPyConnection,
     dumps: IncomingDumps,
     *,
+    archive: Archive | None = None,
     jobs: int | None = None,
     progress: Callable[[IngestProgress], None] | None = None,
 ) -> IngestSummary:
@@ -102,6 +105,7 @@ def ingest_dumps(
     Args:
         connection: The store's only writer.
         dumps: What comes in.
+        archive: Where all that is taken or refused is kept, sealed before it is committed.
         jobs: Threads that read and decode, besides the one that commits; by default as many as
             there are cores for.
         progress: Called after each committed batch.
@@ -116,15 +120,14 @@ def ingest_dumps(
     programs: set[int] = set()  # ids of the ETRecords that came along
     with (
         ThreadPoolExecutor(workers) as pool,
-        Claims(connection) as claims,
+        closing(Claims(connection)) as claims,
         ThreadPoolExecutor(1) as thread,
         _few_collections(),
     ):
-        committer = Committer(connection)
+        committer = Committer(connection, archive)
         reading = _hold_back((_start_reading(pool, plan) for plan in plan_batches(dumps)), workers)
         claimed = (claims.claim(plan, read.result()) for plan, read in reading)
-        decoding = _hold_back((_start_decoding(pool, batch) for batch in claimed), workers)
-        for group in _prefetch(thread, _groups(decoding)):
+        for group in _prefetch(thread, decoded_groups(pool, claimed, workers)):
             summary = _add(summary, committer.commit(group))
             n_done += sum(batch.file_count for batch, _ in group)
             programs.update(id_ for batch, _ in group for id_ in batch.program_ids())
@@ -134,6 +137,13 @@ def ingest_dumps(
                 n_bytes, n_events = summary.byte_count, summary.n_events
                 progress(IngestProgress(n_done, len(dumps), n_bytes, n_events))
         return replace(summary, doubts=_read_doubts(connection, programs))
+
+
+def decoded_groups(
+    pool: Executor, batches: Iterable[_AnyBatch], workers: int
+) -> Iterator[list[tuple[_AnyBatch, Content | None]]]:
+    """Batches decoded in a pool, as many at a time as are to be committed together."""
+    return _groups(_hold_back((_start_decoding(pool, batch) for batch in batches), workers))
 
 
 def _read_doubts(connection: duckdb.DuckDBPyConnection, programs: Iterable[int]) -> tuple[str, ...]:
@@ -168,20 +178,22 @@ def _start_reading(pool: Executor, plan: Plan) -> _Reading:
     return plan, pool.submit(read_dumps, plan.dumps)
 
 
-def _start_decoding(pool: Executor, batch: Batch) -> _Decoding:
+def _start_decoding(pool: Executor, batch: _AnyBatch) -> tuple[_AnyBatch, Future[Content] | None]:
     """Start decoding a batch, unless it is so big that it is to be streamed."""
     if sum(map(len, batch.buffers)) >= STREAM_BYTES:
         return batch, None
     return batch, pool.submit(decode_apart, batch.buffers)
 
 
-def _hold_back(started: Iterable[_Work], count: int) -> Iterator[_Work]:
-    """Started work in its order, handed on late so that the pool always has more to do.
+def _hold_back(
+    started: Iterable[tuple[_Started, _Result]], count: int
+) -> Iterator[tuple[_Started, _Result]]:
+    """Started work in order, each piece handed on only when more pieces after it are started.
 
     Up to `count` pieces of work wait here; the oldest is handed on when another is started. It is
     handed on earlier if those that wait take more than `count` times AHEAD_BYTES.
     """
-    waiting: deque[_Work] = deque()
+    waiting: deque[tuple[_Started, _Result]] = deque()
     n_bytes = 0
     for work in started:
         waiting.append(work)
@@ -200,9 +212,11 @@ def _prefetch(thread: Executor, items: Iterator[_Item]) -> Iterator[_Item]:
         yield item.pop()
 
 
-def _groups(decodings: Iterable[_Decoding]) -> Iterator[list[Decoded]]:
+def _groups(
+    decodings: Iterable[tuple[_AnyBatch, Future[Content] | None]],
+) -> Iterator[list[tuple[_AnyBatch, Content | None]]]:
     """Neighbouring batches to commit together; the first batch and streamed dumps go alone."""
-    group: list[Decoded] = []
+    group: list[tuple[_AnyBatch, Content | None]] = []
     n_events, n_bytes, wanted = 0, 0, 1
     for batch, decoding in decodings:
         content = decoding.result() if decoding else None

@@ -22,7 +22,7 @@ class Verdict(NamedTuple):
 
 
 def explain_verdict(fault: Verdict, name: str, data: Any) -> Verdict:
-    """The fault of a dump; of a blob by its name or its start, the fault of the blob.
+    """Why a dump is refused; for what looks like a profiler blob, why it is no valid one.
 
     Args:
         fault: What the decoder says.

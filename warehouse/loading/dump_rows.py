@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ingest import DecodedBatch
 from ingest.manifest.resolver import Manifest
 from ingest.schemas.dumps import DUMPS
+from warehouse.archive.entries import Ids
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import insert_rows, registered
 from warehouse.errors import StoreError
@@ -30,9 +31,14 @@ from warehouse.programs.event_origins import trace_events
 from warehouse.programs.reader import Program, Programs
 from warehouse.statistics.rollups import Statistics
 
+Facts = dict[str, Any]  # columns of dumps
+
 _PER_DUMP = ("runs", "events", "allocators", "allocations")
 _SIGNATURES = ("run_signatures", "event_signatures")
-_TAKEN = "SELECT count(*) FROM dumps WHERE sha256 IN (SELECT unnest(?)) OR dump_id >= ?"
+_TAKEN = """
+SELECT count(*) FROM dumps
+WHERE sha256 IN (SELECT unnest($hashes)) OR dump_id IN (SELECT unnest($ids))
+"""
 _PATH = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
 
 
@@ -52,11 +58,22 @@ class DumpRows:
         self._signatures = {name: SignatureRows(connection, name) for name in _SIGNATURES}
         self._programs = Programs(connection)
 
-    def take_ids(self, count: int) -> NDArray[np.int32]:
-        """Ids of that many more dumps."""
-        ids = np.arange(self._last_dump + 1, self._last_dump + 1 + count, dtype=np.int32)
-        self._last_dump += count
-        return ids
+    def identify(self, dumps: Sequence[NewDump]) -> list[Facts]:
+        """Columns of dumps that their content does not tell, and what they refer to.
+
+        Numbers are those that dumps have by the archive, or else the next.
+        """
+        # Dumps of a folder often share their manifest: its facts are worked out once.
+        known: dict[int, Facts] = {}
+        facts = []
+        for dump in dumps:
+            key = id(dump.manifest)
+            if key not in known:
+                known[key] = self._manifest_facts(dump.manifest, dump.ids)
+            id_ = dump.ids.dump if dump.ids else self._last_dump + 1
+            self._last_dump = max(self._last_dump, id_)
+            facts.append({"dump_id": id_, **known[key]})
+        return facts
 
     def insert_content(
         self, decoded: DecodedBatch, ids: NDArray[np.int32], dumps: Sequence[NewDump]
@@ -77,39 +94,44 @@ class DumpRows:
     def insert_statistics(self, statistics: Statistics, ids: NDArray[np.int32]) -> None:
         """Insert what was worked out from the events of dumps."""
         for name, rows in statistics.tables.items():
-            append_rows(self._connection, name, number_dumps(rows, ids))
+            insert_rows(self._connection, name, number_dumps(rows, ids))
 
     def insert_dumps(
         self,
         dumps: Sequence[NewDump],
+        facts: Sequence[Facts],
         decoded: DecodedBatch,
-        ids: NDArray[np.int32],
         resolution: NDArray[np.int64],
     ) -> None:
         """Insert the rows of dumps whose content is in, and what their ETRecords say of it.
 
+        Args:
+            dumps: Those that `decoded` has a row of in its table of dumps, in order.
+            facts: Their own, as `identify` gave them.
+            decoded: The tables.
+            resolution: That of their delegates' clocks.
+
         Raises:
             StoreError: The store has one of them, or one of their ids, by now.
         """
-        index = decoded.tables["dumps"]["dump_index"].to_numpy()
-        if not len(index):
+        if not dumps:
             return
-        good = [dumps[i] for i in index.tolist()]
-        self._check_unique([dump.sha256 for dump in good], int(ids[index].min()))
-        rows = self._dump_rows(good, decoded)
-        rows["dump_id"] = ids[index]
-        rows["delegate_resolution_ticks"] = resolution[index]
+        ids = [row["dump_id"] for row in facts]
+        self._check_unique([dump.sha256 for dump in dumps], ids)
+        rows = self._dump_rows(dumps, facts, decoded)
+        rows["delegate_resolution_ticks"] = resolution
         insert_rows(self._connection, "dumps", _table(rows, DUMPS))
-        numbered = zip(ids[index].tolist(), good, strict=True)
+        numbered = zip(ids, dumps, strict=True)
         self._trace({id_: dump.program for id_, dump in numbered if dump.program})
 
-    def _check_unique(self, hashes: Sequence[str], first: int) -> None:
-        """Prove that the store has no dump of these bytes, or of an id from the first on.
+    def _check_unique(self, hashes: Sequence[str], ids: Sequence[int]) -> None:
+        """Check that the store has no dump of these bytes, or of these ids.
 
         Raises:
             StoreError: It has.
         """
-        ((count,),) = self._connection.execute(_TAKEN, [hashes, first]).fetchall()
+        asked = {"hashes": hashes, "ids": ids}
+        ((count,),) = self._connection.execute(_TAKEN, asked).fetchall()
         if count or len(set(hashes)) < len(hashes):
             ((path,),) = self._connection.execute(_PATH).fetchall()
             raise StoreError(
@@ -118,10 +140,13 @@ class DumpRows:
                 "let one at a time write to the store, and run the command again",
             )
 
-    def attach_companions(self, dumps: Sequence[NewDump]) -> None:
+    def attach_companions(self, dumps: Sequence[NewDump]) -> list[NewDump]:
         """Give dumps that are in the store the ETRecords and debug buffers they came with.
 
         They replace others; of several for one dump the last counts.
+
+        Returns:
+            The dumps that got new ones, with these alone.
         """
         programs = {dump.sha256: dump.program for dump in dumps if dump.program}
         buffers = {dump.sha256: dump.debug_buffer for dump in dumps if dump.debug_buffer}
@@ -129,12 +154,20 @@ class DumpRows:
         text = read_statement("stored_companions")
         known = self._connection.execute(text, asked).fetchall()
         new_programs, new_buffers, changes = {}, {}, []
+        attached = []
         for sha256, id_, record, buffer in known:
             program, logged = programs.get(sha256), buffers.get(sha256)
             if program and program.id != record:
                 new_programs[id_] = program
             if logged and logged.sha256 != buffer:
                 new_buffers[id_] = logged
+            if id_ in new_programs or id_ in new_buffers:
+                names = {dump.sha256: dump for dump in dumps}
+                attached.append(
+                    names[sha256]._replace(
+                        program=new_programs.get(id_), debug_buffer=new_buffers.get(id_)
+                    )
+                )
             changes.append(
                 {
                     "dump_id": id_,
@@ -150,35 +183,34 @@ class DumpRows:
                 self._connection.execute(read_statement("set_companions"))
             self._trace(new_programs)
             attach_buffers(self._connection, new_buffers)
+        return attached
 
     def _trace(self, programs: Mapping[int, Program]) -> None:
         """Store the ETRecords of dumps, and what they say of the dumps' events."""
         self._programs.add(programs.values())
         trace_events(self._connection, programs)
 
-    def _dump_rows(self, dumps: Sequence[NewDump], decoded: DecodedBatch) -> dict[str, object]:
-        # Dumps of a folder often share their manifest: its facts are worked out once.
-        facts = {id(dump.manifest): dump.manifest for dump in dumps}
-        known = {key: self._manifest_facts(manifest) for key, manifest in facts.items()}
-        rows = [known[id(dump.manifest)] for dump in dumps]
+    def _dump_rows(
+        self, dumps: Sequence[NewDump], facts: Sequence[Facts], decoded: DecodedBatch
+    ) -> dict[str, object]:
         content = decoded.tables["dumps"]
         return {
             **{name: content[name] for name in content.column_names[1:]},
             "sha256": [dump.sha256 for dump in dumps],
             "source": [dump.source for dump in dumps],
-            "ingested_at": [datetime.now(UTC)] * len(dumps),
+            "ingested_at": [dump.taken_at for dump in dumps],
             "etrecord_id": [dump.program and dump.program.id for dump in dumps],
             "debug_buffer_sha256": [d.debug_buffer and d.debug_buffer.sha256 for d in dumps],
-            **{name: [row[name] for row in rows] for name in rows[0]},
+            **{name: [row[name] for row in facts] for name in facts[0]},
         }
 
-    def _manifest_facts(self, manifest: Manifest) -> dict[str, object]:
+    def _manifest_facts(self, manifest: Manifest, ids: Ids | None) -> Facts:
         """Columns of dumps that the manifest alone determines."""
         clock = manifest.clock
         return {
-            "device_id": self._devices.id_of(manifest.device),
-            "build_id": self._builds.id_of(manifest.build),
-            "model_id": self._models.id_of(manifest.model),
+            "device_id": self._devices.id_of(manifest.device, ids and ids.device),
+            "build_id": self._builds.id_of(manifest.build, ids and ids.build),
+            "model_id": self._models.id_of(manifest.model, ids and ids.model),
             "captured_at": manifest.captured_at,
             "tick_unit": clock.unit,
             "ns_per_tick": clock.ns_per_tick,

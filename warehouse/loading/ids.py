@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import duckdb
 
 from ingest.manifest.resolver import Build, Device, Model
@@ -9,30 +11,30 @@ from warehouse.catalogue.sql_files import read_statement
 
 
 class NamedIds:
-    """Ids of named things that are the same only if all their columns are."""
+    """Ids of things, such as devices; two are the same thing if all their columns are equal."""
 
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, table: str, columns: tuple[str, ...]
     ) -> None:
         """Read the names in use."""
         self._connection, self._table, self._columns = connection, table, columns
-        text = f"SELECT {', '.join(columns)} FROM {table} ORDER BY {table[:-1]}_id"  # noqa: S608
+        text = f"SELECT {table[:-1]}_id, {', '.join(columns)} FROM {table}"  # noqa: S608
         rows = connection.execute(text).fetchall()
-        self._ids = {row: number for number, row in enumerate(rows, 1)}
+        self._ids: dict[tuple[object, ...], int] = {row[1:]: row[0] for row in rows}
 
-    def id_of(self, thing: Device | Model) -> int:
-        """The thing's id, given out now if it is new."""
+    def id_of(self, thing: Device | Model, known: int | None = None) -> int:
+        """The thing's id, given out now if it is new: the one it is known by, if there is one."""
         key = tuple(getattr(thing, column) for column in self._columns)
-        known = self._ids.get(key)
-        if known is None:
-            known = self._ids[key] = len(self._ids) + 1
+        if key not in self._ids:
+            self._ids[key] = known or _next_id(self._ids.values())
             marks = ", ".join("?" * (len(key) + 1))
-            self._connection.execute(f"INSERT INTO {self._table} VALUES ({marks})", [known, *key])  # noqa: S608
-        return known
+            text = f"INSERT INTO {self._table} VALUES ({marks})"  # noqa: S608
+            self._connection.execute(text, [self._ids[key], *key])
+        return self._ids[key]
 
 
 class Builds:
-    """Ids of builds, which go by name alone: what dumps state about one is put together."""
+    """Ids of builds; a build is known by its name, and each dump may add facts about it."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Read the builds in use."""
@@ -41,13 +43,17 @@ class Builds:
         self._ids: dict[str, int] = dict(rows)
         self._stated: set[Build] = set()
 
-    def id_of(self, build: Build) -> int:
-        """The build's id, given out now if it is new; missing facts are filled in."""
+    def id_of(self, build: Build, known: int | None = None) -> int:
+        """The build's id, as above; missing facts are filled in."""
         if build.id not in self._ids:
-            self._ids[build.id] = len(self._ids) + 1
+            self._ids[build.id] = known or _next_id(self._ids.values())
             text = "INSERT INTO builds (build_id, name) VALUES (?, ?)"
             self._connection.execute(text, [self._ids[build.id], build.id])
         if build not in self._stated:
             self._stated.add(build)
             self._connection.execute(read_statement("complete_build"), build.model_dump())
         return self._ids[build.id]
+
+
+def _next_id(ids: Iterable[int]) -> int:
+    return max(ids, default=0) + 1

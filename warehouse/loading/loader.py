@@ -12,10 +12,19 @@ import pyarrow as pa
 
 from ingest import DecodedBatch
 from ingest.schemas.dumps import INGEST_ERRORS
+from warehouse.archive.archive import Archive
+from warehouse.archive.entries import SETTLED, Entry
+from warehouse.archive.history import History, recorded
 from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.connection import registered, transaction
+from warehouse.engine.connection import registered
 from warehouse.loading.dump_rows import DumpRows
-from warehouse.loading.records import NewDump, Refusal
+from warehouse.loading.history_entries import (
+    attached_entries,
+    dump_entries,
+    refusal_entries,
+)
+from warehouse.loading.logged_data import store_ahead, store_ahead_of_dumps
+from warehouse.loading.records import NOW, NewDump, Refusal
 from warehouse.loading.stored_events import summarise_stored
 from warehouse.statistics.rollups import Statistics
 
@@ -25,9 +34,11 @@ _CONFLICTS = "SELECT count(*) FROM ingest_errors WHERE reason = 'conflict'"
 class Loader:
     """The single writer of a store."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Take the connection that writes."""
-        self._connection = connection
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, archive: Archive | None = None
+    ) -> None:
+        """Take the connection that writes, and where all that it writes is sealed first, if any."""
+        self._connection, self._archive = connection, archive
         self._rows: DumpRows | None = None
 
     def load(
@@ -50,12 +61,18 @@ class Loader:
         """
         index = decoded.tables["dumps"]["dump_index"].to_numpy()
         ids = np.zeros(len(dumps), np.int32)
-        with self._transaction() as rows:
-            ids[index] = rows.take_ids(len(index))
+        buffers = {i: dumps[i].debug_buffer for i in index.tolist()}
+        logged = {i: buffer for i, buffer in buffers.items() if buffer}
+        store_ahead(self._connection, decoded.tables["debug_values"], logged)
+        with self._transaction() as (rows, history, now):
+            good = [_taken(dumps[i], now) for i in index.tolist()]
+            facts = rows.identify(good)
+            history.add(dump_entries(good, facts, history))
+            ids[index] = [row["dump_id"] for row in facts]
             rows.insert_content(decoded, ids, dumps)
             rows.insert_statistics(statistics, ids)
-            rows.insert_dumps(dumps, decoded, ids, statistics.resolution)
-            self._record(refusals)
+            rows.insert_dumps(good, facts, decoded, statistics.resolution[index])
+            self._record(refusals, history, now)
         return len(index)
 
     def load_stream(self, dump: NewDump, parts: Iterable[DecodedBatch]) -> int:
@@ -68,57 +85,89 @@ class Loader:
             Profile events in it.
         """
         n_events = 0
-        with self._transaction() as rows:
-            ids = rows.take_ids(1)
+        with self._transaction() as (rows, history, now):
+            good = [_taken(dump, now)]
+            facts = rows.identify(good)
+            history.add(dump_entries(good, facts, history))
+            ids = np.array([facts[0]["dump_id"]], np.int32)
             for part in parts:
-                rows.insert_content(part, ids, [dump])
+                rows.insert_content(part, ids, good)
                 n_events += part.tables["events"].num_rows
             resolution = np.ones(1, np.int64)
             for statistics in summarise_stored(self._connection, int(ids[0]), part):
                 rows.insert_statistics(statistics, ids)
                 resolution = statistics.resolution
-            rows.insert_dumps([dump], part, ids, resolution)
+            rows.insert_dumps(good, facts, part, resolution)
         return n_events
 
     def record(self, refusals: Sequence[Refusal]) -> None:
         """Put files on record as refused, each once."""
         if refusals:
-            with self._transaction():
-                self._record(refusals)
+            with self._transaction() as (_, history, now):
+                self._record(refusals, history, now)
 
     def attach(self, dumps: Sequence[NewDump]) -> None:
         """Give dumps that the store has already the ETRecords and debug buffers they came with."""
-        if any(dump.program or dump.debug_buffer is not None for dump in dumps):
-            with self._transaction() as rows:
-                rows.attach_companions(dumps)
+        buffers = {dump.sha256: dump.debug_buffer for dump in dumps if dump.debug_buffer}
+        if buffers or any(dump.program for dump in dumps):
+            store_ahead_of_dumps(self._connection, buffers)
+            with self._transaction() as (rows, history, now):
+                attached = rows.attach_companions(dumps)
+                history.add(attached_entries(attached, history, now))
+
+    def file_stored(self, dumps: Sequence[NewDump]) -> None:
+        """Put dumps that the store has, but not its archive, into the archive."""
+        if not dumps or self._archive is None:
+            return
+        by_hash = {dump.sha256: dump for dump in dumps}
+        with self._transaction() as (_, history, _):
+            missing = history.missing(by_hash)
+            stored = self._connection.sql(
+                read_statement("stored_dumps"), params={"hashes": list(missing)}
+            )
+            facts = stored.to_arrow_table().to_pylist()
+            known = [
+                by_hash[row["sha256"]]._replace(source=row["source"], taken_at=row["ingested_at"])
+                for row in facts
+            ]
+            history.add(dump_entries(known, facts, history))
 
     def settle_conflicts(self, dumps: Sequence[NewDump]) -> None:
         """Put on record that files now agree with the store on the manifest of their bytes."""
-        rows = [{"source": dump.source, "sha256": dump.sha256} for dump in dumps]
-        if not rows or not self._has_conflicts():
+        self.settle([(dump.source, dump.sha256) for dump in dumps])
+
+    def settle(self, files: Sequence[tuple[str, str]]) -> None:
+        """The same, of files by name and SHA-256."""
+        if not files or not self._has_conflicts():
             return
+        rows = [{"source": source, "sha256": sha256} for source, sha256 in files]
         with (
-            self._transaction(),
+            self._transaction() as (_, history, now),
             registered(self._connection, "agreed", pa.Table.from_pylist(rows)),
         ):
-            self._connection.execute(read_statement("settle_conflicts"))
+            settled = self._connection.execute(read_statement("settle_conflicts")).fetchall()
+            history.add([Entry(SETTLED, now, source, sha256) for source, sha256 in settled])
 
     def _has_conflicts(self) -> bool:
         ((count,),) = self._connection.execute(_CONFLICTS).fetchall()
         return bool(count)
 
     @contextmanager
-    def _transaction(self) -> Iterator[DumpRows]:
+    def _transaction(self) -> Iterator[tuple[DumpRows, History, datetime]]:
         """All of the body's writes, or none and nothing remembered of them."""
         rows, self._rows = self._rows or DumpRows(self._connection), None
-        with transaction(self._connection):
-            yield rows
+        with recorded(self._connection, self._archive) as history:
+            yield rows, history, datetime.now(UTC)
         self._rows = rows
 
-    def _record(self, refusals: Sequence[Refusal]) -> None:
+    def _record(self, refusals: Sequence[Refusal], history: History, now: datetime) -> None:
         """Record refusals that are not on record yet."""
-        rows = [{**refusal._asdict(), "refused_at": datetime.now(UTC)} for refusal in refusals]
-        with registered(
-            self._connection, "refused", pa.Table.from_pylist(rows, schema=INGEST_ERRORS)
-        ):
-            self._connection.execute(read_statement("record_refusals"))
+        timed = [one._replace(refused_at=now) if one.refused_at is NOW else one for one in refusals]
+        rows = pa.Table.from_pylist([one._asdict() for one in timed], schema=INGEST_ERRORS)
+        with registered(self._connection, "refused", rows):
+            new = set(self._connection.execute(read_statement("record_refusals")).fetchall())
+        history.add(refusal_entries([one for one in timed if one[:5] in new], history))
+
+
+def _taken(dump: NewDump, now: datetime) -> NewDump:
+    return dump._replace(taken_at=now) if dump.taken_at is NOW else dump

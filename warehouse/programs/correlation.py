@@ -2,9 +2,11 @@
 
 Nothing in a dump names its program or method. Of several methods, a block is that which contradicts
 it least: an instruction without debug handle, a kernel named after an operator that its node is
-not, a delegate where there is none, or none where there is; and of those, for a run to the end, one
-with no further instruction. Where that leaves several methods that would answer differently, none
-is taken. A few contradictions are no surprise: not every instruction is of the exported graph.
+not, a delegate where there is none, or none where there is; of those, for a run to the end, one
+with no further instruction; and of those, the one whose delegates' ids or operators explain most of
+the events inside delegates. Where that leaves several methods that would answer differently, none
+is taken: an ETRecord narrowed to the dump's method (`EtRecord.of_method`) has no others. A few
+contradictions are no surprise: not every instruction is of the exported graph.
 
 A delegate's event is looked up by its id as text. An id that the delegate's map lacks, but that
 contains keys of it as whole words ("relu0 (fused)" contains relu0), has the handles of those keys;
@@ -17,7 +19,7 @@ would take more is not traced, and says so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -123,6 +125,10 @@ class Correlation:
         methods = _least(methods, [len(wrong[method]) for method in methods])
         if any(place.kind == "method" for place in places):
             methods = _least(methods, [method.has_more_than(places) for method in methods])
+        inner = _inside_delegates(inside)
+        if len(methods) > 1 and inner:
+            counts = [method.unexplained_count(inner, self._told) for method in methods]
+            methods = _least(methods, counts)
         return methods
 
 
@@ -138,6 +144,15 @@ def _untraced(places: Sequence[Place], note: str) -> BlockOrigin:
 def _least(methods: list[MethodOrigins], counts: Sequence[int]) -> list[MethodOrigins]:
     least = min(counts, default=0)
     return [method for method, count in zip(methods, counts, strict=True) if count == least]
+
+
+def _inside_delegates(places: Iterable[Place]) -> dict[int, list[int | str]]:
+    """Delegate ids by instruction."""
+    ids: dict[int, list[int | str]] = {}
+    for place in places:
+        if place.delegate_id is not None and place.instruction_id is not None:
+            ids.setdefault(place.instruction_id, []).append(place.delegate_id)
+    return ids
 
 
 def _instructions(places: Sequence[Place]) -> list[Place]:

@@ -28,7 +28,7 @@ class DelegateIds:
         The work is charged; more than there is left raises AllowanceError.
         """
         text = str(id_)
-        if text in self._handles or isinstance(id_, int):
+        if not self._handles or text in self._handles or isinstance(id_, int):
             return self._handles.get(text)
         words = self._words.find(text, allowance)
         if len(words) == 1:

@@ -6,7 +6,7 @@ charged as it is written out, in about as many bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from ingest.allowance import Allowance
 from ingest.errors import EtRecordError
 from warehouse.programs.delegate_ids import HANDLE_BYTES, DelegateIds
 from warehouse.programs.origins import Handles, Origin, Place, as_list
+from warehouse.programs.spoken_operators import count_unspoken
 
 if TYPE_CHECKING:
     from ingest.etrecord.graphs import Graph, GraphNode
@@ -97,6 +98,23 @@ class MethodOrigins:
         """Events that are not what the method has at their instruction."""
         told.allowance.take(HANDLE_BYTES * len(places))
         return [place for place in places if self._contradicts(place, told)]
+
+    def unexplained_count(self, inner: Mapping[int, Sequence[int | str]], told: Told) -> int:
+        """Events inside delegates that neither their ids nor the operators delegated explain.
+
+        `inner` has their delegate ids by instruction.
+        """
+        return sum(self._unexplained(at, ids, told.allowance) for at, ids in inner.items())
+
+    def _unexplained(self, instruction: int, ids: Sequence[int | str], allowance: Allowance) -> int:
+        known = self._ids.get(instruction)
+        unknown = [str(id_) for id_ in ids if known is None or known.find(id_, allowance) is None]
+        handles = as_list(self._handles.get(instruction))
+        lists = [self._nodes.get(handle, []) for handle in dict.fromkeys(handles)]
+        allowance.take(HANDLE_BYTES * (len(handles) + sum(map(len, lists))))
+        allowance.take(_ROW_BYTES * len(unknown))
+        nodes = {id(node): node for nodes in lists for node in nodes}
+        return count_unspoken(unknown, [_operator(node.target) for node in nodes.values()])
 
     def notes(self, places: Sequence[Place], wrong: Sequence[Place]) -> list[str]:
         """Sentences on what the method lacks for these events, of which some are wrong."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -18,11 +18,15 @@ _PROGRAMS_KEPT = 8
 _BYTES_KEPT = 256 << 20  # of their tables
 
 
+_Wanted = tuple[IncomingFile, str | None]  # an ETRecord, and the method that a dump states
+
+
 class Program(NamedTuple):
-    """An ETRecord, and the tables that the store keeps of it."""
+    """An ETRecord, the tables that the store keeps of it, and its bytes."""
 
     record: EtRecord
     tables: dict[str, pa.Table]
+    data: Any
 
     @property
     def id(self) -> int:
@@ -40,35 +44,38 @@ class ProgramReader:
 
     def __init__(self) -> None:
         """Nothing is read yet."""
-        self._recent: dict[IncomingFile, Program] = {}
-        self._refused: set[IncomingFile] = set()
+        self._recent: dict[_Wanted, Program] = {}
+        self._refused: set[_Wanted] = set()
 
-    def read(self, file: IncomingFile) -> Program | None:
-        """The ETRecord in a file, read whole.
+    def read(self, file: IncomingFile, method: str | None = None) -> Program | None:
+        """The ETRecord in a file, read whole and narrowed to a method, if one is stated.
 
-        One that cannot be read raises IngestError; asked for again, it is None.
+        One that cannot be read or lacks it raises IngestError; asked for again, it is None.
         """
-        if file in self._refused:
+        wanted = file, method
+        if wanted in self._refused:
             return None
-        if file not in self._recent:
-            self._recent[file] = self._read(file)
+        if wanted not in self._recent:
+            self._recent[wanted] = self._read(wanted)
             while len(self._recent) > 1 and self._is_full():
                 del self._recent[next(iter(self._recent))]
-        return self._recent[file]
+        return self._recent[wanted]
 
     def _is_full(self) -> bool:
         kept = {id(program): program.byte_count for program in self._recent.values()}
         return len(self._recent) > _PROGRAMS_KEPT or sum(kept.values()) > _BYTES_KEPT
 
-    def _read(self, file: IncomingFile) -> Program:
+    def _read(self, wanted: _Wanted) -> Program:
+        file, method = wanted
         try:
-            record = decode_etrecord(file.read(), file.name)
+            data = file.read()
+            record = decode_etrecord(data, file.name).of_method(method)
             for known in self._recent.values():
-                if known.record.sha256 == record.sha256:
+                if known.id == etrecord_id(record):
                     return known
-            return Program(record, build_etrecord_tables(record))
+            return Program(record, build_etrecord_tables(record), data)
         except IngestError:
-            self._refused.add(file)
+            self._refused.add(wanted)
             raise
 
 

@@ -30,7 +30,7 @@ _HISTOGRAM_COLUMNS = pa.schema(decoded_fields(EVENT_HISTOGRAMS))
 
 
 class Statistics(NamedTuple):
-    """What the store keeps of a batch's events besides themselves.
+    """What the store computes from a batch's events.
 
     Attributes:
         tables: Tables of `ingest.schemas.rollups.ROLLUPS` by name, with ``dump_index`` for
@@ -193,7 +193,7 @@ def delegate_resolution(groups: EventGroups, delegated: set[int], dump_count: in
 
 
 def _rows(values: Ints, first: Ints, size: int) -> Ints:
-    """Values of groups of one size; shape (groups, size); int32 where they fit: it sorts faster."""
+    """Values of groups of equal size, one row per group; int32 if they fit, to sort faster."""
     if (np.diff(first) == size).all():  # side by side, as they mostly are
         rows = values[first[0] : first[0] + size * len(first)].reshape(-1, size)
     else:
@@ -203,7 +203,7 @@ def _rows(values: Ints, first: Ints, size: int) -> Ints:
 
 
 def _steady(samples: Ints, run: Ints) -> tuple[Ints, NDArray[np.float64]]:
-    """Count and median of what lies after the first runs that a signature appears in.
+    """Count and median of each signature's samples without its first runs (the warm-up).
 
     Args:
         samples: Durations of signatures; shape (groups, size).

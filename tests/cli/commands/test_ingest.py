@@ -62,7 +62,7 @@ def test_options_override_what_the_files_say(run: Run, own: Path) -> None:
         "--device=pixel8 --pool=p --os=android --os-version=16 --arch=arm64 --soc=g3 --build=b7 "
         "--commit=abc --branch=main --committed-at=2026-11-20 --ordinal=7 --model=mv2 "
         "--backend=vulkan --quantization=int8 --captured-at=2026-11-21T08:00Z --clock=cycles "
-        "--ticks-per-second=2e9"
+        "--ticks-per-second=2e9 --method=decode"
     )
     assert run("ingest", folder, *stated.split(), "--store", own).code == 0
     rows = json.loads(
@@ -79,6 +79,7 @@ def test_options_override_what_the_files_say(run: Run, own: Path) -> None:
     }  # fmt: skip
     assert manifest["model"] == {"name": "mv2", "backend": "vulkan", "quantization": "int8"}
     assert manifest["clock"]["ticks_per_second"] == 2e9
+    assert manifest["method"] == "decode"
 
 
 def test_layout_names_dumps_by_their_path(run: Run, own: Path, tmp_path: Path) -> None:

@@ -244,3 +244,27 @@ def test_neither_duckdb_nor_rich_is_loaded():
     )
     assert done.stderr == "\n"
     assert done.stdout
+
+
+def test_stated_method_is_the_one_of_which_the_events_are(inspect):
+    dump = CORPUS / "real" / "twins_portable.etdp"
+    record = CORPUS / "models" / "twins_portable.etrecord"
+    methods = {}
+    for stated in ("alpha", "beta"):
+        args = (dump, "--etrecord", record, "--method", stated, "--format", "json")
+        blocks = json.loads(answer(inspect, *args))["event_blocks"]
+        methods[stated] = [(block["method"], block["method_candidates"]) for block in blocks]
+    assert methods == {name: [(name, [name])] * 2 for name in ("alpha", "beta")}
+
+
+def test_method_that_the_etrecord_lacks_is_refused_with_those_it_has(inspect):
+    record = CORPUS / "models" / "twins_portable.etrecord"
+    status, out, err = inspect(DUMP, "--etrecord", record, "--method", "gamma")
+    assert (status, out) == (1, b"")
+    assert err == f"error: {record}: has no method 'gamma', wanted one of 'alpha', 'beta'\n"
+
+
+def test_method_without_an_etrecord_is_wrong_usage(inspect):
+    status, _, err = inspect(DUMP, "--method", "forward")
+    assert status == 2
+    assert "wanted --etrecord, whose method it is" in err

@@ -26,8 +26,8 @@ def test_three_tables_are_printed(run):
         "run_model_loop: memory",
     ]
     assert [line.split() for line in outcome.text.splitlines()[-3:-1]] == [
-        ["method", "allocator", "25,176"],
-        ["temp", "384"],
+        ["method", "allocator", "4,196", "25,176"],
+        ["temp", "64", "384"],
     ]
 
 

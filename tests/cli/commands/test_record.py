@@ -49,6 +49,24 @@ def test_this_machine_is_described_unless_options_do(run, program, own):
     assert dump["tick_unit"] == "ns"
 
 
+@pytest.mark.parametrize("stated", [(), ("--method", "forward")])
+def test_method_that_was_run_stands_in_the_manifest(run, program, own, stated):
+    run("record", program, *NAMES, *stated, "--store", own)
+    done = run("sql", "SELECT manifest FROM dumps", "--store", own, "--format", "json")
+    (row,) = json.loads(done.out)
+    assert json.loads(row["manifest"])["method"] == "forward"
+
+
+def test_recording_that_the_store_does_not_take_is_kept(run, tmp_path, program, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    done = run("record", program, *NAMES, "--debug-buffer", "1", "--store", "file/store")
+    assert (done.code, done.out) == (1, b"")
+    kept = [str(tmp_path / name) for name in ("cnn.debug.bin", "cnn.etdp")]
+    assert f"note: the recording is kept: {', '.join(kept)}\n" in done.err
+    assert (tmp_path / "cnn.etdp").read_bytes()
+
+
 def test_version_of_executorch_is_kept_as_a_tag(run, program, own):
     run("record", program, *NAMES, "--store", own)
     done = run("sql", "SELECT manifest FROM dumps", "--store", own, "--format", "json")

@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from ingest.errors import NoBlockError
+from ingest.errors import FilterError, NoBlockError
 from ingest.tracer import ETDumpWriter
 from ingest.tracer.event_tracer import DebugLevel, DelegateOutputFilter, ProfilingLevel
 from tests.support.reference_reader import read_reference
@@ -136,3 +136,37 @@ def test_filter_of_which_a_part_is_not_set_leaves_out_all_of_that_kind():
     assert DelegateOutputFilter(ids=range(1))("name")
     assert DelegateOutputFilter(names=["name"])(0)
     assert not DelegateOutputFilter(names=["name"])("names")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"names": ["conv", "conv("]}, r"'conv\(': .*, wanted a regular expression"),
+        ({"ids": range(5, 5)}, r"range\(5, 5\) is empty, wanted a range with ids, or None"),
+        ({"ids": range(7, 5)}, r"range\(7, 5\) is empty"),
+    ],
+    ids=["regex", "empty", "backwards"],
+)
+def test_malformed_filter_is_refused_when_it_is_made(options, message):
+    with pytest.raises(FilterError, match=message):
+        DelegateOutputFilter(**options)
+
+
+def test_tracer_tells_what_was_set():
+    writer = ETDumpWriter()
+    state = (writer.current_chain_id, writer.current_debug_handle, writer.bundled_input_index)
+    assert state == (-1, 0, -1)
+    writer.set_bundled_input_index(2)
+    writer.set_chain_debug_handle(3, 2**32 - 1)
+    with writer.instruction(7):
+        assert (writer.current_chain_id, writer.current_debug_handle) == (0, 7)
+    state = (writer.current_chain_id, writer.current_debug_handle, writer.bundled_input_index)
+    assert state == (3, 2**32 - 1, 2)
+
+
+@pytest.mark.parametrize("level", DebugLevel)
+def test_intermediate_outputs_are_logged_when_the_tracer_says_so(level):
+    writer = ETDumpWriter(debug_level=level)
+    with writer.block("Execute"):
+        writer.log_intermediate_output(1)
+    assert writer.intermediate_outputs_logging_status == bool(read_events(writer))

@@ -36,6 +36,16 @@ def test_each_block_is_handed_over_when_it_ends():
     assert len(dumps) == 2
 
 
+def test_reset_hands_nothing_over():
+    dumps = []
+    tracer = StreamingTracer(dumps.append)
+    tracer.create_event_block("lost")
+    tracer.reset()
+    with tracer.block("kept"):
+        pass
+    assert names(dumps) == [["kept"]]
+
+
 def test_each_block_has_a_debug_buffer_of_its_own():
     dumps = []
     tracer = StreamingTracer(dumps.append)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest import decode_dumps
-from ingest.errors import NoBlockError
+from ingest.errors import EntryError, NoBlockError
 from ingest.tracer import ETDumpWriter
 from ingest.tracer.event_tracer import Tensor
 from tests.support.corpus import read_dump
@@ -117,6 +117,61 @@ def test_block_with_allocators_and_no_event_is_sound():  # R2
     dump = write(("track_allocator", "planned"), ("track_allocator", "temp"))
     assert decode_dumps([dump]).errors.num_rows == 0
     assert read_block(dump)["allocators"] == [{"name": "planned"}, {"name": "temp"}]
+
+
+def test_allocator_of_an_earlier_block_is_named_in_each_block_that_uses_it():
+    writer = ETDumpWriter()
+    with writer.block("load"):
+        assert [writer.track_allocator(name) for name in ("planned", "temp")] == [1, 2]
+    with writer.block("own"):
+        assert writer.track_allocator("method") == 1
+        writer.track_allocation(2, 8)
+    with writer.block("none"):
+        writer.log_evalue(1)
+    first = writer.finish()
+    with writer.block("after the dump"):
+        writer.track_allocation(1, 16)
+    tables = [decode_dumps([dump.etdump]).tables for dump in (first, writer.finish())]
+    named = [
+        [(row["run_index"], row["name"]) for row in one["allocators"].to_pylist()] for one in tables
+    ]
+    assert named == [
+        [(0, "planned"), (0, "temp"), (1, "method"), (1, "temp")],
+        [(0, "method")],
+    ]
+    used = [row["allocator"] for one in tables for row in one["allocations"].to_pylist()]
+    assert used == ["temp", "method"]
+
+
+def test_blocks_are_counted_until_the_next_dump_begins():
+    writer = ETDumpWriter()
+    counts = [writer.num_blocks]
+    for step in ("create_event_block", "create_event_block", "finish", "create_event_block"):
+        getattr(writer, step)(*["block"] * (step != "finish"))
+        counts.append(writer.num_blocks)
+    assert counts == [0, 1, 2, 2, 1]
+
+
+def test_reset_throws_away_all_blocks_and_open_events_and_nothing_else():
+    writer = ETDumpWriter()
+    writer.set_bundled_input_index(3)
+    writer.create_event_block("ended")
+    writer.track_allocator("planned")
+    writer.log_evalue(np.arange(3))
+    writer.create_event_block("open")
+    entry = writer.start_profiling("a")
+    writer.reset()
+    assert writer.num_blocks == 0
+    with pytest.raises(NoBlockError):
+        writer.finish()
+    writer.create_event_block("new")
+    with pytest.raises(EntryError):
+        writer.end_profiling(entry)
+    writer.track_allocation(1, 8)
+    dump = writer.finish()
+    block = read_block(dump.etdump)
+    assert (block["name"], block["bundled_input_index"]) == ("new", 3)
+    assert (block["allocators"], dump.debug_buffer) == ([{"name": "planned"}], b"")
 
 
 def test_half_precision_tensors_are_sound():  # R3

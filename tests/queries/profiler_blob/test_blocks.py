@@ -42,7 +42,7 @@ def read(tmp_path):
 
 
 def rounded_like_the_parser(blocks: list[ProfilerBlock]) -> dict[str, Any]:
-    """The parser's answer from ours: rounded, tax of rounded times, memory of one iteration."""
+    """The parser's answer from ours: rounded, and the tax of rounded times."""
 
     def rounded(times):
         return [round(time, 4) if isinstance(time, float) else time for time in times]
@@ -62,8 +62,8 @@ def rounded_like_the_parser(blocks: list[ProfilerBlock]) -> dict[str, Any]:
     }
     memory = {
         block.name: [
-            {"allocator_name": name, "total_allocations_done": total // block.iteration_count}
-            for name, total in block.memory
+            {"allocator_name": total.allocator, "total_allocations_done": total.total_bytes}
+            for total in block.memory
         ]
         for block in blocks
     }
@@ -147,10 +147,18 @@ def test_letter_cut_at_32_bytes_fails_nothing(read):
     assert only.name == only.events[0].name == "x" * 31 + r"\xc3"
 
 
-def test_memory_is_the_sum_over_all_iterations(read):
+def test_memory_is_that_of_one_iteration_beside_the_sum_of_all(read):
     once = block("b", allocators=[("a", 0), ("c", 1)], allocations=[(1, 2**32 - 1), (0, 5), (1, 1)])
     (only,) = read(once, once, once)
-    assert only.memory == [("c", 3 * 2**32), ("a", 15)]
+    assert only.memory == [("c", 2**32, 3 * 2**32), ("a", 5, 15)]
+
+
+def test_iterations_that_name_an_allocator_differently_count_for_each_name(read):
+    named, renamed = (
+        block("b", allocators=[(name, 0)], allocations=[(0, 5), (0, 1)]) for name in ("old", "new")
+    )
+    (only,) = read(named, renamed, renamed)
+    assert only.memory == [("old", 6, 6), ("new", 6, 12)]
 
 
 def test_later_block_does_not_rename_the_allocators_of_earlier_ones(read):
@@ -159,12 +167,14 @@ def test_later_block_does_not_rename_the_allocators_of_earlier_ones(read):
         block("two", allocators=[("new", 0)], allocations=[(0, 2)]),
         block("three", allocations=[(0, 3)]),
     )
-    assert (first.memory, second.memory, third.memory) == ([("old", 1)], [("new", 2)], [("new", 3)])
+    assert [one.memory for one in (first, second, third)] == [
+        [("old", 1, 1)], [("new", 2, 2)], [("new", 3, 3)],
+    ]  # fmt: skip
 
 
 def test_allocator_that_nothing_names_is_none(read):
     (only,) = read(block("b", allocations=[(7, 1), (8, 2)]))
-    assert only.memory == [(None, 1), (None, 2)]
+    assert only.memory == [(None, 1, 1), (None, 2, 2)]
 
 
 def test_execution_without_duration_has_no_percentage(read):
@@ -238,7 +248,10 @@ def test_json_has_every_block_of_the_blob(read):
                 for name, start, duration in [("Method::execute", 1, 10), ("native_call_a", 2, 5)]
             ],
         },
-        "memory": {"load": [], "run": [{"allocator": None, "total_bytes": 3}]},
+        "memory": {
+            "load": [],
+            "run": [{"allocator": None, "total_bytes": 3, "all_iterations_bytes": 3}],
+        },
         "framework_tax": {
             "run": {
                 "exec_time": [10],

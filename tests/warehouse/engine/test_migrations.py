@@ -70,7 +70,7 @@ def write_old(store: Path, new: Path, schema: int) -> Path:
 
 def test_a_reader_of_an_old_store_changes_nothing_and_says_how_to_migrate_it(old: Path) -> None:
     before = (old / FILE_NAME).read_bytes()
-    with pytest.raises(OldStoreError, match=r"schema 1, now 3\); .* 'tracehouse migrate'"):
+    with pytest.raises(OldStoreError, match=r"schema 1, now 4\); .* 'tracehouse migrate'"):
         Warehouse.open(old, read_only=True)
     assert (old / FILE_NAME).read_bytes() == before
 
@@ -143,7 +143,7 @@ def with_a_flagged_event(data: bytes) -> bytes:
     return template.with_times(starts, ends)
 
 
-@pytest.mark.parametrize("schema", [1, 2])
+@pytest.mark.parametrize("schema", [1, 2, 3])
 def test_rollups_of_a_store_that_had_none_are_those_of_ingest(
     tmp_path: Path, folder: Path, schema: int
 ) -> None:

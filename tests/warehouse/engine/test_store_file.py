@@ -55,7 +55,7 @@ def test_what_a_broken_off_making_left_is_cleared_away(tmp_path: Path) -> None:
     (tmp_path / f"{FILE_NAME}.new").write_bytes(b"half")
     (tmp_path / f"{FILE_NAME}.new.wal").write_bytes(b"half")
     ingest(tmp_path, DUMP)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", FILE_NAME]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["archive", "lock", FILE_NAME]
 
 
 def test_one_process_has_one_writer(tmp_path: Path) -> None:

@@ -318,18 +318,46 @@ def test_a_debug_buffer_is_attached_to_all_dumps_but_the_one_it_breaks(
         write(tmp_path / f"in/{i}.debug.bin", bytes([i] * 8))
     attach = DumpRows.attach_companions
 
-    def broken(self: DumpRows, dumps: Sequence[Any]) -> None:
-        attach(self, dumps)
+    def broken(self: DumpRows, dumps: Sequence[Any]) -> list[Any]:
+        attached = attach(self, dumps)
         if any(dump.debug_buffer.data == bytes([3] * 8) for dump in dumps):
             raise pa.ArrowInvalid("too much")
+        return attached
 
     monkeypatch.setattr(DumpRows, "attach_companions", broken)
     summary = ingest(tmp_path / "store", tmp_path / "in")
     assert (summary.n_files, summary.n_dumps, summary.n_duplicates) == (5, 0, 4)
     assert [r.reason for r in summary.refused] == ["uncommittable"]
+    assert summary.refused[0].source == str(tmp_path / "in/3.debug.bin")
+    assert summary.refused[0].sha256 == hashlib.sha256(bytes([3] * 8)).hexdigest()
     assert "3.etdp is left out: ArrowInvalid: too much" in summary.refused[0].detail
     stored = contents(tmp_path / "store")
     assert (len(stored["tensors"]), len(stored["ingest_errors"])) == (4, 1)
+
+
+@pytest.mark.parametrize("blamed", [("program",), ("debug_buffer",), ("program", "debug_buffer")])
+def test_the_file_that_is_in_the_way_of_its_dump_is_refused_under_its_own_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blamed: tuple[str, ...]
+) -> None:
+    write(tmp_path / "in/a.etdp", DUMPS[0])
+    names = {"program": "a.etrecord", "debug_buffer": "a.debug.bin"}
+    shutil.copy(MODELS / "mixed_xnnpack.etrecord", tmp_path / "in/a.etrecord")
+    write(tmp_path / "in/a.debug.bin", bytes(8))
+    insert_dumps = DumpRows.insert_dumps
+
+    def broken(self: DumpRows, dumps: Sequence[Any], *rest: Any) -> None:
+        insert_dumps(self, dumps, *rest)
+        if any(getattr(dump, name) for dump in dumps for name in blamed):
+            raise KeyError("bug")
+
+    monkeypatch.setattr(DumpRows, "insert_dumps", broken)
+    summary = ingest(tmp_path / "store", tmp_path / "in")
+    files = [tmp_path / "in" / names[name] for name in blamed]
+    assert [(r.source, r.sha256) for r in summary.refused] == [
+        (str(file), hashlib.sha256(file.read_bytes()).hexdigest()) for file in files
+    ]
+    assert (summary.n_files, summary.n_dumps, summary.n_duplicates) == (1 + len(blamed), 1, 0)
+    assert len(contents(tmp_path / "store")["etrecords"]) == ("program" not in blamed)
 
 
 def test_a_manifest_that_breaks_its_reader_refuses_its_dump_alone(

@@ -1,0 +1,70 @@
+"""`tracehouse archive`: the bytes that a store was made from."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.exit_codes import fail
+from cli.options import DEFAULT_STORE, CsvSafe, Output, Store
+from cli.output.render import Format, write_table
+from cli.output.streams import translated_errors
+from cli.output_file import with_output_file
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    short_help="Give back or check the bytes that a store was made from.",
+    help="Give back or check the bytes that a store was made from: its archive.",
+)
+
+_File = Annotated[
+    str, typer.Argument(metavar="SHA256", help="SHA-256 of the file, or how it begins.")
+]
+_Target = Annotated[
+    Path | None, typer.Option("--output", metavar="FILE", help="Write to this file.")
+]
+
+
+@app.command()
+def get(file: _File, *, output: _Target = None, store: Store = DEFAULT_STORE) -> None:
+    """Give back a file as it came in: a dump, an ETRecord, a debug buffer or a refused file.
+
+    Raises:
+        BadParameter: It would go to a terminal.
+    """
+    from warehouse.archive.retrieval import find_archived
+
+    entry = find_archived(store, file)
+    if output is None and sys.stdout.isatty():
+        raise typer.BadParameter("it is bytes; use --output FILE", param_hint="'--output'")
+    with translated_errors():
+        if output is None:
+            sys.stdout.buffer.write(entry.data)
+            sys.stdout.buffer.flush()
+        else:
+            output.write_bytes(entry.data)
+
+
+def verify(
+    store: Store = DEFAULT_STORE, output: Output = Format.TABLE, is_csv_safe: CsvSafe = False
+) -> None:
+    """Read all of the archive, and tell what is damaged or missing; exits 1 if anything is."""
+    import pyarrow as pa
+
+    from warehouse.archive.archive import Archive
+    from warehouse.archive.verification import Verified, verify_archive
+    from warehouse.storage.ledger import indexed_segments
+
+    found = verify_archive(Archive(store), indexed_segments(store))
+    columns = list(zip(*found, strict=True)) or [()] * len(Verified._fields)
+    table = pa.table(dict(zip(Verified._fields, map(list, columns), strict=True)))
+    write_table(table, output, is_csv_safe=is_csv_safe)
+    if any(one.problem for one in found):
+        fail()
+
+
+app.command()(with_output_file(verify))

@@ -1,0 +1,46 @@
+"""`tracehouse rebuild`: the store's DuckDB file anew, out of its archive."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.exit_codes import fail
+from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, Wait
+from cli.output.render import Format, write_table
+from cli.output.streams import write_note
+
+
+def rebuild(
+    is_forced: Annotated[
+        bool,
+        typer.Option("--force", help="Rebuild even if dumps that the archive lacks are lost."),
+    ] = False,
+    store: Store = DEFAULT_STORE,
+    wait: Wait = 0.0,
+    output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
+) -> None:
+    """Make the store's DuckDB file anew out of its archive.
+
+    The new file is made beside the old one and takes its place when it is whole. Each table is
+    compared with the old one, where that can be read; the old file is kept if it differs.
+    """
+    import pyarrow as pa
+
+    from cli.output.progress import progress_bar
+    from warehouse.storage.rebuild import rebuild_store
+
+    with progress_bar(unit="segments") as progress:
+        done = rebuild_store(store, is_forced=is_forced, wait=wait, progress=progress)
+    rows = [table._asdict() for table in done.tables]
+    write_table(pa.Table.from_pylist(rows), output, is_csv_safe=is_csv_safe)
+    if done.problem:
+        write_note(f"note: the old file could not be read: {done.problem}")
+    if done.kept:
+        write_note(f"note: the old file is kept as {done.kept}; delete it when you need it no more")
+    for path in done.damaged:
+        write_note(f"note: {path}: a damaged segment of the archive, which was left out")
+    if done.damaged:
+        fail()

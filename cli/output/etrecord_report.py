@@ -1,0 +1,40 @@
+"""An ETRecord as `tracehouse etrecord show` prints it: as text, as JSON, or the nodes as rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cli.output.render import Format, write_document, write_table
+from cli.output.streams import write_lines
+
+if TYPE_CHECKING:
+    from ingest.etrecord.record import EtRecord
+
+
+def write_etrecord(
+    record: EtRecord, output: Format, *, has_maps: bool = True, is_csv_safe: bool = False
+) -> None:
+    """Print an ETRecord; as text, its debug handles and delegates too if `has_maps`."""
+    if output is Format.TABLE:
+        _write_text(record, has_maps=has_maps)
+    elif output is Format.JSON:
+        from queries.etrecord.json_form import etrecord_json
+
+        write_document(etrecord_json(record))
+    else:
+        from ingest.etrecord.tables import build_etrecord_tables
+
+        write_table(build_etrecord_tables(record)["graph_nodes"], output, is_csv_safe=is_csv_safe)
+
+
+def _write_text(record: EtRecord, *, has_maps: bool) -> None:
+    from ingest.etrecord.graph_code import render_graph
+    from queries.etrecord.tables import delegate_table, handle_table
+
+    for graph in record.graphs:
+        write_lines([*render_graph(graph), ""])
+    if has_maps:
+        write_lines(["# debug handles"])
+        write_table(handle_table(record), Format.TABLE)
+        write_lines(["", "# delegates"])
+        write_table(delegate_table(record), Format.TABLE)

@@ -1,0 +1,40 @@
+"""What `tracehouse record` shows of the dump that it made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from cli.output.render import Format, write_table
+from cli.output.streams import write_note
+
+if TYPE_CHECKING:
+    from ingest.recording.dump_place import DumpPlace
+    from warehouse import Warehouse
+
+
+def write_newest_dump(warehouse: Warehouse, form: Format, *, is_csv_safe: bool) -> None:
+    """Print the event blocks of the newest dump, and its number."""
+    dump_id = warehouse.sql("SELECT max(dump_id) FROM dumps")[0][0].as_py()
+    table = warehouse.query("event_blocks", dump=dump_id)
+    write_table(table, form, is_csv_safe=is_csv_safe)
+    write_note(f"note: this is dump {dump_id:,} of the store")
+
+
+@contextmanager
+def kept_on_failure(place: DumpPlace) -> Iterator[None]:
+    """If the store fails inside, keep a recording that would be lost, and tell where it is.
+
+    Raises:
+        StoreError: It fails.
+    """
+    from warehouse.errors import StoreError
+
+    try:
+        yield
+    except StoreError:
+        names = ", ".join(map(str, place.keep()))
+        if names:
+            write_note(f"note: the recording is kept: {names}")
+        raise

@@ -1,0 +1,25 @@
+"""Names that a package has, but makes on first use: what they need is not loaded before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+
+def made_on_first_use(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
+    """The ``__getattr__`` of a package: it knows these names, each by the module it is in.
+
+    >>> made_on_first_use("shapes", {"sqrt": "math"})("sqrt")(4)
+    2.0
+    >>> made_on_first_use("shapes", {})("sqrt")
+    Traceback (most recent call last):
+        ...
+    AttributeError: module 'shapes' has no attribute 'sqrt'
+    """
+
+    def get(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module '{package}' has no attribute '{name}'")
+        return getattr(import_module(homes[name]), name)
+
+    return get

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import pytest
+
+from ingest.errors import ManifestError
+from ingest.manifest.host import describe_host
+from ingest.manifest.resolver import Manifest
+from ingest.recording.manifest import check_manifest, describe_recording
+from ingest.recording.session import RecordingPlan
+
+NAMES = {"device": "bench", "build": "b1"}
+
+
+def describe(**stated):
+    plan = RecordingPlan("models/cnn.pte", method="decode")
+    return Manifest.model_validate(describe_recording(plan, NAMES | stated))
+
+
+def test_recording_is_of_this_machine_and_called_like_the_program():
+    manifest = describe(os=None)
+    assert (manifest.model.name, manifest.method, manifest.clock.unit) == ("cnn", "decode", "ns")
+    assert manifest.device.os == describe_host()["os"]
+    assert manifest.captured_at is not None
+
+
+def test_what_is_stated_wins():
+    manifest = describe(model="m", os="Debian")
+    assert (manifest.model.name, manifest.device.os) == ("m", "Debian")
+
+
+def test_malformed_field_is_refused():
+    with pytest.raises(ManifestError, match=r"options: build\.ordinal: found 'first'"):
+        describe(ordinal="first")
+
+
+def test_manifest_that_could_not_be_resolved_is_refused(tmp_path):
+    (tmp_path / "manifest.json").write_text("[]")
+    fields = describe_recording(RecordingPlan("cnn.pte"), NAMES)
+    with pytest.raises(ManifestError, match=r"manifest\.json"):
+        check_manifest(tmp_path / "a.etdp", fields)

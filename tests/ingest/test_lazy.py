@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from ingest.lazy import made_on_first_use
+
+
+@pytest.mark.parametrize("package", ["ingest", "ingest.tracer"])
+def test_what_a_package_names_is_loaded_on_first_use_and_there(package):
+    code = (
+        f"import sys, {package} as package\n"
+        "assert not sys.modules.keys() & {'numpy', 'pyarrow', 'flatbuffers'}\n"
+        "assert all(getattr(package, name).__name__ == name for name in package.__all__)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_other_names_are_missing_as_anywhere():
+    get = made_on_first_use("shapes", {"sqrt": "math"})
+    with pytest.raises(AttributeError, match="module 'shapes' has no attribute 'cbrt'"):
+        get("cbrt")

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import hashlib
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from warehouse.archive.entries import DEBUG_BUFFER, DUMP, REFUSED, Entry, Ids
+from warehouse.archive.segments import (
+    PART_BYTES,
+    ROW_GROUP_BYTES,
+    Segment,
+    SegmentWriter,
+    check_segment,
+    read_entries,
+)
+from warehouse.errors import ArchiveError
+
+NOW = datetime(2026, 11, 22, 5, 30, 1, 250, tzinfo=UTC)
+
+
+def file_entry(kind: str, data: bytes) -> Entry:
+    return Entry(kind, NOW, f"{kind}.bin", hashlib.sha256(data).hexdigest(), data=data)
+
+
+def seal(folder: Path, entries: list[Entry], number: int = 1) -> Segment:
+    writer = SegmentWriter(folder, number)
+    writer.add(entries)
+    return writer.seal()
+
+
+def comparable(entry: Entry) -> Entry:
+    data = None if entry.data is None else bytes(entry.data)
+    return entry._replace(data=data, byte_count=None if data is None else len(data))
+
+
+@pytest.mark.parametrize("size", [0, 1, PART_BYTES, PART_BYTES + 1, 2 * ROW_GROUP_BYTES + 7])
+def test_entries_come_back_as_they_were_whatever_their_size(tmp_path: Path, size: int) -> None:
+    dump = Entry(
+        DUMP, NOW, "a.etdp", "ab" * 32, Ids(7, 1, 2, 3), '{"device":{}}', "e", "b", data=b"dump"
+    )
+    refused = Entry(REFUSED, NOW, "b.etdp", None, reason="x", byte_offset=3, detail="why")
+    entries = [dump, file_entry(DEBUG_BUFFER, os.urandom(size)), refused]
+    segment = seal(tmp_path, entries, 42)
+    check_segment(segment)
+    assert [number for number, _ in read_entries(segment)] == [42, 42, 42]
+    assert [comparable(e) for _, e in read_entries(segment)] == list(map(comparable, entries))
+    bare = [entry for _, entry in read_entries(segment, with_data=False)]
+    assert [entry.data for entry in bare] == [None, None, None]
+    assert [entry.byte_count for entry in bare] == [4, size, None]
+
+
+def test_a_segment_appears_only_when_it_is_sealed_and_is_never_written_again(
+    tmp_path: Path,
+) -> None:
+    writer = SegmentWriter(tmp_path, 3)
+    writer.add([file_entry(DUMP, b"x")])
+    assert not [path for path in tmp_path.iterdir() if Segment.at(path)]
+    segment = writer.seal()
+    assert list(tmp_path.iterdir()) == [segment.path]
+    assert Segment.at(segment.path) == segment
+    assert (segment.first, segment.last) == (3, 3)
+    assert segment.path.stat().st_mode & 0o222 == 0
+
+
+def test_nothing_is_left_of_a_segment_that_is_discarded(tmp_path: Path) -> None:
+    writer = SegmentWriter(tmp_path, 1)
+    writer.add([file_entry(DUMP, os.urandom(1 << 20))])
+    writer.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bytes_that_the_writer_was_given_are_let_go(tmp_path: Path) -> None:
+    data = bytearray(b"x" * 100)
+    seal(tmp_path, [Entry(DUMP, NOW, "a", "0" * 64, data=memoryview(data))])
+    data.append(0)  # fails while anybody holds a view of it
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "zeros", "empty", "gone"])
+def test_damage_anywhere_is_told(tmp_path: Path, damage: str) -> None:
+    segment = seal(tmp_path, [file_entry(DUMP, os.urandom(3000)) for _ in range(40)])
+    whole = segment.path.read_bytes()
+    segment.path.chmod(0o600)
+    for place in range(0, len(whole), 1 + len(whole) // 25):
+        damaged = {
+            "cut": whole[:place],
+            "flip": whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :],
+            "zeros": whole[:place] + bytes(64) + whole[place + 64 :],
+            "empty": b"",
+            "gone": b"",
+        }[damage]
+        segment.path.write_bytes(damaged)
+        if damage == "gone":
+            segment.path.unlink()
+        with pytest.raises(ArchiveError, match=segment.path.name):
+            check_segment(segment)
+        try:  # read without being checked, it is an error of ours or right
+            found = [bytes(entry.data) for _, entry in read_entries(segment)]
+        except ArchiveError:
+            continue
+        hashes = [entry.sha256 for _, entry in read_entries(segment)]
+        assert [hashlib.sha256(data).hexdigest() for data in found] == hashes
+
+
+def test_the_name_of_a_store_may_look_like_an_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = Path("s3:x")
+    folder.mkdir()
+    segment = seal(folder, [file_entry(DUMP, b"x")])
+    assert [bytes(entry.data) for _, entry in read_entries(segment)] == [b"x"]

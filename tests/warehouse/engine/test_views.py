@@ -1,0 +1,38 @@
+"""The views are made when a statement names them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from warehouse import Warehouse
+from warehouse.catalogue.queries import load_catalogue
+from warehouse.engine.views import load_views, named_views
+
+
+def test_a_statement_needs_the_views_it_names_and_those_they_read() -> None:
+    assert named_views("SELECT 1 FROM runs") == []
+    assert named_views('FROM "Named_Event_Stats"') == [
+        "named_event_signatures",
+        "named_dumps",
+        "named_event_stats",
+    ]
+    assert set(named_views(" ".join(load_views()))) == set(load_views())
+
+
+@pytest.mark.parametrize("name", load_catalogue())
+def test_a_canned_query_names_the_views_that_its_parameters_are_looked_up_in(name: str) -> None:
+    query = load_catalogue()[name]
+    tables = {param.names.table for param in query.header.params if param.names}
+    assert tables & set(load_views()) <= set(named_views(query.sql))
+
+
+def test_a_question_makes_only_the_views_that_it_names(tmp_path: Path) -> None:
+    made = "SELECT view_name FROM duckdb_views() WHERE temporary AND NOT internal"
+    Warehouse.open(tmp_path / "store", create=True).close()
+    with Warehouse.open(tmp_path / "store", read_only=True) as warehouse:
+        assert warehouse.sql(made).num_rows == 0
+        for _ in range(2):
+            warehouse.sql("SELECT * FROM named_dumps")
+        assert warehouse.sql(made).column(0).to_pylist() == named_views("named_dumps")

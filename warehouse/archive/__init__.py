@@ -1,0 +1,1 @@
+"""The archive: sealed segments that hold everything a store was made from."""

@@ -1,0 +1,75 @@
+"""The archive's folder: segments in order, from which a store can be made anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from warehouse.archive.entries import Entry
+from warehouse.archive.segments import Segment, SegmentWriter, read_entries, sync_folder
+from warehouse.engine.store_file import ARCHIVE_FOLDER
+from warehouse.errors import ArchiveError
+
+_DAMAGED = "damaged"  # folder of segments that were
+
+
+class Archive:
+    """The archive of a store. Who writes holds the store's lock."""
+
+    def __init__(self, store: Path) -> None:
+        """The archive in a store's directory; it may not be there yet."""
+        self.folder = store / ARCHIVE_FOLDER
+
+    def segments(self) -> list[Segment]:
+        """Its segments in order; those that a merged one holds are left out."""
+        found: list[Segment] = []
+        paths = self.folder.iterdir() if self.folder.is_dir() else ()
+        listed = (Segment.at(path) for path in paths)
+        for segment in sorted(filter(None, listed), key=lambda one: (one.first, -one.last)):
+            if not found or segment.first > found[-1].last:
+                found.append(segment)
+        return found
+
+    def begin(self, last: int = 0) -> SegmentWriter:
+        """A writer of the next segment; its number is above `last`, too.
+
+        Raises:
+            ArchiveError: The folder cannot be made.
+        """
+        last = max([last, *(segment.last for segment in self.segments())])
+        try:
+            self.folder.mkdir(mode=self.folder.parent.stat().st_mode & 0o777, exist_ok=True)
+        except OSError as error:
+            raise ArchiveError(str(self.folder), f"cannot be made: {error.strerror}") from error
+        return SegmentWriter(self.folder, last + 1)
+
+    def entries(self, *, with_data: bool = True) -> Iterator[tuple[int, Entry]]:
+        """All entries in order, each with its segment's number.
+
+        Raises:
+            ArchiveError: A segment is damaged or gone.
+        """
+        for segment in self.segments():
+            yield from read_entries(segment, with_data=with_data)
+
+    def find(self, sha256: str) -> Entry | None:
+        """The file of these bytes, with them; None if the archive has none.
+
+        Raises:
+            ArchiveError: A segment is damaged or gone.
+        """
+        for segment in reversed(self.segments()):
+            listed = read_entries(segment, with_data=False)
+            if any(entry.sha256 == sha256 for _, entry in listed):
+                for _, entry in read_entries(segment):
+                    if entry.sha256 == sha256 and entry.data is not None:
+                        return entry
+        return None
+
+    def set_aside(self, segment: Segment) -> Path:
+        """Move a damaged segment where nothing reads it; where that is."""
+        folder = self.folder / _DAMAGED
+        folder.mkdir(exist_ok=True)
+        moved = segment.path.rename(folder / segment.path.name)
+        sync_folder(self.folder)
+        return moved

@@ -1,0 +1,79 @@
+"""What the archive holds: a store's history, entry by entry, and the bytes it was made from."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from ingest.schemas.dumps import UTC_US
+from ingest.schemas.fields import field, table
+
+DUMP: Final = "dump"  # taken into the store
+ETRECORD: Final = "etrecord"  # a file that dumps came with
+DEBUG_BUFFER: Final = "debug_buffer"  # likewise
+COMPANIONS: Final = "companions"  # files that came later, for a dump that was there
+REFUSED: Final = "refused"  # put on record in ingest_errors, with its bytes where there are any
+SETTLED: Final = "settled"  # a conflict that was resolved
+AMENDED: Final = "amended"  # a dump's manifest was corrected
+DROPPED: Final = "dropped"  # a dump's events were dropped by retention
+FORGOTTEN: Final = "forgotten"  # a dump was deleted for good
+
+SEGMENT = table(
+    "Entries in the order in which they changed the store; the bytes of a long file follow in "
+    "further rows, which repeat all but `data` and `part`.",
+    field("segment", pa.int64(), "Number of the segment the entry was sealed in, from 1."),
+    field("kind", pa.string(), "dump, etrecord, debug_buffer, companions, refused, settled, "
+          "amended, dropped or forgotten."),
+    field("recorded_at", UTC_US, "Time the entry was made."),
+    field("name", pa.string(), "What the file was called where it came from."),
+    field("sha256", pa.string(), "SHA-256 of the file, or of the dump the entry is about, hex; "
+          "null for a refused file that could not be read.", nullable=True),
+    field("dump_id", pa.int32(), "Number of the dump in the store; null for other files.",
+          nullable=True),
+    field("device_id", pa.int32(), "Number of its device there.", nullable=True),
+    field("build_id", pa.int32(), "Number of its build there.", nullable=True),
+    field("model_id", pa.int32(), "Number of its model there.", nullable=True),
+    field("manifest", pa.string(), "The dump's manifest as canonical JSON.", nullable=True),
+    field("etrecord_sha256", pa.string(), "ETRecord the dump came with.", nullable=True),
+    field("debug_buffer_sha256", pa.string(), "Debug buffer the dump came with.", nullable=True),
+    field("reason", pa.string(), "Why a file was refused, machine-readable.", nullable=True),
+    field("byte_offset", pa.int64(), "Where in it; null for the file as a whole.", nullable=True),
+    field("detail", pa.string(), "The same in words.", nullable=True),
+    field("byte_count", pa.int64(), "Size of the file; null where no bytes are kept.",
+          nullable=True),
+    field("part", pa.int32(), "Which part of the file `data` is, from 0."),
+    field("data", pa.binary(), "Bytes of the file, up to 4 MiB a row.", nullable=True),
+)  # fmt: skip
+
+
+class Ids(NamedTuple):
+    """Numbers that a store gave a dump, its device, build and model."""
+
+    dump: int
+    device: int
+    build: int
+    model: int
+
+
+class Entry(NamedTuple):
+    """One entry, as in SEGMENT.
+
+    `data` is the whole file, or None where none is kept or asked for; `byte_count` is its size,
+    which need not be stated where it is written.
+    """
+
+    kind: str
+    recorded_at: datetime
+    name: str
+    sha256: str | None = None
+    ids: Ids | None = None
+    manifest: str | None = None
+    etrecord_sha256: str | None = None
+    debug_buffer_sha256: str | None = None
+    reason: str | None = None
+    byte_offset: int | None = None
+    detail: str | None = None
+    byte_count: int | None = None
+    data: Any = None

@@ -1,0 +1,124 @@
+"""What a transaction does to a store, sealed in the archive before it is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import duckdb
+import pyarrow as pa
+
+from ingest.schemas.archive import ARCHIVED_FILES
+from warehouse.archive.archive import Archive
+from warehouse.archive.entries import Entry
+from warehouse.archive.segments import Segment, SegmentWriter
+from warehouse.engine.connection import insert_rows, transaction
+from warehouse.errors import StoreError
+
+_INDEXED = "SELECT segment FROM archive_segments"
+_LAST = "SELECT coalesce(max(segment), 0) FROM archive_segments"
+_FILED = "SELECT sha256 FROM archived_files WHERE sha256 IN (SELECT unnest(?))"
+# After these nobody knows whether a transaction was committed.
+_UNCERTAIN = (duckdb.IOException, duckdb.FatalException, duckdb.InternalException)
+
+
+def find_unindexed(connection: duckdb.DuckDBPyConnection, archive: Archive) -> list[Segment]:
+    """Segments of the archive with entries that the store does not have."""
+    known = {row[0] for row in connection.execute(_INDEXED).fetchall()}
+    return [
+        segment
+        for segment in archive.segments()
+        if not known.issuperset(range(segment.first, segment.last + 1))
+    ]
+
+
+class History:
+    """Entries of one transaction, in order; none are kept where there is no archive."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, archive: Archive | None) -> None:
+        """Begin a transaction's history."""
+        self._connection, self._archive = connection, archive
+        self._writer: SegmentWriter | None = None
+        self._entries = 0
+        self._files: list[dict[str, object]] = []
+        self._segment: Segment | None = None
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is an archive."""
+        return self._archive is not None
+
+    def add(self, entries: Sequence[Entry]) -> None:
+        """Append entries; their bytes are compressed while the caller goes on."""
+        if self._archive is None or not entries:
+            return
+        if self._writer is None:
+            ((last,),) = self._connection.execute(_LAST).fetchall()
+            self._writer = self._archive.begin(last)
+        self._writer.add(entries)
+        self._entries += len(entries)
+        self._files += [
+            {"sha256": entry.sha256, "kind": entry.kind, "byte_count": len(entry.data)}
+            for entry in entries
+            if entry.data is not None
+        ]
+
+    def missing(self, hashes: Iterable[str]) -> set[str]:
+        """Those of the files that the archive does not hold yet."""
+        wanted = set(hashes) - {str(file["sha256"]) for file in self._files}
+        if not wanted or self._archive is None:
+            return set()
+        rows = self._connection.execute(_FILED, [list(wanted)]).fetchall()
+        return wanted - {row[0] for row in rows}
+
+    def seal(self) -> None:
+        """Bring the entries to disk, and into the open transaction that they are.
+
+        Raises:
+            StoreError: The disk is full, or the archive cannot be written.
+        """
+        if self._writer is None:
+            return
+        try:
+            self._segment = self._writer.seal()
+        except OSError as error:
+            raise StoreError(
+                str(self._writer.folder),
+                f"cannot be written: {error.strerror}; what was committed is safe: make room and "
+                "run the command again",
+            ) from error
+        number = self._segment.first
+        ledger = "INSERT INTO archive_segments VALUES (?, ?)"
+        self._connection.execute(ledger, [number, self._entries])
+        rows = [{**file, "segment": number} for file in self._files]
+        insert_rows(self._connection, "archived_files", pa.Table.from_pylist(rows, ARCHIVED_FILES))
+
+    def discard(self, error: BaseException) -> None:
+        """Forget the entries of a transaction that was rolled back for an error.
+
+        Where it may have been committed all the same, they are kept: if it was not, the store
+        learns of them when it is opened next.
+        """
+        if self._writer is None:
+            return
+        if self._segment is None:
+            self._writer.discard()
+        elif isinstance(error, duckdb.Error) and not isinstance(error, _UNCERTAIN):
+            self._segment.path.unlink(missing_ok=True)
+
+
+@contextmanager
+def recorded(connection: duckdb.DuckDBPyConnection, archive: Archive | None) -> Iterator[History]:
+    """A transaction that is in the archive before it is committed; or neither happens.
+
+    Raises:
+        StoreError: The archive cannot be written.
+    """
+    history = History(connection, archive)
+    try:
+        with transaction(connection):
+            yield history
+            history.seal()
+    except BaseException as error:  # an interrupt too must leave nothing half-done
+        history.discard(error)
+        raise

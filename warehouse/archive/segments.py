@@ -1,0 +1,247 @@
+"""One segment: entries in a Parquet file that appears whole, is never changed and proves itself."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ingest.sources.private_bytes import gather
+from warehouse.archive.entries import SEGMENT, Entry, Ids
+from warehouse.errors import ArchiveError
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+PART_BYTES = 4 << 20
+ROW_GROUP_BYTES = 16 << 20  # of data
+_UNFINISHED = ".new"
+_LEVEL = 1  # of zstd: higher ones cost more time than they are worth where dumps come in
+_BATCH_ROWS = 16  # written to a page before its size is looked at
+_DIGEST = 16  # hex digits in a name
+_NAME = re.compile(rf"(\d{{12}})-(\d{{12}})\.([0-9a-f]{{{_DIGEST}}})\.parquet")
+_REPEATED = ("kind", "manifest", "etrecord_sha256", "debug_buffer_sha256", "reason")
+_IDS = ("dump_id", "device_id", "build_id", "model_id")
+_NO_IDS = (None,) * len(_IDS)
+_PLAIN = ("kind", "recorded_at", "name", "sha256", "manifest", "etrecord_sha256",
+          "debug_buffer_sha256", "reason", "byte_offset", "detail", "byte_count")  # fmt: skip
+
+
+class Segment(NamedTuple):
+    """A sealed segment.
+
+    Attributes:
+        path: Its file.
+        first: Number of the first segment in it.
+        last: Number of the last; the same unless segments were merged.
+        digest: What the SHA-256 of the file begins with.
+    """
+
+    path: Path
+    first: int
+    last: int
+    digest: str
+
+    @classmethod
+    def at(cls, path: Path) -> Segment | None:
+        """The segment that a file is by its name; None if it is none."""
+        found = _NAME.fullmatch(path.name)
+        return found and cls(path, int(found[1]), int(found[2]), found[3])
+
+
+class SegmentWriter:
+    """Writes a segment beside the others: nobody sees it before it is sealed.
+
+    Entries are compressed in a thread of its own, so that the caller can go on meanwhile; what
+    waits there is held in memory.
+    """
+
+    def __init__(self, folder: Path, number: int) -> None:
+        """Begin the segment of that number; `add` makes its file."""
+        self.folder = folder
+        self._file = folder / f"{number:012}{_UNFINISHED}"
+        self._sink: pa.NativeFile | None = None
+        self._writer: pq.ParquetWriter | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="tracehouse-archive")
+        self._written: list[Future[None]] = []
+        self._first = self._last = number
+
+    def add(self, entries: Sequence[Entry], number: int | None = None) -> None:
+        """Append entries, of the segment of this number where segments are merged."""
+        self._last = number or self._last
+        for rows in _row_groups(entries, self._last):
+            self._written.append(self._thread.submit(self._write, rows))
+
+    def seal(self) -> Segment:
+        """Let the segment appear, with all its entries and on disk.
+
+        An OSError, such as of a full disk, is passed on; `discard` the segment then.
+        """
+        for written in self._written:
+            written.result()
+        self._thread.shutdown()
+        writer, sink = self._open()
+        writer.close()
+        sink.close()
+        digest = sync_and_hash(self._file)[:_DIGEST]
+        path = self.folder / f"{self._first:012}-{self._last:012}.{digest}.parquet"
+        self._file.chmod(self._file.stat().st_mode & 0o444)
+        self._file.rename(path)
+        sync_folder(self.folder)
+        return Segment(path, self._first, self._last, digest)
+
+    def discard(self) -> None:
+        """Leave nothing of it."""
+        self._thread.shutdown(cancel_futures=True)
+        if self._writer is not None and self._sink is not None:
+            with suppress(OSError):  # of a full disk: it is deleted anyway
+                self._writer.close()
+            self._writer.is_open = False  # or it would try again when it is collected
+            self._sink.close()
+        self._file.unlink(missing_ok=True)
+
+    def _write(self, rows: list[tuple[Any, ...]]) -> None:
+        *columns, data = zip(*rows, strict=True)
+        typed = zip(columns, SEGMENT.types[:-1], strict=True)
+        arrays = [pa.array(column, type_) for column, type_ in typed] + [_binary(data)]
+        self._open()[0].write_table(pa.Table.from_arrays(arrays, schema=SEGMENT))
+
+    def _open(self) -> tuple[pq.ParquetWriter, pa.NativeFile]:
+        import pyarrow.parquet as pq  # its import costs what opening a store may not
+
+        if self._writer is None or self._sink is None:
+            self._sink = pa.OSFile(str(self._file), "wb")  # a name alone might be taken for a URI
+            self._writer = pq.ParquetWriter(
+                self._sink,
+                SEGMENT,
+                compression="zstd",
+                compression_level=_LEVEL,
+                use_dictionary=list(_REPEATED),
+                write_statistics=False,
+                write_page_checksum=True,
+                store_schema=False,
+                write_batch_size=_BATCH_ROWS,
+            )
+        return self._writer, self._sink
+
+
+def read_entries(segment: Segment, *, with_data: bool = True) -> Iterator[tuple[int, Entry]]:
+    """Entries of a segment in order, each with the number of the segment it was sealed in.
+
+    Raises:
+        ArchiveError: The file is damaged or gone; entries before the damage have come by then.
+    """
+    rows = _read_rows(segment, with_data=with_data)
+    for row in rows:
+        size = row["byte_count"] or 0
+        more = islice(rows, -(-size // PART_BYTES) - 1) if size > PART_BYTES else iter(())
+        data = row["data"]
+        if not with_data:
+            deque(more, maxlen=0)
+        elif size > PART_BYTES:
+            parts = chain([data], (follower["data"] for follower in more))
+            name = f"{segment.path}: {row['name']}"
+            data = gather(lambda _, parts=parts: bytes(next(parts, b"")), size, name)  # type: ignore[misc]
+        ids = None if row["dump_id"] is None else Ids(*(row[name] for name in _IDS))
+        held = data if data is None else memoryview(data)
+        yield row["segment"], Entry(**{name: row[name] for name in _PLAIN}, ids=ids, data=held)
+
+
+def check_segment(segment: Segment) -> None:
+    """Pass if the file is what was sealed, to the last bit.
+
+    Raises:
+        ArchiveError: It is damaged or gone.
+    """
+    try:
+        with open(segment.path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ArchiveError(str(segment.path), error.strerror or "cannot be read") from error
+    if not digest.startswith(segment.digest):
+        raise ArchiveError(
+            str(segment.path),
+            f"is damaged: its SHA-256 begins with {digest[:_DIGEST]}, wanted {segment.digest}",
+        )
+
+
+def sync_and_hash(path: Path) -> str:
+    """The SHA-256 of a file, which is on disk afterwards."""
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring what was renamed or removed in a folder to disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _row_groups(entries: Sequence[Entry], number: int) -> Iterator[list[tuple[Any, ...]]]:
+    """Rows of the entries, as many at a time as go into a row group."""
+    rows: list[tuple[Any, ...]] = []
+    size = 0
+    for entry in entries:
+        facts = (number, *entry[:4], *(entry.ids or _NO_IDS), *entry[5:-2])
+        count = None if entry.data is None else len(entry.data)
+        for part, data in enumerate(_parts(entry.data)):
+            rows.append((*facts, count, part, data))
+            size += len(data or b"")
+            if size >= ROW_GROUP_BYTES:
+                yield rows
+                rows, size = [], 0
+    if rows:
+        yield rows
+
+
+def _parts(data: Any) -> Iterator[memoryview | None]:
+    if data is None:
+        yield None
+        return
+    view = memoryview(data).cast("B")
+    for start in range(0, max(len(view), 1), PART_BYTES):
+        yield view[start : start + PART_BYTES]
+
+
+def _binary(values: Sequence[memoryview | None]) -> pa.Array:
+    """Bytes as a column; `pa.array` would never let go of a memoryview."""
+    offsets = np.zeros(len(values) + 1, np.int32)
+    np.cumsum([len(value or b"") for value in values], out=offsets[1:])
+    is_there = pa.array([value is not None for value in values], pa.bool_()).buffers()[1]
+    joined = b"".join(value for value in values if value)
+    buffers = [is_there, pa.py_buffer(offsets), pa.py_buffer(joined)]
+    return pa.Array.from_buffers(pa.binary(), len(values), buffers)
+
+
+def _read_rows(segment: Segment, *, with_data: bool) -> Iterator[dict[str, Any]]:
+    import pyarrow.parquet as pq
+
+    names = [name for name in SEGMENT.names if with_data or name != "data"]
+    try:
+        with (
+            pa.OSFile(str(segment.path)) as source,
+            pq.ParquetFile(source, page_checksum_verification=True) as file,
+        ):
+            for group in range(file.num_row_groups):
+                table = file.read_row_group(group, columns=names, use_threads=False)
+                data = table["data"].chunks if with_data else ()
+                views = (item.as_buffer() for chunk in data for item in chunk)
+                for row in table.select(SEGMENT.names[:-1]).to_pylist():
+                    yield {**row, "data": next(views, None)}
+    except (OSError, pa.ArrowException) as error:
+        problem = str(error).splitlines()[0]
+        raise ArchiveError(str(segment.path), f"is damaged or gone ({problem})") from error

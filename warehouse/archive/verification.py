@@ -1,0 +1,80 @@
+"""Whether the archive is whole: its segments, the files in them, and that none is missing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from warehouse.archive.archive import Archive
+from warehouse.archive.segments import Segment, check_segment, read_entries
+from warehouse.errors import ArchiveError
+
+
+class Verified(NamedTuple):
+    """What became of one segment; `problem` is empty if it is whole.
+
+    Attributes:
+        first: Number of the first segment in it.
+        last: Number of the last.
+        entry_count: Entries that could be read.
+        file_count: Files whose bytes it holds.
+        byte_count: Bytes of these.
+        problem: What is wrong.
+    """
+
+    first: int
+    last: int
+    entry_count: int
+    file_count: int
+    byte_count: int
+    problem: str
+
+
+def verify_archive(
+    archive: Archive,
+    known: Sequence[int] = (),
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Verified]:
+    """Every segment, read whole; and those that are missing.
+
+    Args:
+        archive: The archive.
+        known: Numbers of segments that the store has taken entries from.
+        progress: Called with the number of segments done and that of all.
+
+    Returns:
+        One row per segment in order, then one per missing range.
+    """
+    segments = archive.segments()
+    found = []
+    for segment in segments:
+        found.append(_verify(segment))
+        if progress:
+            progress(len(found), len(segments))
+    there = {number for one in segments for number in range(one.first, one.last + 1)}
+    gone = [Verified(number, number, 0, 0, 0, "is gone") for number in sorted({*known} - there)]
+    return found + gone
+
+
+def _verify(segment: Segment) -> Verified:
+    entries = files = size = 0
+    try:
+        check_segment(segment)
+        for _, entry in read_entries(segment):
+            entries += 1
+            if entry.data is not None:
+                files += 1
+                size += len(entry.data)
+                _check_file(segment, entry.sha256, entry.data)
+    except ArchiveError as error:
+        return Verified(segment.first, segment.last, entries, files, size, error.problem)
+    return Verified(segment.first, segment.last, entries, files, size, "")
+
+
+def _check_file(segment: Segment, sha256: str | None, data: memoryview) -> None:
+    found = hashlib.sha256(data).hexdigest()
+    if found != sha256:
+        problem = f"holds a file of SHA-256 {found} where it should be {sha256}"
+        raise ArchiveError(str(segment.path), problem)

@@ -1,0 +1,1 @@
+"""A store as a whole: made anew out of its archive, copied, thinned out, looked after."""

@@ -1,0 +1,120 @@
+"""The archive's entries into a store, as they once changed it: to rebuild it, or to catch up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import duckdb
+import pyarrow as pa
+
+from ingest.errors import DumpError
+from ingest.schemas.archive import ARCHIVE_SEGMENTS, ARCHIVED_FILES
+from warehouse.archive.archive import Archive
+from warehouse.archive.entries import REFUSED, SETTLED
+from warehouse.archive.segments import Segment
+from warehouse.engine.connection import insert_rows, open_cursor, transaction
+from warehouse.intake.content import Content, merge_contents, stream_apart
+from warehouse.intake.pipeline import count_cores, decoded_groups
+from warehouse.loading.loader import Loader
+from warehouse.loading.records import NewDump, Refusal
+from warehouse.storage.archived_batches import ArchivedBatch, ArchiveReader
+
+
+class ReplayProgress(NamedTuple):
+    """How far a replay has come: segments done and in all, which are files; dumps and events."""
+
+    done_files: int
+    total_files: int
+    n_dumps: int
+    n_events: int
+
+
+def replay(
+    connection: duckdb.DuckDBPyConnection,
+    archive: Archive,
+    segments: Sequence[Segment],
+    *,
+    progress: Callable[[ReplayProgress], None] | None = None,
+) -> ReplayProgress:
+    """Do in a store what entries of its archive say; what it has already stays as it is.
+
+    Raises:
+        ArchiveError: A segment is damaged or gone; what came before it is in the store.
+    """
+    done = ReplayProgress(0, sum(1 + one.last - one.first for one in segments), 0, 0)
+    workers = max(count_cores() - 1, 1)
+    loader = Loader(connection)
+    with ThreadPoolExecutor(workers) as pool, open_cursor(connection) as cursor:
+        batches = ArchiveReader(cursor, archive).batches(segments)
+        for group in decoded_groups(pool, batches, workers):
+            n_dumps, n_events = _load(loader, group)
+            _change(loader, [batch for batch, _ in group])
+            done = ReplayProgress(
+                done.done_files + _end_segments(connection, [batch for batch, _ in group]),
+                done.total_files,
+                done.n_dumps + n_dumps,
+                done.n_events + n_events,
+            )
+            if progress:
+                progress(done)
+    return done
+
+
+def _load(loader: Loader, group: Sequence[tuple[ArchivedBatch, Content | None]]) -> tuple[int, int]:
+    """Load the dumps of batches; how many, and their events.
+
+    One that is malformed by now, because the decoder has become stricter, is put on record.
+    """
+    refusals = [refusal for batch, _ in group for refusal in batch.refused]
+    n_dumps = n_events = 0
+    dumps: list[NewDump] = []
+    for batch, content in group:
+        if content is not None:
+            dumps += batch.dumps
+            continue
+        for dump in batch.dumps:
+            try:
+                n_events += loader.load_stream(dump, stream_apart(dump.data, dump.source))
+                n_dumps += 1
+            except DumpError as error:
+                fault = (error.reason, error.byte_offset, error.detail)
+                refusals.append(Refusal(dump.source, dump.sha256, *fault))
+    content = merge_contents([content for _, content in group if content])
+    for row in content.decoded.errors.to_pylist():
+        dump = dumps[row.pop("dump_index")]
+        refusals.append(Refusal(dump.source, dump.sha256, **row))
+    n_dumps += loader.load(dumps, *content, refusals)
+    return n_dumps, n_events + content.decoded.tables["events"].num_rows
+
+
+def _change(loader: Loader, batches: Sequence[ArchivedBatch]) -> None:
+    """Do what entries of other kinds than dumps say."""
+    loader.attach([dump for batch in batches for dump in batch.attached])
+    changes = [entry for batch in batches for entry in batch.changes]
+    refused = [entry for entry in changes if entry.kind == REFUSED]
+    loader.record(
+        [
+            Refusal(
+                *(one.name, one.sha256, str(one.reason), one.byte_offset, str(one.detail)),
+                refused_at=one.recorded_at,
+            )
+            for one in refused
+        ]
+    )
+    settled = [entry for entry in changes if entry.kind == SETTLED]
+    loader.settle([(entry.name, str(entry.sha256)) for entry in settled])
+
+
+def _end_segments(connection: duckdb.DuckDBPyConnection, batches: Sequence[ArchivedBatch]) -> int:
+    """Put segments on record whose entries are all in the store; how many."""
+    ended = [batch for batch in batches if batch.segment is not None]
+    rows = [{"segment": one.segment, "entry_count": one.entry_count} for one in ended]
+    files = [file for batch in ended for file in batch.files]
+    with transaction(connection):
+        ledger = pa.Table.from_pylist(rows, ARCHIVE_SEGMENTS)
+        is_new = "WHERE segment NOT IN (SELECT segment FROM archive_segments)"
+        insert_rows(connection, "archive_segments", ledger, is_new)
+        insert_rows(connection, "archived_files", pa.Table.from_pylist(files, ARCHIVED_FILES))
+    return len(ended)
