@@ -12,11 +12,12 @@ from warehouse.catalogue.queries import load_catalogue
 DEVICES, BUILDS, ROUNDS = 10, 12, 10
 RUNS = 2  # of a dump
 LONG = 200  # of one dump, which has a histogram
-READERS = {"percentiles", "event_blocks"}  # of events
+READERS = {"percentiles", "event_blocks", "numeric_divergence"}  # of events
 QUESTIONS = {
     "build_history": {"event": ["Method::execute"]},
     "event_blocks": {"dump": 3},
     "framework_tax": {"scope": "all"},
+    "numeric_divergence": {"base": "b1", "head": "b2"},
     "regression_deltas": {"base": "b1", "head": "b2"},
 }
 FILTERS = [{"device": ["d3"]}, {"build": ["b5"]}, {"device": ["d3"], "build": ["b5"]}]
