@@ -6,11 +6,13 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from warehouse.engine.failpoints import failpoint
 from warehouse.errors import StoreError
 
 FILE_NAME = "warehouse.duckdb"
 WAL_SUFFIX = ".wal"
 ARCHIVE_FOLDER = "archive"
+INBOX_FOLDER = "inbox"
 
 _HEADERS_BYTES = 3 * 4096  # DuckDB's: a shorter file never held a row
 _MAGIC, _MAGIC_AT = b"DUCK", 8
@@ -81,6 +83,7 @@ def make_file(store: Path, build: Callable[[Path], None], *, is_shared: bool) ->
         if not is_shared:
             unfinished.chmod(unfinished.stat().st_mode & 0o700)
         _sync(unfinished)
+        failpoint("swap")
         unfinished.replace(file)
         _sync(store)
     except OSError as error:
