@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from ingest.incoming import Incoming
@@ -11,12 +12,13 @@ from tests.support.stores import MANIFEST
 from warehouse import Warehouse
 
 _STATED = Manifest.model_validate(MANIFEST)
-_COUNTED = """
+COUNTED = """
 SELECT dumps.sha256, count(events.dump_id) AS n FROM dumps LEFT JOIN events USING (dump_id)
 GROUP BY dumps.dump_id, dumps.sha256
 """
 
 
+@cache
 def tiny_dump(number: int) -> bytes:
     """A dump of some events, as many as `tiny_dump_events` says."""
     events = [
@@ -40,5 +42,5 @@ def tiny_incoming(number: int, name: str = "", manifest: Manifest = _STATED) -> 
 def stored_event_counts(store: Path) -> list[tuple[str, int]]:
     """SHA-256 and events of every dump in a store, in order."""
     with Warehouse.open(store, read_only=True) as warehouse:
-        rows = warehouse.sql(_COUNTED).to_pylist()
+        rows = warehouse.sql(COUNTED).to_pylist()
     return sorted((row["sha256"], row["n"]) for row in rows)
