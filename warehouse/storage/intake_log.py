@@ -144,6 +144,7 @@ class SealedLog:
                     continue
                 os.close(file)
                 return None
+            fcntl.flock(file, fcntl.LOCK_UN)  # or its owner could not look whether it was sealed
             return cls(path, file)
 
     def scan(self) -> Scan:

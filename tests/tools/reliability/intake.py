@@ -66,7 +66,8 @@ class Trial:
         for number in numbers:
             self._events[_hash(number)] = tiny_dump_events(number)
         seeds = random_.random(), random_.random()
-        wanted = f"{point}:{random_.randint(1, 2)}" if point else ""
+        often = 3 if point in FAILPOINTS[:3] else 1
+        wanted = f"{point}:{random_.randint(1, often)}" if point else ""
         draining = _fork(lambda: self._hand_over(numbers, seeds[0], wanted, is_draining=True))
         handing = _fork(lambda: self._hand_over(numbers, seeds[1], "", is_draining=False))
         if not point:
