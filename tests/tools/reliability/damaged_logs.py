@@ -5,20 +5,19 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import random
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from tests.support.tiny_dumps import stored_event_counts, tiny_incoming
+from tests.tools.reliability.recorded import Results, run_recorded
 from warehouse import Inbox, Warehouse
 from warehouse.errors import StoreError
 from warehouse.storage.intake_log import SealedLog, seal_logs
@@ -78,7 +77,7 @@ def check_damaged(store: Path, edges: list[int], start: int, end: int) -> str:
     return f"left in the inbox: {left}" if left else ""
 
 
-def torture(count: int, *, seed: int) -> dict[str, object]:
+def torture(count: int, *, seed: int) -> dict[str, Any]:
     """Damage that many logs."""
     random_ = random.Random(seed)  # noqa: S311 - for choosing places
     kinds: Counter[str] = Counter()
@@ -97,7 +96,7 @@ def torture(count: int, *, seed: int) -> dict[str, object]:
     return {"cases": count, "seed": seed, "kinds": dict(kinds), "problems": problems}
 
 
-def fill_disk() -> dict[str, object]:
+def fill_disk() -> dict[str, Any]:
     """Hand over to a store on a small disk until it is full, and again when there is room.
 
     Only root can mount one.
@@ -141,24 +140,15 @@ def _drain(store: Path) -> str:
     return ""
 
 
-def main() -> int:
-    """Run, print the record, and exit 1 if anything was wrong."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=210)
-    parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--record", type=Path)
-    arguments = parser.parse_args()
-    results = {"damaged": torture(arguments.count, seed=arguments.seed)}
+def run(count: int, seed: int) -> Results:
+    """Damage logs, and fill their disk where one can be mounted."""
+    results = {"damaged": torture(count, seed=seed)}
     try:
         results["full_disk"] = fill_disk()
     except (OSError, subprocess.CalledProcessError) as error:
         sys.stderr.write(f"note: no small disk can be mounted here ({error})\n")
-    text = json.dumps(results, indent=1) + "\n"
-    sys.stdout.write(text)
-    if arguments.record:
-        arguments.record.write_text(text)
-    return int(any(result["problems"] for result in results.values()))
+    return results
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_recorded(__doc__, 210, run))

@@ -8,7 +8,6 @@ each that is there whole.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
@@ -22,8 +21,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 from tests.support.tiny_dumps import COUNTED, tiny_dump, tiny_dump_events, tiny_incoming
+from tests.tools.reliability.recorded import Results, run_recorded
 from warehouse import Inbox, Warehouse
 from warehouse.archive.archive import Archive
 from warehouse.engine.failpoints import VARIABLE
@@ -180,7 +181,7 @@ def _wait(child: int) -> str:
     return "broken" if os.WEXITSTATUS(status) else "done"
 
 
-def torture(count: int, *, seed: int, points: Sequence[str] = ()) -> dict[str, object]:
+def torture(count: int, *, seed: int, points: Sequence[str] = ()) -> dict[str, Any]:
     """Kill that many times: at random moments, or in turn at each of the points."""
     random_ = random.Random(seed)  # noqa: S311 - for choosing moments
     outcomes: Counter[str] = Counter()
@@ -214,23 +215,13 @@ def _keep(folder: Path, number: int) -> None:
     shutil.copytree(folder, Path("build", "reliability", str(number)), dirs_exist_ok=True)
 
 
-def main() -> int:
-    """Run, print the record, and exit 1 if anything was wrong."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--record", type=Path)
-    arguments = parser.parse_args()
-    results = {
-        "random_moments": torture(arguments.count, seed=arguments.seed),
-        "failpoints": torture(arguments.count // 5, seed=arguments.seed, points=FAILPOINTS),
+def run(count: int, seed: int) -> Results:
+    """Kill at random moments, and at each failpoint."""
+    return {
+        "random_moments": torture(count, seed=seed),
+        "failpoints": torture(count // 5, seed=seed, points=FAILPOINTS),
     }
-    text = json.dumps(results, indent=1) + "\n"
-    sys.stdout.write(text)
-    if arguments.record:
-        arguments.record.write_text(text)
-    return int(any(result["problems"] for result in results.values()))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_recorded(__doc__, 1_000, run))

@@ -29,12 +29,6 @@ OTHER = Manifest.model_validate(MANIFEST | {"build": "other"})
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
-    Warehouse.open(tmp_path / "store", create=True).close()
-    return tmp_path / "store"
-
-
-@pytest.fixture
 def warehouse(store: Path) -> Iterator[Warehouse]:
     with Warehouse.open(store) as warehouse:
         yield warehouse

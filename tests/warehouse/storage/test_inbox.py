@@ -19,12 +19,6 @@ from warehouse.errors import StoreError
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
-    Warehouse.open(tmp_path / "store", create=True).close()
-    return tmp_path / "store"
-
-
-@pytest.fixture
 def inbox(store: Path) -> Iterator[Inbox]:
     with Inbox.open(store) as inbox:
         yield inbox
