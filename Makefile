@@ -30,7 +30,7 @@ lint: .venv/.installed ## Check style, formatting and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-parity: .venv/.installed ## Compare answers with the Inspector's, dump by dump (CORPUS=another folder of dumps)
+parity: .venv/.installed ## Compare answers with the Inspector's, dump by dump (CORPUS=another folder)
 	$(BIN)/python -m tests.tools.parity.run $(CORPUS)
 
 fuzz: .venv/.installed ## Decode mutants beside the reference reader (ARGS="--count 1000000")
@@ -38,6 +38,7 @@ fuzz: .venv/.installed ## Decode mutants beside the reference reader (ARGS="--co
 
 torture: .venv/.installed ## Kill, damage and fill up stores again and again (RECORD=1 keeps the results)
 	$(BIN)/python -m tests.tools.reliability.creation $(if $(RECORD),--record tests/tools/reliability/record.json)
+	$(BIN)/python -m tests.tools.reliability.damage $(if $(RECORD),--record tests/tools/reliability/record-damage.json)
 	$(BIN)/python -m tests.tools.reliability.intake $(if $(RECORD),--record tests/tools/reliability/record-intake.json)
 	$(BIN)/python -m tests.tools.reliability.damaged_logs $(if $(RECORD),--record tests/tools/reliability/record-damaged-logs.json)
 

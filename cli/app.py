@@ -52,7 +52,10 @@ EXAMPLES = {
         "tracehouse inspect farm.zip!run.etdp --format json --output run.json",
     ),
     "etrecord": ("tracehouse etrecord show model.etrecord --method forward",),
-    "numeric-gap": ("tracehouse numeric-gap cpu.etdp npu.etdp --metric snr",),
+    "numeric-gap": (
+        "tracehouse numeric-gap cpu.etdp npu.etdp --metric snr",
+        "tracehouse numeric-gap 12 57 --first",
+    ),
     "inspect-prof": ("tracehouse inspect-prof prof.bin --time-scale us",),
     "record": ("tracehouse record mv2.pte --device lab1 --build b42 --iterations 100",),
     "simulate": ("tracehouse simulate farm/ --devices 3 --builds 5",),

@@ -68,11 +68,12 @@ ROOMS = {
     "queries.numeric_gap": {"event_blocks"},
     "queries.profiler_blob": set(),
     "queries.etrecord": set(),
-    "queries.inspector": {"event_blocks", "numeric_gap"},
+    "queries.inspector": {"event_blocks", "numeric_gap", "printable"},
     "cli": set(),
     "cli.errors": set(),
     "cli.exit_codes": set(),
     "cli.files": set(),
+    "cli.gap_sides": {"files"},
     "cli.stores": set(),
     "cli.output": {"errors"},
     "cli.options": {"output"},
@@ -81,8 +82,8 @@ ROOMS = {
     "cli.health": set(),
     "cli.plain_parameters": set(),
     "cli.commands": {
-        "errors", "exit_codes", "files", "health", "manifest_options", "options", "output",
-        "output_file", "stores",
+        "errors", "exit_codes", "files", "gap_sides", "health", "manifest_options", "options",
+        "output", "output_file", "stores",
     },
     "cli.app": {"commands", "errors", "exit_codes", "output", "output_file", "plain_parameters"},
     "cli.main": {"app"},
@@ -103,6 +104,7 @@ EXCEPTIONS = {
     f"ingest/lazy.py imports {COMPUTED}": "what packages name, each when it is asked for",
     f"cli/app.py imports {COMPUTED}": "its commands, each when it is asked for",
     f"queries/numeric_gap/reference_run.py imports {COMPUTED}": "modules of executorch.devtools",
+    f"queries/inspector/optional_modules.py imports {COMPUTED}": "pandas and matplotlib, at need",
 }
 
 MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))

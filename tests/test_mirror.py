@@ -11,11 +11,13 @@ from tests.support.documents import ROOT
 TESTS = ROOT / "tests"
 # Whose tests are about no single module, and why.
 BEHAVIOURS = {
+    "cli/commands/test_inspect_etrecord.py": "what is stated of an ETRecord, to inspect",
     "cli/test_absurd_clocks.py": "rates that no clock has, through all commands",
     "cli/commands/test_ingest_paths.py": "paths that cannot be read, beside others",
     "cli/test_demo.py": "tests/data/demo.sh",
     "cli/test_json.py": "the contract in docs/json.md",
     "cli/test_strange_names.py": "names that would steer a terminal, through all commands",
+    "executorch/test_drop_in.py": "the drop-in beside the Inspector",
     "executorch/test_reading_our_dumps.py": "what ExecuTorch makes of our dumps",
     "executorch/test_recording.py": "the real runtime",
     "ingest/test_absurd_clocks.py": "clock readings that cannot be, through all readers",
@@ -26,11 +28,13 @@ BEHAVIOURS = {
     "ingest/test_manifest_bounds.py": "what a manifest may hold, from every source",
     "ingest/test_stream.py": "parts of a dump are the dump",
     "ingest/test_tracer_errors.py": "what all calls of the tracer refuse",
+    "queries/inspector/test_changed_blocks.py": "what scripts do with the drop-in's objects",
     "sql/test_filters.py": "filters of all queries",
     "sql/test_golden.py": "answers of all queries",
     "sql/test_headers.py": "headers of all .sql files",
     "sql/test_order.py": "order of the rows of all queries",
     "sql/test_portability.py": "what Spark reads otherwise, in all .sql files",
+    "sql/test_scans.py": "what all queries read",
     "warehouse/test_correlation_bounds.py": "what an ETRecord may cost a store",
     "warehouse/test_hostile_stores.py": "stores from anybody",
     "warehouse/test_methods.py": "programs of several methods, inferred and stated",

@@ -15,7 +15,7 @@ import duckdb
 
 from warehouse import DEFAULT_PATH
 from warehouse.archive.archive import Archive
-from warehouse.archive.history import find_unindexed
+from warehouse.archive.history import find_unindexed, unfile_missing
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
 from warehouse.catalogue.sql_files import read_statement
@@ -246,7 +246,8 @@ class Warehouse:
         if allow_files and self._writer is not None:
             raise StatementError("files can be read only where the store is opened read-only")
         connection = self._answers("with files" if allow_files else "theirs", text)
-        return answer_statement(connection, text, params, allow_files=allow_files)
+        with translated_errors(self._path):
+            return answer_statement(connection, text, params, allow_files=allow_files)
 
     def schema(self) -> pa.Table:
         """Tables, views and columns with types and comments.
@@ -268,9 +269,8 @@ class Warehouse:
     ) -> Any:
         """ExecuTorch's ExportedProgram out of an ETRecord; this needs executorch.
 
-        The store keeps what an ETRecord says, not its bytes: it is read again from where it was.
-        If it is gone, SourceError is raised; if it has changed, or executorch is missing,
-        QueryError.
+        It is read from the archive; one that is not there, from where it was. If it is gone from
+        there too, SourceError is raised; if it has changed, or executorch is missing, QueryError.
 
         Args:
             etrecord_id: The ETRecord.
@@ -279,12 +279,20 @@ class Warehouse:
                 with ``/METHOD`` for another method than forward.
         """
         from ingest.etrecord.names import EDGE_PROGRAM
-        from warehouse.programs.exported_programs import find_etrecord, read_exported_program
+        from warehouse.programs.exported_programs import (
+            find_etrecord,
+            pick_exported_program,
+            read_exported_program,
+        )
 
         with translated_errors(self._path):
             connection = self._answers("ours")
             source, sha256 = find_etrecord(connection, etrecord_id=etrecord_id, dump_id=dump_id)
-        return read_exported_program(source, graph=graph or EDGE_PROGRAM, sha256=sha256)
+        wanted = graph or EDGE_PROGRAM
+        archived = Archive(self._path).find(sha256)
+        if archived is not None:
+            return pick_exported_program(archived.data, source.name, graph=wanted)
+        return read_exported_program(source, graph=wanted, sha256=sha256)
 
     def close(self) -> None:
         """Close the store; further use fails.
@@ -338,6 +346,7 @@ class Warehouse:
         connection = self._writer.connection
         with translated_errors(self._path):
             archive = Archive(self._path)
+            unfile_missing(connection, archive)
             segments = find_unindexed(connection, archive)
             if segments:
                 from warehouse.storage.replay import replay  # takes long to import

@@ -45,6 +45,14 @@ def ingest(
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Exit 0 even if files were refused.")
     ] = False,
+    is_archived: Annotated[
+        bool,
+        typer.Option(
+            "--archive/--no-archive",
+            help="Keep the files' bytes in the store; without them, a damaged store can be made "
+            "anew only from files that you keep yourself.",
+        ),
+    ] = True,
     is_quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Show neither progress nor notes, only refusals.")
     ] = False,
@@ -83,7 +91,9 @@ def ingest(
         progress_bar(is_quiet=is_quiet) as progress,
     ):
         handed_over = warehouse.drain(jobs=jobs, progress=progress)
-        summary = handed_over + warehouse.ingest(found, jobs=jobs, progress=progress)
+        summary = handed_over + warehouse.ingest(
+            found, archive=is_archived, jobs=jobs, progress=progress
+        )
     summary = replace(summary, seconds=time.perf_counter() - start)
     write_table(summary_table(summary), output, is_csv_safe=is_csv_safe)
     write_refusals(summary.refused)

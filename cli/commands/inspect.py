@@ -14,12 +14,20 @@ from cli.output.render import Format, write_document, write_table
 from queries.event_blocks.time_scales import TimeScale
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ingest.sources.paths import Source
     from warehouse.programs.correlation import Correlation
 
 _MORE = (
     TextOption("etrecord", "FILE", "ETRecord of the program: operators, modules, stack traces."),
     TextOption("method", "NAME", "Method of the ETRecord that was run, if it has several."),
+    TextOption(
+        "reference_graph_name",
+        "GRAPH",
+        "Graph of the ETRecord that tells operators, modules, stack traces; etrecord show lists "
+        "them. By default the edge dialect program.",
+    ),
     TextOption("debug_buffer", "FILE", "Debug buffer: the elements of logged tensors."),
     TextOption("module", "PATH", "Show only the time spent in a module, e.g. layers.0.attention."),
     TextOption(
@@ -47,6 +55,10 @@ def inspect(
         TimeScale, typer.Option(case_sensitive=False, help="Unit to show durations in.")
     ] = TimeScale.MS,
     *,
+    bundled_input: Annotated[
+        int | None,
+        typer.Option(min=0, help="Bundled input that ran, for dumps that do not say it."),
+    ] = None,
     is_exact: Annotated[
         bool, typer.Option("--exact", help="With --module: leave out the modules inside it.")
     ] = False,
@@ -63,20 +75,23 @@ def inspect(
     Inspector's table, one row per event.
     """
     from queries.event_blocks.build import read_event_blocks
+    from queries.event_blocks.reference_outputs import with_reference_outputs
     from queries.event_blocks.time_scales import parse_delegate_clocks, target_per_source
 
     with options_at_fault():
         target_per_source(source_time_scale, target_time_scale)
         delegate_times = parse_delegate_clocks(more["delegate_clock"] or "")
         metrics = _parse_metrics(more["compare_results"])
+    correlation = _read_correlation(more, bundled_input)
     blocks = read_event_blocks(
         dump_source(file),
-        etrecord=_read_correlation(more["etrecord"], more["method"]),
+        etrecord=correlation,
         debug_buffer=_source(more["debug_buffer"]),
         source_time_scale=source_time_scale,
         target_time_scale=target_time_scale,
         delegate_times=delegate_times,
     )
+    blocks = with_reference_outputs(blocks, correlation, bundled_input)
     if metrics is not None:
         from queries.numeric_gap.output_gap import compare_results
 
@@ -108,18 +123,28 @@ def _source(file: str | None) -> Source | None:
     return None if file is None else file_source(file)
 
 
-def _read_correlation(etrecord: str | None, method: str | None) -> Correlation | None:
-    """The ETRecord given, for the method stated; one that cannot be read raises IngestError.
+def _read_correlation(
+    more: Mapping[str, str | None], bundled_input: int | None
+) -> Correlation | None:
+    """The ETRecord given, for what is stated of it; one that cannot be read raises IngestError.
 
     Raises:
-        BadParameter: A method is stated, but no ETRecord given.
+        BadParameter: Something is stated of an ETRecord, but none given.
     """
     from queries.event_blocks.build import read_correlation
 
-    if etrecord is not None:
-        return read_correlation(file_source(etrecord), method=method)
-    if method is not None:
-        raise typer.BadParameter("wanted --etrecord, whose method it is", param_hint="'--method'")
+    method, graph = more["method"], more["reference_graph_name"]
+    if more["etrecord"] is not None:
+        return read_correlation(file_source(more["etrecord"]), method=method, graph=graph)
+    stated = (
+        ("--method", method, "method"),
+        ("--reference-graph-name", graph, "graph"),
+        ("--bundled-input", bundled_input, "input"),
+    )
+    for option, value, what in stated:
+        if value is not None:
+            problem = f"wanted --etrecord, whose {what} it is"
+            raise typer.BadParameter(problem, param_hint=f"'{option}'")
     return None
 
 

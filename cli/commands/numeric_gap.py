@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cli.errors import options_at_fault
-from cli.files import debug_buffer_beside, dump_source, file_source
-from cli.options import CsvSafe, Output, TextOption, add_options
+from cli.gap_sides import read_sides
+from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, TextOption, add_options
 from cli.output.gap_report import arrange_gaps, write_run_notes
 from cli.output.render import Format, write_table
-
-if TYPE_CHECKING:
-    from queries.numeric_gap.logged_operators import LoggedRun
 
 _MORE = (
     TextOption("etrecord", "FILE", "ETRecord of the program that BASE ran."),
@@ -27,18 +23,14 @@ _MORE = (
         "Without HEAD: exported_program, edge_dialect_exported_program or another graph to run.",
     ),
 )
+_BASE = "An ETDump with logged intermediate values, or the dump_id of one in the store."
+_HEAD = "The one to compare with it, of another device or build."
+_TOLERANCE = "Signal-to-noise ratio from which on two values agree."
 
 
 def numeric_gap(
-    base: Annotated[
-        str, typer.Argument(metavar="BASE", help="An ETDump with logged intermediate values.")
-    ],
-    head: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="HEAD", help="The ETDump to compare with it, of another device or build."
-        ),
-    ] = None,
+    base: Annotated[str, typer.Argument(metavar="BASE", help=_BASE)],
+    head: Annotated[str | None, typer.Argument(metavar="HEAD", help=_HEAD)] = None,
     *,
     metric: Annotated[
         list[str] | None,
@@ -49,57 +41,41 @@ def numeric_gap(
     is_every_run: Annotated[
         bool, typer.Option("--all-runs", help="Compare all runs, not the first of each method.")
     ] = False,
+    is_first: Annotated[
+        bool, typer.Option("--first", help="Show only where each run begins to diverge.")
+    ] = False,
+    tolerance: Annotated[float, typer.Option(metavar="DB", help=_TOLERANCE)] = 60.0,
+    store: Store = DEFAULT_STORE,
     output: Output = Format.TABLE,
     is_csv_safe: CsvSafe = False,
     **more: str | None,
 ) -> None:
-    """Compare the intermediate values of two ETDumps, operator by operator; needs no store.
+    """Compare the intermediate values of two ETDumps, operator by operator.
 
     With both ETRecords values correspond by debug handle, so that backends can be compared; else
     by instruction, which takes two dumps of one program.
+
+    A run begins to diverge at the first value beyond the tolerance that is computed from values
+    within it. A value beyond it is suspect, no divergence, if all that is computed from it agrees.
 
     Without HEAD, BASE is compared with its exported program, run on the representative inputs in
     the ETRecord. That alone needs executorch: pip install 'tracehouse[executorch]'
     """
     from queries.numeric_gap.comparators import COMPARATORS, find_comparators
+    from queries.numeric_gap.divergence import first_divergence
     from queries.numeric_gap.gap import numeric_gap as gap_table
 
     with options_at_fault():
         find_comparators(metric or ())
-    first = _read(base, more["debug_buffer"], more["etrecord"])
-    if head is None:
-        runs = _reference(more), first
-    else:
-        runs = first, _read(head, more["head_debug_buffer"], more["head_etrecord"])
-    table = gap_table(*runs, metric or COMPARATORS, is_every_run=is_every_run)
-    table = arrange_gaps(table) if output is Format.TABLE else table
-    write_table(table, output, is_csv_safe=is_csv_safe)
+    runs = read_sides(base, head, store=store, more=more)
+    table = gap_table(
+        *runs, metric or COMPARATORS, is_every_run=is_every_run, tolerance_db=tolerance
+    )
+    table = first_divergence(table) if is_first else table
+    write_table(
+        arrange_gaps(table) if output is Format.TABLE else table, output, is_csv_safe=is_csv_safe
+    )
     write_run_notes(runs)
 
 
 add_options(numeric_gap, _MORE)
-
-
-def _reference(more: Mapping[str, str | None]) -> list[LoggedRun]:
-    """The exported program's own run.
-
-    Raises:
-        BadParameter: There is no ETRecord.
-    """
-    from queries.numeric_gap.reference_run import run_reference
-
-    etrecord = more["etrecord"]
-    if etrecord is None:
-        raise typer.BadParameter("wanted --etrecord, to run its program, or HEAD")
-    return [run_reference(file_source(etrecord), graph=more["reference_graph"])]
-
-
-def _read(file: str, debug_buffer: str | None, etrecord: str | None) -> list[LoggedRun]:
-    from queries.numeric_gap.logged_operators import read_logged_operators
-
-    source = dump_source(file)
-    return read_logged_operators(
-        source,
-        debug_buffer=file_source(debug_buffer) if debug_buffer else debug_buffer_beside(source),
-        etrecord=file_source(etrecord) if etrecord else None,
-    )

@@ -20,7 +20,10 @@ def arrange_gaps(table: pa.Table) -> pa.Table:
     has_handles = table["debug_handle"].null_count < table.num_rows
     told = [name for name in _TELLING if len(table[name].unique()) > 1]
     place = "debug_handle" if has_handles else "base_instruction_id"
-    metrics = table.column_names[table.column_names.index("head_nan_count") + 1 :]
+    names = table.column_names
+    metrics = names[names.index("head_nan_count") + 1 : names.index("divergence")]
+    if table["divergence"].null_count < table.num_rows:
+        metrics += names[names.index("divergence") :]
     return table.select([*told, place, "base_event", "head_event", "shape", *metrics])
 
 

@@ -40,6 +40,8 @@ __all__ = [
 
 Buffer = bytes | memoryview
 
+EDGE_KEY = "edge_dialect_graph_module"  # what the Inspector calls the edge dialect program
+
 _NO_CLOCKS: DelegateTimes = {}
 
 
@@ -69,14 +71,20 @@ def read_event_blocks(
     )
 
 
-def read_correlation(etrecord: Source, *, method: str | None = None) -> Correlation:
+def read_correlation(
+    etrecord: Source, *, method: str | None = None, graph: str | None = None
+) -> Correlation:
     """An ETRecord on disk, ready to correlate, with one method only if that is stated.
 
-    One that is unreadable or lacks the method raises IngestError.
+    `graph` tells operators, stack traces and modules: by default, and by the Inspector's name
+    edge_dialect_graph_module, the edge dialect program. An ETRecord that is unreadable or lacks the
+    method raises IngestError, one without that graph QueryError.
     """
+    from ingest.etrecord.names import EDGE_PROGRAM
     from ingest.etrecord.record import read_etrecord
 
-    return Correlation(read_etrecord(etrecord).of_method(method))
+    name = EDGE_PROGRAM if graph in (None, EDGE_KEY) else graph
+    return Correlation(read_etrecord(etrecord).of_method(method), graph=name)
 
 
 def decode_tables(data: Buffer, name: str) -> Mapping[str, pa.Table]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,19 @@ import pyarrow as pa
 from ingest.debug_buffer import DebugBuffer, TensorValue
 
 LoggedValue = bool | int | float | TensorValue | list[TensorValue] | None
+
+
+def logged_value(value: Any) -> LoggedValue:
+    """A value as it would be logged: an array is a tensor, None a missing one, also in a list."""
+    if value is None:
+        return TensorValue("", None, None, "missing")
+    if isinstance(value, list):
+        return [tensor for tensor in map(logged_value, value) if isinstance(tensor, TensorValue)]
+    if isinstance(value, TensorValue | str) or not hasattr(value, "__array__"):
+        known: LoggedValue = value
+        return known
+    array = np.asarray(value)
+    return TensorValue.of_array(array.dtype.name, array)
 
 
 class Instruction(NamedTuple):

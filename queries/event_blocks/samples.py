@@ -107,7 +107,7 @@ class ProfileSamples:
             metadata=self._metadata_of(event_signature_id, valid),
             samples_per_run=self._samples_per_run(rows),
             flagged=self._flagged(rows),
-            statistics=_summarise(durations) if len(durations) else None,
+            statistics=summarise(durations) if len(durations) else None,
         )
 
     def is_inside(self, block: int, event_signature_id: int) -> bool:
@@ -190,7 +190,8 @@ def _index_metadata(metadata: pa.Table) -> dict[int, dict[tuple[int, int], bytes
     return index
 
 
-def _summarise(durations: NDArray[np.float64]) -> SampleStatistics:
+def summarise(durations: NDArray[np.float64]) -> SampleStatistics:
+    """The statistics of at least one duration."""
     row = np.sort(durations)[None, :]
     p10, p50, p90, p95, p99 = (
         float(interpolate_sorted(row, share)[0]) for share in (0.1, 0.5, 0.9, 0.95, 0.99)

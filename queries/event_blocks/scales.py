@@ -12,7 +12,7 @@ from queries.event_blocks.time_scales import Clock, TimeScale, target_per_source
 
 Floats = NDArray[np.float64]
 Scale = Callable[[Floats], Floats]  # durations in ticks -> durations in the target time scale
-Converter = Callable[[str, float], float]  # event name, clock reading -> reading in the target
+Converter = Callable[[str, int], float]  # event name, clock reading -> reading in the target
 DelegateTimes = Mapping[str, Clock] | Converter  # clocks by backend, "" for all others
 
 
@@ -30,7 +30,8 @@ def converter_scale(converter: Converter, event: str) -> Scale:
 
     def scale(ticks: Floats) -> Floats:
         origin = converter(event, 0)
-        return np.array([converter(event, tick) - origin for tick in ticks.tolist()], np.float64)
+        times = [converter(event, int(tick)) - origin for tick in ticks.tolist()]
+        return np.array(times, np.float64)
 
     return scale
 

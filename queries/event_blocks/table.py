@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +10,6 @@ import pyarrow as pa
 from ingest.schemas.dumps import UINT64
 from queries.event_blocks.blocks import BuiltBlock, BuiltEvent
 from queries.event_blocks.time_scales import TimeScale
-from queries.printable import printable
 
 FRAMEWORK_EVENT = "OPERATOR_CALL"
 STATISTICS = ("p10", "p50", "p90", "avg", "min", "max")
@@ -82,30 +81,6 @@ def shorten_op_types(op_types: Sequence[str]) -> Sequence[str]:
         return op_types
     first, second, last = op_types[0], op_types[1], op_types[-1]
     return f"['{first}', '{second}' ... '{last}'] ({len(op_types)} total)"
-
-
-def grid_lines(cells: pa.Table) -> Iterator[str]:
-    """The table of `pandas_cells` in a frame, as the Inspector prints it."""
-    rows = zip(*(column.to_pylist() for column in cells.columns), strict=True)
-    texts = [cells.column_names, *([_printed(value) for value in row] for row in rows)]
-    widths = [max(map(len, column)) + 2 for column in zip(*texts, strict=True)]
-
-    def rule(marks: str) -> str:
-        return marks[0] + marks[2].join(marks[1] * width for width in widths) + marks[3]
-
-    yield rule("╒═╤╕")
-    for i, row in enumerate(texts):
-        if i:
-            yield rule("╞═╪╡" if i == 1 else "├─┼┤")
-        padded = (f" {text}".ljust(width) for text, width in zip(row, widths, strict=True))
-        yield f"│{'│'.join(padded)}│"
-    yield rule("╘═╧╛")
-
-
-def _printed(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:g}"
-    return "" if value is None else printable(" ".join(str(value).split("\n")))
 
 
 def _statistic(event: BuiltEvent, name: str) -> float | None:

@@ -1,182 +1,205 @@
-"""Event blocks with the attributes of the ExecuTorch Inspector's, and as a pandas DataFrame."""
+"""Event blocks with the attributes of the ExecuTorch Inspector's, made of ours and back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-import pyarrow as pa
+import numpy as np
 
 from ingest.debug_buffer import TensorValue
 from ingest.etrecord.values import RecordedValue
 from queries.event_blocks.build import BuiltBlock, BuiltEvent
-from queries.event_blocks.samples import Samples
-from queries.event_blocks.table import STATISTICS, shorten_op_types
+from queries.event_blocks.logged_values import logged_value
+from queries.event_blocks.samples import Samples, summarise
+from queries.event_blocks.scales import Converter
+from queries.event_blocks.table import FRAMEWORK_EVENT
 from queries.event_blocks.time_scales import TimeScale
-from warehouse.errors import QueryError
-from warehouse.programs.correlation import Handles, Hierarchy
+from queries.event_blocks.values_by_run import ValuesByRun
+from queries.inspector.events import Event, MetadataParser, PerfData
+from queries.inspector.frames import Columns, new_frame
 
-MetadataParser = Callable[[list[bytes]], list[Any] | dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class PerfData:
-    """Durations of an event in the target time scale, and their statistics."""
-
-    raw: list[float]
-    p10: float
-    p50: float
-    p90: float
-    avg: float
-    min: float
-    max: float
+_OUTSIDE = -1  # instruction of what is not in the program
+_UNPRINTED = (
+    "raw", "delegate_debug_identifier", "stack_traces", "module_hierarchy", "debug_data",
+)  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Event:
-    """An event; logged tensors are numpy arrays, None where they are missing."""
-
-    name: str
-    perf_data: PerfData | None
-    op_types: list[str]
-    delegate_debug_identifier: int | str | None
-    debug_handles: Handles | None
-    num_outputs: int
-    stack_traces: dict[str, str | None]
-    module_hierarchy: dict[str, Hierarchy | None]
-    is_delegated_op: bool
-    delegate_backend_name: str | None
-    raw_delegate_debug_metadatas: list[bytes]
-    delegate_debug_metadatas: Any
-    debug_data: list[Any]
-    start_time: list[int] | None
-    _instruction_id: int
+_Module = TypeVar("_Module")
 
 
-@dataclass(frozen=True)
+@dataclass
 class EventBlock:
-    """An event block."""
+    """The runs of one signature; `method` is what they ran, None if that cannot be told."""
 
     name: str | None
-    events: list[Event]
-    source_time_scale: TimeScale
-    target_time_scale: TimeScale
-    bundled_input_index: int
-    run_output: list[Any]
-    reference_output: list[Any] | None
+    events: list[Event] = field(default_factory=list)
+    source_time_scale: TimeScale = TimeScale.NS
+    target_time_scale: TimeScale = TimeScale.MS
+    bundled_input_index: int | None = None
+    run_output: list[Any] | None = None
+    reference_output: list[Any] | None = None
+    method: str | None = field(default=None, compare=False)
 
     def to_dataframe(
         self, include_units: bool = False, include_delegate_debug_data: bool = False
     ) -> Any:
         """A pandas DataFrame with one row per event; without pandas this raises QueryError."""
-        return data_frame(
-            [self],
-            include_units=include_units,
-            include_delegate_debug_data=include_delegate_debug_data,
+        return new_frame(
+            event_columns(
+                [self],
+                unit=self.target_time_scale if include_units else None,
+                include_delegate_debug_data=include_delegate_debug_data,
+            )
         )
 
 
-def inspector_block(block: BuiltBlock, parser: MetadataParser | None) -> EventBlock:
-    """The block with the Inspector's attributes; `parser` reads the metadata of delegated ops."""
+def inspector_block(
+    block: BuiltBlock, parser: MetadataParser | None, converter: Converter | None
+) -> EventBlock:
+    """The block with the Inspector's attributes; its events carry the parser and the converter."""
     expected = block.reference_output
     return EventBlock(
         block.name,
-        [_event(event, parser) for event in block.events],
+        [_event(event, parser, converter) for event in block.events],
         block.source_time_scale,
         block.target_time_scale,
         block.bundled_input_index,
         [_plain(value) for value in block.run_output],
         None if expected is None else [_plain(value) for value in expected],
+        block.method,
     )
 
 
-def data_frame(
-    blocks: Sequence[EventBlock], *, include_units: bool, include_delegate_debug_data: bool
-) -> Any:
-    """The Inspector's DataFrame: one row per event of all blocks; needs pandas."""
-    rows = [(block, event) for block in blocks for event in block.events]
-    events = [event for _, event in rows]
-    unit = f" ({blocks[0].target_time_scale})" if include_units and blocks else ""
-    names = pa.array([block.name for block, _ in rows], pa.string())
-    frame = to_pandas(pa.table({"event_block_name": names}))
-    columns: dict[str, list[Any]] = {
-        "event_name": [event.name for event in events],
-        "raw": [event.perf_data and event.perf_data.raw for event in events],
-        **{
-            f"{name}{unit}": [
-                event.perf_data and getattr(event.perf_data, name) for event in events
-            ]
-            for name in STATISTICS
-        },
-        "op_types": [shorten_op_types(event.op_types) for event in events],
-        "delegate_debug_identifier": [event.delegate_debug_identifier for event in events],
-        "stack_traces": [event.stack_traces for event in events],
-        "module_hierarchy": [event.module_hierarchy for event in events],
-        "is_delegated_op": [event.is_delegated_op for event in events],
-        "delegate_backend_name": [event.delegate_backend_name for event in events],
-        "debug_data": [event.debug_data for event in events],
-        "start_time": [event.start_time for event in events],
-    }
+def built_block(block: EventBlock) -> BuiltBlock:
+    """The block as the rest of the project knows it, with whatever was changed in it."""
+    index, expected = block.bundled_input_index, block.reference_output
+    return BuiltBlock(
+        name=block.name,
+        bundled_input_index=_OUTSIDE if index is None else index,
+        source_time_scale=block.source_time_scale,
+        target_time_scale=block.target_time_scale,
+        outputs=_one_run(block.run_output or []),
+        events=[_built_event(event) for event in block.events],
+        reference_output=None if expected is None else [logged_value(value) for value in expected],
+        method=block.method,
+        method_candidates=[block.method] if block.method else [],
+    )
+
+
+def event_columns(
+    blocks: Sequence[EventBlock], *, unit: TimeScale | None, include_delegate_debug_data: bool
+) -> dict[str, list[Any]]:
+    """The Inspector's columns: one value per event of all blocks; `unit` heads the statistics.
+
+    Metadata has a column per key, or one if a parser left it a list; NaN where an event has none.
+    """
+    units = f" ({unit})" if unit else ""
+    rows = [(block.name, event) for block in blocks for event in block.events]
+    columns: dict[str, list[Any]] = {"event_block_name": [name for name, _ in rows]}
+    columns |= {name: [] for name in Event("").asdict(units)}
+    for _, event in rows:
+        for name, value in event.asdict(units).items():
+            columns[name].append(value[0] if isinstance(value, list) else value)
     if include_delegate_debug_data:
-        columns |= metadata_columns(events)
-    for name, values in columns.items():
-        frame[name] = values
-    return frame
-
-
-def to_pandas(table: pa.Table) -> Any:
-    """The table as a pandas DataFrame.
-
-    Raises:
-        QueryError: if pandas is not installed.
-    """
-    try:
-        return table.to_pandas()
-    except ModuleNotFoundError as error:
-        raise QueryError("a DataFrame needs pandas: pip install pandas") from error
-
-
-def metadata_columns(events: Sequence[Event]) -> dict[str, list[Any]]:
-    """One column per key of parsed metadata, and one of metadata that a parser left a list.
-
-    There is one value per event, None where it has none.
-    """
-    columns: dict[str, list[Any]] = {}
-    for row, event in enumerate(events):
-        metadata = event.delegate_debug_metadatas
-        pairs = metadata if isinstance(metadata, Mapping) else {"delegate_debug_metadata": metadata}
-        for name, value in pairs.items() if metadata else ():
-            columns.setdefault(name, [None] * len(events))[row] = value
+        for row, (_, event) in enumerate(rows):
+            for name, value in _metadata(event):
+                columns.setdefault(name, [math.nan] * len(rows))[row] = value
     return columns
 
 
-def _event(event: BuiltEvent, parser: MetadataParser | None) -> Event:
-    samples = event.samples
-    raw = samples.metadata if samples else []
+def printed_columns(columns: Columns) -> dict[str, list[Any]]:
+    """The columns of `event_columns` that the Inspector prints, without framework events."""
+    shown = [FRAMEWORK_EVENT not in name for name in columns["event_name"]]
+    return {
+        name: [value for value, is_shown in zip(values, shown, strict=True) if is_shown]
+        for name, values in columns.items()
+        if name not in _UNPRINTED
+    }
+
+
+def _metadata(event: Event) -> Iterator[tuple[str, Any]]:
+    metadata = event.delegate_debug_metadatas
+    if not metadata:
+        return
+    if isinstance(metadata, Mapping):
+        yield from metadata.items()
+    else:
+        yield "delegate_debug_metadata", metadata
+
+
+def _event(event: BuiltEvent, parser: MetadataParser | None, converter: Converter | None) -> Event:
+    samples, handles = event.samples, event.debug_handles
     return Event(
         event.name,
-        _perf_data(samples) if samples else None,
+        PerfData(samples.raw) if samples and samples.raw else None,
         list(event.op_types),
         event.delegate_debug_identifier,
-        event.debug_handles,
+        handles if handles is None or isinstance(handles, int) else list(handles),
         event.num_outputs,
         dict(event.stack_traces),
-        dict(event.module_hierarchy),
+        {node: _modules(hierarchy, tuple) for node, hierarchy in event.module_hierarchy.items()},
         event.is_delegated_op,
         event.delegate_backend_name,
-        raw,
-        parser(raw) if parser and event.is_delegated_op else raw,
+        samples.metadata if samples else [],
         [_plain(value) for value in event.debug_data],
-        samples.start_time if samples else None,
         event.instruction_id,
+        parser,
+        converter,
+        samples.start_time if samples else None,
+        event.kind,
+        samples.samples_per_run if samples else None,
     )
 
 
-def _perf_data(samples: Samples) -> PerfData | None:
-    if samples.statistics is None:
+def _built_event(event: Event) -> BuiltEvent:
+    instruction, handles = event._instruction_id, event.debug_handles
+    return BuiltEvent(
+        name=event.name,
+        kind=event.kind,
+        instruction_id=_OUTSIDE if instruction is None else instruction,
+        delegate_debug_identifier=event.delegate_debug_identifier,
+        samples=_samples(event),
+        values=_one_run(event.debug_data),
+        debug_handles=handles if handles is None or isinstance(handles, int) else list(handles),
+        op_types=event.op_types,
+        stack_traces=event.stack_traces,
+        module_hierarchy={
+            node: _modules(hierarchy, list) for node, hierarchy in event.module_hierarchy.items()
+        },
+        delegate_backend_name=event.delegate_backend_name,
+        num_outputs=event.num_outputs,
+    )
+
+
+def _modules(
+    hierarchy: Mapping[str, Sequence[str]] | None, sequence: Callable[[Sequence[str]], _Module]
+) -> dict[str, _Module] | None:
+    """Each module's path and class, as that kind of sequence."""
+    if hierarchy is None:
         return None
-    return PerfData(samples.raw, *(getattr(samples.statistics, name) for name in STATISTICS))
+    return {key: sequence(module) for key, module in hierarchy.items()}
+
+
+def _samples(event: Event) -> Samples | None:
+    if event.perf_data is None or not event.perf_data.raw:
+        return None
+    raw, counts = event.perf_data.raw, event._samples_per_run
+    return Samples(
+        raw=raw,
+        start_time=event.start_time or [],
+        metadata=event.raw_delegate_debug_metadatas,
+        samples_per_run=counts if counts and sum(counts) == len(raw) else None,
+        flagged=[],
+        statistics=summarise(np.asarray(raw, np.float64)),
+    )
+
+
+def _one_run(values: Sequence[Any]) -> ValuesByRun:
+    logged = [logged_value(value) for value in values]
+    return ValuesByRun((0,), lambda _: logged)
 
 
 def _plain(value: RecordedValue) -> Any:

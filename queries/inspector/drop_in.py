@@ -8,75 +8,49 @@ else differs is what the Inspector gets wrong.
 
 from __future__ import annotations
 
-import csv
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from tempfile import TemporaryDirectory
-from typing import IO, Any, Protocol, runtime_checkable
+from typing import IO, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from ingest.etrecord.names import EDGE_PROGRAM
-from ingest.etrecord.record import read_etrecord
 from ingest.sources.paths import Source, read_source
-from queries.event_blocks.build import build_event_blocks, decode_tables
+from queries.event_blocks.build import EDGE_KEY, Buffer, build_event_blocks, decode_tables
 from queries.event_blocks.module_totals import module_totals
+from queries.event_blocks.reference_outputs import with_reference_outputs
 from queries.event_blocks.scales import Converter
-from queries.event_blocks.table import (
-    FRAMEWORK_EVENT,
-    event_block_table,
-    grid_lines,
-    pandas_cells,
-)
 from queries.event_blocks.time_scales import TimeScale
 from queries.inspector.blocks import (
-    Event,
     EventBlock,
-    MetadataParser,
-    PerfData,
-    data_frame,
+    built_block,
+    event_columns,
     inspector_block,
-    metadata_columns,
-    to_pandas,
+    printed_columns,
 )
-from queries.numeric_gap.comparators import Comparator, find_comparators
-from queries.numeric_gap.gap import numeric_gap
-from queries.numeric_gap.logged_operators import build_logged_operators
-from queries.numeric_gap.reference_run import run_reference
-from warehouse.errors import QueryError
-from warehouse.programs.correlation import Correlation
-from warehouse.programs.exported_programs import parse_etrecord
+from queries.inspector.comparators import NumericalComparatorBase, comparator_of
+from queries.inspector.errors import WrongValueError
+from queries.inspector.events import Event, MetadataParser
+from queries.inspector.frames import new_frame, write_tsv
+from queries.inspector.gaps import gap_frame, logged_runs
+from queries.inspector.given_record import GivenRecord, Path, SavedRecord
+from queries.inspector.grid import grid_lines
+from queries.inspector.vgf_neural_statistics import parse_vgf_neural_statistics_delegate_metadata
+from queries.numeric_gap.comparators import Comparator
+from queries.numeric_gap.reference_run import run_program
 
-__all__ = ["Event", "EventBlock", "Inspector", "PerfData", "TimeScale"]
-
-Path = str | os.PathLike[str]
-
-_GAP_COLUMNS = {
-    "base_event": "aot_ops",
-    "base_debug_handles": "aot_debug_handle",
-    "head_event": "runtime_ops",
-    "head_debug_handles": "runtime_debug_handle",
-}
-_EDGE_KEY = "edge_dialect_graph_module"  # the Inspector's name for EDGE_PROGRAM
-
-
-@runtime_checkable
-class SavedRecord(Protocol):
-    """ExecuTorch's ETRecord object."""
-
-    def save(self, path: str) -> None:
-        """Write the record to a file."""
+__all__ = ["Inspector", "TimeScale"]
 
 
 class Inspector:
     """What a dump, its ETRecord and its debug buffer hold, as the Inspector gives it.
 
+    All that it answers is made of `event_blocks` as they are then: they may be changed.
+
     Attributes:
         event_blocks: One per run signature, in file order.
     """
+
+    event_blocks: list[EventBlock]
+    _record: GivenRecord | None = None
+    _target = TimeScale.MS
 
     def __init__(  # noqa: PLR0913 - the Inspector's own parameters
         self,
@@ -89,49 +63,44 @@ class Inspector:
         delegate_metadata_parser: MetadataParser | None = None,
         delegate_time_scale_converter: Converter | None = None,
         enable_module_hierarchy: bool = False,
-        reference_graph_name: str = _EDGE_KEY,
+        reference_graph_name: str = EDGE_KEY,
+        *,
+        method: str | None = None,
+        bundled_input: int | None = None,
     ) -> None:
         """Read the files; whatever is wrong with them raises IngestError or QueryError.
 
         `enable_module_hierarchy` changes nothing: in the Inspector it groups a graph that only the
-        Inspector sees, and events have their modules anyway.
+        Inspector sees, and events have their modules anyway. The Inspector has no `method` and no
+        `bundled_input`: which of the ETRecord ran, for dumps that do not tell.
 
         Raises:
-            QueryError: if not exactly one of `etdump_path` and `etdump_data` is given.
+            WrongValueError: if not exactly one of `etdump_path` and `etdump_data` is given.
         """
         if (etdump_path is None) == (etdump_data is None):
-            raise QueryError("Inspector: wanted exactly one of etdump_path and etdump_data")
-        if etdump_path is not None:
-            source = Source(os.fspath(etdump_path))
-            self._tables = decode_tables(read_source(source), source.name)
-        elif etdump_data is not None:
-            self._tables = decode_tables(etdump_data, "etdump_data")
-        self._debug_buffer = None
-        if debug_buffer_path is not None:
-            self._debug_buffer = read_source(Source(os.fspath(debug_buffer_path)))
-        self._record = None if etrecord is None else _GivenRecord(etrecord, reference_graph_name)
+            raise WrongValueError("Inspector: wanted exactly one of etdump_path and etdump_data")
+        if etrecord is not None:
+            self._record = GivenRecord(etrecord, graph=reference_graph_name, method=method)
+        correlation = self._record.correlation if self._record else None
         self._target = _time_scale(target_time_scale)
-        self._blocks = build_event_blocks(
-            self._tables,
-            correlation=self._record.correlation if self._record else None,
-            debug_buffer=self._debug_buffer,
+        blocks = build_event_blocks(
+            _tables(etdump_path, etdump_data),
+            correlation=correlation,
+            debug_buffer=_bytes(debug_buffer_path) if debug_buffer_path is not None else None,
             source_time_scale=_time_scale(source_time_scale),
             target_time_scale=self._target,
             delegate_times=delegate_time_scale_converter or {},
         )
         self.event_blocks = [
-            inspector_block(block, delegate_metadata_parser) for block in self._blocks
+            inspector_block(block, delegate_metadata_parser, delegate_time_scale_converter)
+            for block in with_reference_outputs(blocks, correlation, bundled_input)
         ]
 
     def to_dataframe(
         self, include_units: bool = True, include_delegate_debug_data: bool = False
     ) -> Any:
         """A pandas DataFrame with one row per event; without pandas this raises QueryError."""
-        return data_frame(
-            self.event_blocks,
-            include_units=include_units,
-            include_delegate_debug_data=include_delegate_debug_data,
-        )
+        return new_frame(self._columns(include_units, include_delegate_debug_data))
 
     def print_data_tabular(
         self,
@@ -140,8 +109,8 @@ class Inspector:
         include_delegate_debug_data: bool = False,
     ) -> None:
         """Print a table with one row per event but OPERATOR_CALL, on standard output by default."""
-        cells = self._cells(include_units, include_delegate_debug_data)
-        (file or sys.stdout).writelines(f"{line}\n" for line in grid_lines(cells))
+        columns = printed_columns(self._columns(include_units, include_delegate_debug_data))
+        (file or sys.stdout).writelines(f"{line}\n" for line in grid_lines(columns))
 
     def save_data_to_tsv(
         self,
@@ -154,14 +123,28 @@ class Inspector:
             with open(file, "w", encoding="utf-8", newline="") as opened:
                 self.save_data_to_tsv(opened, include_units, include_delegate_debug_data)
             return
-        cells = self._cells(include_units, include_delegate_debug_data)
-        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
-        writer.writerow(cells.column_names)
-        writer.writerows(zip(*(column.to_pylist() for column in cells.columns), strict=True))
+        columns = self._columns(include_units, include_delegate_debug_data)
+        write_tsv(file, printed_columns(columns))
 
     def find_total_for_module(self, module_name: str) -> float:
         """The time of a module, per run, summed over the blocks, in the target time scale."""
-        return sum((total.total for total in module_totals(self._blocks, module_name)), 0.0)
+        blocks = [built_block(block) for block in self.event_blocks]
+        return sum((total.total for total in module_totals(blocks, module_name)), 0.0)
+
+    def get_op_list(
+        self, event_block: str, show_delegated_ops: bool | None = True
+    ) -> dict[str, list[Event]]:
+        """Events by operator, of the blocks of that name; the Inspector gives none."""
+        found: dict[str, list[Event]] = {}
+        for block in self.event_blocks:
+            for event in block.events if block.name == event_block else ():
+                if show_delegated_ops or not event.is_delegated_op:
+                    for operator in dict.fromkeys(event.op_types):
+                        found.setdefault(operator, []).append(event)
+        return found
+
+    def write_tensorboard_artifact(self, path: str) -> None:
+        """Nothing, as in the Inspector, which has it to be filled in later."""
 
     def get_exported_program(self, graph: str | None = None) -> Any:
         """The ExportedProgram of a graph, by default the edge dialect's; None without an ETRecord.
@@ -174,79 +157,69 @@ class Inspector:
         return record.edge_dialect_program if graph is None else record.graph_map.get(graph)
 
     def calculate_numeric_gap(
-        self, distance: str | Comparator, reference_graph: str | None = None
+        self,
+        distance: str | Comparator | NumericalComparatorBase,
+        disable_debug_handle_valdiation: bool = False,
+        reference_graph: str | None = None,
     ) -> Any:
         """A pandas DataFrame of how far the program's operators are from those of the dump.
 
-        One row per pair of values, with the Inspector's columns but for the values, and those of
-        `tracehouse numeric-gap`. Running the program needs executorch; without it, this
-        raises QueryError.
+        It has the Inspector's columns, and one row per pair of values that can be compared.
+        Running the program needs executorch; without it, this raises QueryError.
 
         Args:
-            distance: MSE, L1 or SNR, or a function (reference, value) -> float of two arrays.
+            distance: MSE, L1 or SNR, a comparator, or a function (reference, value) -> float of
+                two arrays.
+            disable_debug_handle_valdiation: Whether exported_program is run even if an operator
+                of it has no debug handle; spelled as the Inspector spells it.
             reference_graph: Program to run; by default the first that has debug handles.
 
         Raises:
-            QueryError: if the Inspector was made without an ETRecord.
+            WrongValueError: if the Inspector was made without an ETRecord.
         """
         if self._record is None:
-            raise QueryError("a numeric gap needs an ETRecord with representative inputs")
+            raise WrongValueError("a numeric gap needs an ETRecord with representative inputs")
+        comparator = comparator_of(distance, self)
         with self._record.on_disk() as source:
-            base = run_reference(source, graph=reference_graph)
-        head = build_logged_operators(self._tables, self._debug_buffer, self._record.correlation)
-        table = numeric_gap([base], head, [distance])
-        compared = table.filter(pc.field("verdict") != "not_compared")
-        [metric] = find_comparators([distance])
-        for name in ("base_event", "head_event", metric):
-            alone = _alone(compared[name].combine_chunks())
-            compared = compared.set_column(compared.column_names.index(name), name, alone)
-        names = _GAP_COLUMNS | {metric: "gap"}
-        return to_pandas(compared.rename_columns([names.get(n, n) for n in compared.column_names]))
+            reference = run_program(
+                source, graph=reference_graph, is_validated=not disable_debug_handle_valdiation
+            )
+        return gap_frame(
+            reference, logged_runs(self.event_blocks, self._record.correlation), comparator
+        )
 
-    def _cells(self, include_units: bool, include_delegate_debug_data: bool) -> pa.Table:
-        unit = self._target if include_units else None
-        cells = pandas_cells(event_block_table(self._blocks, unit, has_framework_events=False))
-        if include_delegate_debug_data:
-            events = [event for block in self.event_blocks for event in block.events]
-            shown = [event for event in events if event.name != FRAMEWORK_EVENT]
-            for name, values in metadata_columns(shown).items():
-                texts = [None if value is None else str(value) for value in values]
-                cells = cells.append_column(name, pa.array(texts, pa.string()))
-        return cells
+    def get_vgf_neural_statistics(self) -> list[dict[str, Any]]:
+        """Statistics of the VGF backend among the metadata; a malformed one raises QueryError."""
+        return [
+            record
+            for block in self.event_blocks
+            for event in block.events
+            for record in parse_vgf_neural_statistics_delegate_metadata(
+                event.raw_delegate_debug_metadatas
+            )
+        ]
+
+    def _columns(
+        self, include_units: bool, include_delegate_debug_data: bool
+    ) -> dict[str, list[Any]]:
+        unit = next((block.target_time_scale for block in self.event_blocks), self._target)
+        return event_columns(
+            self.event_blocks,
+            unit=_time_scale(unit) if include_units else None,
+            include_delegate_debug_data=include_delegate_debug_data,
+        )
 
 
-def _alone(column: pa.Array) -> pa.Array:
-    """Each value as a list of one, as the Inspector's are."""
-    return pa.ListArray.from_arrays(pa.array(range(len(column) + 1), pa.int32()), column)
+def _tables(path: Path | None, data: bytes | None) -> Any:
+    if path is None:
+        return decode_tables(data or b"", "etdump_data")
+    source = Source(os.fspath(path))
+    return decode_tables(read_source(source), source.name)
+
+
+def _bytes(path: Path) -> Buffer:
+    return read_source(Source(os.fspath(path)))
 
 
 def _time_scale(scale: Any) -> TimeScale:
     return TimeScale(getattr(scale, "value", scale))  # ExecuTorch's has the same values
-
-
-class _GivenRecord:
-    """An ETRecord, given as a path or as ExecuTorch's object."""
-
-    def __init__(self, given: Path | SavedRecord, graph: str) -> None:
-        self._given: Any = given
-        graph = EDGE_PROGRAM if graph == _EDGE_KEY else graph
-        with self.on_disk() as source:
-            self.correlation = Correlation(read_etrecord(source), graph=graph)
-
-    @contextmanager
-    def on_disk(self) -> Iterator[Source]:
-        """The record as a file, saved if need be."""
-        if isinstance(self._given, str | os.PathLike):
-            yield Source(os.fspath(self._given))
-            return
-        with TemporaryDirectory() as folder:
-            path = os.path.join(folder, "etrecord")
-            self._given.save(path)
-            yield Source(path)
-
-    def parse(self) -> Any:
-        """ExecuTorch's object; without executorch this raises QueryError."""
-        if not isinstance(self._given, str | os.PathLike):
-            return self._given
-        source = Source(os.fspath(self._given))
-        return parse_etrecord(read_source(source), source.name)

@@ -8,21 +8,16 @@ those whose nodes are used outside the delegate, as the graph of the edge dialec
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from queries.numeric_gap.program_flow import ProgramFlow, program_flow, read_nodes, read_outputs
 
 if TYPE_CHECKING:
     from ingest.etrecord.record import EtRecord
 
-_MOST_LEVELS = 8  # of lists and objects in an argument
-
 _Result = tuple[int, int | None]  # position of its handle in the delegate, and the handle
-
-
-class _Node(NamedTuple):
-    handle: int | None
-    takes: frozenset[str]
-    gives: list[str]
 
 
 class DelegateResults:
@@ -31,18 +26,18 @@ class DelegateResults:
     def __init__(self, record: EtRecord, method: str) -> None:
         """Read the method's graph; a graph that cannot be read raises EtRecordError."""
         graph = record.edge_graph(method)
-        calls = [node for node in graph.nodes if node.op == "call_function"] if graph else []
-        written = graph.serialized["nodes"] if graph else []
-        self._nodes = [
-            _Node(next(iter(node.debug_handles), None), *_names_in_call(call))
-            for node, call in zip(calls, written, strict=True)
-        ]
-        self._given = frozenset(_names(graph.serialized["outputs"])) if graph else frozenset()
+        self._nodes = read_nodes(graph) if graph else []
+        self._given = read_outputs(graph) if graph else frozenset()
         self._uses = Counter(
             handle
             for handles in record.debug_handles[method].values()
             for handle in ({handles} if isinstance(handles, int) else set(handles))
         )
+
+    @cached_property
+    def flow(self) -> ProgramFlow:
+        """How the debug handles of the method depend on each other."""
+        return program_flow(self._nodes)
 
     def of(self, handles: Sequence[int], output_count: int) -> list[int | None]:
         """The debug handle of each output; None where it cannot be told.
@@ -74,18 +69,3 @@ class DelegateResults:
             ),
             key=lambda result: result[0],
         )
-
-
-def _names_in_call(call: Mapping[str, Any]) -> tuple[frozenset[str], list[str]]:
-    arguments = [item["arg"] for item in call["inputs"] if isinstance(item, dict) and "arg" in item]
-    return frozenset(_names(arguments)), list(_names(call.get("outputs")))
-
-
-def _names(value: object, levels: int = _MOST_LEVELS) -> Iterator[str]:
-    """Names of the values that arguments or results consist of."""
-    match value:
-        case {"name": str(name)} | {"as_name": str(name)}:
-            yield name
-        case dict() | list() if levels:
-            for item in value.values() if isinstance(value, dict) else value:
-                yield from _names(item, levels - 1)

@@ -15,46 +15,45 @@ import pyarrow as pa
 from queries.numeric_gap.comparators import (
     COMPARATORS,
     Comparator,
+    Comparison,
     compare,
     count_nan,
     find_comparators,
     not_compared,
 )
+from queries.numeric_gap.divergence import TOLERANCE_DB, find_divergences, is_within
 from queries.numeric_gap.logged_operators import LoggedRun
+from queries.numeric_gap.metric_table import column, comparison_columns, metric_table
 from queries.numeric_gap.operator_join import OperatorValue, Pair, join_operators
+from queries.numeric_gap.shapes import is_of_other_kind, reshaped
 from warehouse.errors import QueryError
-
-
-def _field(name: str, type_: pa.DataType, doc: str, *, nullable: bool = True) -> pa.Field:
-    return pa.field(name, type_, nullable=nullable, metadata={"doc": doc})
-
 
 _HANDLES = pa.list_(pa.int64())
 _LEADING = [
-    _field("method", pa.string(), "Method that ran; null if unknown."),
-    _field("base_run_index", pa.int32(), "Run in the base dump; null for a run of the program."),
-    _field("head_run_index", pa.int32(), "Run in the head dump."),
-    _field("joined_by", pa.string(), "debug_handle or instruction; null without counterpart."),
-    _field("debug_handle", pa.int64(), "Debug handle whose result it is; null if unknown."),
-    _field("base_event", pa.string(), "Event that logged it in base; null without one."),
-    _field("head_event", pa.string(), "Event that logged it in head; null without one."),
-    _field("base_instruction_id", pa.int32(), "Instruction of the base event."),
-    _field("head_instruction_id", pa.int32(), "Instruction of the head event."),
-    _field("base_debug_handles", _HANDLES, "All debug handles that the base event computes."),
-    _field("head_debug_handles", _HANDLES, "All debug handles that the head event computes."),
-    _field("op_types", pa.list_(pa.string()), "Operators of the event with fewer handles."),
-    _field("occurrence", pa.int32(), "Which call of its instruction in the run, from 0."),
-    _field("base_value_index", pa.int32(), "Which of the values that the base event logged."),
-    _field("head_value_index", pa.int32(), "Which of the values that the head event logged."),
-    _field("base_dtype", pa.string(), "Element type in base."),
-    _field("head_dtype", pa.string(), "Element type in head."),
-    _field("shape", pa.list_(pa.int64()), "Shape, in base if they differ; null if unknown."),
-    _field("base_nan_count", pa.int64(), "NaN elements in base; null if its elements are missing."),
-    _field("head_nan_count", pa.int64(), "NaN elements in head; null if its elements are missing."),
+    column("method", pa.string(), "Method that ran; null if unknown."),
+    column("base_run_index", pa.int32(), "Run in the base dump; null for a run of the program."),
+    column("head_run_index", pa.int32(), "Run in the head dump."),
+    column("joined_by", pa.string(), "debug_handle or instruction; null without counterpart."),
+    column("debug_handle", pa.int64(), "Debug handle whose result it is; null if unknown."),
+    column("base_event", pa.string(), "Event that logged it in base; null without one."),
+    column("head_event", pa.string(), "Event that logged it in head; null without one."),
+    column("base_instruction_id", pa.int32(), "Instruction of the base event."),
+    column("head_instruction_id", pa.int32(), "Instruction of the head event."),
+    column("base_debug_handles", _HANDLES, "All debug handles that the base event computes."),
+    column("head_debug_handles", _HANDLES, "All debug handles that the head event computes."),
+    column("op_types", pa.list_(pa.string()), "Operators of the event with fewer handles."),
+    column("occurrence", pa.int32(), "Which call of its instruction in the run, from 0."),
+    column("base_value_index", pa.int32(), "Which of the values that the base event logged."),
+    column("head_value_index", pa.int32(), "Which of the values that the head event logged."),
+    column("base_dtype", pa.string(), "Element type in base."),
+    column("head_dtype", pa.string(), "Element type in head."),
+    column("shape", pa.list_(pa.int64()), "Shape, in base if they differ; null if unknown."),
+    column("base_nan_count", pa.int64(), "NaN elements in base; null if its elements are missing."),
+    column("head_nan_count", pa.int64(), "NaN elements in head; null if its elements are missing."),
 ]
 _TRAILING = [
-    _field("verdict", pa.string(), "equal, different or not_compared.", nullable=False),
-    _field("reason", pa.string(), "Why it was not compared; null if it was."),
+    column("divergence", pa.string(), "origin, inherited or suspect; null within the tolerance."),
+    column("input_debug_handles", _HANDLES, "Nearest compared values it is computed from."),
 ]
 
 
@@ -64,6 +63,7 @@ def numeric_gap(
     metrics: Iterable[str | Comparator] = tuple(COMPARATORS),
     *,
     is_every_run: bool = False,
+    tolerance_db: float = TOLERANCE_DB,
 ) -> pa.Table:
     """The table of gaps between the intermediate values of two dumps.
 
@@ -76,10 +76,12 @@ def numeric_gap(
         metrics: What to compute of each pair of values, as `find_comparators` takes it.
         is_every_run: Whether to compare all runs, as many as both have; else the first of each
             method alone.
+        tolerance_db: Signal-to-noise ratio from which on values agree; for `divergence`.
 
     Returns:
         One row per value of either side, in execution order, with a column per metric between
-        head_nan_count and verdict, null where nothing was compared. Inputs that delegates log are
+        head_nan_count and verdict, null where nothing was compared. Shapes that hold the same
+        elements in the same order are compared in that of base. Inputs that delegates log are
         left out, unless values correspond by instruction. An unknown metric raises QueryError.
 
     Raises:
@@ -89,10 +91,9 @@ def numeric_gap(
     rows = [
         row
         for ours, theirs in _paired_runs(base, head, is_every_run)
-        for row in _gaps(ours, theirs, comparators)
+        for row in _gaps(ours, theirs, comparators, tolerance_db)
     ]
-    columns = [_field(name, pa.float64(), "Metric of that name.") for name in comparators]
-    return pa.Table.from_pylist(rows, pa.schema([*_LEADING, *columns, *_TRAILING]))
+    return metric_table(rows, _LEADING, comparators, _TRAILING)
 
 
 def _paired_runs(
@@ -124,21 +125,31 @@ def _paired_runs(
 
 
 def _gaps(
-    base: LoggedRun, head: LoggedRun, comparators: Mapping[str, Comparator]
+    base: LoggedRun, head: LoggedRun, comparators: Mapping[str, Comparator], tolerance_db: float
 ) -> Iterator[dict[str, Any]]:
     is_by_handle = all(any(op.debug_handles for op in run.operators) for run in (base, head))
-    place = {
-        "method": base.method or head.method,
-        "base_run_index": base.run_index,
-        "head_run_index": head.run_index,
-    }
-    for pair in join_operators(base.operators, head.operators, is_by_handle=is_by_handle):
+    views = [run.flow.views if run.flow else {} for run in (base, head)]
+    pairs = join_operators(
+        base.operators, head.operators, is_by_handle=is_by_handle, views=(views[0], views[1])
+    )
+    compared = [_compared(pair, comparators, tolerance_db) for pair in pairs]
+    flow = (base.flow or head.flow) if is_by_handle else None
+    divergences = find_divergences(
+        [pair.debug_handle for pair in pairs],
+        [agrees for _, agrees in compared],
+        flow.inputs if flow else None,
+    )
+    for pair, (comparison, _), divergence in zip(pairs, compared, divergences, strict=True):
         joined_by = "instruction" if pair.debug_handle is None else "debug_handle"
         yield {
-            **place,
+            "method": base.method or head.method,
+            "base_run_index": base.run_index,
+            "head_run_index": head.run_index,
             "joined_by": joined_by if pair.base and pair.head else None,
             **_value_columns(pair),
-            **_comparison_columns(pair, comparators),
+            **comparison_columns(comparison, comparators),
+            "divergence": divergence.kind,
+            "input_debug_handles": divergence.inputs,
         }
 
 
@@ -170,15 +181,17 @@ def _side_columns(side: str, value: OperatorValue | None) -> dict[str, Any]:
     }
 
 
-def _comparison_columns(pair: Pair, comparators: Mapping[str, Comparator]) -> dict[str, Any]:
-    if pair.base and pair.head:
-        comparison = compare(
-            pair.base.tensor, pair.head.tensor, comparators.values(), ("base", "head")
-        )
-    else:
-        comparison = not_compared(pair.reason, comparators.values())
-    return {
-        **dict(zip(comparators, comparison.metrics, strict=True)),
-        "verdict": comparison.verdict,
-        "reason": comparison.reason,
-    }
+def _compared(
+    pair: Pair, comparators: Mapping[str, Comparator], tolerance_db: float
+) -> tuple[Comparison, bool | None]:
+    """The comparison, and whether the two agree; None if that cannot be told."""
+    metrics = comparators.values()
+    if not pair.base or not pair.head:
+        return not_compared(pair.reason, metrics), None
+    base = pair.base.tensor
+    head = reshaped(pair.head.tensor, base.shape, is_view=pair.is_view)
+    if is_of_other_kind(base, head):
+        reason = f"kinds of elements differ: {base.dtype} and {head.dtype}"
+        return not_compared(reason, metrics), None
+    comparison = compare(base, head, metrics, ("base", "head"))
+    return comparison, is_within(base, head, tolerance_db)

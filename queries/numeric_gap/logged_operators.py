@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import groupby
+from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -24,7 +24,8 @@ from queries.event_blocks.build import (
 )
 from queries.event_blocks.logged_values import InstructionValue, LoggedValue, LoggedValues
 from queries.numeric_gap.delegate_results import DelegateResults
-from queries.numeric_gap.operator_join import Operator
+from queries.numeric_gap.program_flow import ProgramFlow
+from queries.numeric_gap.run_values import Operator
 from warehouse.errors import QueryError
 from warehouse.programs.correlation import Correlation
 
@@ -43,12 +44,14 @@ class LoggedRun(NamedTuple):
         method: Method that ran; None if that cannot be told.
         operators: In execution order.
         notes: What the dump and its ETRecord disagree on, as sentences.
+        flow: How the program's debug handles depend on each other; None if unknown.
     """
 
     run_index: int | None
     method: str | None
     operators: Sequence[Operator]
     notes: Sequence[str] = ()
+    flow: ProgramFlow | None = None
 
 
 def read_logged_operators(
@@ -93,8 +96,18 @@ def build_logged_operators(
         program = programs[signatures[run]]
         operators = program.operators(_calls(logged.of_run(run), positions))
         if operators:
-            runs.append(LoggedRun(run, program.block.method, operators, program.block.notes))
+            block = program.block
+            runs.append(LoggedRun(run, block.method, operators, block.notes, program.flow))
     return runs
+
+
+def first_logged_run(
+    index: int, block: BuiltBlock, correlation: Correlation | None = None
+) -> LoggedRun:
+    """What the events of a block logged first, each in one call; `index` stands for the run's."""
+    program = _Program(block, correlation)
+    operators = program.first_operators()
+    return LoggedRun(index, block.method, operators, block.notes, program.flow)
 
 
 class _Program:
@@ -119,7 +132,37 @@ class _Program:
             values = [tensor for event in call for tensor in flat_tensors(event.value)]
             operators.append(self._operator(key, occurrences[key], values))
             occurrences[key] += 1
-        return operators
+        return self._with_silent(operators) if operators else operators
+
+    def _with_silent(self, operators: list[Operator]) -> list[Operator]:
+        """With the operators that ran but logged nothing, where their instructions stand."""
+        logged = {operator.instruction_id for operator in operators}
+        silent = [
+            self._operator((id_, None), 0, [])
+            for id_, delegate_id in self._events
+            if id_ is not None and delegate_id is None and id_ not in logged
+        ]
+        if not silent:
+            return operators
+        # A stable sort by the highest instruction so far puts each behind what precedes it.
+        reached = accumulate((operator.instruction_id or 0 for operator in operators), max)
+        placed = [*zip(reached, operators, strict=True)]
+        placed += [(operator.instruction_id or 0, operator) for operator in silent]
+        return [operator for _, operator in sorted(placed, key=itemgetter(0))]
+
+    @property
+    def flow(self) -> ProgramFlow | None:
+        """How the debug handles of its method depend on each other; None if unknown."""
+        return self._delegates.flow if self._delegates else None
+
+    def first_operators(self) -> list[Operator]:
+        """The events that logged values, as operators called once."""
+        calls = (
+            (key, [tensor for value in event.debug_data for tensor in flat_tensors(value)])
+            for key, event in self._events.items()
+        )
+        operators = [self._operator(key, 0, values) for key, values in calls if values]
+        return self._with_silent(operators) if operators else operators
 
     def _operator(self, key: _Key, occurrence: int, values: list[TensorValue]) -> Operator:
         event = self._events.get(key)

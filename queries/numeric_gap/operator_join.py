@@ -1,9 +1,8 @@
 """Which logged value of one run corresponds to which of another. Pure.
 
-By debug handle, each handle has one result per run: what the last operator with that handle puts
-out. Where both runs have the same operators for a handle, in the same order, all of them
-correspond, not only the last. A delegate computes many handles, but logs only its inputs and then
-its outputs, the results of some of them.
+By debug handle, values correspond that are the handle's value in both runs (`run_values`); where
+that of a run is hidden in a delegate, nothing corresponds. Where both runs have the same operators
+for a handle, in the same order, all of their results correspond, not only the last.
 
 Where no debug handle is known, a call corresponds to the call of the same instruction and name, as
 it is in two runs of one program.
@@ -12,71 +11,44 @@ it is in two runs of one program.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain, groupby
-from operator import itemgetter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ingest.debug_buffer import TensorValue
+from queries.numeric_gap.run_values import Key, Operator, OperatorValue, Result, RunValues
+from queries.numeric_gap.shapes import is_same_order
 
+__all__ = ["Operator", "OperatorValue", "Pair", "join_operators"]
 
-class Operator(NamedTuple):
-    """One call of an operator, with what it logged.
-
-    Attributes:
-        name: Name of its event, e.g. native_call_addmm.out.
-        instruction_id: Instruction; None if it did not run as one.
-        delegate_id: Delegate id; None if it did not run inside a delegate.
-        occurrence: Which of the calls of its instruction and delegate id in the run, from 0.
-        debug_handles: Debug handles that it computes, in execution order; empty if unknown.
-        op_types: Operators of the exported graph with these handles; empty if unknown.
-        values: What it logged, in order; scalars have no dimension, lists are flat.
-        results: Of a delegate, the debug handle of each output, None where it cannot be told; the
-            outputs are the last of the values. None if all values are of the last debug handle.
-    """
-
-    name: str
-    instruction_id: int | None
-    delegate_id: int | str | None
-    occurrence: int
-    debug_handles: tuple[int, ...]
-    op_types: tuple[str, ...]
-    values: Sequence[TensorValue]
-    results: Sequence[int | None] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class OperatorValue:
-    """The value at an index among those of the operator at a position in its run."""
-
-    position: int
-    operator: Operator
-    index: int
-
-    @property
-    def tensor(self) -> TensorValue:
-        """The value itself."""
-        return self.operator.values[self.index]
+_NONE: Mapping[int, int] = MappingProxyType({})
 
 
 class Pair(NamedTuple):
-    """Two values that correspond, or one without counterpart; `reason` then says why."""
+    """Two values that correspond, or one without counterpart; `reason` then says why.
+
+    Attributes:
+        base: Value of the one run.
+        head: Value of the other.
+        debug_handle: Handle whose value they are; None if unknown.
+        reason: Why there is one alone.
+        is_view: Whether one of them is a view of the other, and may have any shape.
+    """
 
     base: OperatorValue | None
     head: OperatorValue | None
     debug_handle: int | None = None
     reason: str | None = None
-
-
-_Result = list[OperatorValue]  # of one operator
-_Key = int | tuple[object, ...]  # a debug handle, or else a call
-_Results = dict[_Key, list[_Result]]  # in execution order
+    is_view: bool = False
 
 
 def join_operators(
-    base: Sequence[Operator], head: Sequence[Operator], *, is_by_handle: bool
+    base: Sequence[Operator],
+    head: Sequence[Operator],
+    *,
+    is_by_handle: bool,
+    views: tuple[Mapping[int, int], Mapping[int, int]] = (_NONE, _NONE),
 ) -> list[Pair]:
     """Pairs of all values of both runs, but for the inputs of delegates with debug handles.
 
@@ -84,98 +56,94 @@ def join_operators(
         base: Operators of a run, in execution order.
         head: Operators of the run to compare with it, in execution order.
         is_by_handle: Whether to join by debug handle where it is known; else by call alone.
+        views: Of either run's program, the handles that only reshape the value of another.
 
     Returns:
         The pairs in the order of base; what only head has follows what precedes it there.
     """
-    bases, heads = _results(base, is_by_handle), _results(head, is_by_handle)
-    pairs: list[Pair] = []
-    for key in bases | heads:
-        ours, theirs = bases.get(key, []), heads.get(key, [])
-        if ours and theirs:
-            pairs += _join_results(key, ours, theirs)
-        else:
-            pairs += _only_base(ours, key, _absence(key, head, "head"))
-            pairs += _only_head(theirs, key, _absence(key, base, "base"))
-    return _ordered(pairs)
+    ours = RunValues(base, is_by_handle=is_by_handle)
+    theirs = RunValues(head, is_by_handle=is_by_handle)
+    ours.adopt_views(views[0], theirs)
+    theirs.adopt_views(views[1], ours)
+    return _ordered(
+        [pair for key in ours.results | theirs.results for pair in _join(key, ours, theirs)]
+    )
 
 
-def _results(operators: Sequence[Operator], is_by_handle: bool) -> _Results:
-    found: _Results = defaultdict(list)
-    for position, operator in enumerate(operators):
-        outputs = _outputs(position, operator, is_by_handle)
-        for key, result in groupby(outputs, itemgetter(0)):
-            found[key].append([value for _, value in result])
-    return found
+def _join(key: Key, ours: RunValues, theirs: RunValues) -> Iterator[Pair]:
+    base, head = ours.results.get(key, []), theirs.results.get(key, [])
+    if not (base and head):
+        yield from _only_base(base, key, _absence(key, theirs, "head"))
+        yield from _only_head(head, key, _absence(key, ours, "base"))
+        return
+    if isinstance(key, int) and ours.steps(key) != theirs.steps(key):
+        earlier = f"an earlier step of debug handle {key}"
+        hiders = ours.hider(key), theirs.hider(key)
+        if any(hiders):
+            yield from _only_base(
+                base[-1:], key, earlier if hiders[0] else _absence(key, theirs, "head")
+            )
+            yield from _only_head(
+                head[-1:], key, earlier if hiders[1] else _absence(key, ours, "base")
+            )
+        yield from _only_base(base[:-1], key, earlier)
+        yield from _only_head(head[:-1], key, earlier)
+        base, head = ([], []) if any(hiders) else (base[-1:], head[-1:])
+    is_view = key in ours.viewed | theirs.viewed
+    for one, other in zip(base, head, strict=True):
+        for pair in _match(one, other):
+            yield pair._replace(debug_handle=_handle(key), is_view=is_view)
 
 
-def _outputs(
-    position: int, operator: Operator, is_by_handle: bool
-) -> list[tuple[_Key, OperatorValue]]:
-    """The outputs, each with the debug handle whose result it is, or else with its call."""
-    values = [OperatorValue(position, operator, index) for index in range(len(operator.values))]
-    handles = operator.debug_handles if is_by_handle else ()
-    call: _Key = (*operator[:4], handles)
-    if operator.results is None or not is_by_handle:
-        return [(handles[-1] if handles else call, value) for value in values]
-    known = [call if handle is None else handle for handle in operator.results]
-    return list(zip(reversed(known), reversed(values), strict=False))[::-1]
-
-
-def _join_results(key: _Key, base: list[_Result], head: list[_Result]) -> Iterator[Pair]:
-    if _names(base) != _names(head):
-        reason = f"an earlier step of debug handle {key}"
-        yield from _only_base(base[:-1], key, reason)
-        yield from _only_head(head[:-1], key, reason)
-        base, head = base[-1:], head[-1:]
-    for ours, theirs in zip(base, head, strict=True):
-        yield from (pair._replace(debug_handle=_handle(key)) for pair in _match(ours, theirs))
-
-
-def _names(results: Iterable[_Result]) -> list[str]:
-    return [result[0].operator.name for result in results]
-
-
-def _match(base: _Result, head: _Result) -> Iterator[Pair]:
-    """Pairs in order if both sides have as many; else each of the fewer with its likest."""
+def _match(base: Result, head: Result) -> Iterator[Pair]:
+    """Pairs in order if both sides have as many; else each of the fewer with the one like it."""
     if len(base) > len(head):
-        yield from (Pair(b, a, h, reason) for a, b, h, reason in _match(head, base))
+        yield from (pair._replace(base=pair.head, head=pair.base) for pair in _match(head, base))
         return
     left = list(head)
-    is_even = len(base) == len(head)
     for value in base:
-        likest = left[0] if is_even else max(left, key=_likeness(value.tensor))
-        left.remove(likest)
-        yield Pair(value, likest)
+        likest = left[0] if len(base) == len(head) else _likest(value.tensor, left)
+        if likest is None:
+            yield Pair(value, None, reason=f"{head[0].operator.name} has no such output")
+        else:
+            left.remove(likest)
+            yield Pair(value, likest)
     reason = f"{base[0].operator.name} has no such output"
     yield from (Pair(None, value, None, reason) for value in left)
 
 
-def _likeness(tensor: TensorValue) -> Callable[[OperatorValue], tuple[bool, bool]]:
-    return lambda other: (other.tensor.shape == tensor.shape, other.tensor.dtype == tensor.dtype)
+def _likest(tensor: TensorValue, others: Sequence[OperatorValue]) -> OperatorValue | None:
+    """The first, of those with elements to compare, of the same shape and type if there is one."""
+
+    def likeness(other: OperatorValue) -> tuple[bool, bool]:
+        return other.tensor.shape == tensor.shape, other.tensor.dtype == tensor.dtype
+
+    found = [other for other in others if is_same_order(other.tensor.shape, tensor.shape)]
+    return max(found, key=likeness, default=None)
 
 
-def _absence(key: _Key, other: Sequence[Operator], name: str) -> str:
+def _absence(key: Key, other: RunValues, name: str) -> str:
     """Why the other run has no value for a debug handle or call."""
     if not isinstance(key, int):
         return f"{name}: no such call"
-    for operator in other:
-        if key in operator.debug_handles:
-            return f"{name}: inside {operator.name}, instruction {operator.instruction_id}"
-    return f"{name}: nothing logged for debug handle {key}"
+    operator = other.hider(key)
+    if operator is None:
+        return f"{name}: nothing logged for debug handle {key}"
+    place = f"{operator.name}, instruction {operator.instruction_id}"
+    return f"{name}: inside {place}" if operator.values else f"{name}: not logged by {place}"
 
 
-def _only_base(results: Iterable[_Result], key: _Key, reason: str) -> Iterator[Pair]:
+def _only_base(results: Sequence[Result], key: Key, reason: str) -> Iterator[Pair]:
     values = chain.from_iterable(results)
     return (Pair(value, None, _handle(key), reason) for value in values)
 
 
-def _only_head(results: Iterable[_Result], key: _Key, reason: str) -> Iterator[Pair]:
+def _only_head(results: Sequence[Result], key: Key, reason: str) -> Iterator[Pair]:
     values = chain.from_iterable(results)
     return (Pair(None, value, _handle(key), reason) for value in values)
 
 
-def _handle(key: _Key) -> int | None:
+def _handle(key: Key) -> int | None:
     return key if isinstance(key, int) else None
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from ingest.debug_buffer import TensorValue
-from queries.event_blocks.build import BuiltBlock
-from queries.event_blocks.logged_values import LoggedValue
+from queries.event_blocks.logged_values import LoggedValue, logged_value
 from queries.numeric_gap.comparators import (
     Comparator,
     compare,
@@ -19,32 +18,48 @@ from queries.numeric_gap.comparators import (
     not_compared,
 )
 from queries.numeric_gap.logged_operators import flat_tensors
-
-
-def _field(name: str, type_: pa.DataType, doc: str, *, nullable: bool = True) -> pa.Field:
-    return pa.field(name, type_, nullable=nullable, metadata={"doc": doc})
-
+from queries.numeric_gap.metric_table import column, comparison_columns, metric_table
 
 _LEADING = [
-    _field("block_index", pa.int32(), "Position of the event block, from 0.", nullable=False),
-    _field("event_block_name", pa.string(), "Name of the event block."),
-    _field("method", pa.string(), "Method that ran; null if unknown."),
-    _field("bundled_input_index", pa.int64(), "Bundled input; -1 when there is none."),
-    _field("output_index", pa.int32(), "Position among the outputs, lists flat.", nullable=False),
-    _field("reference_dtype", pa.string(), "Element type of the reference."),
-    _field("run_dtype", pa.string(), "Element type of the output."),
-    _field("shape", pa.list_(pa.int64()), "Shape, of the reference if they differ."),
-    _field("reference_nan_count", pa.int64(), "NaN elements of the reference."),
-    _field("run_nan_count", pa.int64(), "NaN elements of the output."),
+    column("block_index", pa.int32(), "Position of the event block, from 0.", nullable=False),
+    column("event_block_name", pa.string(), "Name of the event block."),
+    column("method", pa.string(), "Method that ran; null if unknown."),
+    column("bundled_input_index", pa.int64(), "Bundled input; -1 when there is none."),
+    column("output_index", pa.int32(), "Position among the outputs, lists flat.", nullable=False),
+    column("reference_dtype", pa.string(), "Element type of the reference."),
+    column("run_dtype", pa.string(), "Element type of the output."),
+    column("shape", pa.list_(pa.int64()), "Shape, of the reference if they differ."),
+    column("reference_nan_count", pa.int64(), "NaN elements of the reference."),
+    column("run_nan_count", pa.int64(), "NaN elements of the output."),
 ]
-_TRAILING = [
-    _field("verdict", pa.string(), "equal, different or not_compared.", nullable=False),
-    _field("reason", pa.string(), "Why it was not compared; null if it was."),
-]
+
+
+class ComparedBlock(Protocol):
+    """An event block, as far as its outputs are compared; arrays are taken for tensors."""
+
+    @property
+    def name(self) -> str | None:
+        """Name of the runs."""
+
+    @property
+    def method(self) -> str | None:
+        """Method that was run."""
+
+    @property
+    def bundled_input_index(self) -> int | None:
+        """Index of the bundled input."""
+
+    @property
+    def run_output(self) -> Sequence[LoggedValue] | None:
+        """Program outputs."""
+
+    @property
+    def reference_output(self) -> Sequence[LoggedValue | str] | None:
+        """What the ETRecord wants them to be."""
 
 
 def compare_results(
-    blocks: Sequence[BuiltBlock],
+    blocks: Sequence[ComparedBlock],
     metrics: Iterable[str | Comparator] = ("snr", "mse", "cosine_similarity"),
 ) -> pa.Table:
     """How far the outputs of each block's first run are from the ETRecord's reference outputs.
@@ -60,11 +75,10 @@ def compare_results(
         for index, block in enumerate(blocks)
         for row in _rows({"block_index": index, **_block_columns(block)}, block, comparators)
     ]
-    columns = [_field(name, pa.float64(), "Metric of that name.") for name in comparators]
-    return pa.Table.from_pylist(rows, pa.schema([*_LEADING, *columns, *_TRAILING]))
+    return metric_table(rows, _LEADING, comparators)
 
 
-def _block_columns(block: BuiltBlock) -> dict[str, Any]:
+def _block_columns(block: ComparedBlock) -> dict[str, Any]:
     return {
         "event_block_name": block.name,
         "method": block.method,
@@ -73,10 +87,10 @@ def _block_columns(block: BuiltBlock) -> dict[str, Any]:
 
 
 def _rows(
-    place: Mapping[str, Any], block: BuiltBlock, comparators: Mapping[str, Comparator]
+    place: Mapping[str, Any], block: ComparedBlock, comparators: Mapping[str, Comparator]
 ) -> Iterator[dict[str, Any]]:
     absence = "no such reference output" if block.reference_output else "no reference output"
-    pairs = zip_longest(_flat(block.reference_output or ()), _flat(block.run_output))
+    pairs = zip_longest(_flat(block.reference_output or ()), _flat(block.run_output or ()))
     for index, (reference, output) in enumerate(pairs):
         if reference and output:
             comparison = compare(reference, output, comparators.values(), ("reference", "run"))
@@ -92,11 +106,9 @@ def _rows(
             "shape": shown and shown.shape,
             "reference_nan_count": reference and count_nan(reference),
             "run_nan_count": output and count_nan(output),
-            **dict(zip(comparators, comparison.metrics, strict=True)),
-            "verdict": comparison.verdict,
-            "reason": comparison.reason,
+            **comparison_columns(comparison, comparators),
         }
 
 
 def _flat(values: Iterable[LoggedValue | str]) -> list[TensorValue]:
-    return [tensor for value in values for tensor in flat_tensors(value)]
+    return [tensor for value in values for tensor in flat_tensors(logged_value(value))]

@@ -9,12 +9,12 @@ import io
 from collections.abc import Iterator
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ingest.debug_buffer import TensorValue
 from ingest.sources.paths import Source, read_source
 from queries.numeric_gap.logged_operators import LoggedRun, flat_tensors
-from queries.numeric_gap.operator_join import Operator
+from queries.numeric_gap.run_values import Operator
 from warehouse.errors import QueryError
 
 _INSPECTOR = "executorch.devtools.inspector"
@@ -25,18 +25,39 @@ _FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, Runtime
            ValueError)  # fmt: skip
 
 
+class ReferenceRun(NamedTuple):
+    """What an exported program computed.
+
+    Attributes:
+        run: One operator per debug handle, with the result of the last node that has it; a node's
+            name is that of its operator.
+        node_names: All nodes of each debug handle.
+        stack_traces: Stack trace by node; None where the program has none.
+    """
+
+    run: LoggedRun
+    node_names: dict[tuple[int, ...], list[str]]
+    stack_traces: dict[str, str | None]
+
+
 def run_reference(etrecord: Source, *, graph: str | None = None) -> LoggedRun:
+    """The run that `run_program` gives; what it raises, this raises."""
+    return run_program(etrecord, graph=graph).run
+
+
+def run_program(
+    etrecord: Source, *, graph: str | None = None, is_validated: bool = True
+) -> ReferenceRun:
     """What the exported program computes from the representative inputs in its ETRecord.
+
+    An unreadable file raises SourceError.
 
     Args:
         etrecord: An ETRecord saved with representative inputs.
         graph: Program to run, as in `Inspector.calculate_numeric_gap`: exported_program,
             edge_dialect_exported_program or one of the graph map; by default the first of them
             whose operators have debug handles.
-
-    Returns:
-        A run with one operator per debug handle, with the result of the last node that has it; a
-        node's name is that of its operator. An unreadable file raises SourceError.
+        is_validated: Whether exported_program is only run if each of its operators has one.
 
     Raises:
         QueryError: if executorch is not installed, or cannot run the program.
@@ -54,7 +75,7 @@ def run_reference(etrecord: Source, *, graph: str | None = None) -> LoggedRun:
         ) from error
     try:
         record = devtools.parse_etrecord(io.BytesIO(data))
-        module = _reference_module(inspector.Inspector, record, etrecord, graph)
+        module = _reference_module(inspector.Inspector, record, etrecord, (graph, not is_validated))
         names = utils.get_aot_debug_handle_to_op_name_mapping(module)
         inputs = _representative_inputs(record, etrecord)
         outputs = capturing.IntermediateOutputCapturer(module).run_and_capture(inputs)
@@ -68,11 +89,14 @@ def run_reference(etrecord: Source, *, graph: str | None = None) -> LoggedRun:
         for handles, output in outputs.items()
         if handles != (_UNSET_HANDLE,)
     ]
-    return LoggedRun(None, _METHOD, operators)
+    traces = {node.name: node.meta.get("stack_trace") for node in module.graph.nodes}
+    return ReferenceRun(LoggedRun(None, _METHOD, operators), names, traces)
 
 
-def _reference_module(inspector: Any, record: Any, etrecord: Source, graph: str | None) -> Any:
-    """The module of that graph, or of the one that the Inspector would choose.
+def _reference_module(
+    inspector: Any, record: Any, etrecord: Source, choice: tuple[str | None, bool]
+) -> Any:
+    """The module that the Inspector would choose for a graph, and whether to validate it not.
 
     Raises:
         QueryError: if the ETRecord is of other methods.
@@ -83,7 +107,7 @@ def _reference_module(inspector: Any, record: Any, etrecord: Source, graph: str 
             known = ", ".join(programs)
             raise QueryError(f"{etrecord.name}: has methods {known}, wanted {_METHOD}")
         record.edge_dialect_program = programs[_METHOD]
-    module, _ = inspector._resolve_reference_graph(SimpleNamespace(_etrecord=record), graph)
+    module, _ = inspector._resolve_reference_graph(SimpleNamespace(_etrecord=record), *choice)
     return module
 
 

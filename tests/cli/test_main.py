@@ -20,7 +20,7 @@ Run = Callable[..., Outcome]
 COMMANDS = sorted(
     [
         *("ingest", "query", "sql", "schema", "inspect", "numeric-gap", "etrecord", "inspect-prof"),
-        *("record", "simulate", "migrate", "doctor", "completion", "drain"),
+        *("record", "simulate", "migrate", "rebuild", "archive", "doctor", "completion", "drain"),
     ]
 )
 # A process that was started in the background ignores Ctrl-C, and so do those that it starts.
@@ -263,6 +263,7 @@ def test_long_error_keeps_its_remedy(run: Run) -> None:
     assert outcome.error.startswith("error: no query 'xxx")
     assert outcome.error.endswith(
         "; there are build_history, dumps, event_blocks, framework_tax, "
-        "ingest_errors, module_totals, operator_hotspots, percentiles, regression_deltas"
+        "ingest_errors, module_totals, numeric_divergence, operator_hotspots, percentiles, "
+        "regression_deltas"
     )
     assert len(outcome.error) == 2000

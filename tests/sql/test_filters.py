@@ -4,6 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from ingest.schemas.rollups import ROLLUPS
 from tests.support.mixed_farm import DUMPS, captured_at, mixed_farm
 from tests.support.store_rows import LONG_AGO, Event, StoreRows, run_query
 from warehouse.catalogue.queries import load_catalogue
@@ -14,6 +15,7 @@ QUESTIONS = {
     "build_history": {"event": "native_call_conv.out"},
     "event_blocks": {"dump": 3},
     "framework_tax": {"scope": "all"},
+    "numeric_divergence": {"base": "old", "head": "new"},
     "regression_deltas": {"base": "old", "head": "new"},
 }
 
@@ -86,6 +88,9 @@ EVERYTHING = {
 ELSEWHERE = {
     ("event_blocks", "dump"): "below",
     ("module_totals", "scope"): "test_module_totals",
+    ("numeric_divergence", "base"): "below",
+    ("numeric_divergence", "head"): "below",
+    ("percentiles", "approx"): "test_percentiles",
     ("regression_deltas", "base"): "below",
     ("regression_deltas", "head"): "below",
     ("regression_deltas", "q"): "test_regression_deltas",
@@ -118,7 +123,7 @@ def _only(farm, is_chosen):
     chosen = [number for number, dump in enumerate(DUMPS, start=1) if is_chosen(dump)]
     assert 0 < len(chosen) < len(DUMPS)
     farm.execute("BEGIN")
-    for table in ("dumps", "runs", "events", "event_stats"):
+    for table in ("dumps", "runs", "events", "debug_values", *ROLLUPS):
         farm.execute(f"DELETE FROM {table} WHERE NOT array_contains(?, dump_id)", [chosen])  # noqa: S608
     yield
     farm.execute("ROLLBACK")
@@ -173,7 +178,7 @@ def test_parameter_keeps_exactly_its_rows(farm, name, param):
 def test_event_blocks_are_those_of_the_dump_alone(farm, number):
     rows = _ask(farm, "event_blocks", dump=number)
     farm.execute("BEGIN")
-    for table in ("dumps", "runs", "events", "event_stats"):
+    for table in ("dumps", "runs", "events", *ROLLUPS):
         farm.execute(f"DELETE FROM {table} WHERE dump_id <> ?", [number])  # noqa: S608
     assert _ask(farm, "event_blocks", dump=number) == rows
     farm.execute("ROLLBACK")
@@ -191,6 +196,17 @@ def test_only_base_and_head_are_compared(farm):
         tuple(row[sides[position]] for position in (1, 0, 3, 2)) for row in swapped
     ]
     assert any(row["base_ns"] != row["head_ns"] for row in rows)
+
+
+def test_values_of_only_base_and_head_are_compared(farm):
+    rows = _ask(farm, "numeric_divergence", base="mid", head="side")
+    with _only(farm, _in("build", "mid", "side")):
+        assert rows == _ask(farm, "numeric_divergence", base="mid", head="side")
+    swapped = _ask(farm, "numeric_divergence", base="side", head="mid")
+    assert [(row["base_dump_id"], row["head_dump_id"]) for row in rows] == [
+        (row["head_dump_id"], row["base_dump_id"]) for row in swapped
+    ]
+    assert rows
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in GROUPED}))

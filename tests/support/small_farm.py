@@ -13,6 +13,7 @@ DUMPS = 10
 QUESTIONS = {
     "build_history": {"event": "native_call_conv.out"},
     "event_blocks": {"dump": 3},
+    "numeric_divergence": {"base": "old", "head": "new"},
     "framework_tax": {"scope": "all", "until": "2026-01-01T01:00:00Z"},
     "regression_deltas": {"base": "old", "head": "new"},
 }
@@ -23,7 +24,8 @@ def small_farm():
 
     The new build's convolution is 10 % slower and it has one more operator; the second device has
     neither a pool nor a backend, and times its delegate in cycles of unknown rate. Kernels run the
-    module "conv", the delegate the module "head".
+    module "conv", the delegate the module "head". The first run of the program logs values; on the
+    tablet the new build's relu gives another.
     """
     store = StoreRows()
     store.add_build("old", ordinal=1)
@@ -43,6 +45,10 @@ def small_farm():
                 store.add_run(dump, load, name="Default")
                 for run in range(RUNS):
                     store.add_run(dump, _execute(build, 7919 * (number * RUNS + run)))
+                relu = 3 if build == "new" else 2
+                differs = build if device["device"] == "tablet" else "same"
+                values = [(0, "a"), (1, "b"), (relu, f"c {differs}"), (relu, number / 2)]
+                store.add_values(dump, values, run_index=1)
     store.add_error("001.etdp")
     store.add_error("cut.etdp", sha256="0" * 64, refused_at=LONG_AGO + timedelta(hours=3))
     return store.connect()

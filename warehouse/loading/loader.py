@@ -17,6 +17,7 @@ from warehouse.archive.entries import SETTLED, Entry
 from warehouse.archive.history import History, recorded
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import insert_rows, registered
+from warehouse.engine.connection import registered
 from warehouse.engine.failpoints import failpoint
 from warehouse.loading.dump_rows import DumpRows
 from warehouse.loading.history_entries import (
@@ -24,15 +25,10 @@ from warehouse.loading.history_entries import (
     dump_entries,
     refusal_entries,
 )
-from warehouse.loading.logged_data import number_dumps
+from warehouse.loading.logged_data import store_ahead, store_ahead_of_dumps
 from warehouse.loading.records import NOW, NewDump, Refusal
-from warehouse.loading.stored_events import stored_groups
-from warehouse.statistics.rollups import (
-    Statistics,
-    delegate_resolution,
-    delegated_signatures,
-    summarise_events,
-)
+from warehouse.loading.stored_events import summarise_stored
+from warehouse.statistics.rollups import Statistics
 
 _CONFLICTS = "SELECT count(*) FROM ingest_errors WHERE reason = 'conflict'"
 
@@ -68,13 +64,16 @@ class Loader:
         failpoint("decoded")
         index = decoded.tables["dumps"]["dump_index"].to_numpy()
         ids = np.zeros(len(dumps), np.int32)
+        buffers = {i: dumps[i].debug_buffer for i in index.tolist()}
+        logged = {i: buffer for i, buffer in buffers.items() if buffer}
+        store_ahead(self._connection, decoded.tables["debug_values"], logged)
         with self._transaction() as (rows, history, now):
             good = [_taken(dumps[i], now) for i in index.tolist()]
             facts = rows.identify(good)
             history.add(dump_entries(good, facts, history))
             ids[index] = [row["dump_id"] for row in facts]
             rows.insert_content(decoded, ids, dumps)
-            insert_rows(self._connection, "event_stats", number_dumps(statistics.rows, ids))
+            rows.insert_statistics(statistics, ids)
             rows.insert_dumps(good, facts, decoded, statistics.resolution[index])
             self._record(refusals, history, now)
         return len(index)
@@ -89,7 +88,6 @@ class Loader:
             Profile events in it.
         """
         n_events = 0
-        delegated: set[int] = set()
         with self._transaction() as (rows, history, now):
             good = [_taken(dump, now)]
             facts = rows.identify(good)
@@ -98,14 +96,10 @@ class Loader:
             for part in parts:
                 rows.insert_content(part, ids, good)
                 n_events += part.tables["events"].num_rows
-                delegated |= delegated_signatures(part)
-            steps = [np.ones(1, np.int64)]
-            for groups in stored_groups(self._connection, int(ids[0])):
-                summary = number_dumps(summarise_events(groups), ids)
-                insert_rows(self._connection, "event_stats", summary)
-                if delegated.intersection(groups.signature.tolist()):
-                    steps.append(delegate_resolution(groups, delegated, 1))
-            resolution = np.min(steps[1:] or steps, axis=0)
+            resolution = np.ones(1, np.int64)
+            for statistics in summarise_stored(self._connection, int(ids[0]), part):
+                rows.insert_statistics(statistics, ids)
+                resolution = statistics.resolution
             rows.insert_dumps(good, facts, part, resolution)
         return n_events
 
@@ -117,7 +111,9 @@ class Loader:
 
     def attach(self, dumps: Sequence[NewDump]) -> None:
         """Give dumps that the store has already the ETRecords and debug buffers they came with."""
-        if any(dump.program or dump.debug_buffer is not None for dump in dumps):
+        buffers = {dump.sha256: dump.debug_buffer for dump in dumps if dump.debug_buffer}
+        if buffers or any(dump.program for dump in dumps):
+            store_ahead_of_dumps(self._connection, buffers)
             with self._transaction() as (rows, history, now):
                 attached = rows.attach_companions(dumps)
                 history.add(attached_entries(attached, history, now))

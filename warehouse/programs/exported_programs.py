@@ -60,8 +60,8 @@ def read_exported_program(source: Source, *, graph: str = EDGE_PROGRAM, sha256: 
         sha256: What the SHA-256 of the file must be, if that matters.
 
     Raises:
-        QueryError: if executorch is not installed or cannot read the file, which is another or
-            has no such graph.
+        QueryError: if it is another file, executorch is not installed or cannot read it, or it has
+            no such graph.
     """
     data = read_source(source)
     found = hashlib.sha256(data).hexdigest()
@@ -69,11 +69,20 @@ def read_exported_program(source: Source, *, graph: str = EDGE_PROGRAM, sha256: 
         raise QueryError(
             f"{source.name}: has changed: SHA-256 {found:.16}..., wanted {sha256:.16}..."
         )
-    programs = _name_programs(parse_etrecord(data, source.name))
-    for name in (graph, f"{graph}/{_METHOD}"):
-        if name in programs:
-            return programs[name]
-    raise QueryError(f"{source.name}: no graph '{graph}'{suggest(graph, sorted(programs))}")
+    return pick_exported_program(data, source.name, graph=graph)
+
+
+def pick_exported_program(data: bytes | memoryview, name: str, *, graph: str = EDGE_PROGRAM) -> Any:
+    """The same, of the bytes of an ETRecord that is called `name`.
+
+    Raises:
+        QueryError: if executorch is not installed or cannot read it, or it has no such graph.
+    """
+    programs = _name_programs(parse_etrecord(data, name))
+    for key in (graph, f"{graph}/{_METHOD}"):
+        if key in programs:
+            return programs[key]
+    raise QueryError(f"{name}: no graph '{graph}'{suggest(graph, sorted(programs))}")
 
 
 def find_etrecord(

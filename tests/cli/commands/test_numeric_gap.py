@@ -10,6 +10,8 @@ from tests.support.corpus import CORPUS
 from tests.support.etrecord_builder import MODELS
 
 REAL = CORPUS / "real"
+GAPS = CORPUS.parent / "gap"
+SELECT_9, LINEAR_27, TENSOR_BYTES = 8880, 10864, 384  # places in the debug buffer of mha_x
 PORTABLE = REAL / "prefill_decode_portable_debug.etdp"
 XNNPACK = REAL / "prefill_decode_xnnpack_debug.etdp"
 RECORDS = (
@@ -92,3 +94,65 @@ def test_one_dump_needs_executorch(run, monkeypatch):
     done = run("numeric-gap", PORTABLE, *RECORDS[:2])
     assert done.code == 1
     assert "pip install 'tracehouse[executorch]'" in done.error
+
+
+def of_pair(model):
+    base, head = GAPS / f"{model}_p", GAPS / f"{model}_x"
+    return (
+        base / "run.etdp", head / "run.etdp",
+        "--etrecord", base / "model.etrecord", "--head-etrecord", head / "model.etrecord",
+    )  # fmt: skip
+
+
+def with_zeros(folder, *offsets):
+    """The mha pair, whose head is copied there with a tensor of zeros at each offset."""
+    shutil.copytree(GAPS / "mha_x", folder)
+    buffer = folder / "run.debug.bin"
+    data = bytearray(buffer.read_bytes())
+    for offset in offsets:
+        data[offset : offset + TENSOR_BYTES] = bytes(TENSOR_BYTES)
+    buffer.write_bytes(data)
+    base, _, *records = of_pair("mha")
+    return base, folder / "run.etdp", *records
+
+
+def test_first_shows_where_the_runs_begin_to_diverge(run, tmp_path):
+    args = with_zeros(tmp_path / "head", SELECT_9, LINEAR_27)
+    [row] = json.loads(run("numeric-gap", *args, "--first", "--format", "json").out)
+    assert (row["debug_handle"], row["head_event"]) == (9, "native_call_select_copy.int_out")
+    assert (row["divergence"], row["input_debug_handles"], row["snr"]) == ("origin", [7], 0)
+    lines = run("numeric-gap", *args).text.splitlines()
+    assert lines[0].split()[-2:] == ["divergence", "input_debug_handles"]
+    assert any("inherited" in line for line in lines)
+
+
+def test_a_difference_that_nothing_inherits_is_suspect(run, tmp_path):
+    args = with_zeros(tmp_path / "head", SELECT_9)
+    rows = json.loads(run("numeric-gap", *args, "--format", "json").out)
+    assert [r["debug_handle"] for r in rows if r["divergence"] == "suspect"] == [9]
+    assert run("numeric-gap", *args, "--first", "--format", "json").out == b"[]\n"
+
+
+def test_tolerance_moves_where_values_diverge(run):
+    args = (*of_pair("mish"), "--first", "--format", "json")
+    assert json.loads(run("numeric-gap", *args).out) == []
+    [row] = json.loads(run("numeric-gap", *args, "--tolerance", "150").out)
+    assert row["debug_handle"] == 5
+
+
+def test_dumps_of_the_store_answer_as_their_files_do(run, tmp_path):
+    base, head, *records = of_pair("mha")
+    names = ("--device", "here", "--model", "mha", "--store", tmp_path / "store")
+    for build, dump in ("b1", base), ("b2", head):
+        assert run("ingest", dump, "--build", build, *names).code == 0
+    stored = run("numeric-gap", 1, 2, "--store", tmp_path / "store", "--format", "json")
+    files = run("numeric-gap", base, head, *records, "--format", "json")
+    assert json.loads(stored.out) == json.loads(files.out)
+    mixed = run("numeric-gap", base, 2, *records[:2], "--store", tmp_path / "store")
+    assert mixed.text == run("numeric-gap", base, head, *records).text
+
+
+def test_a_dump_of_the_store_brings_its_own_companions(run, tmp_path):
+    done = run("numeric-gap", 1, PORTABLE, "--etrecord", MODELS / "mixed_xnnpack.etrecord")
+    assert done.code == 2
+    assert "dump 1 has the debug buffer and ETRecord it was ingested with" in done.err

@@ -19,6 +19,8 @@ WIDE = {
     "head_nan_count": [0, 0],
     "snr": [1.0, 2.0],
     "verdict": ["different", "different"],
+    "divergence": pa.nulls(2, pa.string()),
+    "input_debug_handles": [[], [1]],
 }
 
 
@@ -36,3 +38,8 @@ def test_instructions_stand_in_for_missing_debug_handles_and_metrics_come_last()
     assert names == [
         "occurrence", "base_instruction_id", "base_event", "head_event", "shape", "snr", "verdict",
     ]  # fmt: skip
+
+
+def test_where_runs_diverge_is_shown_if_they_do() -> None:
+    assert arranged()[-1] == "verdict"
+    assert arranged(divergence=["origin", None])[-2:] == ["divergence", "input_debug_handles"]

@@ -71,10 +71,13 @@ def test_names_break_between_words() -> None:
     assert found == {"1", "2"} | {word for text in texts for word in re.findall("[a-z0-9]+", text)}
 
 
+COMPARISONS = ("regression_deltas", "numeric_divergence")
+
+
 def test_every_canned_query_fits_a_terminal(store: Path) -> None:
     lines = [
         ["query", name, *(f"--{p.name}=1" for p in query.header.params if p.name == "dump"),
-         *(("--base=base", "--head=ch26") if name == "regression_deltas" else ()),
+         *(("--base=base", "--head=ch26") if name in COMPARISONS else ()),
          *(("--event=native_call_convolution.out",) if name == "build_history" else ()),
          "--store", store]
         for name, query in load_catalogue().items()

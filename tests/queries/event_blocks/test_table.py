@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from queries.event_blocks.table import event_block_table, grid_lines, pandas_cells
+from queries.event_blocks.table import event_block_table, pandas_cells
 from queries.event_blocks.time_scales import TimeScale
 from tests.support.event_blocks import blocks_of, integer, logged, run, timed
 
@@ -51,19 +51,3 @@ def test_cells_are_spelled_as_pandas_does_and_five_operators_are_shortened():
     assert (second[""], second["op_types"]) == (1, "['v', 'w' ... 'z'] (5 total)")
     assert (first["is_delegated_op"], first["start_time"]) == ("False", "[1]")
     assert first["p10"] == 1e-06
-
-
-def test_the_grid_holds_every_cell_on_one_line():
-    [block] = blocks_of(run(timed("two\nlines", 1, 2)))
-    table = event_block_table([block], TimeScale.NS, has_framework_events=True)
-    lines = list(grid_lines(pandas_cells(table)))
-    assert len(lines) == 5
-    assert "│ two lines  │ 1e-06    │" in lines[3]
-
-
-def test_names_in_a_frame_do_not_steer_a_terminal():
-    blocks = blocks_of(run(timed("a\x1b[2J\u202e", 0, 1)))
-    table = event_block_table(blocks, None, has_framework_events=True)
-    lines = list(grid_lines(pandas_cells(table)))
-    assert r"│ a\x1b[2J\u202e │" in lines[3]
-    assert len({len(line) for line in lines}) == 1

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from ingest.errors import DumpError
-from queries.inspector.drop_in import Inspector, TimeScale
+from queries.inspector import Inspector, TimeScale, compare_results
 from tests.support.corpus import CORPUS, read_golden
 from tests.support.etrecord_builder import MODELS
 from warehouse.errors import QueryError
 
+PRINTED = sorted((CORPUS.parent / "printed").iterdir())
+MIXED = CORPUS / "real" / "mixed_xnnpack_n20.etdp"
 DUMP = CORPUS / "real" / "traced_int_n1_debug.etdp"
 RECORD = MODELS / "mixed_xnnpack.etrecord"
 STATISTICS = ("p10", "p50", "p90", "avg", "min", "max")
@@ -142,6 +144,82 @@ def test_the_table_is_printed_in_a_frame_without_operator_calls(inspector, capsy
     assert "avg (us)" in lines[1]
     assert len({len(line) for line in lines}) == 1
     assert not any("OPERATOR_CALL" in line for line in lines)
+
+
+@pytest.mark.parametrize("path", PRINTED, ids=lambda path: path.stem)
+def test_the_table_is_byte_for_byte_what_the_inspector_prints(path):
+    name, variant = path.stem.split(".")
+    args = read_golden(f"real/{name}")["variants"][variant].get("args", {})
+    inspector = Inspector(
+        str(CORPUS / "real" / f"{name}.etdp"),
+        etrecord=CORPUS / args["etrecord"] if "etrecord" in args else None,
+    )
+    file = io.StringIO()
+    inspector.print_data_tabular(file, include_delegate_debug_data=True)
+    assert file.getvalue() == path.read_text(encoding="utf-8")
+
+
+def test_there_are_printed_tables():
+    assert len(PRINTED) == 3
+
+
+def test_events_are_listed_by_operator(inspector):
+    found = inspector.get_op_list("Execute")
+    assert [*found][:2] == ["aten.convolution.default", "aten.relu.default"]
+    assert {event.name for event in found["aten.relu.default"]} == {"DELEGATE_CALL"}
+    assert inspector.get_op_list("Default") == {}
+    assert inspector.write_tensorboard_artifact("nowhere") is None
+
+
+def test_modules_are_tuples_as_in_the_inspector(inspector):
+    event = next(event for event in inspector.event_blocks[1].events if event.op_types)
+    assert event.module_hierarchy["aten_relu_default_"] == {"L__self__": ("", "models.Mixed")}
+
+
+def test_a_time_converter_is_given_whole_ticks():
+    inspector = Inspector(str(DUMP), delegate_time_scale_converter=lambda _, ticks: ticks >> 4)
+    plain = Inspector(str(DUMP), target_time_scale=TimeScale.NS)
+    shifted = {
+        e.name: e.perf_data.raw for e in inspector.event_blocks[1].events if e.is_delegated_op
+    }
+    ticks = {e.name: e.perf_data.raw for e in plain.event_blocks[1].events if e.is_delegated_op}
+    assert shifted == {name: [int(raw[0]) >> 4] for name, raw in ticks.items()}
+    assert shifted
+
+
+def test_the_reference_graph_can_be_chosen():
+    def op_types(**graph):
+        blocks = Inspector(MIXED, etrecord=RECORD, **graph).event_blocks
+        return next(event.op_types for event in blocks[1].events if event.op_types)
+
+    assert op_types(reference_graph_name="edge_dialect_graph_module") == op_types()
+    with pytest.raises(QueryError, match="has no graph 'nope'"):
+        op_types(reference_graph_name="nope")
+
+
+def test_a_bundled_input_can_be_stated():
+    dump = CORPUS / "real" / "dyn_portable_shapes_debug.etdp"
+    inspector = Inspector(
+        dump,
+        etrecord=MODELS / "dyn_portable_bundled.etrecord",
+        debug_buffer_path=str(dump).replace(".etdp", ".debug.bin"),
+        bundled_input=0,
+    )
+    load, execute, *_ = inspector.event_blocks
+    assert load.reference_output is None
+    results = compare_results(execute.reference_output, execute.run_output, ["snr", "mse"])
+    assert results == {"snr": [145.23], "mse": [0.0]}
+    table = compare_results(inspector.event_blocks)
+    assert "different" in table["verdict"].to_pylist()
+
+
+def test_a_method_of_the_etrecord_can_be_stated():
+    record = MODELS / "twins_portable.etrecord"
+    dump = CORPUS / "real" / "twins_portable.etdp"
+    methods = [
+        block.method for block in Inspector(dump, etrecord=record, method="beta").event_blocks
+    ]
+    assert set(methods) == {"beta"}
 
 
 def test_the_total_of_a_module_is_0_where_nothing_is_in_it(inspector):

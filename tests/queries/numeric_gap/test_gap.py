@@ -4,12 +4,13 @@ import math
 import sys
 
 import numpy as np
-import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from ingest import decode_dumps
 from ingest.debug_buffer import TensorValue
-from ingest.sources.paths import Source
+from ingest.sources.paths import Source, read_source
+from queries.event_blocks.build import decode_tables, read_correlation
 from queries.numeric_gap.gap import numeric_gap
 from queries.numeric_gap.logged_operators import (
     LoggedRun,
@@ -80,7 +81,7 @@ def test_kernels_and_delegates_of_two_backends_are_compared_by_debug_handle():
 def test_a_dump_is_equal_to_itself_in_every_run(backend, has_record):
     runs = prefill_decode(backend, has_record=has_record)
     table = numeric_gap(runs, runs, is_every_run=True)
-    assert len(pa.compute.unique(table["base_run_index"])) == 5
+    assert len(pc.unique(table["base_run_index"])) == 5
     assert set(table["verdict"].to_pylist()) == {"equal"}
     assert set(table["mse"].to_pylist()) == {0.0}
     assert set(table["snr"].to_pylist()) == {math.inf}
@@ -125,6 +126,45 @@ def test_own_metric_has_a_column_of_its_name():
     [row] = numeric_gap([a_run(1)], [a_run(4)], [largest, "mse"]).to_pylist()
     assert (row["largest"], row["mse"]) == (3, 9)
     assert "snr" not in row
+
+
+def of_shapes(*sides, dtypes=("float32", "float32")):
+    """The row of two runs of one operator whose values have these shapes."""
+    runs = []
+    for shape, dtype in zip(sides, dtypes, strict=True):
+        count = math.prod(shape)
+        value = TensorValue.of_array(dtype, np.arange(count, dtype=dtype).reshape(shape))
+        runs.append([LoggedRun(0, None, [Operator("op", 0, None, 0, (1,), (), [value])])])
+    [row] = numeric_gap(*runs).to_pylist()
+    return row
+
+
+def test_shapes_of_the_same_order_are_compared_in_that_of_base():
+    row = of_shapes([1, 5, 32], [5, 32])
+    assert (row["verdict"], row["shape"], row["reason"]) == ("equal", [1, 5, 32], None)
+    assert of_shapes([2, 5, 32], [10, 32])["verdict"] == "equal"
+    assert of_shapes([4, 6], [6, 4])["reason"] == "shapes differ: [4, 6] and [6, 4]"
+
+
+def test_fractions_are_not_compared_with_integers():
+    row = of_shapes([4], [4], dtypes=("float32", "int8"))
+    assert row["verdict"] == "not_compared"
+    assert row["reason"] == "kinds of elements differ: float32 and int8"
+
+
+def test_an_operator_of_the_record_that_logged_nothing_is_among_the_operators():
+    path = CORPUS / "real" / "prefill_decode_portable_debug"
+    tables = dict(decode_tables(read_source(Source(f"{path}.etdp")), "dump"))
+    record = read_correlation(Source(str(MODELS / "prefill_decode_portable.etrecord")))
+    [full, *_] = build_logged_operators(tables, None, record)
+    left = full.operators[1].instruction_id
+    values = tables["debug_values"]
+    tables["debug_values"] = values.filter(pc.not_equal(values["instruction_id"], left))
+    [run, *_] = build_logged_operators(tables, None, record)
+    shown = [(op.name, op.debug_handles, len(op.values)) for op in run.operators]
+    wanted = [(op.name, op.debug_handles, len(op.values)) for op in full.operators]
+    wanted[1] = (*wanted[1][:2], 0)
+    assert shown == wanted
 
 
 def test_every_column_is_documented():

@@ -149,3 +149,73 @@ def test_without_handles_calls_correspond_by_instruction_name_and_occurrence():
         (None, "c:0", None, "base: no such call"),
         ("b:0", None, None, "head: no such call"),
     ]
+
+
+def test_a_value_that_a_later_delegate_goes_on_computing_is_hidden():
+    base = [kernel("exp", 2), kernel("mul", 2, id_=1)]
+    head = [kernel("exp", 2), delegate((2, 3), [3], values=2, id_=4)]
+    assert joined(base, head) == [
+        (None, "exp:0", 2, "an earlier step of debug handle 2"),
+        (None, "DELEGATE_CALL:1", 3, "base: nothing logged for debug handle 3"),
+        ("exp:0", None, 2, "an earlier step of debug handle 2"),
+        ("mul:0", None, 2, "head: inside DELEGATE_CALL, instruction 4"),
+    ]
+    reasons = {row[:2]: row[3] for row in joined(head, base)}
+    assert reasons[None, "mul:0"] == "base: inside DELEGATE_CALL, instruction 4"
+    assert reasons["exp:0", None] == "an earlier step of debug handle 2"
+
+
+def test_equal_operators_correspond_even_if_the_last_of_them_hides_the_value():
+    run = [kernel("exp", 2), delegate((2, 3), [3], values=2, id_=4)]
+    assert [row[:3] for row in joined(run, run)] == [
+        ("exp:0", "exp:0", 2),
+        ("DELEGATE_CALL:1", "DELEGATE_CALL:1", 3),
+    ]
+
+
+def test_an_operator_that_logged_nothing_hides_the_value_too():
+    base = [kernel("exp", 2), kernel("mul", 2, id_=1)]
+    head = [kernel("exp", 2), kernel("mul", 2, id_=1, values=0)]
+    assert joined(base, head)[-1] == ("mul:0", None, 2, "head: not logged by mul, instruction 1")
+
+
+def test_what_a_delegate_logs_inside_is_not_hidden_by_its_own_call():
+    inner = Operator("relu #1", 0, "relu #1", 0, (1,), (), [tensor(2)])
+    head = [inner, delegate((1, 2), [2], values=2)]
+    base = [kernel("relu", 1, id_=5), kernel("sin", 2, id_=6)]
+    assert [row[:3] for row in joined(base, head)] == [
+        ("relu:0", "relu #1:0", 1),
+        ("sin:0", "DELEGATE_CALL:1", 2),
+    ]
+
+
+def test_a_handle_that_only_reshapes_another_has_the_value_of_that():
+    base, head = [kernel("addmm", 2)], [delegate((1, 2, 3), [3], values=2)]
+    [pair] = join_operators(base, head, is_by_handle=True, views=({3: 2}, {}))
+    assert (shown(pair.base), shown(pair.head), pair.debug_handle) == (
+        "addmm:0", "DELEGATE_CALL:1", 3,
+    )  # fmt: skip
+    assert pair.is_view
+    [mirrored] = join_operators(head, base, is_by_handle=True, views=({}, {3: 2}))
+    assert (mirrored.debug_handle, mirrored.is_view) == (3, True)
+
+
+def test_a_view_of_a_value_that_is_compared_itself_or_hidden_is_no_pair():
+    base, head = [kernel("addmm", 2)], [kernel("addmm", 2), kernel("view", 3)]
+    pairs = join_operators(base, head, is_by_handle=True, views=({3: 2}, {}))
+    assert [(shown(p.base), shown(p.head)) for p in pairs] == [
+        ("addmm:0", "addmm:0"),
+        (None, "view:0"),
+    ]
+    hidden = [*base, delegate((2, 4), [4], values=2, id_=1)]
+    [pair, *_] = join_operators(hidden, head[1:], is_by_handle=True, views=({3: 2}, {}))
+    assert (shown(pair.base), shown(pair.head)) == (None, "view:0")
+
+
+def test_of_more_outputs_none_is_taken_whose_elements_cannot_be_compared():
+    pair = [tensor(2, 1), tensor(3)]
+    rows = joined([kernel("a", 4, values=[tensor(5)])], [kernel("b", 4, values=pair)])
+    assert [row[:2] for row in rows].count(("a:0", None)) == 1
+    assert {row[3] for row in rows} == {"b has no such output", "a has no such output"}
+    [same, _] = joined([kernel("a", 4, values=[tensor(1, 3)])], [kernel("b", 4, values=pair)])
+    assert same[:2] == ("a:0", "b:1")

@@ -60,7 +60,7 @@ def _judge(corpus: Path, path: Path, dump: Dump | None, variant: Variant) -> Ver
 
 def _obstacles(corpus: Path, variant: Variant) -> Iterator[str]:
     if "reference_graph_name" in variant.args:
-        yield "shown with a graph of choice, which the JSON has no option for"
+        yield "shown with a graph of choice: what is right is worked out for the edge dialect's"
     for name in ("etrecord", "debug_buffer_path"):
         file = variant.args.get(name)
         if file and not (corpus / file).exists():

@@ -14,6 +14,7 @@ from queries.event_blocks.json_form import event_blocks_json
 from queries.event_blocks.time_scales import TimeScale
 from queries.inspector import Inspector
 from tests.tools.parity.goldens import Json, Variant, parse_metadata
+from tests.tools.parity.objects import object_faults
 
 
 @dataclass(frozen=True)
@@ -25,27 +26,30 @@ class Answer:
         tsv: What `Inspector.save_data_to_tsv` writes; None if the corpus has nothing beside it.
         table: What `Inspector.print_data_tabular` prints; None likewise.
         totals: Time per module, of those that the corpus has.
+        object_faults: Where the drop-in's objects do not hold the blocks.
     """
 
     blocks: list[Json]
     tsv: str | None
     table: str | None
     totals: Mapping[str, float]
+    object_faults: tuple[str, ...] = ()
 
 
 def answer(corpus: Path, dump: Path, variant: Variant) -> Answer:
     """Our answer; IngestError or QueryError if we refuse."""
     blocks = _blocks(corpus, dump, variant)
+    inspector = drop_in(corpus, dump, variant)
+    faults = tuple(object_faults(blocks, inspector.event_blocks))
     if not (variant.totals or variant.has_parser or "tsv" in variant.answer):
-        return Answer(blocks, None, None, {})
-    inspector = _drop_in(corpus, dump, variant)
+        return Answer(blocks, None, None, {}, faults)
     if variant.has_parser:
         _parse(blocks, inspector)
     tsv, table = io.StringIO(), io.StringIO()
     inspector.save_data_to_tsv(tsv, include_delegate_debug_data=variant.has_parser)
     inspector.print_data_tabular(table)
     totals = {name: inspector.find_total_for_module(name) for name in variant.totals}
-    return Answer(blocks, tsv.getvalue(), table.getvalue(), totals)
+    return Answer(blocks, tsv.getvalue(), table.getvalue(), totals, faults)
 
 
 def _blocks(corpus: Path, dump: Path, variant: Variant) -> list[Json]:
@@ -71,7 +75,8 @@ def _parse(blocks: list[Json], inspector: Inspector) -> None:
                 event["delegate_debug_metadatas"] = parsed.delegate_debug_metadatas
 
 
-def _drop_in(corpus: Path, dump: Path, variant: Variant) -> Inspector:
+def drop_in(corpus: Path, dump: Path, variant: Variant) -> Inspector:
+    """The drop-in, given what the variant gave the Inspector."""
     return Inspector(
         str(dump),
         etrecord=_path(corpus, variant, "etrecord"),

@@ -1,7 +1,8 @@
 """Compares our answers with the ExecuTorch Inspector's, which a corpus folder holds: `make parity`.
 
 Each difference must be one that the Inspector's known bugs make, exactly; anything else makes the
-exit status 1. docs/inspector-differences.md tells the bugs by their numbers.
+exit status 1. docs/inspector-differences.md tells the bugs by their numbers. A folder of pairs for
+numeric gaps is judged by itself (`gaps`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from rich.table import Table
 from tests.support.corpus import CORPUS
 from tests.tools.parity.bugs import Bug
 from tests.tools.parity.files import Finding, find_goldens, judge_file
+from tests.tools.parity.gaps import GAPS, find_pairs, gap_table, judge_pair
 from tests.tools.parity.verdicts import Outcome
 
 _MOST_TOLD = 5  # sentences per dump and variant
@@ -31,21 +33,28 @@ _MOST_TOLD = 5  # sentences per dump and variant
 def main() -> int:
     """Run as the arguments say, and print a summary."""
     parser = argparse.ArgumentParser(prog="parity", description=__doc__.split("\n")[0])
-    parser.add_argument("corpus", type=Path, nargs="?", default=CORPUS, help="folder of dumps")
+    parser.add_argument("corpus", type=Path, nargs="?", help="folder of dumps or of pairs")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     options = parser.parse_args()
     start = time.monotonic()
-    goldens = find_goldens(options.corpus)
-    if not goldens:
-        parser.error(f"{options.corpus}: holds no dump with a golden file beside it")
-    findings = list(judge_files(options.corpus, goldens, options.processes))
+    corpus = options.corpus or CORPUS
+    pairs = options.corpus or GAPS
+    goldens, models = find_goldens(corpus), find_pairs(pairs)
+    if not goldens and not models:
+        parser.error(f"{corpus}: holds no dump with a golden file beside it, and no pairs")
+    findings = list(judge_files(corpus, goldens, options.processes))
+    gaps = [judge_pair(pairs, model) for model in models]
     console = Console(width=None if sys.stdout.isatty() else 130)
-    for table in (_outcomes(findings), _bugs(findings), _reasons(findings)):
+    tables = (_outcomes(findings), _bugs(findings), _reasons(findings)) if goldens else ()
+    for table in (*tables, *([gap_table(gaps)] if models else ())):
         console.print(table)
-    for sentence in _unexplained(findings):
+    faults = [*_unexplained(findings), *(fault for found in gaps for fault in found.faults)]
+    for sentence in faults:
         console.print(sentence, markup=False, highlight=False, soft_wrap=True)
-    console.print(f"{len(goldens)} dumps in {time.monotonic() - start:.0f} s")
-    return 1 if any(f.verdict.outcome is Outcome.UNEXPLAINED for f in findings) else 0
+    seconds = time.monotonic() - start
+    console.print(f"{len(goldens)} dumps and {len(models)} pairs in {seconds:.0f} s")
+    is_unexplained = any(f.verdict.outcome is Outcome.UNEXPLAINED for f in findings)
+    return 1 if faults or is_unexplained else 0
 
 
 def judge_files(corpus: Path, goldens: Sequence[Path], processes: int) -> Iterator[Finding]:

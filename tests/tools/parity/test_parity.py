@@ -13,7 +13,8 @@ from tests.tools.parity.bugs import Bug
 from tests.tools.parity.evidence import Dump, read_evidence
 from tests.tools.parity.files import SUFFIX, Finding, find_goldens, judge_file
 from tests.tools.parity.goldens import Variant, read_variants
-from tests.tools.parity.ours import Answer, answer
+from tests.tools.parity.objects import object_faults
+from tests.tools.parity.ours import Answer, answer, drop_in
 from tests.tools.parity.trial import Trial
 from tests.tools.parity.verdicts import Outcome
 
@@ -53,6 +54,32 @@ def _trial() -> tuple[Dump, Variant, Answer]:
 
 def _faults(variant: Variant, ours: Answer) -> list[str]:
     return list(Trial(variant, ours, read_evidence(CORPUS, _trial()[0], variant)).faults())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda block: setattr(block, "name", "x"),
+        lambda block: block.run_output.append(1),
+        lambda block: block.events[0].perf_data.raw.append(1.0),
+        lambda block: setattr(block.events[0], "debug_handles", 9),
+        lambda block: block.events[0].stack_traces.update(x=None),
+        lambda block: block.events[0].module_hierarchy.update(x=None),
+        lambda block: block.events[0].debug_data.append(1),
+        lambda block: block.events[0].debug_data[0].__setitem__(0, 99),
+        lambda block: block.events[0].raw_delegate_debug_metadatas.append(b"x"),
+    ],
+)
+def test_the_drop_ins_objects_are_compared(change):
+    _, variant, ours = _trial()
+    objects = drop_in(CORPUS, CORPUS / f"{DUMP}.etdp", variant).event_blocks
+    assert list(object_faults(ours.blocks, objects)) == []
+    event = objects[1].events[0]
+    event.debug_data = [value.copy() for value in event.debug_data]  # the buffer is read-only
+    change(objects[1])
+    assert len(list(object_faults(ours.blocks, objects))) >= 1
+    faulty = replace(ours, object_faults=("differs",))
+    assert _faults(variant, faulty) == ["the drop-in is wrong: differs"]
 
 
 @pytest.mark.parametrize("index", range(len(GOLDENS)), ids=lambda index: GOLDENS[index].stem)

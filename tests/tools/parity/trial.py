@@ -47,6 +47,7 @@ class Trial:
         yield from _told("we are wrong: ours, right", compare_blocks(self._ours.blocks, self.right))
         if self._ours.tsv and not self._is_table_of(self._ours.tsv, self._ours.blocks):
             yield "our TSV does not hold our event blocks"
+        yield from (f"the drop-in is wrong: {fault}" for fault in self._ours.object_faults)
         for module, total in self._ours.totals.items():
             if not _is_close(total, right := self._total(module, NONE)):
                 yield f"we are wrong: total for module '{module}': {total}, right: {right}"

@@ -14,6 +14,7 @@ def test_catalogue_holds_the_canned_queries_under_their_names():
         "framework_tax",
         "ingest_errors",
         "module_totals",
+        "numeric_divergence",
         "operator_hotspots",
         "percentiles",
         "regression_deltas",

@@ -65,11 +65,20 @@ def test_store_finds_the_etrecord_by_its_id_or_a_dump(parsed, tmp_path, where):
         assert store.exported_program(row["etrecord_id"], graph="aten/decode") == "aten"
 
 
-def test_etrecord_that_changed_or_moved_is_told(parsed, tmp_path):
+def test_an_archived_etrecord_is_read_from_there(parsed, tmp_path):
     record = tmp_path / "a.etrecord"
     record.write_bytes(RECORD.read_bytes())
     with Warehouse.open(tmp_path / "store", create=True) as store:
         store.ingest([DUMP], manifest=_NAMES, etrecord=record)
+        record.unlink()
+        assert store.exported_program(dump_id=1) == "edge"
+
+
+def test_etrecord_that_changed_or_moved_is_told_if_it_is_not_archived(parsed, tmp_path):
+    record = tmp_path / "a.etrecord"
+    record.write_bytes(RECORD.read_bytes())
+    with Warehouse.open(tmp_path / "store", create=True) as store:
+        store.ingest([DUMP], manifest=_NAMES, etrecord=record, archive=False)
         record.write_bytes((MODELS / "mixed_xnnpack.etrecord").read_bytes())
         with pytest.raises(QueryError, match=r"a.etrecord: has changed: SHA-256 \w+..., wanted"):
             store.exported_program(dump_id=1)

@@ -8,15 +8,13 @@ import pytest
 
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.etrecord_builder import MODELS
-from tests.support.stores import MANIFEST, contents, ingest, write
+from tests.support.stores import MANIFEST, contents, everything, ingest, write
 from warehouse import Warehouse
 from warehouse.archive.archive import Archive
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import DamagedStoreError, StoreError, StoreLockedError
 from warehouse.intake import pipeline
 from warehouse.storage.rebuild import rebuild_store
-
-Store = dict[str, list[tuple[object, ...]]]
 
 
 @pytest.fixture(scope="module")
@@ -44,20 +42,6 @@ def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def store(lived_in: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(lived_in, tmp_path / "store"))
-
-
-def everything(store: Path) -> Store:
-    """Every row of every table, times of ingestion and the archive's own tables too."""
-    with Warehouse.open(store, read_only=True) as warehouse:
-        names = warehouse.sql("SELECT table_name FROM duckdb_tables()")["table_name"].to_pylist()
-        return {
-            name: sorted(
-                tuple(map(str, row.values()))
-                for row in warehouse.sql(f"SELECT * FROM {name}").to_pylist()  # noqa: S608
-            )
-            for name in names
-            if name != "schema_migrations"
-        }
 
 
 def test_a_rebuilt_store_equals_the_old_one_in_every_row(store: Path) -> None:
@@ -136,11 +120,32 @@ def test_a_damaged_segment_is_set_aside_and_the_rest_is_rebuilt(store: Path) -> 
     segment = Archive(store).segments()[-1]
     segment.path.chmod(0o600)
     os.truncate(segment.path, segment.path.stat().st_size // 2)
+    (store / FILE_NAME).unlink()
     done = rebuild_store(store)
     assert [path.name for path in done.damaged] == [segment.path.name]
-    assert done.kept is not None
     assert done.n_dumps >= 3
     Warehouse.open(store, read_only=True).close()
+
+
+@pytest.mark.parametrize("damage", ["cut", "gone"])
+def test_dumps_of_a_lost_segment_stay_in_the_store_and_come_into_the_archive_again(
+    tmp_path: Path, damage: str
+) -> None:
+    store, files = tmp_path / "store", tmp_path / "in"
+    for name in ("load_only", "cnn_portable_n20"):
+        write(files / f"{name}.etdp", read_dump(f"real/{name}"))
+        ingest(store, files)
+    before = contents(store)
+    first = Archive(store).segments()[0].path
+    first.chmod(0o600)
+    first.write_bytes(b"PAR1") if damage == "cut" else first.unlink()
+    with pytest.raises(StoreError, match="1 of its dumps are not in the archive") as caught:
+        rebuild_store(store)
+    assert ("damaged segments were moved" in str(caught.value)) == (damage == "cut")
+    assert contents(store) == before
+    assert ingest(store, files).n_duplicates == 2
+    assert rebuild_store(store).n_dumps == 2
+    assert contents(store) == before
 
 
 def test_a_rebuild_that_fails_leaves_the_store_as_it_was(

@@ -1,0 +1,201 @@
+"""Comparators of a numeric gap, as classes to derive from: the Inspector's, for numpy arrays.
+
+A pair's values are hashable arrays (`IntermediateOutput`), because they stand in the keys of the
+mapping that `preprocessing` may change; arrays computed from them are hashable, too.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from queries.inspector.errors import WrongTypeError, WrongValueError
+from queries.inspector.frames import new_frame
+from queries.numeric_gap.comparators import Comparator, find_comparators, l1, mse, snr
+
+DebugHandle = tuple[int, ...]
+IntermediateOutputMapping = dict[tuple[DebugHandle, Any], tuple[DebugHandle, Any]]
+OpNames = Mapping[DebugHandle, Sequence[str]]
+
+_WANTED = "wanted {(debug handles, reference value): (debug handles, value)}"
+
+
+class IntermediateOutput(NDArray[Any]):
+    """An array that can stand in a key: it equals itself alone there."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        """The same for the same object."""
+        return id(self)
+
+
+class NumericalComparatorBase(ABC):
+    """Base of comparators; a derived class says how far two values are apart.
+
+    Attributes:
+        inspector: The Inspector that compares; None until one does.
+    """
+
+    def __init__(self, inspector: Any = None) -> None:
+        """Keep the Inspector."""
+        self.inspector = inspector
+
+    def preprocessing(self, mapping: IntermediateOutputMapping) -> IntermediateOutputMapping:
+        """What to compare instead of these pairs; here they are left as they are.
+
+        Args:
+            mapping: Debug handles and value of the program -> those of the dump, all of them
+                hashable arrays.
+        """
+        return mapping
+
+    @abstractmethod
+    def element_compare(self, a: Any, b: Any) -> float:
+        """How far a value `b` is from the reference `a`."""
+
+    def compare(
+        self,
+        mapping: IntermediateOutputMapping,
+        aot_debug_handle_to_op_names: OpNames,
+        runtime_debug_handle_to_op_names: OpNames,
+    ) -> Any:
+        """A pandas DataFrame with one row per pair that is left after `preprocessing`.
+
+        Pairs without one of the values, or with several on the program's side, are left out.
+        A `preprocessing` that gives no such mapping raises WrongTypeError or WrongValueError;
+        without pandas this raises QueryError.
+        """
+        processed = _checked(self.preprocessing(mapping))
+        return new_frame(
+            {
+                "aot_debug_handle": handles,
+                "aot_ops": op_names(handles, aot_debug_handle_to_op_names),
+                "aot_intermediate_output": reference,
+                "runtime_ops": op_names(run_handles, runtime_debug_handle_to_op_names),
+                "runtime_debug_handle": run_handles,
+                "runtime_intermediate_output": value,
+                "gap": self._gaps(reference, value),
+            }
+            for (handles, reference), (run_handles, value) in processed.items()
+            if reference is not None and value is not None
+            if not (isinstance(reference, Sequence) and len(reference) > 1)
+        )
+
+    def _gaps(self, reference: Any, value: Any) -> list[float]:
+        """One per element of two lists; of two values, one.
+
+        Raises:
+            WrongValueError: if there are not as many elements on both sides.
+        """
+        are_lists = [isinstance(one, Sequence) for one in (reference, value)]
+        if not any(are_lists):
+            return [self.element_compare(reference, value)]
+        if not all(are_lists) or len(reference) != len(value):
+            raise WrongValueError(
+                "cannot compare a list of values with one value or a list of another length"
+            )
+        return [self.element_compare(a, b) for a, b in zip(reference, value, strict=True)]
+
+
+class FunctionComparator(NumericalComparatorBase):
+    """Compares by a function (reference, value) -> float of two arrays."""
+
+    def __init__(self, function: Comparator, inspector: Any = None) -> None:
+        """Keep the function."""
+        super().__init__(inspector)
+        self._function = function
+
+    def element_compare(self, a: Any, b: Any) -> float:
+        """What the function says."""
+        return self._function(a, b)
+
+
+class MSEComparator(NumericalComparatorBase):
+    """Mean of the squared differences, as `queries.numeric_gap.comparators` has it."""
+
+    def element_compare(self, a: Any, b: Any) -> float:
+        """The metric; values of different shapes raise WrongValueError."""
+        return _measure(mse, a, b)
+
+
+class L1Comparator(NumericalComparatorBase):
+    """Sum of the absolute differences, as `queries.numeric_gap.comparators` has it."""
+
+    def element_compare(self, a: Any, b: Any) -> float:
+        """The metric; values of different shapes raise WrongValueError."""
+        return _measure(l1, a, b)
+
+
+class SNRComparator(NumericalComparatorBase):
+    """Signal-to-noise ratio in decibels, as `queries.numeric_gap.comparators` has it."""
+
+    def element_compare(self, a: Any, b: Any) -> float:
+        """The metric; values of different shapes raise WrongValueError."""
+        return _measure(snr, a, b)
+
+
+def comparator_of(
+    distance: str | Comparator | NumericalComparatorBase, inspector: Any
+) -> NumericalComparatorBase:
+    """The comparator that a name, a function or a comparator means, with its Inspector.
+
+    An unknown name raises QueryError.
+    """
+    if isinstance(distance, NumericalComparatorBase):
+        distance.inspector = distance.inspector or inspector
+        return distance
+    [function] = find_comparators([distance]).values()
+    return FunctionComparator(function, inspector)
+
+
+def op_names(handles: DebugHandle, names: OpNames) -> list[str]:
+    """The operators all of whose debug handles are among these."""
+    return [name for known, ops in names.items() if set(known).issubset(handles) for name in ops]
+
+
+def _measure(metric: Callable[[NDArray[Any], NDArray[Any]], float], a: Any, b: Any) -> float:
+    left, right = _numbers(a), _numbers(b)
+    if left.shape != right.shape:
+        raise WrongValueError(f"cannot compare the shapes {left.shape} and {right.shape}")
+    return metric(left, right)
+
+
+def _numbers(value: Any) -> NDArray[np.float64]:
+    try:
+        return np.asarray(value, np.float64)
+    except (TypeError, ValueError) as error:
+        raise WrongValueError(f"cannot compare a {type(value).__name__}: {error}") from error
+
+
+def _checked(mapping: Any) -> IntermediateOutputMapping:
+    """The mapping, if it is one.
+
+    Raises:
+        WrongTypeError: if it is no dict.
+    """
+    if not isinstance(mapping, dict):
+        raise WrongTypeError(
+            f"preprocessing() must return a dict, not {type(mapping).__name__}: {_WANTED}"
+        )
+    for key, value in mapping.items():
+        _check_side(key, "key", "AOT")
+        _check_side(value, "value", "runtime")
+    return mapping
+
+
+def _check_side(side: Any, place: str, name: str) -> None:
+    """Pass if it is debug handles and a value.
+
+    Raises:
+        WrongValueError: if it is not.
+    """
+    if not (isinstance(side, tuple) and len(side) == 2):
+        raise WrongValueError(f"preprocessing(): Invalid {place} format: {side!r}; {_WANTED}")
+    handles = side[0]
+    if not (isinstance(handles, tuple) and all(isinstance(one, int) for one in handles)):
+        raise WrongValueError(
+            f"preprocessing(): Invalid {name} debug handle: {handles!r}, wanted a tuple of int"
+        )

@@ -1,0 +1,77 @@
+"""Numeric gaps as the Inspector tells them: a pandas DataFrame with the values. Needs pandas."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from queries.inspector.blocks import EventBlock, built_block
+from queries.inspector.comparators import (
+    DebugHandle,
+    IntermediateOutput,
+    IntermediateOutputMapping,
+    NumericalComparatorBase,
+)
+from queries.numeric_gap.gap import numeric_gap
+from queries.numeric_gap.logged_operators import LoggedRun, first_logged_run
+from queries.numeric_gap.reference_run import ReferenceRun
+from warehouse.programs.correlation import Correlation
+
+_KEPT_AS = "keep"
+
+
+def logged_runs(blocks: Sequence[EventBlock], correlation: Correlation | None) -> list[LoggedRun]:
+    """What the events of each block logged, as they are now; blocks without any are left out."""
+    runs = [
+        first_logged_run(index, built_block(block), correlation)
+        for index, block in enumerate(blocks)
+    ]
+    return [run for run in runs if run.operators]
+
+
+def gap_frame(
+    reference: ReferenceRun, head: Sequence[LoggedRun], comparator: NumericalComparatorBase
+) -> Any:
+    """The DataFrame of `NumericalComparatorBase.compare`, and the stack traces of each row.
+
+    Pairs are those of `numeric_gap` that can be compared. It raises what these two raise.
+    """
+    mapping, runtime_names = _paired_values(reference.run, head)
+    frame = comparator.compare(mapping, reference.node_names, runtime_names)
+    if len(frame):
+        frame["stacktraces"] = [
+            {name: reference.stack_traces.get(name) for name in names} for names in frame["aot_ops"]
+        ]
+    return frame
+
+
+def _paired_values(
+    base: LoggedRun, head: Sequence[LoggedRun]
+) -> tuple[IntermediateOutputMapping, dict[DebugHandle, list[str]]]:
+    """Values that correspond, with their debug handles; and the events of each debug handle."""
+    kept: list[tuple[IntermediateOutput, IntermediateOutput]] = []
+
+    def keep(reference: NDArray[Any], value: NDArray[Any]) -> float:
+        """Keep the values, and answer where they are."""
+        kept.append((_hashable(reference), _hashable(value)))
+        return len(kept) - 1
+
+    mapping: IntermediateOutputMapping = {}
+    names: dict[DebugHandle, list[str]] = defaultdict(list)
+    for row in numeric_gap([base], head, [keep]).to_pylist():
+        if row[_KEPT_AS] is None:
+            continue
+        reference, value = kept[int(row[_KEPT_AS])]
+        handles = tuple(row["head_debug_handles"])
+        mapping[tuple(row["base_debug_handles"]), reference] = (handles, value)
+        if row["head_event"] not in names[handles]:
+            names[handles].append(row["head_event"])
+    return mapping, names
+
+
+def _hashable(array: NDArray[Any]) -> IntermediateOutput:
+    return np.asarray(array).view(IntermediateOutput)

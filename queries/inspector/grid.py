@@ -1,0 +1,100 @@
+"""Columns -> a table in a frame, byte for byte as the Inspector prints it. Pure.
+
+The Inspector leaves it to tabulate (fancy_grid): a column is of numbers if every value in it is
+one, be it as text. Numbers stand with their points under each other and fractions have six digits.
+Unlike there, control characters are escaped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+
+from queries.inspector.frames import Columns
+from queries.printable import printable
+
+_PADDING = 2  # of a header, beyond that of all cells
+_NOT_FINITE = ("inf", "-inf", "nan")
+
+_Lines = list[str]
+
+
+def grid_lines(columns: Columns) -> Iterator[str]:
+    """The lines of the table; rows are numbered in a first column without a name."""
+    rows = range(len(next(iter(columns.values()), ())))
+    table = [_column("", rows), *(_column(name, values) for name, values in columns.items())]
+    widths = [len(column[0][0]) for column in table]
+
+    def rule(marks: str) -> str:
+        return marks[0] + marks[2].join(marks[1] * (width + 2) for width in widths) + marks[3]
+
+    yield rule("╒═╤╕")
+    for i, cells in enumerate(zip(*table, strict=True)):
+        if i:
+            yield rule("╞═╪╡" if i == 1 else "├─┼┤")
+        for line in zip_longest(*cells):
+            texts = (text or " " * width for text, width in zip(line, widths, strict=True))
+            yield f"│ {' │ '.join(texts)} │"
+    yield rule("╘═╧╛")
+
+
+def _column(name: str, values: Sequence[object]) -> list[_Lines]:
+    """The header and the cells, as lines of equal width."""
+    is_numeric = _is_numeric(values)
+    if is_numeric:
+        cells = [[text] for text in _numbers(values)]
+    else:
+        cells = [_texts(value) for value in values]
+    least = len(name) + _PADDING
+    width = max((len(line) for cell in cells for line in cell), default=0)
+    pad = str.rjust if is_numeric else str.ljust
+    return [[pad(line, max(width, least)) for line in cell] for cell in ([name], *cells)]
+
+
+def _is_numeric(values: Sequence[object]) -> bool:
+    known = [value for value in values if value not in (None, "")]
+    return bool(known) and all(map(_is_number, known))
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, str):
+        try:
+            number = float(value)
+        except ValueError:
+            return False
+        return math.isfinite(number) or value.lower() in _NOT_FINITE
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _numbers(values: Sequence[object]) -> list[str]:
+    """Numbers, with spaces behind them that put their points under each other."""
+    are_whole = all(map(_is_whole, values))
+    texts = [
+        "" if value in (None, "") else str(value) if are_whole else f"{float(str(value)):g}"
+        for value in values
+    ]
+    places = [_decimals(text) for text in texts]
+    most = max(places)
+    return [text + " " * (most - count) for text, count in zip(texts, places, strict=True)]
+
+
+def _is_whole(value: object) -> bool:
+    if isinstance(value, str):
+        try:
+            return value == "" or isinstance(int(value), int)
+        except ValueError:
+            return False
+    return value is None or isinstance(value, int)
+
+
+def _decimals(text: str) -> int:
+    """Characters behind the point, or else the exponent's mark; -1 if it has neither."""
+    place = text.rfind(".")
+    place = text.rfind("e") if place < 0 else place
+    return len(text) - place - 1 if place >= 0 else -1
+
+
+def _texts(value: object) -> _Lines:
+    text = "" if value is None else str(value).strip()
+    return [printable(line) for line in text.splitlines()] or [""]

@@ -1,0 +1,132 @@
+"""What the operators of one run put out, by debug handle or else by call. Pure.
+
+The value of a debug handle is what the last operator of the run that carries it computes. A
+delegate carries many handles, but logs only its inputs and then its outputs, the results of some
+of them: where it is the last to carry a handle that it does not put out, the value is hidden.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+from ingest.debug_buffer import TensorValue
+
+
+class Operator(NamedTuple):
+    """One call of an operator, with what it logged.
+
+    Attributes:
+        name: Name of its event, e.g. native_call_addmm.out.
+        instruction_id: Instruction; None if it did not run as one.
+        delegate_id: Delegate id; None if it did not run inside a delegate.
+        occurrence: Which of the calls of its instruction and delegate id in the run, from 0.
+        debug_handles: Debug handles that it computes, in execution order; empty if unknown.
+        op_types: Operators of the exported graph with these handles; empty if unknown.
+        values: What it logged, in order; scalars have no dimension, lists are flat.
+        results: Of a delegate, the debug handle of each output, None where it cannot be told; the
+            outputs are the last of the values. None if all values are of the last debug handle.
+    """
+
+    name: str
+    instruction_id: int | None
+    delegate_id: int | str | None
+    occurrence: int
+    debug_handles: tuple[int, ...]
+    op_types: tuple[str, ...]
+    values: Sequence[TensorValue]
+    results: Sequence[int | None] | None = None
+
+    def is_inside(self, other: Operator) -> bool:
+        """Whether it is a part of the delegate whose call `other` is."""
+        is_part = self.delegate_id is not None and other.delegate_id is None
+        return is_part and self.instruction_id == other.instruction_id
+
+
+@dataclass(frozen=True, eq=False)
+class OperatorValue:
+    """The value at an index among those of the operator at a position in its run."""
+
+    position: int
+    operator: Operator
+    index: int
+
+    @property
+    def tensor(self) -> TensorValue:
+        """The value itself."""
+        return self.operator.values[self.index]
+
+
+Result = list[OperatorValue]  # of one operator
+Key = int | tuple[object, ...]  # a debug handle, or else a call
+
+
+class RunValues:
+    """The results of a run.
+
+    Attributes:
+        results: By key, in execution order; one per operator.
+        viewed: Keys whose value is logged under another handle, which they are views of.
+    """
+
+    def __init__(self, operators: Sequence[Operator], *, is_by_handle: bool) -> None:
+        """Index operators in execution order; not by handle means by call alone."""
+        self._operators = operators
+        self._carriers: dict[int, list[int]] = defaultdict(list)
+        self.results: dict[Key, list[Result]] = defaultdict(list)
+        self.viewed: set[Key] = set()
+        for position, operator in enumerate(operators):
+            outputs = _outputs(position, operator, is_by_handle)
+            for key, result in groupby(outputs, itemgetter(0)):
+                self.results[key].append([value for _, value in result])
+            for handle in dict.fromkeys(operator.debug_handles if is_by_handle else ()):
+                self._carriers[handle].append(position)
+
+    def adopt_views(self, views: Mapping[int, int], other: RunValues) -> None:
+        """Move values to handles that nothing computes here and that `other` has alone.
+
+        Each such handle is in `views` a view of another, whose last result it takes.
+        """
+        for key in [key for key in other.results if key in views and key not in self._carriers]:
+            source: int | None = views.get(key) if isinstance(key, int) else None
+            while source is not None and source not in self._carriers:
+                source = views.get(source)
+            if source is None or source in other.results or self.hider(source):
+                continue
+            self.results[key] = [self.results[source].pop()]
+            self.viewed.add(key)
+
+    def hider(self, key: Key) -> Operator | None:
+        """The operator that is last to carry a handle, unless its value of it is logged."""
+        carriers = self._carriers.get(key, []) if isinstance(key, int) else []
+        results = self.results.get(key)
+        last = results[-1][0] if results else None
+        for position in reversed(carriers):
+            carrier = self._operators[position]
+            if last is None or not (position <= last.position or last.operator.is_inside(carrier)):
+                return carrier
+        return None
+
+    def steps(self, key: Key) -> list[tuple[str, tuple[int, ...], bool]]:
+        """Name and handles of each operator that carries a handle, and whether it has a result."""
+        given = {result[0].position for result in self.results.get(key, [])}
+        carriers = self._carriers.get(key, []) if isinstance(key, int) else []
+        operators = [(self._operators[position], position in given) for position in carriers]
+        return [(operator.name, operator.debug_handles, is_one) for operator, is_one in operators]
+
+
+def _outputs(
+    position: int, operator: Operator, is_by_handle: bool
+) -> list[tuple[Key, OperatorValue]]:
+    """The outputs, each with the debug handle whose result it is, or else with its call."""
+    values = [OperatorValue(position, operator, index) for index in range(len(operator.values))]
+    handles = operator.debug_handles if is_by_handle else ()
+    call: Key = (*operator[:4], handles)
+    if operator.results is None or not is_by_handle:
+        return [(handles[-1] if handles else call, value) for value in values]
+    known = [call if handle is None else handle for handle in operator.results]
+    return list(zip(reversed(known), reversed(values), strict=False))[::-1]

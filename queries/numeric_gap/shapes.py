@@ -1,0 +1,40 @@
+"""When two logged tensors can hold the same value, though not in the same form. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ingest.debug_buffer import TensorValue
+
+
+def is_same_order(one: Sequence[int] | None, other: Sequence[int] | None) -> bool:
+    """Whether the shapes are equal without dimensions of 1, or agree in last dimension and count.
+
+    A linear layer is logged as [5, 32] by one backend and as [1, 5, 32] by another.
+    """
+    if one is None or other is None:
+        return one == other
+    if [size for size in one if size != 1] == [size for size in other if size != 1]:
+        return True
+    return bool(one and other) and one[-1] == other[-1] and math.prod(one) == math.prod(other)
+
+
+def reshaped(tensor: TensorValue, shape: Sequence[int] | None, *, is_view: bool) -> TensorValue:
+    """The tensor in that shape, if it holds its elements in order; else as it is.
+
+    `is_view` says that one is known to be a view of the other: it takes no more than their number.
+    """
+    if tensor.stored is None or shape is None or tensor.shape is None:
+        return tensor
+    is_fit = is_same_order(tensor.shape, shape) or is_view
+    if not is_fit or math.prod(tensor.shape) != math.prod(shape):
+        return tensor
+    return replace(tensor, shape=list(shape), stored=tensor.stored.reshape(shape))
+
+
+def is_of_other_kind(one: TensorValue, other: TensorValue) -> bool:
+    """Whether one holds fractions and the other integers: a quantized value is no real one."""
+    arrays = one.array, other.array
+    return len({array.dtype.kind == "f" for array in arrays if array is not None}) > 1

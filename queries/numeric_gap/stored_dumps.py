@@ -1,0 +1,115 @@
+"""What a dump of a store logged: its operators, as of a dump on disk."""
+
+from __future__ import annotations
+
+import math
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+
+from ingest.etrecord.names import EDGE_PROGRAM
+from ingest.etrecord.record import decode_etrecord
+from ingest.schemas.dumps import DECODED
+from queries.numeric_gap.logged_operators import LoggedRun, build_logged_operators
+from queries.numeric_gap.stored_records import write_record
+from warehouse.errors import QueryError
+from warehouse.programs.correlation import Correlation
+from warehouse.store import Warehouse
+
+_DUMP = "SELECT etrecord_id, debug_buffer_sha256 FROM dumps WHERE dump_id = $id"
+_ROWS = {
+    "runs": "SELECT * FROM runs WHERE dump_id = $id ORDER BY rowid",
+    "events": "SELECT * FROM events WHERE dump_id = $id ORDER BY rowid",
+    "delegate_metadata": "SELECT * FROM delegate_metadata WHERE dump_id = $id ORDER BY rowid",
+    "debug_values": "SELECT * FROM debug_values WHERE dump_id = $id ORDER BY rowid",
+}
+_RUN_SIGNATURES = "SELECT * FROM run_signatures WHERE list_contains($ids, run_signature_id)"
+_SIGNATURES = "SELECT * FROM event_signatures WHERE list_contains($ids, event_signature_id)"
+_PROGRAM = {
+    "nodes": "SELECT * FROM graph_nodes WHERE etrecord_id = $id ORDER BY rowid",
+    "debug_handles": "SELECT * FROM debug_handles WHERE etrecord_id = $id ORDER BY rowid",
+    "delegates": "SELECT * FROM delegates WHERE etrecord_id = $id ORDER BY rowid",
+}
+_TENSORS = "SELECT sha256, data FROM tensors WHERE list_contains($hashes, sha256)"
+_ALIGNMENT = 64
+_NOWHERE = -1
+
+
+def stored_operators(store: Warehouse, dump_id: int) -> list[LoggedRun]:
+    """The runs of a dump of the store that logged intermediate values, in file order.
+
+    They are as `read_logged_operators` gives them of the dump with its debug buffer and ETRecord.
+
+    Raises:
+        QueryError: if the store has no such dump, or it has no intermediate values.
+    """
+    found = store.sql(_DUMP, {"id": dump_id}).to_pylist()
+    if not found:
+        raise QueryError(f"dump {dump_id}: the store has none of that number")
+    tables = {name: store.sql(text, {"id": dump_id}) for name, text in _ROWS.items()}
+    ids = set(tables["runs"]["run_signature_id"].drop_null().to_pylist())
+    tables["run_signatures"] = store.sql(_RUN_SIGNATURES, {"ids": list(ids)})
+    ids = set(chain.from_iterable(tables["run_signatures"]["events"].to_pylist()))
+    tables["event_signatures"] = store.sql(_SIGNATURES, {"ids": list(ids)})
+    correlation = _correlation(store, found[0]["etrecord_id"])
+    buffer = None
+    if found[0]["debug_buffer_sha256"] is not None:
+        tables["debug_values"], buffer = _with_buffer(store, tables["debug_values"])
+    decoded = {name: _decoded(name, table) for name, table in tables.items()}
+    runs = build_logged_operators(decoded, buffer, correlation)
+    if not runs:
+        raise QueryError(
+            f"dump {dump_id}: has no intermediate values, wanted a dump of a run that logged them"
+        )
+    return runs
+
+
+def _decoded(name: str, table: pa.Table) -> pa.Table:
+    """A dump's rows as they were when it was decoded, as dump 0."""
+    schema = DECODED[name]
+    columns = {
+        "dump_index": pa.array([0] * table.num_rows, pa.int32()),
+        **{column: table[column] for column in table.column_names},
+    }
+    return pa.table({field.name: columns[field.name] for field in schema}).cast(schema)
+
+
+def _correlation(store: Warehouse, etrecord_id: int | None) -> Correlation | None:
+    if etrecord_id is None:
+        return None
+    rows = {name: store.sql(text, {"id": etrecord_id}) for name, text in _PROGRAM.items()}
+    nodes = [
+        row
+        for row in rows["nodes"].to_pylist()
+        if (row["graph"], row["scope"]) == (EDGE_PROGRAM, "")
+    ]
+    handles, delegates = rows["debug_handles"].to_pylist(), rows["delegates"].to_pylist()
+    written = write_record(nodes, handles, delegates)
+    return Correlation(decode_etrecord(written, f"ETRecord {etrecord_id} of the store"))
+
+
+def _with_buffer(store: Warehouse, values: pa.Table) -> tuple[pa.Table, bytes]:
+    """The values with places in a debug buffer, and that: each content once, in logical order."""
+    hashes = sorted(set(filter(None, values["sha256"].to_pylist())))
+    buffer = bytearray()
+    places: dict[str | None, int] = {}
+    for row in store.sql(_TENSORS, {"hashes": hashes}).to_pylist():
+        places[row["sha256"]] = len(buffer)
+        buffer += row["data"]
+        buffer += bytes(-len(buffer) % _ALIGNMENT)
+    columns: dict[str, Any] = {
+        "tensor_offset": [places.get(hash_, _NOWHERE) for hash_ in values["sha256"].to_pylist()],
+        "strides": [_strides(sizes) for sizes in values["sizes"].to_pylist()],
+    }
+    for name, items in columns.items():
+        index = values.column_names.index(name)
+        values = values.set_column(index, name, pa.array(items, values.schema.field(name).type))
+    return values, bytes(buffer)
+
+
+def _strides(sizes: list[int] | None) -> list[int] | None:
+    """Strides of elements that lie in logical order."""
+    if sizes is None:
+        return None
+    return [math.prod(sizes[first:]) for first in range(1, len(sizes) + 1)]

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from queries.event_blocks.module_totals import module_totals
+from queries.event_blocks.time_scales import TimeScale
+from queries.inspector.blocks import (
+    EventBlock,
+    built_block,
+    event_columns,
+    inspector_block,
+    printed_columns,
+)
+from queries.inspector.events import Event, PerfData
+from tests.support.event_blocks import blocks_of, integer, logged, run, timed
+
+IN_FC = {"node": {"L__self__": ("", "Net"), "L__self__fc": ("fc", "torch.nn.Linear")}}
+
+
+def columns_of(*events, unit=None, include_delegate_debug_data=False):
+    block = EventBlock("Execute", list(events))
+    return event_columns(
+        [block], unit=unit, include_delegate_debug_data=include_delegate_debug_data
+    )
+
+
+def test_a_block_is_made_with_the_inspectors_defaults():
+    block = EventBlock("Execute")
+    assert (block.events, block.source_time_scale, block.target_time_scale) == (
+        [], TimeScale.NS, TimeScale.MS,
+    )  # fmt: skip
+    assert (block.bundled_input_index, block.run_output, block.reference_output) == (None,) * 3
+
+
+def test_columns_have_one_value_per_event_and_the_unit_in_their_names():
+    columns = columns_of(Event("a", PerfData([2.0])), Event("b"), unit=TimeScale.US)
+    assert columns["event_block_name"] == ["Execute", "Execute"]
+    assert columns["event_name"] == ["a", "b"]
+    assert (columns["raw"], columns["avg (us)"]) == ([[2.0], None], [2.0, None])
+
+
+def test_there_are_columns_without_events():
+    assert set(map(tuple, columns_of().values())) == {()}
+
+
+def test_metadata_has_a_column_per_key_and_nan_where_there_is_none():
+    columns = columns_of(
+        Event("a"),
+        Event("b", _delegate_debug_metadatas=[b"x"]),
+        Event("c", is_delegated_op=True, _delegate_metadata_parser=lambda _: {"cycles": 5}),
+        include_delegate_debug_data=True,
+    )
+    first, raw, parsed = columns["delegate_debug_metadata"]
+    assert (raw, math.isnan(first), math.isnan(parsed)) == ([b"x"], True, True)
+    assert columns["cycles"][2] == 5
+
+
+def test_framework_events_and_long_columns_are_not_printed():
+    columns = printed_columns(columns_of(Event("OPERATOR_CALL"), Event("a")))
+    assert columns["event_name"] == ["a"]
+    assert not columns.keys() & {"raw", "stack_traces", "module_hierarchy", "debug_data"}
+
+
+def test_a_block_there_and_back_is_the_same():
+    [block] = blocks_of(
+        run(timed("native_call_a", 0, 10, instruction_id=1, chain_index=0)),
+        run(timed("native_call_a", 20, 25, instruction_id=1, chain_index=0)),
+        target_time_scale=TimeScale.NS,
+    )
+    back = built_block(inspector_block(block, None, None))
+    assert (back.name, back.bundled_input_index, len(back.events)) == ("Execute", -1, 1)
+    [event], [again] = block.events, back.events
+    assert again.samples == event.samples
+    assert (again.kind, again.instruction_id) == (event.kind, event.instruction_id)
+
+
+def test_a_changed_event_goes_back_changed():
+    event = Event("a", PerfData([1.0]), module_hierarchy=dict(IN_FC), _instruction_id=4)
+    event.perf_data.raw.append(2.0)
+    event.debug_handles = (7, 8)
+    event.debug_data = [np.ones(2, np.float32), [np.zeros(1)], None, 3]
+    [built] = built_block(EventBlock("Execute", [event])).events
+    assert (built.samples.raw, built.samples.statistics.avg) == ([1.0, 2.0], 1.5)
+    assert (built.debug_handles, built.instruction_id) == ([7, 8], 4)
+    tensor, tensors, missing, number = built.debug_data
+    assert (tensor.dtype, tensor.shape, len(tensors), number) == ("float32", [2], 1, 3)
+    assert missing.missing == "missing"
+
+
+def test_repetitions_count_for_module_totals_until_samples_are_added():
+    loop = run(*(timed("native_call_a", 0, 10, instruction_id=1, chain_index=0) for _ in "123"))
+    [block] = blocks_of(loop, target_time_scale=TimeScale.NS)
+    [event] = (twin := inspector_block(block, None, None)).events
+    event.module_hierarchy = dict(IN_FC)
+    [total] = module_totals([built_block(twin)], "fc")
+    assert total.total == 30
+    event.perf_data.raw.append(10.0)
+    [total] = module_totals([built_block(twin)], "fc")
+    assert total.total == 10
+
+
+def test_modules_are_tuples_and_changed_handles_are_the_events_own():
+    [block] = blocks_of(run(timed("a", 0, 1), logged(integer(5), instruction_id=3)))
+    twin = inspector_block(block, None, None)
+    assert twin.events[1].debug_data == [5]
+    assert twin.method is None
+
+
+def test_a_block_is_a_data_frame():
+    pytest.importorskip("pandas")
+    block = EventBlock("Execute", [Event(f"op_{i}", PerfData([1.0, 2.0]), ["op"]) for i in "012"])
+    frame = block.to_dataframe()
+    assert (len(frame), len(frame["raw"][0]), frame["op_types"][0]) == (3, 2, ["op"])
+    assert "op_0" in frame["event_name"].tolist()
+    assert "avg (ms)" in block.to_dataframe(include_units=True)
+    assert frame["delegate_debug_identifier"].dtype == object
