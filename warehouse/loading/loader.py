@@ -16,7 +16,6 @@ from warehouse.archive.archive import Archive
 from warehouse.archive.entries import SETTLED, Entry
 from warehouse.archive.history import History, recorded
 from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.connection import insert_rows, registered
 from warehouse.engine.connection import registered
 from warehouse.engine.failpoints import failpoint
 from warehouse.loading.dump_rows import DumpRows
