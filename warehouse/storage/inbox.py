@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Event, Lock
 
 from ingest.incoming import Incoming
+from warehouse.archive.segments import sync_folder
 from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, INBOX_FOLDER
 from warehouse.errors import StoreError
 from warehouse.storage.intake_log import LogWriter
@@ -49,6 +50,7 @@ class Inbox:
         folder = store / INBOX_FOLDER
         try:
             folder.mkdir(mode=store.stat().st_mode & 0o777, exist_ok=True)
+            sync_folder(store)
         except OSError as error:
             raise StoreError(str(folder), f"cannot be made: {error.strerror}") from error
         return cls(folder)

@@ -106,7 +106,7 @@ class LogWriter:
                 rest = rest[os.write(file, rest) :]
             failpoint("log append")
         failpoint("log sync")
-        os.fdatasync(file)
+        getattr(os, "fdatasync", os.fsync)(file)  # not every system has the cheaper one
         failpoint("log synced")
 
     def _undo(self) -> None:

@@ -34,6 +34,16 @@ def test_what_was_accepted_is_on_disk(
     assert synced == [log.stat().st_size]
 
 
+def test_the_folders_on_the_way_to_it_are_on_disk_too(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_ino))
+    with Inbox.open(store) as inbox:
+        inbox.accept(tiny_incoming(1))
+    assert synced == [store.stat().st_ino, (store / "inbox").stat().st_ino]
+
+
 def test_it_needs_no_lock_of_the_store(store: Path) -> None:
     with Warehouse.open(store) as warehouse, Inbox.open(store) as inbox:
         inbox.accept(tiny_incoming(1))
