@@ -31,6 +31,7 @@ EXAMPLES = {
         "tracehouse ingest farm/ --layout '{device}/{build}/{model}/*.etdp'",
         "tracehouse ingest run.etdp --device pixel8 --build b42 --model mv2",
     ),
+    "drain": ("tracehouse drain --store farm.store",),
     "query": (
         "tracehouse query percentiles --model mv2",
         "tracehouse query percentiles --help",

@@ -121,7 +121,7 @@ class FoundDumps:
 
     def _bring(self, listed: Source | SourceError) -> Incoming:
         if isinstance(listed, SourceError):
-            return _refused(listed)
+            return unreadable(listed)
         companions = self._companions.find(listed)
         buffer = companions.debug_buffer
         return Incoming(
@@ -154,8 +154,8 @@ def _held(name: str, data: Bytes | None) -> IncomingFile | None:
     return None if data is None else IncomingFile(name, lambda: data, len(data))
 
 
-def _refused(error: SourceError) -> Incoming:
-    """What a path that is at fault comes in as: a dump that cannot be read."""
+def unreadable(error: SourceError) -> Incoming:
+    """A dump that cannot be read, which is put on record: a path at fault, or a damaged log."""
     return Incoming(error.source, partial(_fail, error), partial(_fail, error))
 
 

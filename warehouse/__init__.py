@@ -5,21 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from warehouse.storage.inbox import Inbox
     from warehouse.store import Warehouse
 
-__all__ = ["DEFAULT_PATH", "Warehouse"]
+__all__ = ["DEFAULT_PATH", "Inbox", "Warehouse"]
 
 DEFAULT_PATH = "tracehouse.store"
 
 
 def __getattr__(name: str) -> object:
-    """`Warehouse`, on first use: the catalogue and `tracehouse --help` must not wait for DuckDB.
+    """What users import, on first use: `tracehouse --help` must not wait for DuckDB.
 
     Raises:
         AttributeError: Any other name.
     """
-    if name != "Warehouse":
-        raise AttributeError(f"module 'warehouse' has no attribute '{name}'")
-    from warehouse.store import Warehouse
+    if name == "Warehouse":
+        from warehouse.store import Warehouse
 
-    return Warehouse
+        return Warehouse
+    if name == "Inbox":
+        from warehouse.storage.inbox import Inbox
+
+        return Inbox
+    raise AttributeError(f"module 'warehouse' has no attribute '{name}'")

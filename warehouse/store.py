@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -29,6 +30,7 @@ from warehouse.storage.reading import OpenedStore, is_there, open_to_read
 from warehouse.storage.snapshots import Publisher, Snapshot, publish_snapshot
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
     from ingest.incoming import FoundDumps, Incoming
@@ -139,9 +141,53 @@ class Warehouse:
         from warehouse.intake.pipeline import ingest_dumps
 
         start = time.perf_counter()
-        writer = self._to_write()
-        publisher = Publisher(writer, self._path) if snapshot else None
         found = find_incoming(dumps, manifest=manifest, layout=layout, etrecord=etrecord)
+        kept = Archive(self._path) if archive else None
+        publisher = Publisher(self._to_write(), self._path) if snapshot else None
+        with self._writing(progress, publisher) as (connection, report):
+            summary = ingest_dumps(connection, found, archive=kept, jobs=jobs, progress=report)
+        if snapshot:
+            self.snapshot()
+        notes = () if isinstance(found, list) else tuple(found.notes)
+        return replace(summary, notes=notes, seconds=time.perf_counter() - start)
+
+    def drain(
+        self,
+        *,
+        jobs: int | None = None,
+        progress: Callable[[IngestProgress], None] | None = None,
+    ) -> IngestSummary:
+        """Ingest what was handed over to the store's `Inbox` so far, which is emptied by it.
+
+        Args:
+            jobs: Threads that read and decode; by default as many as there are cores for.
+            progress: Called after each committed batch.
+
+        Returns:
+            What was done, as by `ingest`.
+
+        Raises:
+            StoreError: A batch cannot be written; it stays in the inbox, as all after it.
+        """
+        from warehouse.storage.draining import drain_inbox
+
+        start = time.perf_counter()
+        with self._writing(progress) as (connection, report):
+            summary = drain_inbox(connection, self._path, jobs=jobs, progress=report)
+        return replace(summary, seconds=time.perf_counter() - start)
+
+    @contextmanager
+    def _writing(
+        self,
+        progress: Callable[[IngestProgress], None] | None,
+        publisher: Publisher | None = None,
+    ) -> Iterator[tuple[duckdb.DuckDBPyConnection, Callable[[IngestProgress], None]]]:
+        """The connection that writes, and what to call with each progress.
+
+        Raises:
+            StoreError: The store was opened to be read, or deleted or replaced meanwhile.
+        """
+        writer = self._to_write()
 
         def report(done: IngestProgress) -> None:
             writer.file.check()
@@ -151,18 +197,8 @@ class Warehouse:
                 progress(done)
 
         with translated_errors(self._path):
-            summary = ingest_dumps(
-                writer.connection,
-                found,
-                archive=Archive(self._path) if archive else None,
-                jobs=jobs,
-                progress=report,
-            )
+            yield writer.connection, report
         writer.file.check()
-        if snapshot:
-            self.snapshot()
-        notes = () if isinstance(found, list) else tuple(found.notes)
-        return replace(summary, notes=notes, seconds=time.perf_counter() - start)
 
     def snapshot(self) -> Snapshot:
         """Publish a snapshot of the store, which others can read while this process writes.

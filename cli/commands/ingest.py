@@ -81,6 +81,8 @@ def ingest(
 
     Beside NAME.etdp, NAME.debug.bin is its debug buffer, and NAME.etrecord, or the only *.etrecord
     of the folder, the ETRecord of its program. If they come later, ingest the dump again.
+
+    What was handed over to the store's inbox is taken first, see drain.
     """
     start = time.perf_counter()
     from cli.output.progress import progress_bar
@@ -96,7 +98,8 @@ def ingest(
         open_to_write(store, create=True, wait=wait, is_shared=is_shared) as warehouse,
         progress_bar(is_quiet=is_quiet) as progress,
     ):
-        summary = warehouse.ingest(
+        handed_over = warehouse.drain(jobs=jobs, progress=progress)
+        summary = handed_over + warehouse.ingest(
             found, archive=is_archived, snapshot=has_snapshot, jobs=jobs, progress=progress
         )
     summary = replace(summary, seconds=time.perf_counter() - start)

@@ -13,6 +13,7 @@ from warehouse.archive.archive import Archive
 from warehouse.archive.entries import Entry
 from warehouse.archive.segments import Segment, SegmentWriter
 from warehouse.engine.connection import insert_rows, transaction
+from warehouse.engine.failpoints import failpoint
 from warehouse.errors import StoreError
 
 _INDEXED = "SELECT segment FROM archive_segments"
@@ -131,6 +132,8 @@ def recorded(connection: duckdb.DuckDBPyConnection, archive: Archive | None) -> 
         with transaction(connection):
             yield history
             history.seal()
+            failpoint("commit")
+        failpoint("committed")
     except BaseException as error:  # an interrupt too must leave nothing half-done
         history.discard(error)
         raise

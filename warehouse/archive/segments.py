@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from ingest.sources.private_bytes import gather
 from warehouse.archive.entries import SEGMENT, Entry, Ids
+from warehouse.engine.failpoints import failpoint
 from warehouse.errors import ArchiveError
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class SegmentWriter:
         digest = sync_and_hash(self._file)[:_DIGEST]
         path = self.folder / f"{self._first:012}-{self._last:012}.{digest}.parquet"
         self._file.chmod(self._file.stat().st_mode & 0o444)
+        failpoint("seal")
         self._file.rename(path)
         sync_folder(self.folder)
         return Segment(path, self._first, self._last, digest)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from warehouse.engine.failpoints import failpoint
 from warehouse.errors import StoreError
 
 FILE_NAME = "warehouse.duckdb"
@@ -83,6 +84,7 @@ def make_file(store: Path, build: Callable[[Path], None], *, is_shared: bool) ->
         if not is_shared:
             unfinished.chmod(unfinished.stat().st_mode & 0o700)
         _sync(unfinished)
+        failpoint("swap")
         unfinished.replace(file)
         _sync(store)
     except OSError as error:

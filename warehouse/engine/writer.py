@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from warehouse.engine.connection import open_writer, translated_errors, use_database
+from warehouse.engine.failpoints import failpoint
 from warehouse.engine.migrations import check_version, migrate
 from warehouse.engine.own_tables import check_nothing_strange, check_tables
 from warehouse.engine.store_file import FILE_NAME, OpenFile, is_made, make_file
@@ -48,6 +49,7 @@ class Writer:
             StoreError: The disk is full, or the file was deleted or replaced.
         """
         self.file.check()
+        failpoint("checkpoint")
         with translated_errors(self._store):
             self.connection.execute("CHECKPOINT")
 

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import islice
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -90,6 +90,11 @@ class IngestSummary:
     notes: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     seconds: float = 0.0
+
+    def __add__(self, other: IngestSummary) -> IngestSummary:
+        """What both did."""
+        names = (field.name for field in fields(self))
+        return IngestSummary(*(getattr(self, name) + getattr(other, name) for name in names))
 
 
 def ingest_dumps(

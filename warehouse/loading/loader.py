@@ -17,6 +17,7 @@ from warehouse.archive.entries import SETTLED, Entry
 from warehouse.archive.history import History, recorded
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
+from warehouse.engine.failpoints import failpoint
 from warehouse.loading.dump_rows import DumpRows
 from warehouse.loading.history_entries import (
     attached_entries,
@@ -59,6 +60,7 @@ class Loader:
         Returns:
             Dumps committed.
         """
+        failpoint("decoded")
         index = decoded.tables["dumps"]["dump_index"].to_numpy()
         ids = np.zeros(len(dumps), np.int32)
         buffers = {i: dumps[i].debug_buffer for i in index.tolist()}

@@ -105,7 +105,7 @@ class ArchiveReader:
         return batch
 
     def _dump(self, entry: Entry, batch: ArchivedBatch) -> NewDump:
-        manifest = _manifest(str(entry.manifest))
+        manifest = parse_manifest(str(entry.manifest))
         return NewDump(
             entry.name,
             str(entry.sha256),
@@ -163,7 +163,8 @@ class _Bytes:
 
 
 @lru_cache(maxsize=4096)
-def _manifest(text: str) -> Manifest:
+def parse_manifest(text: str) -> Manifest:
+    """The manifest that canonical JSON states."""
     return Manifest.model_validate(FullShape(json.loads(text)))
 
 

@@ -8,20 +8,19 @@ must be able to go on.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import random
 import resource
 import signal
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from tests.support.corpus import CORPUS
+from tests.tools.reliability.recorded import Results, run_recorded
 from warehouse import Warehouse
 from warehouse.errors import StoreError
 
@@ -102,7 +101,7 @@ def check(store: Path) -> str:
     return ""
 
 
-def torture(count: int, *, seed: int, is_full_disk: bool = False) -> dict[str, object]:
+def torture(count: int, *, seed: int, is_full_disk: bool = False) -> dict[str, Any]:
     """Kill that many makings, half of them at sizes and half of them at times."""
     random_ = random.Random(seed)  # noqa: S311 - for choosing moments
     outcomes: Counter[str] = Counter()
@@ -124,23 +123,13 @@ def torture(count: int, *, seed: int, is_full_disk: bool = False) -> dict[str, o
     return {"makings": count, "seed": seed, "outcomes": dict(outcomes), "problems": problems}
 
 
-def main() -> int:
-    """Run, print the record, and exit 1 if anything was wrong."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=400)
-    parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--record", type=Path)
-    arguments = parser.parse_args()
-    results = {
-        "killed": torture(arguments.count, seed=arguments.seed),
-        "full_disk": torture(arguments.count // 4, seed=arguments.seed, is_full_disk=True),
+def run(count: int, seed: int) -> Results:
+    """Kill makings, and let others meet a full disk."""
+    return {
+        "killed": torture(count, seed=seed),
+        "full_disk": torture(count // 4, seed=seed, is_full_disk=True),
     }
-    text = json.dumps(results, indent=1) + "\n"
-    sys.stdout.write(text)
-    if arguments.record:
-        arguments.record.write_text(text)
-    return int(any(result["problems"] for result in results.values()))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_recorded(__doc__, 400, run))

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 def test_a_store_whose_making_is_killed_is_whole_or_not_there() -> None:
     found = torture(10, seed=20261122)
     assert found["problems"] == []
-    assert found["outcomes"]["killed"] >= 5  # type: ignore[index]
+    assert found["outcomes"]["killed"] >= 5
 
 
 def test_a_store_whose_making_meets_a_full_disk_is_whole_or_not_there() -> None:

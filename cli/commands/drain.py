@@ -1,0 +1,35 @@
+"""`tracehouse drain`: what was handed over to the inbox, into the store."""
+
+from __future__ import annotations
+
+from cli.exit_codes import fail
+from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, Wait
+from cli.output.ingest_report import summary_table, write_notes, write_refusals
+from cli.output.render import Format, write_table
+from cli.stores import open_to_write
+
+
+def drain(
+    store: Store = DEFAULT_STORE,
+    wait: Wait = 0.0,
+    output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
+) -> None:
+    """Take into the store what others handed over to its inbox.
+
+    They do so from Python, with `warehouse.Inbox`, while any other process works with the store.
+    Every ingest does the same before its own files. It is deleted from the inbox when it is
+    committed; what is damaged there is refused and kept in the store's folder inbox/damaged.
+    """
+    from cli.output.progress import progress_bar
+
+    with (
+        open_to_write(store, wait=wait) as warehouse,
+        progress_bar() as progress,
+    ):
+        summary = warehouse.drain(progress=progress)
+    write_table(summary_table(summary), output, is_csv_safe=is_csv_safe)
+    write_refusals(summary.refused)
+    write_notes(summary)
+    if summary.refused:
+        fail()

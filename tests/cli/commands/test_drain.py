@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.command import Outcome
+from tests.support.stores import write
+from tests.support.tiny_dumps import tiny_dump, tiny_incoming
+from warehouse import Inbox, Warehouse
+
+Run = Callable[..., Outcome]
+NAMES = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
+
+
+def hand_over(store: Path, count: int) -> None:
+    Warehouse.open(store, create=True).close()
+    with Inbox.open(store) as inbox:
+        for number in range(count):
+            inbox.accept(tiny_incoming(number))
+
+
+def test_what_was_handed_over_is_taken(run: Run, tmp_path: Path) -> None:
+    hand_over(tmp_path, 3)
+    outcome = run("drain", "--store", tmp_path, "--format", "json")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert json.loads(outcome.text)[0]["dumps"] == 3
+    again = run("drain", "--store", tmp_path, "--format", "json")
+    assert (again.code, json.loads(again.text)[0]["files"]) == (0, 0)
+
+
+def test_damage_is_told_and_fails(run: Run, tmp_path: Path) -> None:
+    hand_over(tmp_path, 1)
+    (log,) = (tmp_path / "inbox").glob("*.log")
+    log.write_bytes(b"\xff" + log.read_bytes()[1:])
+    outcome = run("drain", "--store", tmp_path)
+    assert outcome.code == 1
+    assert outcome.error.endswith("hand over again what was in it [damaged]")
+
+
+def test_a_torn_end_is_told_and_is_no_failure(run: Run, tmp_path: Path) -> None:
+    hand_over(tmp_path, 1)
+    (log,) = (tmp_path / "inbox").glob("*.log")
+    log.write_bytes(log.read_bytes() + bytes(99))
+    outcome = run("drain", "--store", tmp_path)
+    assert outcome.code == 0
+    assert outcome.error.endswith("they were not acknowledged, unless the file was cut")
+
+
+def test_there_is_no_store_to_drain(run: Run, tmp_path: Path) -> None:
+    outcome = run("drain", "--store", tmp_path / "gone")
+    assert outcome.code == 1
+    assert "no store here" in outcome.error
+
+
+def test_an_ingest_takes_what_was_handed_over_too(run: Run, tmp_path: Path) -> None:
+    store, file = tmp_path / "store", write(tmp_path / "9.etdp", tiny_dump(9))
+    hand_over(store, 2)
+    outcome = run("ingest", file, *NAMES, "--store", store, "--format", "json")
+    row = json.loads(outcome.text)[0]
+    assert (outcome.code, row["files"], row["dumps"]) == (0, 3, 3)

@@ -1,0 +1,46 @@
+"""Dumps as small as they come, each unlike the others, and what a store has of them."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from ingest.incoming import Incoming
+from ingest.manifest.models import Manifest
+from tests.support.etdump_builder import build_etdump
+from tests.support.stores import MANIFEST
+from warehouse import Warehouse
+
+_STATED = Manifest.model_validate(MANIFEST)
+COUNTED = """
+SELECT dumps.sha256, count(events.dump_id) AS n FROM dumps LEFT JOIN events USING (dump_id)
+GROUP BY dumps.dump_id, dumps.sha256
+"""
+
+
+@cache
+def tiny_dump(number: int) -> bytes:
+    """A dump of some events, as many as `tiny_dump_events` says."""
+    events = [
+        {"name": "op", "instruction_id": i, "start_time": 10 * number, "end_time": 10 * number + i}
+        for i in range(tiny_dump_events(number))
+    ]
+    listed = [{"profile_event": event} for event in events]
+    return build_etdump({"version": 0, "run_data": [{"name": "run", "events": listed}]})
+
+
+def tiny_dump_events(number: int) -> int:
+    """Profile events in a dump of that number."""
+    return 1 + number % 3
+
+
+def tiny_incoming(number: int, name: str = "", manifest: Manifest = _STATED) -> Incoming:
+    """The same on its way in."""
+    return Incoming.of_bytes(name or f"{number}.etdp", tiny_dump(number), manifest)
+
+
+def stored_event_counts(store: Path) -> list[tuple[str, int]]:
+    """SHA-256 and events of every dump in a store, in order."""
+    with Warehouse.open(store, read_only=True) as warehouse:
+        rows = warehouse.sql(COUNTED).to_pylist()
+    return sorted((row["sha256"], row["n"]) for row in rows)

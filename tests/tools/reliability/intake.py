@@ -1,0 +1,227 @@
+"""Kill those who hand dumps over and the one who takes them, again and again: `make torture`.
+
+Two processes hand the same dumps over in several threads, each dump up to five times and under
+several names, while one of them drains the inbox. Both are killed at random moments, or where
+`failpoint` says. Whoever opens the store next must find every dump that was acknowledged once, and
+each that is there whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from tests.support.tiny_dumps import COUNTED, tiny_dump, tiny_dump_events, tiny_incoming
+from tests.tools.reliability.recorded import Results, run_recorded
+from warehouse import Inbox, Warehouse
+from warehouse.archive.archive import Archive
+from warehouse.engine.failpoints import VARIABLE
+from warehouse.errors import ArchiveError, StoreError
+from warehouse.storage.rebuild import rebuild_store
+
+FAILPOINTS = (
+    "log append", "log sync", "log synced", "log seal", "claim", "decoded", "seal", "commit",
+    "committed", "log clear", "checkpoint", "swap",
+)  # fmt: skip
+DUMPS = 30  # that a round hands over
+ROUNDS = 20  # of a store, before another takes its place
+THREADS = 3
+LONGEST_LIFE = 0.3  # seconds
+LONGEST_HANG = 60
+READY_SECONDS = 5.0
+
+
+class Trial:
+    """A store that rounds of killing go through, and what it must hold."""
+
+    def __init__(self, store: Path) -> None:
+        """Make the store."""
+        self.store = store
+        self.acknowledged = store.parent / "acknowledged"
+        self.acknowledged.touch()
+        self._rounds = 0
+        self._events: dict[str, int] = {}
+        Warehouse.open(store, create=True).close()
+
+    def kill_round(self, random_: random.Random, point: str = "") -> str:
+        """Hand dumps over and kill those who do so; what became of the one who drains.
+
+        Args:
+            random_: Chooses the moments.
+            point: Where it dies; by default at some moment.
+        """
+        numbers = range(self._rounds * DUMPS, (self._rounds + 1) * DUMPS)
+        self._rounds += 1
+        for number in numbers:
+            self._events[_hash(number)] = tiny_dump_events(number)
+        seeds = random_.random(), random_.random()
+        often = 3 if point in FAILPOINTS[:3] else 1
+        wanted = f"{point}:{random_.randint(1, often)}" if point else ""
+        draining = _fork(lambda: self._hand_over(numbers, seeds[0], wanted, is_draining=True))
+        handing = _fork(lambda: self._hand_over(numbers, seeds[1], "", is_draining=False))
+        if not point:
+            time.sleep(random_.uniform(0, LONGEST_LIFE))
+            os.kill(draining, signal.SIGKILL)
+        outcome = _wait(draining)
+        time.sleep(random_.choice((0, 0.02)))
+        os.kill(handing, signal.SIGKILL)
+        _wait(handing)
+        return outcome
+
+    def check(self) -> tuple[str, float]:
+        """What is wrong with the store that is left, and the seconds until it was ready."""
+        start = time.perf_counter()
+        try:
+            with Warehouse.open(self.store) as warehouse:
+                warehouse.drain()
+                seconds = time.perf_counter() - start
+                rows = warehouse.sql(COUNTED).to_pylist()
+                errors = warehouse.sql("SELECT * FROM ingest_errors").to_pylist()
+        except StoreError as error:
+            return f"not ready: {error}", time.perf_counter() - start
+        stored = {row["sha256"]: row["n"] for row in rows}
+        lost = self._acknowledged() - stored.keys()
+        partial = {sha256 for sha256, n in stored.items() if n != self._events[sha256]}
+        left = [path.name for path in (self.store / "inbox").iterdir() if path.is_file()]
+        problems = {
+            "lost": len(lost),
+            "doubled": len(rows) - len(stored),
+            "partial": len(partial),
+            "refused": len(errors),
+            "left in the inbox": len(left),
+            "too late": int(seconds > READY_SECONDS),
+        }
+        found = {name: count for name, count in problems.items() if count}
+        return json.dumps(found) if found else "", seconds
+
+    def check_archive(self) -> str:
+        """What the archive lacks of what was acknowledged."""
+        try:
+            entries = Archive(self.store).entries(with_data=False)
+            missing = self._acknowledged() - {entry.sha256 for _, entry in entries}
+        except ArchiveError as error:
+            return str(error)
+        return f"{len(missing)} not in the archive" if missing else ""
+
+    def _acknowledged(self) -> set[str]:
+        return set(self.acknowledged.read_text().split())
+
+    def _hand_over(
+        self, numbers: Sequence[int], seed: float, point: str, *, is_draining: bool
+    ) -> None:
+        """What is killed."""
+        random_ = random.Random(seed)  # noqa: S311 - for choosing an order
+        deliveries = [n for n in numbers for _ in range(random_.randint(1, 5))]
+        random_.shuffle(deliveries)
+        acknowledged = os.open(self.acknowledged, os.O_WRONLY | os.O_APPEND)
+        if point:
+            os.environ[VARIABLE] = point
+        with Inbox.open(self.store) as inbox:
+            threads = [
+                Thread(target=_accept, args=(inbox, deliveries[i::THREADS], acknowledged))
+                for i in range(THREADS)
+            ]
+            for thread in threads:
+                thread.start()
+            if point.startswith("swap") and Archive(self.store).segments():
+                rebuild_store(self.store, wait=1)
+            if is_draining:
+                _drain_while(threads, self.store)
+            for thread in threads:
+                thread.join()
+
+
+def _drain_while(threads: Sequence[Thread], store: Path) -> None:
+    """Drain for as long as others hand over."""
+    with Warehouse.open(store) as warehouse:
+        while any(thread.is_alive() for thread in threads):
+            warehouse.drain()
+        warehouse.drain()
+
+
+def _accept(inbox: Inbox, numbers: Sequence[int], acknowledged: int) -> None:
+    for turn, number in enumerate(numbers):
+        sha256 = inbox.accept(tiny_incoming(number, f"{turn}/{number}.etdp"))
+        os.write(acknowledged, f"{sha256}\n".encode())
+
+
+def _hash(number: int) -> str:
+    return hashlib.sha256(tiny_dump(number)).hexdigest()
+
+
+def _fork(action: Callable[[], None]) -> int:
+    child = os.fork()
+    if child:
+        return child
+    status = 1
+    try:
+        signal.alarm(LONGEST_HANG)
+        action()
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _wait(child: int) -> str:
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return "killed" if os.WTERMSIG(status) == signal.SIGKILL else "hung"
+    return "broken" if os.WEXITSTATUS(status) else "done"
+
+
+def torture(count: int, *, seed: int, points: Sequence[str] = ()) -> dict[str, Any]:
+    """Kill that many times: at random moments, or in turn at each of the points."""
+    random_ = random.Random(seed)  # noqa: S311 - for choosing moments
+    outcomes: Counter[str] = Counter()
+    problems: list[str] = []
+    slowest = 0.0
+    for first in range(0, count, ROUNDS):
+        with tempfile.TemporaryDirectory() as folder:
+            trial = Trial(Path(folder, "store"))
+            for number in range(first, min(first + ROUNDS, count)):
+                point = points[number % len(points)] if points else ""
+                outcome = trial.kill_round(random_, point)
+                problem, seconds = trial.check()
+                outcomes[f"{point}: {outcome}" if point else outcome] += 1
+                slowest = max(slowest, seconds)
+                bad = outcome if outcome in {"hung", "broken"} else ""
+                if problem or bad:
+                    problems.append(f"round {number} {point}: {bad} {problem}")
+                    _keep(Path(folder), number)
+            problems += filter(None, [trial.check_archive()])
+    return {
+        "kills": count,
+        "seed": seed,
+        "outcomes": dict(sorted(outcomes.items())),
+        "slowest_ready_seconds": round(slowest, 3),
+        "problems": problems,
+    }
+
+
+def _keep(folder: Path, number: int) -> None:
+    """Copy a store that something is wrong with to where one can look at it."""
+    shutil.copytree(folder, Path("build", "reliability", str(number)), dirs_exist_ok=True)
+
+
+def run(count: int, seed: int) -> Results:
+    """Kill at random moments, and at each failpoint."""
+    return {
+        "random_moments": torture(count, seed=seed),
+        "failpoints": torture(count // 5, seed=seed, points=FAILPOINTS),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(run_recorded(__doc__, 1_000, run))

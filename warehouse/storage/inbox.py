@@ -1,0 +1,114 @@
+"""The inbox: dumps are handed over to a store, whoever else works with it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event, Lock
+
+from ingest.incoming import Incoming
+from warehouse.archive.segments import sync_folder
+from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, INBOX_FOLDER
+from warehouse.errors import StoreError
+from warehouse.storage.intake_log import LogWriter
+from warehouse.storage.log_records import Delivery, pack_delivery
+
+
+@dataclass
+class _Group:
+    """Deliveries that go to disk together, and what became of them."""
+
+    deliveries: list[Delivery] = field(default_factory=list)
+    is_done: Event = field(default_factory=Event)
+    error: StoreError | None = None
+
+
+class Inbox:
+    """Where threads and processes hand dumps over to a store; see `Warehouse.drain`.
+
+    It needs no lock of the store. Use as a context manager, or call `close`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Take the folder of a store's inbox; see `open`."""
+        self._writer = LogWriter(folder)
+        self._gathering = _Group()
+        self._joining, self._writing = Lock(), Lock()
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Inbox:
+        """The inbox of the store in a directory.
+
+        Raises:
+            StoreError: There is no store, or it cannot be written.
+        """
+        store = Path(path)
+        if not ((store / FILE_NAME).exists() or (store / ARCHIVE_FOLDER).is_dir()):
+            problem = "no store here; create one with 'tracehouse ingest PATHS...'"
+            raise StoreError(str(store), problem)
+        folder = store / INBOX_FOLDER
+        try:
+            folder.mkdir(mode=store.stat().st_mode & 0o777, exist_ok=True)
+            sync_folder(store)
+        except OSError as error:
+            raise StoreError(str(folder), f"cannot be made: {error.strerror}") from error
+        return cls(folder)
+
+    def accept(self, incoming: Incoming) -> str:
+        """Take a dump over; when this returns, it is on disk and will be in the store.
+
+        What others hand over while the disk is busy goes to it together.
+
+        Returns:
+            The dump's SHA-256.
+
+        Raises:
+            StoreError: It was not taken, for instance because the disk is full.
+            SourceError: The dump, or what comes with it, cannot be read.
+            ManifestError: It has no manifest.
+        """
+        delivery = pack_delivery(incoming)
+        with self._joining:
+            group = self._gathering
+            is_first = not group.deliveries
+            group.deliveries.append(delivery)
+        if is_first:
+            self._write(group)
+        else:
+            group.is_done.wait()
+        if group.error:
+            raise StoreError(group.error.path, group.error.problem) from group.error
+        return delivery.sha256
+
+    def _write(self, group: _Group) -> None:
+        """Bring a group to disk, which others join until its turn comes."""
+        try:
+            with self._writing:
+                self._end(group)
+                self._writer.append(group.deliveries)
+        except StoreError as error:
+            group.error = error
+        except BaseException:  # an interrupt of this thread: the others must learn of it
+            group.error = StoreError("inbox", "interrupted; hand it over again")
+            raise
+        finally:
+            self._end(group)
+            group.is_done.set()
+
+    def _end(self, group: _Group) -> None:
+        """Let nobody join a group any more."""
+        with self._joining:
+            if self._gathering is group:
+                self._gathering = _Group()
+
+    def close(self) -> None:
+        """Let go of the log that was appended to."""
+        with self._writing:
+            self._writer.close()
+
+    def __enter__(self) -> Inbox:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
