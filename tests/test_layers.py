@@ -55,7 +55,7 @@ ROOMS = {
         "archive", "catalogue", "engine", "errors", "loading", "programs", "statistics",
     },
     "warehouse.storage": {
-        "archive", "engine", "errors", "intake", "loading", "programs",
+        "archive", "catalogue", "engine", "errors", "intake", "loading", "programs",
     },
     "warehouse.store": {
         "", "archive", "catalogue", "engine", "errors", "intake", "programs", "storage",

@@ -14,7 +14,7 @@ import duckdb
 
 from warehouse import DEFAULT_PATH
 from warehouse.archive.archive import Archive
-from warehouse.archive.history import find_unindexed
+from warehouse.archive.rewriting import merge_segments
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
 from warehouse.catalogue.sql_files import read_statement
@@ -34,6 +34,7 @@ from warehouse.engine.store_lock import StoreLock
 from warehouse.engine.views import comment_views, load_views, make_temporary_views, named_views
 from warehouse.engine.writer import Writer
 from warehouse.errors import DamagedStoreError, StatementError, StoreError
+from warehouse.storage.catching_up import catch_up
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from ingest.sources.paths import Source
     from warehouse.intake.pipeline import IngestProgress, IngestSummary
 
+_SMALL_SEGMENTS = 33  # that stand together, and are merged when an ingest ends
 _Whose = Literal["ours", "theirs", "with files"]
 
 
@@ -101,7 +103,8 @@ class Warehouse:
             if read_only:
                 warehouse._check()
             else:
-                warehouse._catch_up()
+                with translated_errors(store):
+                    catch_up(warehouse.writing, store)
         except BaseException:  # an interrupt too must not leave the store locked
             if warehouse:
                 warehouse._let_go()
@@ -148,9 +151,7 @@ class Warehouse:
         from warehouse.intake.pipeline import ingest_dumps
 
         start = time.perf_counter()
-        writer = self._writer
-        if writer is None:
-            raise StoreError(str(self._path), "opened to be read; open it without read_only")
+        writer = self._need_writer()
         found = find_incoming(dumps, manifest=manifest, layout=layout, etrecord=etrecord)
 
         def report(done: IngestProgress) -> None:
@@ -166,6 +167,8 @@ class Warehouse:
                 jobs=jobs,
                 progress=report,
             )
+            if archive:
+                merge_segments(Archive(self._path), least=_SMALL_SEGMENTS)
         writer.file.check()
         notes = () if isinstance(found, list) else tuple(found.notes)
         return replace(summary, notes=notes, seconds=time.perf_counter() - start)
@@ -260,6 +263,15 @@ class Warehouse:
             return pick_exported_program(archived.data, source.name, graph=wanted)
         return read_exported_program(source, graph=wanted, sha256=sha256)
 
+    @property
+    def writing(self) -> duckdb.DuckDBPyConnection:
+        """The connection that writes, for upkeep of the store; see warehouse.storage.
+
+        Raises:
+            StoreError: The store was opened to be read.
+        """
+        return self._need_writer().connection
+
     def close(self) -> None:
         """Close the store; further use fails.
 
@@ -272,6 +284,16 @@ class Warehouse:
                 self._writer.finish()
         finally:
             self._let_go()
+
+    def _need_writer(self) -> Writer:
+        """What writes.
+
+        Raises:
+            StoreError: The store was opened to be read.
+        """
+        if self._writer is None:
+            raise StoreError(str(self._path), "opened to be read; open it without read_only")
+        return self._writer
 
     def _let_go(self) -> None:
         for connection in self._answering.values():
@@ -304,19 +326,6 @@ class Warehouse:
             use_database(connection)
             check_version(connection, store, read_only=True)
             check_tables(connection, store)
-
-    def _catch_up(self) -> None:
-        """Take over what is in the archive and was not committed any more, or was lost since."""
-        if self._writer is None:
-            return
-        connection = self._writer.connection
-        with translated_errors(self._path):
-            archive = Archive(self._path)
-            segments = find_unindexed(connection, archive)
-            if segments:
-                from warehouse.storage.replay import replay  # takes long to import
-
-                replay(connection, archive, segments)
 
     def _answers(self, whose: _Whose, text: str = "") -> duckdb.DuckDBPyConnection:
         """What answers a statement of ours, one of others, or one that may read files."""

@@ -62,6 +62,20 @@ def contents(store: Path) -> dict[str, list[tuple[Any, ...]]]:
         }
 
 
+def everything(store: Path) -> dict[str, list[tuple[str, ...]]]:
+    """Every row of every table, times of ingestion and the archive's own tables too."""
+    with Warehouse.open(store, read_only=True) as warehouse:
+        names = warehouse.sql("SELECT table_name FROM duckdb_tables()")["table_name"].to_pylist()
+        return {
+            name: sorted(
+                tuple(map(str, row.values()))
+                for row in warehouse.sql(f"SELECT * FROM {name}").to_pylist()  # noqa: S608
+            )
+            for name in names
+            if name != "schema_migrations"
+        }
+
+
 def write_corpus(folder: Path) -> dict[str, tuple[bytes, str]]:
     """Write the dumps of the corpus, each beside its own ETRecord, or else some other one.
 

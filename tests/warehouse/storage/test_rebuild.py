@@ -8,15 +8,13 @@ import pytest
 
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.etrecord_builder import MODELS
-from tests.support.stores import MANIFEST, contents, ingest, write
+from tests.support.stores import MANIFEST, contents, everything, ingest, write
 from warehouse import Warehouse
 from warehouse.archive.archive import Archive
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import DamagedStoreError, StoreError, StoreLockedError
 from warehouse.intake import pipeline
 from warehouse.storage.rebuild import rebuild_store
-
-Store = dict[str, list[tuple[object, ...]]]
 
 
 @pytest.fixture(scope="module")
@@ -44,20 +42,6 @@ def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def store(lived_in: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(lived_in, tmp_path / "store"))
-
-
-def everything(store: Path) -> Store:
-    """Every row of every table, times of ingestion and the archive's own tables too."""
-    with Warehouse.open(store, read_only=True) as warehouse:
-        names = warehouse.sql("SELECT table_name FROM duckdb_tables()")["table_name"].to_pylist()
-        return {
-            name: sorted(
-                tuple(map(str, row.values()))
-                for row in warehouse.sql(f"SELECT * FROM {name}").to_pylist()  # noqa: S608
-            )
-            for name in names
-            if name != "schema_migrations"
-        }
 
 
 def test_a_rebuilt_store_equals_the_old_one_in_every_row(store: Path) -> None:
