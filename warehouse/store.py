@@ -25,6 +25,7 @@ from warehouse.engine.connection import (
     translated_errors,
     use_database,
 )
+from warehouse.engine.dropped import noted
 from warehouse.engine.migrations import check_version
 from warehouse.engine.own_tables import check_nothing_strange, check_tables
 from warehouse.engine.scratch import ScratchFolder
@@ -182,7 +183,8 @@ class Warehouse:
                 several values takes a text or a sequence of them, globs too.
 
         Returns:
-            The columns of the query's header, in its order.
+            The columns of the query's header, in its order. Where it reads raw events and some
+            were dropped, the table's schema says so in its metadata, as `note`.
 
         Raises:
             UnknownQueryError: No canned query of that name.
@@ -192,7 +194,7 @@ class Warehouse:
         query = find_query(name)
         connection = self._answers("ours", query.sql)
         with translated_errors(self._path), reading(connection):
-            return answer_query(connection, query, params)
+            return noted(answer_query(connection, query, params), connection, query.sql)
 
     def sql(
         self,
@@ -216,7 +218,9 @@ class Warehouse:
         if allow_files and self._writer is not None:
             raise StatementError("files can be read only where the store is opened read-only")
         connection = self._answers("with files" if allow_files else "theirs", text)
-        return answer_statement(connection, text, params, allow_files=allow_files)
+        table = answer_statement(connection, text, params, allow_files=allow_files)
+        with translated_errors(self._path):
+            return noted(table, connection, text)
 
     def schema(self) -> pa.Table:
         """Tables, views and columns with types and comments.

@@ -58,16 +58,22 @@ def parse_corrections(stated: Sequence[str]) -> Fields:
     return fields
 
 
-def plan_amendments(dumps: Sequence[ChosenDump], stated: Fields) -> list[Amendment]:
+def plan_amendments(
+    connection: duckdb.DuckDBPyConnection, dumps: Sequence[ChosenDump], stated: Fields
+) -> list[Amendment]:
     """What is to be corrected, of dumps that do not state it already.
 
     A malformed correction raises ManifestError.
+
+    Raises:
+        QueryError: The method of a dump that came with an ETRecord would change.
     """
     planned = []
     for dump in dumps:
         manifest = correct_manifest(dump.manifest, "--set", stated).canonical_json()
         if manifest != dump.manifest:
             planned.append(Amendment(dump, manifest))
+    _check_methods(connection, planned)
     return planned
 
 
@@ -77,10 +83,8 @@ def amend_manifests(
     """Correct manifests, in the store and in its archive.
 
     Raises:
-        QueryError: The method of a dump that came with an ETRecord would change.
         StoreError: It cannot be written.
     """
-    _check_methods(connection, amendments)
     now = datetime.now(UTC)
     entries = [
         Entry(AMENDED, now, one.dump.source, one.dump.sha256, manifest=one.manifest)

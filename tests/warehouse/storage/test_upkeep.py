@@ -30,8 +30,8 @@ class LivedIn:
     """A store to which things happen, at random."""
 
     def __init__(self, folder: Path, seed: int) -> None:
-        self.store, self._files, self._random = folder / "store", folder / "in", random.Random(seed)
-        self._names = {f"{build}/{name}": name for build in ("a", "b") for name in NAMES}
+        self.store, self._files = folder / "store", folder / "in"
+        self._random = random.Random(seed)  # noqa: S311 - nothing is secret here
 
     def happen(self, count: int) -> list[str]:
         self.ingest()
@@ -71,7 +71,7 @@ class LivedIn:
         with Warehouse.open(self.store) as warehouse:
             dumps = all_dumps(warehouse)
             some = self._random.sample(dumps, min(len(dumps), 2))
-            plan = plan_amendments(some, parse_corrections(stated))
+            plan = plan_amendments(warehouse.writing, some, parse_corrections(stated))
             amend_manifests(warehouse.writing, self.store, plan)
 
     def drop(self) -> None:
@@ -103,7 +103,7 @@ def all_dumps(warehouse: Warehouse) -> list[ChosenDump]:
     return choose_dumps(warehouse.writing, where={"model": "m"}) if count else []
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_whatever_was_done_to_a_store_it_is_rebuilt_the_same(tmp_path: Path, seed: int) -> None:
     lived = LivedIn(tmp_path, seed)
     done = lived.happen(9)
