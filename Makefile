@@ -38,6 +38,7 @@ fuzz: .venv/.installed ## Decode mutants beside the reference reader (ARGS="--co
 
 torture: .venv/.installed ## Kill the making of stores again and again (RECORD=1 keeps the result)
 	$(BIN)/python -m tests.tools.reliability.creation $(if $(RECORD),--record tests/tools/reliability/record.json)
+	$(BIN)/python -m tests.tools.reliability.damage $(if $(RECORD),--record tests/tools/reliability/record-damage.json)
 
 bench: .venv/.installed ## Measure decode, ingest and queries (reports, never gates; RECORD=1 keeps it)
 	$(BIN)/python -m tests.tools.benchmarks.run $(if $(RECORD),tests/tools/benchmarks/record.json,build/bench.json)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ from ingest.schemas.tensors import SHA256, TENSORS
 
 FREE_BYTES = 16 << 20
 BYTES_PER_BYTE = 4
+PART_BYTES = 1 << 23
 
 # As stored; a bool is any byte but 0, bfloat16 the upper half of a float32, and the scale of a
 # quantized tensor is not logged.
@@ -149,12 +150,13 @@ def read_stored(dtype: str, sizes: Sequence[int], data: bytes) -> TensorValue:
 
 def build_tensors(
     debug_values: pa.Table, buffer: bytes | memoryview | None
-) -> tuple[pa.Table, pa.Array]:
+) -> tuple[Iterator[pa.Table], pa.Array]:
     """The table tensors of one dump's debug_values, and their column sha256.
 
     Returns:
-        One row per distinct content, in order of first use; and for each row of debug_values the
-        hash of its tensor's bytes, null where there is no tensor or its elements are missing.
+        One row per distinct content, in order of first use, as parts of PART_BYTES that are made
+        when their turn comes; and for each row of debug_values the hash of its tensor's bytes,
+        null where there is no tensor or its elements are missing.
     """
     source = DebugBuffer(buffer)
     columns = (debug_values[name] for name in ("dtype", "sizes", "strides", "tensor_offset"))
@@ -164,14 +166,22 @@ def build_tensors(
     ]
     hashes = [tensor.sha256 if tensor else None for tensor in tensors]
     distinct = {tensor.sha256: tensor.stored for tensor in tensors if tensor}
-    return _tensors_table(distinct), pa.array(hashes, SHA256.type)
+    return _tensor_tables(distinct), pa.array(hashes, SHA256.type)
 
 
-def _tensors_table(distinct: Mapping[str | None, NDArray[Any] | None]) -> pa.Table:
-    rows = [(sha256, stored.tobytes()) for sha256, stored in distinct.items() if stored is not None]
-    columns = [row[0] for row in rows], [len(row[1]) for row in rows], [row[1] for row in rows]
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, TENSORS, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=TENSORS)
+def _tensor_tables(distinct: Mapping[str | None, NDArray[Any] | None]) -> Iterator[pa.Table]:
+    rows: list[dict[str, object]] = []
+    size = 0
+    for sha256, stored in distinct.items():
+        if stored is None:
+            continue
+        rows.append({"sha256": sha256, "byte_count": stored.nbytes, "data": stored.tobytes()})
+        size += stored.nbytes
+        if size >= PART_BYTES:
+            yield pa.Table.from_pylist(rows, TENSORS)
+            rows, size = [], 0
+    if rows:
+        yield pa.Table.from_pylist(rows, TENSORS)
 
 
 class _Form(NamedTuple):

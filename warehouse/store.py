@@ -218,8 +218,8 @@ class Warehouse:
         if allow_files and self._writer is not None:
             raise StatementError("files can be read only where the store is opened read-only")
         connection = self._answers("with files" if allow_files else "theirs", text)
-        table = answer_statement(connection, text, params, allow_files=allow_files)
         with translated_errors(self._path):
+            table = answer_statement(connection, text, params, allow_files=allow_files)
             return noted(table, connection, text)
 
     def schema(self) -> pa.Table:

@@ -20,7 +20,7 @@ Run = Callable[..., Outcome]
 COMMANDS = sorted(
     [
         *("ingest", "query", "sql", "schema", "inspect", "numeric-gap", "etrecord", "inspect-prof"),
-        *("record", "simulate", "migrate", "doctor", "completion"),
+        *("record", "simulate", "migrate", "rebuild", "archive", "doctor", "completion"),
     ]
 )
 # A process that was started in the background ignores Ctrl-C, and so do those that it starts.

@@ -202,7 +202,8 @@ def test_each_content_is_stored_once_whatever_its_place_and_form():
         {"dtype": "float32", "sizes": [0], "strides": [1], "tensor_offset": -1},
     ]
     columns = {name: [row[name] for row in rows] for name in rows[0]}
-    tensors, sha256 = build_tensors(pa.table(columns), data)
+    parts, sha256 = build_tensors(pa.table(columns), data)
+    tensors = pa.concat_tables([TENSORS.empty_table(), *parts])
     assert tensors.schema.equals(TENSORS, check_metadata=True)
     assert sha256.type == SHA256.type
     assert sha256.to_pylist() == [hash_of(data[:8]), hash_of(data[:8]), None, None, hash_of(b"")]
@@ -231,7 +232,8 @@ def _logged(name: str):
 )
 def test_what_is_stored_of_a_dump_gives_every_tensor_back(name):
     debug_values, data = _logged(name)
-    tensors, sha256 = build_tensors(debug_values, data)
+    parts, sha256 = build_tensors(debug_values, data)
+    tensors = pa.concat_tables([TENSORS.empty_table(), *parts])
     contents = dict(zip(tensors["sha256"].to_pylist(), tensors["data"].to_pylist(), strict=True))
     buffer = DebugBuffer(data)
     for row, key in zip(debug_values.to_pylist(), sha256.to_pylist(), strict=True):

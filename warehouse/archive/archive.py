@@ -34,6 +34,10 @@ class Archive:
         listed = filter(None, (Segment.at(path) for path in paths))
         return sorted(listed, key=lambda one: (one.first, -one.last, one.path))
 
+    def numbers(self) -> set[int]:
+        """Numbers of all segments, merged ones too."""
+        return {n for one in self.segments() for n in range(one.first, one.last + 1)}
+
     def begin(self, last: int = 0) -> SegmentWriter:
         """A writer of the next segment; its number is above `last`, too.
 

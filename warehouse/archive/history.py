@@ -16,6 +16,7 @@ from warehouse.engine.connection import insert_rows, transaction
 from warehouse.errors import StoreError
 
 _INDEXED = "SELECT segment FROM archive_segments"
+_UNFILE = "DELETE FROM archived_files WHERE segment IN (SELECT unnest(?))"
 _LAST = "SELECT coalesce(max(segment), 0) FROM archive_segments"
 _FILED = "SELECT sha256 FROM archived_files WHERE sha256 IN (SELECT unnest(?))"
 # After these nobody knows whether a transaction was committed.
@@ -30,6 +31,17 @@ def find_unindexed(connection: duckdb.DuckDBPyConnection, archive: Archive) -> l
         for segment in archive.segments()
         if not known.issuperset(range(segment.first, segment.last + 1))
     ]
+
+
+def unfile_missing(connection: duckdb.DuckDBPyConnection, archive: Archive) -> None:
+    """Note of files in segments that are gone that the archive does not hold them any more.
+
+    When they come again, they are put into it again.
+    """
+    known = {row[0] for row in connection.execute(_INDEXED).fetchall()}
+    gone = known.difference(archive.numbers())
+    if gone:
+        connection.execute(_UNFILE, [list(gone)])
 
 
 class History:

@@ -14,6 +14,7 @@ from warehouse.archive.segments import (
     UNFINISHED,
     Segment,
     SegmentWriter,
+    check_segment,
     read_entries,
     sync_folder,
 )
@@ -72,12 +73,19 @@ def delete_segments(archive: Archive, segments: Sequence[Segment]) -> None:
 
 
 def clear_leftovers(archive: Archive) -> None:
-    """Delete what a writer left behind that was killed: unfinished segments, and merged ones."""
+    """Delete what a writer left behind that was killed: unfinished segments, and merged ones.
+
+    These go only if the segment that holds them is whole; else it raises ArchiveError.
+    """
     for path in archive.folder.glob(f"*{UNFINISHED}"):
         path.unlink(missing_ok=True)
-    ranges = {(one.first, one.last) for one in archive.segments()}
-    files = [one for one in archive.files() if (one.first, one.last) not in ranges]
-    delete_segments(archive, files)
+    kept = archive.segments()
+    ranges = {(one.first, one.last) for one in kept}
+    merged = [one for one in archive.files() if (one.first, one.last) not in ranges]
+    for segment in kept:
+        if any(segment.first <= one.first <= segment.last for one in merged):
+            check_segment(segment)
+    delete_segments(archive, merged)
 
 
 def _small_groups(segments: Sequence[Segment]) -> Iterator[list[Segment]]:

@@ -53,8 +53,8 @@ def verify_archive(
         found.append(_verify(segment))
         if progress:
             progress(len(found), len(segments))
-    there = {number for one in segments for number in range(one.first, one.last + 1)}
-    gone = [Verified(number, number, 0, 0, 0, "is gone") for number in sorted({*known} - there)]
+    missing = sorted(set(known) - archive.numbers())
+    gone = [Verified(number, number, 0, 0, 0, "is gone") for number in missing]
     return found + gone
 
 

@@ -33,8 +33,10 @@ _WRITER: dict[str, str | bool | int | float | list[str]] = {
 # What DuckDB says of a file that is not what it wrote.
 _DAMAGE = re.compile(
     "not a valid DuckDB database|[Cc]orrupt|[Cc]hecksum|replaying WAL|Serialization Error|"
-    "Could not read (enough|all) bytes|Failed to load metadata|invalidated"
+    "Could not read (enough|all) bytes|Failed to load metadata"
 )
+
+_FULL = re.compile("No space left|File too large|Could not write|disk full", re.IGNORECASE)
 
 _OF_A_SESSION = "SET TimeZone = 'UTC'; SET enable_progress_bar = false"
 
@@ -177,7 +179,7 @@ def translated_errors(store: Path) -> Iterator[None]:
         yield
     except duckdb.Error as error:
         text = str(error)
-        if _DAMAGE.search(text) and (store / ARCHIVE_FOLDER).is_dir():
+        if is_damage(error) and (store / ARCHIVE_FOLDER).is_dir():
             problem = f"{FILE_NAME} is damaged ({text.splitlines()[0]})"
             raise DamagedStoreError(str(store), problem) from error
         if "Could not set lock on file" in text:
@@ -186,9 +188,16 @@ def translated_errors(store: Path) -> Iterator[None]:
         raise StoreError(str(store), _explain(text)) from error
 
 
+def is_damage(error: duckdb.Error) -> bool:
+    """Whether DuckDB met a file that is not what it wrote; no statement can make it say so."""
+    text = str(error)
+    is_of_a_statement = isinstance(error, duckdb.ProgrammingError | duckdb.DataError)
+    return bool(_DAMAGE.search(text)) and not (_FULL.search(text) or is_of_a_statement)
+
+
 def _explain(text: str) -> str:
     first = text.splitlines()[0]
-    if re.search("No space left|File too large|Could not write|disk full", text, re.IGNORECASE):
+    if _FULL.search(text):
         return (
             f"the disk is full or the file cannot grow ({first}); what was committed is safe: "
             "make room and run the command again"

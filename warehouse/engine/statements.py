@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 import duckdb
 import pyarrow as pa
 
-from warehouse.engine.connection import DATABASE, reading
+from warehouse.engine.connection import DATABASE, is_damage, reading
 from warehouse.engine.views import named_views
 from warehouse.errors import StatementError
 
@@ -79,6 +79,7 @@ def answer_statement(
 
     Raises:
         StatementError: It does not pass, or fails.
+        Error: DuckDB's own, if the store's file turns out to be damaged.
     """
     text = check_statement(connection, text, allow_files=allow_files)
     try:
@@ -87,6 +88,8 @@ def answer_statement(
             _check_types(relation)
             return relation.to_arrow_table()
     except duckdb.Error as error:
+        if is_damage(error):
+            raise
         raise StatementError(str(error)) from error
 
 

@@ -23,7 +23,7 @@ from warehouse.loading.history_entries import (
     dump_entries,
     refusal_entries,
 )
-from warehouse.loading.logged_data import number_dumps
+from warehouse.loading.logged_data import number_dumps, store_ahead, store_ahead_of_dumps
 from warehouse.loading.records import NOW, NewDump, Refusal
 from warehouse.loading.stored_events import stored_groups
 from warehouse.statistics.rollups import (
@@ -66,6 +66,9 @@ class Loader:
         """
         index = decoded.tables["dumps"]["dump_index"].to_numpy()
         ids = np.zeros(len(dumps), np.int32)
+        buffers = {i: dumps[i].debug_buffer for i in index.tolist()}
+        logged = {i: buffer for i, buffer in buffers.items() if buffer}
+        store_ahead(self._connection, decoded.tables["debug_values"], logged)
         with self._transaction() as (rows, history, now):
             good = [_taken(dumps[i], now) for i in index.tolist()]
             facts = rows.identify(good)
@@ -115,7 +118,9 @@ class Loader:
 
     def attach(self, dumps: Sequence[NewDump]) -> None:
         """Give dumps that the store has already the ETRecords and debug buffers they came with."""
-        if any(dump.program or dump.debug_buffer is not None for dump in dumps):
+        buffers = {dump.sha256: dump.debug_buffer for dump in dumps if dump.debug_buffer}
+        if buffers or any(dump.program for dump in dumps):
+            store_ahead_of_dumps(self._connection, buffers)
             with self._transaction() as (rows, history, now):
                 attached = rows.attach_companions(dumps)
                 history.add(attached_entries(attached, history, now))

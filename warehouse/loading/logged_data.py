@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest.debug_buffer import build_tensors
+from ingest.debug_buffer import PART_BYTES, build_tensors
 from ingest.schemas.dumps import DELEGATE_METADATA
 from ingest.schemas.tensors import SHA256, TENSORS
 from ingest.tables.numbering import renumber_dumps
@@ -23,6 +23,9 @@ from warehouse.loading.records import LoggedBuffer
 
 Buffers = Mapping[int, LoggedBuffer]
 
+_LONG_BYTES = 64 << 20
+_DUMPS = "SELECT sha256, dump_id FROM dumps WHERE sha256 IN (SELECT unnest(?))"
+
 
 def insert_values(
     connection: duckdb.DuckDBPyConnection, rows: pa.Table, ids: NDArray[np.int32], buffers: Buffers
@@ -32,14 +35,37 @@ def insert_values(
     append_rows(connection, "debug_values", number_dumps(hashed, ids))
 
 
+def store_ahead(connection: duckdb.DuckDBPyConnection, rows: pa.Table, buffers: Buffers) -> None:
+    """Commit the tensors of long debug buffers, some at a time, before what refers to them.
+
+    In one transaction they would take six times their size in memory. Should what refers to them
+    not be committed after all, they are rows that nothing refers to, until they are wanted again.
+    """
+    long = {key: one for key, one in buffers.items() if len(one.data) >= _LONG_BYTES}
+    if long:
+        _store_tensors(connection, rows, long)
+
+
+def store_ahead_of_dumps(
+    connection: duckdb.DuckDBPyConnection, buffers: Mapping[str, LoggedBuffer]
+) -> None:
+    """The same for dumps that the store has already, by their SHA-256."""
+    found = connection.execute(_DUMPS, [list(buffers)]).fetchall()
+    known = {id_: buffers[sha256] for sha256, id_ in found}
+    store_ahead(connection, _stored_values(connection, known), known)
+
+
 def attach_buffers(connection: duckdb.DuckDBPyConnection, buffers: Buffers) -> None:
     """Look up the tensors of dumps that the store has already in debug buffers, by dump id."""
-    rows = connection.sql(
-        read_statement("stored_tensors"), params={"dumps": list(buffers)}
-    ).to_arrow_table()
+    rows = _stored_values(connection, buffers)
     hashed = rows.append_column(SHA256, _store_tensors(connection, rows, buffers))
     with registered(connection, "hashed", hashed):
         connection.execute(read_statement("set_tensors"))
+
+
+def _stored_values(connection: duckdb.DuckDBPyConnection, buffers: Buffers) -> pa.Table:
+    text = read_statement("stored_tensors")
+    return connection.sql(text, params={"dumps": list(buffers)}).to_arrow_table()
 
 
 def parse_metadata(rows: pa.Table, backend: Callable[[int], str | None]) -> pa.Table:
@@ -64,7 +90,7 @@ def _store_tensors(
     Values of a dump stand side by side; its number, which the buffers go by, is the first column.
     """
     hashes: list[pa.Array] = []
-    tensors: list[pa.Table] = [TENSORS.empty_table()]
+    waiting: list[pa.Table] = []
     dump = values.column(0).to_numpy()
     bounds = [0, *(np.flatnonzero(np.diff(dump)) + 1).tolist(), len(dump)]
     for first, last in pairwise(bounds):
@@ -73,11 +99,21 @@ def _store_tensors(
             hashes.append(pa.nulls(last - first, pa.string()))
         else:
             contents, hashed = build_tensors(values.slice(first, last - first), buffer.data)
-            tensors.append(contents)
             hashes.append(hashed)
-    is_new = "AS n WHERE NOT EXISTS (SELECT 1 FROM tensors AS t WHERE t.sha256 = n.sha256)"
-    insert_rows(connection, "tensors", _distinct(pa.concat_tables(tensors)), is_new)
+            for part in contents:
+                waiting.append(part)
+                if sum(table.nbytes for table in waiting) >= PART_BYTES:
+                    _insert_tensors(connection, waiting)
+    _insert_tensors(connection, waiting)
     return pa.chunked_array(hashes, pa.string())
+
+
+def _insert_tensors(connection: duckdb.DuckDBPyConnection, tables: list[pa.Table]) -> None:
+    """Insert the tensors that are new, and let go of all."""
+    is_new = "AS n WHERE NOT EXISTS (SELECT 1 FROM tensors AS t WHERE t.sha256 = n.sha256)"
+    rows = _distinct(pa.concat_tables([TENSORS.empty_table(), *tables]))
+    tables.clear()
+    insert_rows(connection, "tensors", rows, is_new)
 
 
 def _distinct(tensors: pa.Table) -> pa.Table:

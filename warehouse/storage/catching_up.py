@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 
 from warehouse.archive.archive import Archive
-from warehouse.archive.history import find_unindexed
+from warehouse.archive.history import find_unindexed, unfile_missing
 from warehouse.archive.rewriting import clear_leftovers
 from warehouse.storage.erasing import erase_forgotten, is_unerased
 
@@ -20,6 +20,7 @@ def catch_up(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
     """
     archive = Archive(store)
     clear_leftovers(archive)
+    unfile_missing(connection, archive)
     segments = find_unindexed(connection, archive)
     if segments:
         from warehouse.storage.replay import replay  # takes long to import

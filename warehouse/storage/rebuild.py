@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -27,7 +27,8 @@ from warehouse.storage.erasing import erase_forgotten, is_unerased
 from warehouse.storage.replay import ReplayProgress, replay
 
 _UNFILED = """
-SELECT count(*) FROM dumps WHERE sha256 NOT IN (SELECT sha256 FROM archived_files)
+SELECT count(*) FROM dumps
+WHERE sha256 NOT IN (SELECT sha256 FROM archived_files WHERE segment IN (SELECT unnest(?)))
 """
 
 
@@ -94,15 +95,16 @@ def rebuild_store(
         raise StoreError(str(path), "has no archive to be rebuilt from: ingest its dumps again")
     lock = StoreLock.for_writing(path, is_shared=False, wait=wait)
     try:
+        good, damaged = _check_segments(archive)
         clear_leftovers(archive)
-        old = _look_at(path)
+        old = _look_at(path, archive)
         if old.n_unfiled and not is_forced:
             raise StoreError(
                 str(path),
-                f"{old.n_unfiled:,} of its dumps are not in the archive, and would be lost: ingest "
-                "their files again (they are added to the archive), or use --force",
+                f"{old.n_unfiled:,} of its dumps are not in the archive, and would be lost"
+                f"{_blame(damaged)}: ingest their files again (they are added to the archive), or "
+                "use --force",
             )
-        good, damaged = _check_segments(archive)
         done: list[ReplayProgress] = []
         tables: list[RebuiltTable] = []
         kept: list[Path] = []
@@ -130,7 +132,15 @@ def rebuild_store(
     return RebuildSummary(*counts, tuple(tables), moved, next(iter(kept), None), old.problem)
 
 
-def _look_at(store: Path) -> _Old:
+def _blame(damaged: Sequence[Path]) -> str:
+    """Which segments were moved away, if any."""
+    if not damaged:
+        return ""
+    names = ", ".join(path.name for path in damaged)
+    return f" (damaged segments were moved to {damaged[0].parent}: {names})"
+
+
+def _look_at(store: Path, archive: Archive) -> _Old:
     """The old file's content, as far as it can be read."""
     if not (store / FILE_NAME).exists():
         return _Old({}, 0, f"{FILE_NAME} is gone")
@@ -138,7 +148,7 @@ def _look_at(store: Path) -> _Old:
         with open_reader(store / FILE_NAME) as connection:
             use_database(connection)
             version = schema_version(connection)
-            ((n_unfiled,),) = connection.execute(_UNFILED).fetchall()
+            ((n_unfiled,),) = connection.execute(_UNFILED, [list(archive.numbers())]).fetchall()
             checksums = table_checksums(connection)
     except duckdb.Error as error:
         return _Old({}, 0, str(error).splitlines()[0])

@@ -43,6 +43,12 @@ def test_a_damaged_segment_is_named_and_the_exit_tells_it(run: Run, own: Path) -
     segment.path.chmod(0o600)
     segment.path.write_bytes(segment.path.read_bytes()[:-1])
     done = run("rebuild", "--store", own)
+    assert (done.code, "moved to" in done.error, "--force" in done.error) == (1, True, True)
+    segment = Archive(own).segments()[0]
+    segment.path.chmod(0o600)
+    segment.path.write_bytes(segment.path.read_bytes()[:-1])
+    (own / "warehouse.duckdb").unlink()
+    done = run("rebuild", "--store", own)
     assert done.code == 1
     assert "a damaged segment of the archive" in done.err
 

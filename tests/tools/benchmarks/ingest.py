@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 from ingest.simulation.dump_template import repeat_runs
-from tests.tools.benchmarks.cost import least, measure
+from tests.tools.benchmarks.cost import Cost, least, measure
 from tests.tools.benchmarks.decode import LARGE_REPEATS, SMALL, SMALL_EVENTS
 from tests.tools.benchmarks.dumps import Template
 from tests.tools.benchmarks.record import Figures
 from warehouse import Warehouse
 from warehouse.intake.pipeline import count_cores
+from warehouse.storage.rebuild import rebuild_store
 
 MANIFEST = {"device": "bench", "build": "b0", "model": "cnn", "backend": "portable"}
 PASSES = 3
@@ -32,22 +34,30 @@ def _ingest(folder: Path, template: Template, count: int, kind: str) -> Figures:
     for i in range(count):
         (source / f"{i:05}.etdp").write_bytes(template.vary(i))
     os.sync()  # or the system would write them while we measure
-    stores = [folder / f"{kind}.{i}.store" for i in range(PASSES)]
-    for store in stores:
-        Warehouse.open(store, create=True).close()
-    wall, cpu = least([measure(lambda store=store: _fill(store, source)) for store in stores])  # type: ignore[misc]
-    with Warehouse.open(stores[0], read_only=True) as warehouse:
+    kept = [folder / f"{kind}.{i}.store" for i in range(PASSES)]
+    bare = [folder / f"{kind}.{i}.bare.store" for i in range(PASSES)]
+    costs: dict[bool, list[Cost]] = {True: [], False: []}
+    for store, other in zip(kept, bare, strict=True):  # in turns: machines are noisy
+        for path, is_kept in ((store, True), (other, False)):
+            Warehouse.open(path, create=True).close()
+            costs[is_kept].append(measure(partial(_fill, path, source, archive=is_kept)))
+    with Warehouse.open(kept[0], read_only=True) as warehouse:
         events = warehouse.sql("SELECT count(*) FROM events").column(0)[0].as_py()
+    wall, cpu = least(costs[True])
+    _, cpu_bare = least(costs[False])
+    _, cpu_rebuild = least([measure(partial(rebuild_store, store)) for store in kept[:2]])
     return {
         f"ingest {count:,} {kind}": {
             "CPU ns/event": cpu / events * 1e9,
             f"wall ns/event on {count_cores()} cores": wall / events * 1e9,
             "dumps/s of CPU": count / cpu,
             f"dumps/s on {count_cores()} cores": count / wall,
+            "CPU ns/event without the archive": cpu_bare / events * 1e9,
+            "CPU ns/event to rebuild": cpu_rebuild / events * 1e9,
         }
     }
 
 
-def _fill(store: Path, source: Path) -> None:
+def _fill(store: Path, source: Path, *, archive: bool) -> None:
     with Warehouse.open(store, create=True) as warehouse:
-        warehouse.ingest([source], manifest=MANIFEST)
+        warehouse.ingest([source], manifest=MANIFEST, archive=archive)

@@ -97,7 +97,7 @@ def check(store: Path) -> str:
     except StoreError as error:
         return f"writer: {error}"
     left = sorted(path.name for path in store.iterdir())
-    if found != 1 or left != ["lock", "warehouse.duckdb"]:
+    if found != 1 or left != ["archive", "lock", "warehouse.duckdb"]:
         return f"{found} dumps in the end, files {left}"
     return ""
 

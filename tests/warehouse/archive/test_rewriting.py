@@ -78,6 +78,22 @@ def test_what_a_killed_merge_left_is_cleared(archive: Archive, tmp_path: Path) -
     assert listed(archive) == before
 
 
+def test_merged_segments_stay_while_the_one_that_holds_them_is_damaged(archive: Archive) -> None:
+    for name in "ab":
+        add(archive, name)
+    small = {one.path: one.path.read_bytes() for one in archive.segments()}
+    merge_segments(archive)
+    for path, data in small.items():
+        path.write_bytes(data)
+    (merged,) = archive.segments()
+    merged.path.chmod(0o600)
+    os.truncate(merged.path, 500)
+    with pytest.raises(ArchiveError, match="is damaged"):
+        clear_leftovers(archive)
+    archive.set_aside(merged)
+    assert [name for _, name, _ in listed(archive)] == ["a", "b"]
+
+
 def test_a_merge_of_a_damaged_segment_changes_nothing(archive: Archive) -> None:
     for name in "abc":
         add(archive, name, os.urandom(1000))

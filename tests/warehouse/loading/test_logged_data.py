@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import zipfile
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from ingest import decode, decode_dumps
 from ingest.debug_buffer import DebugBuffer, read_stored
+from tests.support.bounded_memory import run_alone
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.etdump_builder import build_etdump
 from tests.support.event_blocks import logged, run
@@ -177,3 +179,29 @@ def test_a_big_dump_has_the_tensors_of_a_small_one(
     monkeypatch.setattr(decode, "ARENA_BYTES", 512)
     assert ingest(tmp_path / "parts", tmp_path / "in").n_dumps == 3
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("comes_late", [False, True])
+def test_a_long_buffer_takes_a_few_times_its_size_in_memory(
+    tmp_path: Path, comes_late: bool
+) -> None:
+    count, size = 24, 4 << 20
+    tensor = {"scalar_type": "BYTE", "sizes": [size], "strides": [1]}
+    events = [
+        logged({"val": "Tensor", "tensor": {**tensor, "offset": i * size}}, instruction_id=i)
+        for i in range(count)
+    ]
+    write(tmp_path / "in/a.etdp", build_etdump({"run_data": [run(*events)]}))
+    code = (
+        "from pathlib import Path; from tests.support.stores import ingest\n"
+        "folder = Path(sys.argv[3])\n"
+        "ingest(folder / 'store', folder / 'first')\n"
+        "def run(_): return ingest(folder / 'store', folder / 'in').n_files\n"
+    )
+    first = tmp_path / "first"
+    write(first / "b.etdp", read_dump("real/load_only"))
+    if comes_late:
+        shutil.copy(tmp_path / "in/a.etdp", first)
+    write(tmp_path / "in/a.debug.bin", os.urandom(count * size))
+    assert run_alone(code, str(tmp_path)).grown_bytes < 5 * count * size

@@ -120,11 +120,32 @@ def test_a_damaged_segment_is_set_aside_and_the_rest_is_rebuilt(store: Path) -> 
     segment = Archive(store).segments()[-1]
     segment.path.chmod(0o600)
     os.truncate(segment.path, segment.path.stat().st_size // 2)
+    (store / FILE_NAME).unlink()
     done = rebuild_store(store)
     assert [path.name for path in done.damaged] == [segment.path.name]
-    assert done.kept is not None
     assert done.n_dumps >= 3
     Warehouse.open(store, read_only=True).close()
+
+
+@pytest.mark.parametrize("damage", ["cut", "gone"])
+def test_dumps_of_a_lost_segment_stay_in_the_store_and_come_into_the_archive_again(
+    tmp_path: Path, damage: str
+) -> None:
+    store, files = tmp_path / "store", tmp_path / "in"
+    for name in ("load_only", "cnn_portable_n20"):
+        write(files / f"{name}.etdp", read_dump(f"real/{name}"))
+        ingest(store, files)
+    before = contents(store)
+    first = Archive(store).segments()[0].path
+    first.chmod(0o600)
+    first.write_bytes(b"PAR1") if damage == "cut" else first.unlink()
+    with pytest.raises(StoreError, match="1 of its dumps are not in the archive") as caught:
+        rebuild_store(store)
+    assert ("damaged segments were moved" in str(caught.value)) == (damage == "cut")
+    assert contents(store) == before
+    assert ingest(store, files).n_duplicates == 2
+    assert rebuild_store(store).n_dumps == 2
+    assert contents(store) == before
 
 
 def test_a_rebuild_that_fails_leaves_the_store_as_it_was(

@@ -1,0 +1,179 @@
+"""Damage a store's files again and again: `make torture`, and a short run in the tests.
+
+DuckDB's file, its log and the archive's segments are cut, flipped, zeroed and deleted at random
+places. Damage must be harmless or told with its remedy, and `rebuild` must give back every row of
+what the archive still holds; nothing may be wrong without a word.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from tests.support.corpus import dump_names, read_dump
+from warehouse import Warehouse
+from warehouse.archive.archive import Archive
+from warehouse.archive.entries import DUMP
+from warehouse.archive.verification import verify_archive
+from warehouse.engine.checksums import Checksum, table_checksums
+from warehouse.engine.connection import open_reader, translated_errors, use_database
+from warehouse.engine.store_file import FILE_NAME, WAL_SUFFIX
+from warehouse.errors import WarehouseError
+from warehouse.storage.rebuild import rebuild_store
+
+MANIFEST = {"device": "pixel8", "build": "b1", "model": "mv2"}
+KINDS = ("cut", "flip", "zero", "delete")
+DUMPS = 24
+
+Rows = dict[str, Checksum]
+
+
+def make_store(store: Path) -> None:
+    """A store whose last commits are in the log alone, as after a kill."""
+    files = store.parent / "in"
+    files.mkdir()
+    datas = dict.fromkeys(map(read_dump, dump_names("real")[:DUMPS]))
+    for number, data in enumerate(datas):
+        (files / f"{number:02}.etdp").write_bytes(data)
+    (files / "bad.etdp").write_bytes(b"no dump" * 99)
+    listed = sorted(files.iterdir())
+    child = os.fork()
+    if not child:
+        try:
+            warehouse = Warehouse.open(store, create=True)
+            for start in range(0, len(listed), 5):
+                warehouse.ingest(listed[start : start + 5], manifest=MANIFEST)
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+
+
+def damage(path: Path, kind: str, random_: random.Random) -> None:
+    """Damage a file at a random place."""
+    data = bytearray(path.read_bytes())
+    at = random_.randrange(len(data))
+    if kind == "cut":
+        del data[at:]
+    elif kind == "flip":
+        data[at] ^= 1 << random_.randrange(8)
+    else:
+        data[at : at + 4096] = bytes(len(data[at : at + 4096]))
+    path.chmod(0o600)
+    path.write_bytes(data)
+    if kind == "delete":
+        path.unlink()
+
+
+def judge_index(store: Path, expected: Rows) -> tuple[str, str]:
+    """What became of a store whose file or log is damaged, and what is wrong with that."""
+    try:
+        Warehouse.open(store).close()
+        if read_rows(store) == expected:
+            return "harmless", ""
+        outcome, problem = "silent", "rows are missing or others, without a word"
+    except WarehouseError as error:
+        outcome, problem = "told", "" if "tracehouse rebuild" in str(error) else f"said: {error}"
+    rebuild_store(store)
+    is_equal = read_rows(store) == expected
+    return outcome, problem if is_equal else f"{problem}; rebuilt, it differs"
+
+
+def judge_archive(store: Path, segment: str, expected: Rows) -> tuple[str, str]:
+    """The same, of a store with a damaged segment: the index answers, the others are whole."""
+    Warehouse.open(store).close()
+    if read_rows(store) != expected:
+        return "silent", "the index changed"
+    with Warehouse.open(store, read_only=True) as warehouse:
+        known = warehouse.sql("SELECT segment FROM archive_segments")["segment"].to_pylist()
+    bad = [one for one in verify_archive(Archive(store), known) if one.problem]
+    if not bad:
+        return "harmless", ""
+    if [f"{one.first:012}" for one in bad] != [segment[:12]]:
+        return "told", f"{len(bad)} segments are said to be damaged"
+    rebuild_store(store, is_forced=True)
+    return "told", _check_files(store)
+
+
+def read_rows(store: Path) -> Rows:
+    """A checksum of every table; raises StoreError if the file is damaged."""
+    with (
+        translated_errors(store),
+        open_reader(store / FILE_NAME) as connection,
+    ):
+        use_database(connection)
+        return table_checksums(connection)
+
+
+def _check_files(store: Path) -> str:
+    with Warehouse.open(store, read_only=True) as warehouse:
+        stored = set(warehouse.sql("SELECT sha256 FROM dumps")["sha256"].to_pylist())
+    archived = {e.sha256 for _, e in Archive(store).entries() if e.kind == DUMP}
+    if stored != archived:
+        return "rebuilt without it, the store has other dumps than the archive"
+    for _, entry in Archive(store).entries():
+        if entry.data is not None and hashlib.sha256(entry.data).hexdigest() != entry.sha256:
+            return f"{entry.name} is not what it was"
+    return ""
+
+
+def torture(count: int, *, seed: int) -> dict[str, object]:
+    """Damage a store that many times, each time another copy of it."""
+    random_ = random.Random(seed)  # noqa: S311 - for choosing places
+    outcomes: Counter[str] = Counter()
+    problems: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder, "store")
+        make_store(store)
+        whole = Path(shutil.copytree(store, Path(folder, "whole")))
+        Warehouse.open(whole).close()
+        expected = read_rows(whole)
+        for number in range(count):
+            kind = KINDS[number % len(KINDS)]
+            copy = Path(shutil.copytree(store, Path(folder, "copy")))
+            segments = [segment.path for segment in Archive(copy).segments()]
+            log = copy / f"{FILE_NAME}{WAL_SUFFIX}"
+            path = random_.choice([copy / FILE_NAME, log, random_.choice(segments)])
+            damage(path, kind, random_)
+            if path in segments:
+                outcome, problem = judge_archive(copy, path.name, expected)
+            else:
+                outcome, problem = judge_index(copy, expected)
+            what = "segment" if path in segments else path.name
+            outcomes[f"{what} {kind}: {outcome}"] += 1
+            if problem:
+                problems.append(f"case {number}, {path.name} {kind}: {problem}")
+            shutil.rmtree(copy)
+    return {
+        "cases": count,
+        "seed": seed,
+        "outcomes": dict(sorted(outcomes.items())),
+        "problems": problems,
+    }
+
+
+def main() -> int:
+    """Run, print the record, and exit 1 if anything was wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--record", type=Path)
+    arguments = parser.parse_args()
+    result = torture(arguments.count, seed=arguments.seed)
+    text = json.dumps(result, indent=1) + "\n"
+    sys.stdout.write(text)
+    if arguments.record:
+        arguments.record.write_text(text)
+    return int(bool(result["problems"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from warehouse.engine.connection import translated_errors
+from warehouse.errors import DamagedStoreError, StoreError
+
+DAMAGED = (
+    'IO Error: The file "warehouse.duckdb" exists, but it is not a valid DuckDB database file!',
+    "IO Error: Corrupt database file: computed checksum 5 does not match stored checksum 6",
+    'Serialization Error: Failure while replaying WAL file "warehouse.duckdb.wal"',
+)
+FULL = (
+    'IO Error: Could not write file "warehouse.duckdb": No space left on device',
+    'IO Error: Checkpoint failed for database "warehouse". The database has been invalidated. '
+    'Original error: Could not write file "warehouse.duckdb": No space left on device',
+)
+
+
+def translated(store: Path, text: str) -> StoreError:
+    with pytest.raises(StoreError) as caught, translated_errors(store):
+        raise duckdb.IOException(text)
+    return caught.value
+
+
+@pytest.mark.parametrize("text", DAMAGED)
+def test_damage_names_the_command_that_mends_it_where_there_is_an_archive(
+    tmp_path: Path, text: str
+) -> None:
+    assert not isinstance(translated(tmp_path, text), DamagedStoreError)
+    (tmp_path / "archive").mkdir()
+    error = translated(tmp_path, text)
+    assert isinstance(error, DamagedStoreError)
+    assert str(error).endswith("'tracehouse rebuild'")
+
+
+@pytest.mark.parametrize("text", FULL)
+def test_a_full_disk_is_no_damage(tmp_path: Path, text: str) -> None:
+    (tmp_path / "archive").mkdir()
+    error = translated(tmp_path, text)
+    assert not isinstance(error, DamagedStoreError)
+    assert "make room" in str(error)
