@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from tests.support.corpus import read_dump
+from tests.support.etrecord_builder import MODELS
 from tests.support.stores import MANIFEST, contents, everything, ingest, write
 from warehouse import Warehouse
 from warehouse.storage.rebuild import rebuild_store
@@ -63,6 +65,22 @@ def test_dropped_events_of_a_dump_that_the_archive_got_later_stay_away(tmp_path:
     before = everything(store)
     rebuild_store(store)
     assert everything(store) == before
+
+
+@pytest.mark.parametrize("name", ["mixed_xnnpack_n20", "mixed_portable_n20"])
+def test_an_etrecord_that_comes_after_events_were_dropped_tells_the_same(
+    store: Path, tmp_path: Path, name: str
+) -> None:
+    shutil.copy(MODELS / "mixed_xnnpack.etrecord", tmp_path / f"{name}.etrecord")
+    whole = Path(shutil.copytree(store, tmp_path / "whole"))
+    drop(store)
+    facts = {"captured_at": OLD} | ({"build": "v2"} if name == "mixed_xnnpack_n20" else {})
+    for one in (store, whole):
+        done = ingest(one, tmp_path / f"{name}.etdp", manifest=MANIFEST | facts)
+        assert (done.n_duplicates, done.refused) == (1, ())
+    ours, theirs = contents(store), contents(whole)
+    assert ours["event_origins"] == theirs["event_origins"] != []
+    assert ours["event_modules"] == theirs["event_modules"]
 
 
 def test_what_would_go_is_summed_by_build(store: Path) -> None:
