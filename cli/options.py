@@ -24,12 +24,14 @@ class TextOption(NamedTuple):
         metavar: Type that the help shows.
         help: What it means.
         is_repeatable: Whether it may be given several times; its value is a list then.
+        is_flag: Whether it takes none; its value is whether it was given.
     """
 
     name: str
     metavar: str
     help: str
     is_repeatable: bool = False
+    is_flag: bool = False
 
 
 def check_format(value: Format, *, is_to_file: bool) -> None:
@@ -101,10 +103,12 @@ def add_options(function: Callable[..., None], options: Iterable[TextOption]) ->
 
 def _parameter(option: TextOption) -> inspect.Parameter:
     flag = f"--{option.name.replace('_', '-')}"
-    declaration = typer.Option(flag, metavar=option.metavar, help=option.help)
+    metavar = None if option.is_flag else option.metavar
+    declaration = typer.Option(flag, metavar=metavar, help=option.help)
+    type_: object = list[str] | None if option.is_repeatable else str | None
     return inspect.Parameter(
         option.name,
         inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[list[str] | None if option.is_repeatable else str | None, declaration],
+        default=False if option.is_flag else None,
+        annotation=Annotated[bool if option.is_flag else type_, declaration],
     )

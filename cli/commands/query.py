@@ -66,7 +66,7 @@ def _function(query: Query) -> Callable[..., None]:
         wait: Wait = 0.0,
         output: Output = Format.TABLE,
         is_csv_safe: CsvSafe = False,
-        **params: str | list[str] | None,
+        **params: str | list[str] | bool | None,
     ) -> None:
         given = {param: value for param, value in params.items() if value not in (None, [])}
         with options_at_fault():  # before a store is opened
@@ -91,10 +91,10 @@ def _unknown(args: list[str]) -> dict[str, str]:
 
 
 def _option(parameter: Parameter) -> TextOption:
-    is_repeatable = parameter.type.endswith("[]")
+    is_repeatable, is_flag = parameter.type.endswith("[]"), parameter.type == "BOOLEAN"
     notes = (
         "required" if parameter.is_required else None,
-        f"default: {parameter.default}" if parameter.default is not None else None,
+        f"default: {parameter.default}" if parameter.default and not is_flag else None,
         "repeatable" if is_repeatable else None,
     )
     return TextOption(
@@ -102,4 +102,5 @@ def _option(parameter: Parameter) -> TextOption:
         "|".join(parameter.choices) or parameter.type,
         "  ".join([parameter.doc, *(f"[{note}]" for note in notes if note)]),
         is_repeatable=is_repeatable,
+        is_flag=is_flag,
     )

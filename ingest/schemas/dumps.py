@@ -12,18 +12,16 @@ from __future__ import annotations
 import pyarrow as pa
 
 from ingest.schemas.archive import ARCHIVE_SEGMENTS, ARCHIVED_FILES
+from ingest.schemas.fields import DUMP_ID, DUMP_INDEX, RUN_INDEX, decoded_fields
 from ingest.schemas.fields import field as _field
 from ingest.schemas.fields import table as _table
 from ingest.schemas.programs import EVENT_MODULES, EVENT_ORIGINS, PROGRAM_TABLES
+from ingest.schemas.rollups import ROLLUPS
 from ingest.schemas.tensors import SHA256, TENSORS
 from ingest.schemas.upkeep import DROPPED_EVENTS, FORGOTTEN_DUMPS
 
 UINT64 = pa.decimal128(20, 0)
 UTC_US = pa.timestamp("us", tz="UTC")
-
-
-_DUMP = _field("dump_id", pa.int32(), "Dump the row belongs to; numbered in order of arrival.")
-_RUN = _field("run_index", pa.int32(), "Position of the run in its dump, from 0.")
 
 DUMPS = _table(
     "One row per accepted dump.",
@@ -94,8 +92,8 @@ MODELS = _table(
 
 RUNS = _table(
     "One row per run in a dump, in file order.",
-    _DUMP,
-    _RUN,
+    DUMP_ID,
+    RUN_INDEX,
     _field("run_signature_id", pa.int64(), "Signature of the run; null if it has no event vector.", nullable=True),
     _field("name", pa.string(), "Name of the run (event block); null if absent.", nullable=True),
     _field("bundled_input_index", pa.int32(), "Index of the bundled input; -1 when there is none."),
@@ -127,10 +125,10 @@ EVENT_SIGNATURES = _table(
 
 EVENTS = _table(
     "One row per profile event, ordered by dump, run signature, event signature, run, occurrence.",
-    _DUMP,
+    DUMP_ID,
     _field("run_signature_id", pa.int64(), "Signature of the event's run."),
     _field("event_signature_id", pa.int64(), "Signature of the event."),
-    _RUN,
+    RUN_INDEX,
     _field("occurrence", pa.int32(), "0, 1, ... where the signature repeats within the run (loops)."),
     _field("chain_index", pa.int32(), "Chain of the instruction; -1 outside instructions."),
     _field("start_offset_ticks", pa.int64(), "Start minus the run's start_ticks, modulo 2^64."),
@@ -140,16 +138,16 @@ EVENTS = _table(
 
 ALLOCATORS = _table(
     "One row per allocator of a run, in file order.",
-    _DUMP,
-    _RUN,
+    DUMP_ID,
+    RUN_INDEX,
     _field("allocator_id", pa.int32(), "Number of the allocator in its run, from 1."),
     _field("name", pa.string(), "Name of the allocator; null if absent.", nullable=True),
 )
 
 ALLOCATIONS = _table(
     "One row per allocation event, in file order.",
-    _DUMP,
-    _RUN,
+    DUMP_ID,
+    RUN_INDEX,
     _field("event_index", pa.int32(), "Position of the event in its run, from 0."),
     _field("allocator_id", pa.int32(), "Allocator the memory came from, from 1."),
     _field("allocator", pa.string(), "Name of that allocator; null if the run has none of that id.", nullable=True),
@@ -158,8 +156,8 @@ ALLOCATIONS = _table(
 
 DEBUG_VALUES = _table(
     "One row per logged value, in file order; a tensor list has one row per tensor.",
-    _DUMP,
-    _RUN,
+    DUMP_ID,
+    RUN_INDEX,
     _field("event_index", pa.int32(), "Position of the event in its run, from 0."),
     _field("chain_index", pa.int64(), "Chain of the instruction; -1 outside instructions."),
     _field("instruction_id", pa.int32(), "Instruction id; null outside the program (-1).", nullable=True),
@@ -181,8 +179,8 @@ DEBUG_VALUES = _table(
 
 DELEGATE_METADATA = _table(
     "One row per profile event that carries delegate metadata bytes, in file order.",
-    _DUMP,
-    _RUN,
+    DUMP_ID,
+    RUN_INDEX,
     _field("event_signature_id", pa.int64(), "Signature of the event."),
     _field("occurrence", pa.int32(), "Which of the signature's events in the run, from 0."),
     _field("metadata", pa.binary(), "The delegate's bytes, as written."),
@@ -193,24 +191,6 @@ DELEGATE_METADATA = _table(
         nullable=True,
     ),
 )
-
-EVENT_STATS = _table(
-    "One row per dump and event signature; flagged events are left out.",
-    _DUMP,
-    _field("event_signature_id", pa.int64(), "Signature of the events."),
-    _field("sample_count", pa.int64(), "Events counted, at least 1."),
-    _field("zero_count", pa.int64(), "Events of duration zero among them."),
-    _field("min_ticks", pa.int64(), "Shortest duration."),
-    _field("max_ticks", pa.int64(), "Longest duration."),
-    _field("sum_ticks", pa.float64(), "Sum of durations."),
-    _field("p10_ticks", pa.float64(), "10th percentile, linear interpolation."),
-    _field("p50_ticks", pa.float64(), "Median, linear interpolation."),
-    _field("p90_ticks", pa.float64(), "90th percentile, linear interpolation."),
-    _field("p95_ticks", pa.float64(), "95th percentile, linear interpolation."),
-    _field("p99_ticks", pa.float64(), "99th percentile, linear interpolation."),
-    _field("steady_count", pa.int64(), "Events after warm-up (from the signature's sixth run on)."),
-    _field("steady_p50_ticks", pa.float64(), "Median after warm-up; null without such events.", nullable=True),
-)  # fmt: skip
 
 INGEST_ERRORS = _table(
     "One row per file that was refused, in order of refusal.",
@@ -235,7 +215,7 @@ STORED: dict[str, pa.Schema] = {
     "allocations": ALLOCATIONS,
     "debug_values": DEBUG_VALUES,
     "delegate_metadata": DELEGATE_METADATA,
-    "event_stats": EVENT_STATS,
+    **ROLLUPS,
     "ingest_errors": INGEST_ERRORS,
     "tensors": TENSORS,
     **PROGRAM_TABLES,
@@ -248,7 +228,6 @@ STORED: dict[str, pa.Schema] = {
 }
 
 _LATER = {"sha256", "parsed"}  # columns that a dump alone does not tell
-_INDEX = _field("dump_index", pa.int32(), "Position of the dump in the call, from 0.")
 _DECODED_DUMP_COLUMNS = (
     "byte_count", "schema_version", "is_size_prefixed", "n_runs", "n_events", "n_flagged_events",
     "n_allocations", "n_debug_events", "n_empty_events",
@@ -259,10 +238,10 @@ def _decoded(name: str) -> pa.Schema:
     schema = STORED[name]
     if name == "dumps":
         return pa.schema(
-            [_INDEX, *(schema.field(c) for c in _DECODED_DUMP_COLUMNS)], schema.metadata
+            [DUMP_INDEX, *(schema.field(c) for c in _DECODED_DUMP_COLUMNS)], schema.metadata
         )
-    fields = [_INDEX if field.name == "dump_id" else field for field in schema]
-    return pa.schema([field for field in fields if field.name not in _LATER], schema.metadata)
+    fields = [field for field in decoded_fields(schema) if field.name not in _LATER]
+    return pa.schema(fields, schema.metadata)
 
 
 DECODED: dict[str, pa.Schema] = {
@@ -275,7 +254,7 @@ DECODED: dict[str, pa.Schema] = {
 
 ERRORS = _table(
     "One row per refused dump, in order of dump_index.",
-    _INDEX,
+    DUMP_INDEX,
     _field("reason", pa.string(), "Machine-readable reason, e.g. truncated or bad_identifier."),
     _field(
         "byte_offset",

@@ -13,3 +13,13 @@ def field(name: str, type_: pa.DataType, doc: str, *, nullable: bool = False) ->
 def table(doc: str, *fields: pa.Field) -> pa.Schema:
     """A table."""
     return pa.schema(fields, metadata={"doc": doc})
+
+
+DUMP_ID = field("dump_id", pa.int32(), "Dump the row belongs to; numbered in order of arrival.")
+DUMP_INDEX = field("dump_index", pa.int32(), "Position of the dump in the call, from 0.")
+RUN_INDEX = field("run_index", pa.int32(), "Position of the run in its dump, from 0.")
+
+
+def decoded_fields(stored: pa.Schema) -> list[pa.Field]:
+    """Columns of a stored table before its dumps have ids: `DUMP_INDEX` for `DUMP_ID`."""
+    return [DUMP_INDEX if column.name == DUMP_ID.name else column for column in stored]

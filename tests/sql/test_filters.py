@@ -4,6 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from ingest.schemas.rollups import ROLLUPS
 from tests.support.mixed_farm import DUMPS, captured_at, mixed_farm
 from tests.support.store_rows import LONG_AGO, Event, StoreRows, run_query
 from warehouse.catalogue.queries import load_catalogue
@@ -89,6 +90,7 @@ ELSEWHERE = {
     ("module_totals", "scope"): "test_module_totals",
     ("numeric_divergence", "base"): "below",
     ("numeric_divergence", "head"): "below",
+    ("percentiles", "approx"): "test_percentiles",
     ("regression_deltas", "base"): "below",
     ("regression_deltas", "head"): "below",
     ("regression_deltas", "q"): "test_regression_deltas",
@@ -121,7 +123,7 @@ def _only(farm, is_chosen):
     chosen = [number for number, dump in enumerate(DUMPS, start=1) if is_chosen(dump)]
     assert 0 < len(chosen) < len(DUMPS)
     farm.execute("BEGIN")
-    for table in ("dumps", "runs", "events", "event_stats", "debug_values"):
+    for table in ("dumps", "runs", "events", "debug_values", *ROLLUPS):
         farm.execute(f"DELETE FROM {table} WHERE NOT array_contains(?, dump_id)", [chosen])  # noqa: S608
     yield
     farm.execute("ROLLBACK")
@@ -176,7 +178,7 @@ def test_parameter_keeps_exactly_its_rows(farm, name, param):
 def test_event_blocks_are_those_of_the_dump_alone(farm, number):
     rows = _ask(farm, "event_blocks", dump=number)
     farm.execute("BEGIN")
-    for table in ("dumps", "runs", "events", "event_stats"):
+    for table in ("dumps", "runs", "events", *ROLLUPS):
         farm.execute(f"DELETE FROM {table} WHERE dump_id <> ?", [number])  # noqa: S608
     assert _ask(farm, "event_blocks", dump=number) == rows
     farm.execute("ROLLBACK")

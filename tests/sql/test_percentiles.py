@@ -40,6 +40,8 @@ def test_four_samples_by_hand():
         "avg_ns": 25,
         "min_ns": 10,
         "max_ns": 40,
+        "missing_count": 0,
+        "error_share": 0,
     }
 
 
@@ -82,3 +84,68 @@ def test_runs_with_and_without_logged_values_are_one_row():
     store.add_run(dump, [Event(OP, 20, 3, debug_name="")])
     (row,) = run_query(store.connect(), "percentiles")
     assert (row["sample_count"], row["p50_ns"]) == (2, 15)
+
+
+TICKS = [0, 0, 1, 2, 3, 150, 151, *range(900, 10_000, 41), 2**40, 2**62]
+
+
+def _least_reached(ticks, share):
+    """The least duration that at least that percentage of events do not exceed."""
+    return sorted(ticks)[-(-len(ticks) * share // 100) - 1]
+
+
+def _forget_events(connection):
+    connection.execute("DELETE FROM events")
+
+
+@pytest.mark.parametrize("count", [1, 2, 99, 100, 199, 200, 237])
+@pytest.mark.parametrize("are_events_gone", [False, True])
+def test_approximate_percentiles_are_within_their_bound(count, are_events_gone):
+    """Of 200 runs or more from a histogram, of fewer from the events."""
+    ticks = np.random.default_rng(count).choice(TICKS, count).tolist()
+    connection = _store(({}, ticks))
+    if are_events_gone and count >= 200:
+        _forget_events(connection)
+    (row,) = run_query(connection, "percentiles", approx=True)
+    (exact,) = run_query(_store(({}, ticks)), "percentiles")
+    for name, share in SHARES.items():
+        expected = _least_reached(ticks, share)
+        assert row[name] == pytest.approx(expected, rel=row["error_share"] * (1 + 1e-9), abs=0)
+    assert row["error_share"] == 0.01
+    assert row["missing_count"] == 0
+    for name in ("sample_count", "avg_ns", "min_ns", "max_ns"):
+        assert row[name] == exact[name]
+
+
+def test_histograms_and_events_of_dumps_with_different_clocks_are_pooled():
+    long, short = [1000 + run for run in range(240)], [3, 4, 5]
+    connection = _store(({}, long), ({"ns_per_tick": 1000.0}, short))
+    (row,) = run_query(connection, "percentiles", approx=True)
+    pooled = [*long, *(1000 * ticks for ticks in short)]
+    for name, share in SHARES.items():
+        assert row[name] == pytest.approx(_least_reached(pooled, share), rel=0.01)
+    assert row["sample_count"] == 243
+
+
+def test_approximate_percentiles_leave_out_what_exact_ones_do():
+    connection = _store(({}, [100, (-5, 2)]), ({"ns_per_tick": None}, [7] * 200))
+    (row,) = run_query(connection, "percentiles", approx=True)
+    assert (row["sample_count"], row["missing_count"]) == (1, 0)
+    assert row["p50_ns"] == pytest.approx(100, rel=0.01)
+
+
+@pytest.mark.parametrize(("is_approx", "missing"), [(False, 203), (True, 3)])
+def test_events_that_are_gone_are_said_to_be_missing(is_approx, missing):
+    connection = _store(({}, [10] * 200), ({}, [30] * 3))
+    _forget_events(connection)
+    (row,) = run_query(connection, "percentiles", approx=is_approx)
+    assert (row["sample_count"], row["missing_count"]) == (203, missing)
+    assert (row["min_ns"], row["max_ns"]) == (10, 30)
+    assert row["p99_ns"] == (pytest.approx(10, rel=0.01) if is_approx else None)
+
+
+def test_percentiles_count_the_events_that_are_left():
+    connection = _store(({}, [10] * 4), ({}, [30] * 3))
+    connection.execute("DELETE FROM events WHERE dump_id = 1")
+    (row,) = run_query(connection, "percentiles")
+    assert (row["p10_ns"], row["missing_count"]) == (30, 4)

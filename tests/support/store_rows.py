@@ -8,17 +8,16 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 
 from ingest.schemas.dumps import STORED
 from ingest.signatures import event_kind
+from tests.support.plain_rollups import plain_rollups
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
 from warehouse.engine.migrations import migrate
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
-WARM_UP_RUNS = 5
 
 
 class Event(NamedTuple):
@@ -197,7 +196,7 @@ class StoreRows:
         connection = duckdb.connect()
         connection.execute("SET TimeZone = 'UTC'")
         migrate(connection)
-        self._rows["event_stats"] = list(self._event_stats())
+        self._rows |= plain_rollups(self._rows)
         for table, rows in self._rows.items():
             arrow = pa.Table.from_pylist(rows, STORED[table])
             connection.register("arrow", arrow)
@@ -256,36 +255,6 @@ class StoreRows:
             }[space]
             self._rows[table].append({id_name: ids[key], **columns})
         return ids[key]
-
-    def _event_stats(self):
-        groups = {}
-        for row in self._rows["events"]:
-            if row["flags"] <= 1:
-                key = (row["dump_id"], row["event_signature_id"])
-                groups.setdefault(key, []).append((row["run_index"], row["duration_ticks"]))
-        for (dump_id, signature), samples in groups.items():
-            runs = sorted({run for run, _ in samples})
-            ticks = np.array([duration for _, duration in samples])
-            steady = [d for run, d in samples if runs.index(run) >= WARM_UP_RUNS]
-            shares = dict(
-                zip(
-                    ("p10_ticks", "p50_ticks", "p90_ticks", "p95_ticks", "p99_ticks"),
-                    np.percentile(ticks, [10, 50, 90, 95, 99]).tolist(),
-                    strict=True,
-                )
-            )
-            yield {
-                "dump_id": dump_id,
-                "event_signature_id": signature,
-                "sample_count": len(ticks),
-                "zero_count": int((ticks == 0).sum()),
-                "min_ticks": int(ticks.min()),
-                "max_ticks": int(ticks.max()),
-                "sum_ticks": float(ticks.sum()),
-                **shares,
-                "steady_count": len(steady),
-                "steady_p50_ticks": float(np.median(steady)) if steady else None,
-            }
 
 
 def run_query(connection, name, **params) -> list[dict[str, object]]:

@@ -22,7 +22,7 @@ def noted(answer: pa.Table, connection: duckdb.DuckDBPyConnection, text: str) ->
     if not count:
         return answer
     note = (
-        f"{count:,} of the store's dumps have no raw events any more ('tracehouse retention'): "
-        "this answer lacks them"
+        f"{count:,} of the store's dumps have no raw events any more ('tracehouse retention'); "
+        "what is read from raw events lacks them"
     )
     return answer.replace_schema_metadata({"note": note})

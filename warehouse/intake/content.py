@@ -81,7 +81,7 @@ def _refuse(trouble: Trouble) -> Content:
     resolution = np.ones(1, np.int64)
     return Content(
         DecodedBatch(nothing.decoded.tables, errors),
-        Statistics(nothing.statistics.rows, resolution),
+        Statistics(nothing.statistics.tables, resolution),
     )
 
 
@@ -110,19 +110,24 @@ def merge_contents(contents: Sequence[Content]) -> Content:
         return decode_content(())
     decoded, statistics = zip(*contents, strict=True)
     numbers = _count_on([len(one.resolution) for one in statistics])
-    tables = {
-        name: _stack([one.tables[name] for one in decoded], numbers) for name in decoded[0].tables
-    }
     errors = _stack([one.errors for one in decoded], numbers)
-    rows = _stack([one.rows for one in statistics], numbers)
     resolution = np.concatenate([one.resolution for one in statistics])
-    return Content(DecodedBatch(tables, errors), Statistics(rows, resolution))
+    return Content(
+        DecodedBatch(_stack_each([one.tables for one in decoded], numbers), errors),
+        Statistics(_stack_each([one.tables for one in statistics], numbers), resolution),
+    )
 
 
 def _count_on(dump_counts: Sequence[int]) -> list[NDArray[np.int32]]:
     """Numbers for the dumps of each group: 0, 1, ... through all groups."""
     numbers = np.arange(sum(dump_counts), dtype=np.int32)
     return np.split(numbers, np.cumsum(dump_counts)[:-1])
+
+
+def _stack_each(
+    contents: Sequence[dict[str, pa.Table]], numbers: Sequence[NDArray[np.int32]]
+) -> dict[str, pa.Table]:
+    return {name: _stack([one[name] for one in contents], numbers) for name in contents[0]}
 
 
 def _stack(tables: Sequence[pa.Table], numbers: Sequence[NDArray[np.int32]]) -> pa.Table:

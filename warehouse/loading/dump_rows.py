@@ -29,6 +29,7 @@ from warehouse.loading.records import NewDump
 from warehouse.loading.signature_rows import SignatureRows
 from warehouse.programs.event_origins import trace_events
 from warehouse.programs.reader import Program, Programs
+from warehouse.statistics.rollups import Statistics
 
 Facts = dict[str, Any]  # columns of dumps
 
@@ -103,6 +104,11 @@ class DumpRows:
         insert_rows(self._connection, "delegate_metadata", number_dumps(metadata, ids))
         for name, signatures in self._signatures.items():
             signatures.insert(tables[name])
+
+    def insert_statistics(self, statistics: Statistics, ids: NDArray[np.int32]) -> None:
+        """Insert what was worked out from the events of dumps."""
+        for name, rows in statistics.tables.items():
+            insert_rows(self._connection, name, number_dumps(rows, ids))
 
     def insert_dumps(
         self,

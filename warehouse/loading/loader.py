@@ -16,22 +16,17 @@ from warehouse.archive.archive import Archive
 from warehouse.archive.entries import DROPPED, SETTLED, Entry
 from warehouse.archive.history import History, recorded
 from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.connection import insert_rows, registered
+from warehouse.engine.connection import registered
 from warehouse.loading.dump_rows import DumpRows, Facts
 from warehouse.loading.history_entries import (
     attached_entries,
     dump_entries,
     refusal_entries,
 )
-from warehouse.loading.logged_data import number_dumps, store_ahead, store_ahead_of_dumps
+from warehouse.loading.logged_data import store_ahead, store_ahead_of_dumps
 from warehouse.loading.records import NOW, NewDump, Refusal
-from warehouse.loading.stored_events import stored_groups
-from warehouse.statistics.rollups import (
-    Statistics,
-    delegate_resolution,
-    delegated_signatures,
-    summarise_events,
-)
+from warehouse.loading.stored_events import summarise_stored
+from warehouse.statistics.rollups import Statistics
 
 _CONFLICTS = "SELECT count(*) FROM ingest_errors WHERE reason = 'conflict'"
 
@@ -75,7 +70,7 @@ class Loader:
             history.add(dump_entries(good, facts, history))
             ids[index] = [row["dump_id"] for row in facts]
             rows.insert_content(decoded, ids, dumps)
-            insert_rows(self._connection, "event_stats", number_dumps(statistics.rows, ids))
+            rows.insert_statistics(statistics, ids)
             rows.insert_dumps(good, facts, decoded, statistics.resolution[index])
             self._record(refusals, history, now)
         return len(index)
@@ -90,7 +85,6 @@ class Loader:
             Profile events in it.
         """
         n_events = 0
-        delegated: set[int] = set()
         with self._transaction() as (rows, history, now):
             good = [_taken(dump, now)]
             facts = rows.identify(good)
@@ -99,14 +93,10 @@ class Loader:
             for part in parts:
                 rows.insert_content(part, ids, good)
                 n_events += part.tables["events"].num_rows
-                delegated |= delegated_signatures(part)
-            steps = [np.ones(1, np.int64)]
-            for groups in stored_groups(self._connection, int(ids[0])):
-                summary = number_dumps(summarise_events(groups), ids)
-                insert_rows(self._connection, "event_stats", summary)
-                if delegated.intersection(groups.signature.tolist()):
-                    steps.append(delegate_resolution(groups, delegated, 1))
-            resolution = np.min(steps[1:] or steps, axis=0)
+            resolution = np.ones(1, np.int64)
+            for statistics in summarise_stored(self._connection, int(ids[0]), part):
+                rows.insert_statistics(statistics, ids)
+                resolution = statistics.resolution
             rows.insert_dumps(good, facts, part, resolution)
         return n_events
 

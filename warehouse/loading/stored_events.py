@@ -1,27 +1,87 @@
-"""Events of one dump read back from the store, for statistics of dumps too big for memory."""
+"""Statistics of dumps too big for memory, from their events as the store has them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
+from ingest import DecodedBatch
 from warehouse.catalogue.sql_files import read_statement
-from warehouse.statistics.rollups import EventGroups, group_events
+from warehouse.statistics.rollups import (
+    Statistics,
+    delegate_resolution,
+    delegated_signatures,
+    group_events,
+    is_long,
+    summarise_events,
+)
+from warehouse.statistics.totals import EventSums, RunNumbers, RunParts, run_rows
 
 _MOST_EVENTS = 1 << 21  # read back at a time; a signature is never split
 
 
-def stored_groups(connection: duckdb.DuckDBPyConnection, dump_id: int) -> Iterator[EventGroups]:
-    """The events of a dump, grouped by signature, some signatures at a time; `dump` is 0."""
-    counts = connection.execute(read_statement("signature_counts"), {"dump": dump_id}).fetchall()
-    some: list[int] = []
-    room = _MOST_EVENTS
-    for signature, count in [*counts, (None, _MOST_EVENTS)]:
-        if some and count > room:
-            values = {"dump": dump_id, "signatures": some}
-            events = connection.sql(read_statement("events_of_signatures"), params=values)
-            yield group_events(events.to_arrow_table())
-            some, room = [], _MOST_EVENTS
-        some.append(signature)
+def summarise_stored(
+    connection: duckdb.DuckDBPyConnection, dump_id: int, last: DecodedBatch
+) -> Iterator[Statistics]:
+    """Statistics of one dump, some signatures at a time, its runs last.
+
+    Args:
+        connection: What has its events and their signatures.
+        dump_id: The dump, which counts as dump 0.
+        last: What was decoded of it and has its row of dumps.
+
+    Yields:
+        Rows to insert; the resolution of the last is that of the dump.
+    """
+    numbers = RunNumbers.of(last, 1)
+    has_histogram = is_long(last.tables["dumps"])
+    is_complete = _complete_runs(connection, dump_id, numbers.count)
+    runs = np.zeros((numbers.count, 3))
+    steps = []
+    for signatures in _some_signatures(connection, dump_id):
+        events = _read_events(connection, dump_id, signatures)
+        groups = group_events(events)
+        totals = EventSums(events, RunParts.of(signatures), numbers).total(is_complete)
+        runs += totals.runs
+        delegated = delegated_signatures(signatures).intersection(groups.signature.tolist())
+        if delegated:
+            steps.append(delegate_resolution(groups, delegated, 1))
+        rows = summarise_events(groups, has_histogram) | {"event_totals": totals.events}
+        yield Statistics(rows, np.ones(1, np.int64))
+    resolution = np.min(steps, axis=0) if steps else np.ones(1, np.int64)
+    yield Statistics({"run_totals": run_rows(numbers, is_complete, runs)}, resolution)
+
+
+def _complete_runs(
+    connection: duckdb.DuckDBPyConnection, dump_id: int, count: int
+) -> NDArray[np.bool_]:
+    text = read_statement("complete_runs_of_dump")
+    found = connection.sql(text, params={"dump": dump_id}).to_arrow_table()
+    is_complete = np.zeros(count, bool)
+    is_complete[found["run_index"].to_numpy()] = True
+    return is_complete
+
+
+def _some_signatures(connection: duckdb.DuckDBPyConnection, dump_id: int) -> Iterator[pa.Table]:
+    """Event signatures of a dump and their kinds, as many at a time as fit into memory."""
+    text = read_statement("signature_counts")
+    counts = connection.sql(text, params={"dump": dump_id}).to_arrow_table()
+    first, room = 0, _MOST_EVENTS
+    for number, count in enumerate(counts["event_count"].to_pylist()):
+        if count > room and number > first:
+            yield counts.slice(first, number - first)
+            first, room = number, _MOST_EVENTS
         room -= count
+    if counts.num_rows:
+        yield counts.slice(first)
+
+
+def _read_events(
+    connection: duckdb.DuckDBPyConnection, dump_id: int, signatures: pa.Table
+) -> pa.Table:
+    values = {"dump": dump_id, "signatures": signatures["event_signature_id"].to_pylist()}
+    return connection.sql(read_statement("events_of_signatures"), params=values).to_arrow_table()

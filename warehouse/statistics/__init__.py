@@ -1,1 +1,1 @@
-"""Exact statistics of events."""
+"""Statistics of events: exact ones, totals and histograms."""

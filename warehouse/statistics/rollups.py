@@ -1,18 +1,21 @@
-"""Exact statistics per dump and event signature, from decoded events. Pure."""
+"""What the store keeps of decoded events besides themselves. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from ingest import DecodedBatch
-from ingest.schemas.dumps import DECODED, EVENT_STATS
+from ingest.schemas.fields import decoded_fields
+from ingest.schemas.rollups import EVENT_HISTOGRAMS, EVENT_STATS
 from ingest.tables.clocks import is_wrong
+from warehouse.statistics.histograms import LEAST_RUNS, BucketCounts, count_buckets
 from warehouse.statistics.percentiles import interpolate_sorted
+from warehouse.statistics.totals import total_events
 
 WARM_UP_RUNS = 5
 _INT32 = np.iinfo(np.int32)
@@ -22,18 +25,20 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 Ints = NDArray[np.int64]
 
 
-_COLUMNS = pa.schema([DECODED["events"].field("dump_index"), *list(EVENT_STATS)[1:]])
+_COLUMNS = pa.schema(decoded_fields(EVENT_STATS))
+_HISTOGRAM_COLUMNS = pa.schema(decoded_fields(EVENT_HISTOGRAMS))
 
 
 class Statistics(NamedTuple):
     """What the store computes from a batch's events.
 
     Attributes:
-        rows: `ingest.schemas.dumps.EVENT_STATS` with ``dump_index`` for ``dump_id``.
+        tables: Tables of `ingest.schemas.rollups.ROLLUPS` by name, with ``dump_index`` for
+            ``dump_id``.
         resolution: Coarseness of each dump's delegate clock in ticks; shape (dumps,).
     """
 
-    rows: pa.Table
+    tables: dict[str, pa.Table]
     resolution: Ints
 
 
@@ -60,14 +65,23 @@ class EventGroups:
 
 def summarise(decoded: DecodedBatch, dump_count: int) -> Statistics:
     """Statistics of decoded dumps, refused ones included in the count."""
-    groups = group_events(decoded.tables["events"])
-    delegated = delegated_signatures(decoded)
-    return Statistics(summarise_events(groups), delegate_resolution(groups, delegated, dump_count))
+    tables = decoded.tables
+    groups = group_events(tables["events"])
+    has_histogram = np.zeros(dump_count, bool)
+    has_histogram[tables["dumps"]["dump_index"].to_numpy()] = is_long(tables["dumps"])
+    rollups = summarise_events(groups, has_histogram) | total_events(decoded, dump_count)
+    delegated = delegated_signatures(tables["event_signatures"])
+    return Statistics(rollups, delegate_resolution(groups, delegated, dump_count))
 
 
-def delegated_signatures(decoded: DecodedBatch) -> set[int]:
+def is_long(dumps: pa.Table) -> NDArray[np.bool_]:
+    """Whether each dump has so many runs that it gets histograms."""
+    long: NDArray[np.bool_] = dumps["n_runs"].to_numpy() >= LEAST_RUNS
+    return long
+
+
+def delegated_signatures(signatures: pa.Table) -> set[int]:
     """Ids of the event signatures that carry a delegate id."""
-    signatures = decoded.tables["event_signatures"]
     is_delegated = signatures["kind"].to_numpy() == "delegate_op"
     return set(signatures["event_signature_id"].to_numpy()[is_delegated].tolist())
 
@@ -97,33 +111,62 @@ def _heads(dump: Ints, signature: Ints) -> Ints:
     return np.flatnonzero(changes)
 
 
-def summarise_events(groups: EventGroups) -> pa.Table:
-    """Statistics of grouped events: a row of `Statistics.rows` per group, in their order."""
+def summarise_events(groups: EventGroups, has_histogram: NDArray[np.bool_]) -> dict[str, pa.Table]:
+    """Statistics of grouped events: a row of event_stats per group, in their order; and histograms.
+
+    Args:
+        groups: The events; `dump` is counted from 0.
+        has_histogram: Whether each dump gets histograms; shape (dumps,).
+    """
     length = len(groups.first)
     stats = {field.name: np.zeros(length, field.type.to_pandas_dtype()) for field in _COLUMNS}
     stats["dump_index"][:] = groups.dump
     stats["event_signature_id"][:] = groups.signature
     stats["sample_count"][:] = groups.count
+    buckets: list[BucketCounts] = []
     by_size = np.argsort(groups.count, kind="stable")
     sizes, starts = np.unique(groups.count[by_size], return_index=True)
     for size, members in zip(sizes.tolist(), np.split(by_size, starts[1:]), strict=False):
         first = groups.first[members]
         samples = _rows(groups.duration, first, size)
         ordered = np.sort(samples, axis=1)
-        if not ordered[:, 0].all():
-            stats["zero_count"][members] = (ordered == 0).sum(axis=1)
-        stats["min_ticks"][members] = ordered[:, 0]
-        stats["max_ticks"][members] = ordered[:, -1]
-        # Turned whole: numpy would turn and add it piece by piece, and round by what stands before.
-        stats["sum_ticks"][members] = ordered.astype(np.float64).sum(axis=1)
-        for name, share in _SHARES.items():
-            stats[f"{name}_ticks"][members] = interpolate_sorted(ordered, share)
+        _describe(stats, members, ordered)
         count, median = _steady(samples, _rows(groups.run, first, size))
         stats["steady_count"][members] = count
         stats["steady_p50_ticks"][members] = median
+        long = has_histogram[groups.dump[members]]
+        if long.any():
+            counts = count_buckets(ordered[long])
+            buckets.append(counts._replace(row=members[long][counts.row]))
     has_none = {"steady_p50_ticks": stats["steady_count"] == 0}
     arrays = [pa.array(stats[field.name], mask=has_none.get(field.name)) for field in _COLUMNS]
-    return pa.Table.from_arrays(arrays, schema=_COLUMNS)
+    return {
+        "event_stats": pa.Table.from_arrays(arrays, schema=_COLUMNS),
+        "event_histograms": _histogram_rows(groups, buckets),
+    }
+
+
+def _describe(stats: dict[str, NDArray[Any]], members: Ints, ordered: Ints) -> None:
+    """Fill in what the sorted durations of some groups of one size say."""
+    if not ordered[:, 0].all():
+        stats["zero_count"][members] = (ordered == 0).sum(axis=1)
+    stats["min_ticks"][members] = ordered[:, 0]
+    stats["max_ticks"][members] = ordered[:, -1]
+    # Turned whole: numpy would turn and add it piece by piece, and round by what stands before.
+    stats["sum_ticks"][members] = ordered.astype(np.float64).sum(axis=1)
+    for name, share in _SHARES.items():
+        stats[f"{name}_ticks"][members] = interpolate_sorted(ordered, share)
+
+
+def _histogram_rows(groups: EventGroups, buckets: list[BucketCounts]) -> pa.Table:
+    """Rows of event_histograms in order of the groups, of which `row` is the number."""
+    if not buckets:
+        return _HISTOGRAM_COLUMNS.empty_table()
+    row, bucket, count = map(np.concatenate, zip(*buckets, strict=True))
+    order = np.argsort(row, kind="stable")
+    group = row[order]
+    columns = groups.dump[group], groups.signature[group], bucket[order], count[order]
+    return pa.Table.from_arrays([pa.array(c) for c in columns], schema=_HISTOGRAM_COLUMNS)
 
 
 def delegate_resolution(groups: EventGroups, delegated: set[int], dump_count: int) -> Ints:

@@ -11,17 +11,20 @@ from ingest.schemas.dumps import DUMPS, STORED, UTC_US
 from warehouse.archive.entries import Entry
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
+from warehouse.loading.histograms import fill_histograms
 
 _DROPPED = pa.schema([DUMPS.field("sha256"), pa.field("recorded_at", UTC_US)])
 _FORGOTTEN = STORED["forgotten_dumps"]
 _PER_DUMP = [name for name in STORED if "dump_id" in STORED[name].names]
+_HELD = "SELECT dump_id FROM dumps WHERE sha256 IN (SELECT sha256 FROM dropped)"
 _GONE = "SELECT dump_id FROM dumps WHERE sha256 IN (SELECT sha256 FROM forgotten)"
 
 
 def drop_events(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]) -> None:
-    """Drop the events of dumps; all else of them stays."""
+    """Drop the events of dumps, which get histograms of them; all else of them stays."""
     rows = [{"sha256": one.sha256, "recorded_at": one.recorded_at} for one in entries]
     with registered(connection, "dropped", pa.Table.from_pylist(rows, _DROPPED)):
+        fill_histograms(connection, [row[0] for row in connection.execute(_HELD).fetchall()])
         connection.execute(read_statement("drop_events"))
 
 

@@ -37,9 +37,8 @@ def test_help_of_a_query_is_its_header(run: Run, name: str) -> None:
     assert squeezed(header.purpose) in text
     assert squeezed(header.description) in text
     for parameter in header.params:
-        option = (
-            f"--{parameter.name.replace('_', '-')} {'|'.join(parameter.choices) or parameter.type}"
-        )
+        kind = "" if parameter.type == "BOOLEAN" else "|".join(parameter.choices) or parameter.type
+        option = f"--{parameter.name.replace('_', '-')} {kind}"
         required = "[required]" if parameter.is_required else ""
         assert squeezed(f"{option} {parameter.doc} {required}") in text
     for column in header.columns:
@@ -50,6 +49,14 @@ def test_help_tells_choices_and_default(run: Run) -> None:
     text = run("query", "framework_tax", "--help").text
     assert "--scope total|run|operator|delegate|all" in text
     assert "[default: total]" in text
+
+
+@pytest.mark.parametrize(("options", "bound"), [((), {0.0}), (("--approx",), {0.01})])
+def test_a_switch_takes_no_value(
+    run: Run, store: Path, options: tuple[str, ...], bound: set[float]
+) -> None:
+    outcome = run("query", "percentiles", *options, "--store", store, "--format", "json")
+    assert {row["error_share"] for row in json.loads(outcome.text)} == bound
 
 
 @pytest.mark.parametrize("name", ["framework_tax", "framework-tax"])

@@ -28,7 +28,7 @@ def test_nothing_goes_without_yes_and_answers_say_what_is_gone(run: Run, own: Pa
         assert asked.code == 0
         assert asked.error == (
             f"note: {count} of the store's dumps have no raw events any more ('tracehouse "
-            "retention'): this answer lacks them"
+            "retention'); what is read from raw events lacks them"
         )
 
 

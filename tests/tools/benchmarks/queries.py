@@ -19,6 +19,7 @@ from warehouse.statistics.rollups import summarise
 
 QUERIES: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("all percentiles", "percentiles", {}),
+    ("all percentiles, approximately", "percentiles", {"approx": "true"}),
     ("percentiles of a device", "percentiles", {"device": "device3", "build": "b1"}),
     ("regression_deltas", "regression_deltas", {"base": "b0", "head": "b1"}),
     ("framework_tax", "framework_tax", {}),

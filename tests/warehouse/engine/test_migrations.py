@@ -8,9 +8,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from ingest.simulation.dump_template import DumpTemplate, repeat_runs
 from tests.support.corpus import CORPUS
 from tests.support.etrecord_builder import MODELS
-from tests.support.stores import contents, ingest
+from tests.support.stores import contents, ingest, write
 from warehouse import Warehouse
 from warehouse.engine.migrations import load_migrations, migrate
 from warehouse.engine.store_file import FILE_NAME
@@ -37,13 +38,22 @@ def folder(tmp_path: Path) -> Path:
 def old(tmp_path: Path, folder: Path) -> Path:
     """A store of schema 1 with dumps in it, and views."""
     ingest(tmp_path / "new", folder)
-    (tmp_path / "old").mkdir()
-    with duckdb.connect(str(tmp_path / "old" / FILE_NAME)) as connection:
-        connection.execute(load_migrations()[0].text)
-        connection.execute("INSERT INTO schema_migrations VALUES (1, 'tables', now(), '0.1.0')")
-        for view, text in load_views().items():
-            connection.execute(f"CREATE VIEW {view} AS {text}")
-        connection.execute(f"ATTACH '{tmp_path / 'new' / FILE_NAME}' AS new (READ_ONLY)")
+    return write_old(tmp_path / "old", tmp_path / "new", 1)
+
+
+def write_old(store: Path, new: Path, schema: int) -> Path:
+    """A store of an older schema with the rows of a new one, and views of its own."""
+    store.mkdir()
+    with duckdb.connect(str(store / FILE_NAME)) as connection:
+        for number, name, text in load_migrations()[:schema]:
+            connection.execute(text)
+            values = [number, name]
+            connection.execute(
+                "INSERT INTO schema_migrations VALUES (?, ?, now(), '0.1.0')", values
+            )
+        for view in (*load_views(), "complete_run_events"):
+            connection.execute(f"CREATE VIEW {view} AS SELECT 1 AS old")
+        connection.execute(f"ATTACH '{new / FILE_NAME}' AS new (READ_ONLY)")
         tables = connection.execute(
             "SELECT table_name, list(column_name ORDER BY column_index) FROM duckdb_columns() "
             "WHERE database_name = 'warehouse' AND table_name IN (SELECT table_name FROM "
@@ -55,7 +65,7 @@ def old(tmp_path: Path, folder: Path) -> Path:
             connection.execute(
                 f"INSERT INTO {table} BY NAME SELECT {text} FROM new.{table} ORDER BY rowid"  # noqa: S608
             )
-    return tmp_path / "old"
+    return store
 
 
 def test_a_reader_of_an_old_store_changes_nothing_and_says_how_to_migrate_it(old: Path) -> None:
@@ -124,3 +134,29 @@ def test_a_migration_that_was_broken_off_is_done_again(tmp_path: Path) -> None:
         migrate(connection)
     with Warehouse.open(tmp_path, read_only=True) as warehouse:
         assert warehouse.sql("SELECT etrecord_id FROM dumps").num_rows == 0
+
+
+def with_a_flagged_event(data: bytes) -> bytes:
+    template = DumpTemplate(data)
+    starts, ends = template.starts.copy(), template.ends.copy()
+    starts[100] = (1 << 40) + ends[100]
+    return template.with_times(starts, ends)
+
+
+@pytest.mark.parametrize("schema", [1, 2, 3])
+def test_rollups_of_a_store_that_had_none_are_those_of_ingest(
+    tmp_path: Path, folder: Path, schema: int
+) -> None:
+    small = (CORPUS / "real" / "cnn_portable_n20.etdp").read_bytes()
+    write(folder / "long.etdp", repeat_runs(small, 12))
+    write(folder / "flagged.etdp", with_a_flagged_event(small))
+    ingest(tmp_path / "new", folder)
+    old = write_old(tmp_path / "old", tmp_path / "new", schema)
+    Warehouse.open(old, create=True).close()
+    found, expected = contents(old), contents(tmp_path / "new")
+    for table in ("run_totals", "event_totals", "event_histograms"):
+        assert len(expected[table]) > 20
+        assert found[table] == expected[table], table
+    with Warehouse.open(old, read_only=True) as warehouse:
+        assert warehouse.sql("SELECT 1 FROM dumps WHERE n_flagged_events > 0").num_rows == 1
+        assert "complete_run_events" not in warehouse.schema()["table_name"].to_pylist()

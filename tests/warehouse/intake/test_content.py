@@ -27,15 +27,18 @@ def test_merged_contents_are_those_of_one_call() -> None:
     assert whole.decoded.errors.num_rows
     assert parts.decoded.errors.equals(whole.decoded.errors)
     order = [("dump_index", "ascending"), ("event_signature_id", "ascending")]
-    expected = whole.statistics.rows.sort_by(order)
-    assert parts.statistics.rows.sort_by(order).equals(expected)
+    expected = whole.statistics.tables.pop("event_stats").sort_by(order)
+    assert parts.statistics.tables.pop("event_stats").sort_by(order).equals(expected)
+    assert whole.statistics.tables.keys() == parts.statistics.tables.keys()
+    for name, table in whole.statistics.tables.items():
+        assert parts.statistics.tables[name].equals(table), name
     assert parts.statistics.resolution.tolist() == whole.statistics.resolution.tolist()
 
 
 def test_nothing_merged_is_nothing() -> None:
     nothing = merge_contents([])
     assert nothing.decoded.tables["events"].num_rows == 0
-    assert nothing.statistics.rows.num_rows == 0
+    assert {table.num_rows for table in nothing.statistics.tables.values()} == {0}
 
 
 @pytest.mark.parametrize("at_a_time", cross_section([500, 1, 10**9], 3))

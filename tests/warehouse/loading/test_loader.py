@@ -10,6 +10,7 @@ import pytest
 
 from ingest import DecodedBatch
 from ingest.manifest.resolver import Manifest
+from ingest.simulation.dump_template import repeat_runs
 from tests.support.corpus import dump_names, read_dump
 from tests.support.cross_section import cross_section
 from tests.support.stores import MANIFEST, contents, writing
@@ -99,6 +100,17 @@ def test_parts_may_be_cut_inside_runs_and_bring_signatures_in_any_order(
     with writing(tmp_path / "parts") as connection:
         Loader(connection).load_stream(new_dump("a"), split(content.decoded, rows))
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+def test_a_long_dump_in_parts_has_the_histograms_of_the_whole(tmp_path: Path) -> None:
+    content = decode_content([repeat_runs(read_dump("real/mixed_xnnpack_n20"), 12)])
+    with writing(tmp_path / "whole") as connection:
+        Loader(connection).load([new_dump("a")], *content, [])
+    with writing(tmp_path / "parts") as connection:
+        Loader(connection).load_stream(new_dump("a"), split(content.decoded, 4000))
+    found = contents(tmp_path / "parts")
+    assert found == contents(tmp_path / "whole")
+    assert len(found["event_histograms"]) > 100
 
 
 def test_what_is_in_memory_is_right_again_after_a_failed_commit(tmp_path: Path) -> None:

@@ -19,7 +19,9 @@ def events(rows: list[tuple[int, int, int, int, int]]) -> pa.Table:
 
 
 def summarise(rows: list[tuple[int, int, int, int, int]]) -> list[dict[str, object]]:
-    return list(summarise_events(group_events(events(rows))).to_pylist())
+    tables = summarise_events(group_events(events(rows)), np.zeros(4, bool))
+    assert tables["event_histograms"].num_rows == 0
+    return list(tables["event_stats"].to_pylist())
 
 
 @given(

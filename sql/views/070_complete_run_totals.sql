@@ -17,13 +17,6 @@ SELECT
     t.total_ticks * CASE
         WHEN s.kind = 'delegate_op' THEN d.delegate_ns_per_tick ELSE d.ns_per_tick
     END AS total_ns
-FROM (
-    SELECT
-        dump_id, run_signature_id, chain_index, event_signature_id,
-        count(*) AS event_count,
-        sum(CAST(duration_ticks AS DOUBLE)) AS total_ticks
-    FROM complete_run_events
-    GROUP BY dump_id, run_signature_id, chain_index, event_signature_id
-) AS t
+FROM event_totals AS t
 JOIN dumps AS d ON d.dump_id = t.dump_id
 JOIN named_event_signatures AS s ON s.event_signature_id = t.event_signature_id

@@ -1,0 +1,6 @@
+-- Runs of a dump that have a Method::execute and no flagged event.
+SELECT run_index FROM events
+WHERE dump_id = $dump AND event_signature_id IN (
+    SELECT event_signature_id FROM event_signatures WHERE kind = 'method'
+)
+EXCEPT SELECT run_index FROM events WHERE dump_id = $dump AND flags > 1

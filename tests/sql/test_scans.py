@@ -1,0 +1,108 @@
+"""Canned queries read only the events that they are asked about, and most of them none."""
+
+import json
+
+import pytest
+
+from tests.support.store_rows import Event, StoreRows
+from warehouse.catalogue.dialect import duckdb_text
+from warehouse.catalogue.parameters import bind_parameters
+from warehouse.catalogue.queries import load_catalogue
+
+DEVICES, BUILDS, ROUNDS = 10, 12, 10
+RUNS = 2  # of a dump
+LONG = 200  # of one dump, which has a histogram
+READERS = {"percentiles", "event_blocks", "numeric_divergence"}  # of events
+QUESTIONS = {
+    "build_history": {"event": ["Method::execute"]},
+    "event_blocks": {"dump": 3},
+    "framework_tax": {"scope": "all"},
+    "numeric_divergence": {"base": "b1", "head": "b2"},
+    "regression_deltas": {"base": "b1", "head": "b2"},
+}
+FILTERS = [{"device": ["d3"]}, {"build": ["b5"]}, {"device": ["d3"], "build": ["b5"]}]
+ASKED = [
+    (name, {**QUESTIONS.get(name, {}), **filters, **choice})
+    for name, query in load_catalogue().items()
+    for filters in FILTERS
+    if filters.keys() <= {param.name for param in query.header.params}
+    for choice in ([{"approx": False}, {"approx": True}] if name == "percentiles" else [{}])
+]
+
+
+@pytest.fixture(scope="module")
+def farm():
+    """More than a thousand dumps, those of a device or build scattered among the others."""
+    store = StoreRows()
+    long = store.add_dump(device="d3", build="b5")
+    for number in range(LONG):
+        store.add_run(long, _execute(number))
+    for number in range(ROUNDS * BUILDS * DEVICES):
+        device, build = f"d{number % DEVICES}", f"b{number // DEVICES % BUILDS}"
+        dump = store.add_dump(device=device, build=build, etrecord=f"{build}.etrecord")
+        for run in range(RUNS):
+            store.add_run(dump, _execute(number + run))
+    return store.connect()
+
+
+def _execute(ticks):
+    return [
+        Event("", ticks, 0, "GEMM #1", modules=("", "head")),
+        Event("DELEGATE_CALL", ticks + 1, 0),
+        Event("native_call_conv.out", ticks, 1, modules=("", "conv")),
+        Event("OPERATOR_CALL", ticks + 2, 1),
+        Event("Method::execute", 3 * ticks + 9, 0, chain=-1),
+    ]
+
+
+def _scans(farm, name, params):
+    """Rows that each scan of a table gives to the rest of the plan, by name of the table."""
+    query = load_catalogue()[name]
+    values = bind_parameters(query, params)
+    text = f"EXPLAIN (ANALYZE, FORMAT JSON) {duckdb_text(query.sql)}"
+    ((_, plan),) = farm.execute(text, values).fetchall()
+    scans = list(_table_scans(json.loads(plan)["operator"]))
+    assert scans or not query.header.params
+    return scans
+
+
+def _table_scans(nodes):
+    for node in nodes:
+        if node["type"] == "TABLE_SCAN":
+            yield node["extra_info"]["Table"].rpartition(".")[2], node["intermediate_rows"]
+        yield from _table_scans(node.get("children", ()))
+
+
+def _events(farm, params):
+    """How many events the dumps have that are asked for."""
+    text = (
+        "SELECT count(*) FROM events JOIN named_dumps USING (dump_id) "
+        "WHERE ($device IS NULL OR device = $device[1]) AND ($build IS NULL OR build = $build[1])"
+    )
+    names = {"device": params.get("device"), "build": params.get("build")}
+    return farm.execute(text, names).fetchone()[0]
+
+
+@pytest.mark.parametrize(("name", "params"), ASKED)
+def test_scans_give_no_more_events_than_those_of_the_dumps_asked_for(farm, name, params):
+    for table, count in _scans(farm, name, params):
+        if table == "events":
+            assert count <= _events(farm, params)
+
+
+@pytest.mark.parametrize("name", sorted(load_catalogue().keys() - READERS))
+def test_no_query_reads_events_that_can_do_without(farm, name):
+    assert "events" not in {table for table, _ in _scans(farm, name, QUESTIONS.get(name, {}))}
+
+
+def test_a_dump_with_a_histogram_is_not_read_again(farm):
+    scans = _scans(farm, "percentiles", {"device": ["d3"], "build": ["b5"], "approx": True})
+    assert dict(scans)["event_histograms"] > 0
+    of_short_dumps = ROUNDS * RUNS * len(_execute(0))
+    assert [count for table, count in scans if table == "events"] == [of_short_dumps]
+
+
+def test_the_farm_has_a_thousand_dumps_and_events_to_leave_out(farm):
+    assert farm.execute("SELECT count(*) > 1000 FROM dumps").fetchone()[0]
+    few = [_events(farm, filters) for filters in FILTERS]
+    assert 0 < few[2] < min(few[:2]) < max(few) < _events(farm, {})

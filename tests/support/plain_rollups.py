@@ -1,0 +1,106 @@
+"""What ingest works out from events, worked out from rows of tables one by one."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+
+WARM_UP_RUNS = 5
+PARTS = {"execute_ticks": "method", "kernel_ticks": "kernel", "delegate_ticks": "delegate_call"}
+TOTALLED = ("dump_id", "run_signature_id", "event_signature_id", "chain_index")
+
+
+def plain_rollups(tables):
+    """The tables of `ingest.schemas.rollups` by name, from the rows of all others."""
+    runs = list(complete_runs(tables["events"], tables["event_signatures"]))
+    n_runs = {row["dump_id"]: row["n_runs"] for row in tables["dumps"]}
+    long = [row for row in tables["events"] if n_runs[row["dump_id"]] >= 200]
+    return {
+        "event_stats": list(event_stats(tables["events"])),
+        "event_histograms": list(event_histograms(long)),
+        "run_totals": [run_totals(*run) for run in runs],
+        "event_totals": list(event_totals(row for _, events in runs for _, row in events)),
+    }
+
+
+def event_stats(events):
+    groups = {}
+    for row in events:
+        if row["flags"] <= 1:
+            key = (row["dump_id"], row["event_signature_id"])
+            groups.setdefault(key, []).append((row["run_index"], row["duration_ticks"]))
+    for (dump_id, signature), samples in groups.items():
+        runs = sorted({run for run, _ in samples})
+        ticks = np.array([duration for _, duration in samples])
+        steady = [d for run, d in samples if runs.index(run) >= WARM_UP_RUNS]
+        shares = dict(
+            zip(
+                ("p10_ticks", "p50_ticks", "p90_ticks", "p95_ticks", "p99_ticks"),
+                np.percentile(ticks, [10, 50, 90, 95, 99]).tolist(),
+                strict=True,
+            )
+        )
+        yield {
+            "dump_id": dump_id,
+            "event_signature_id": signature,
+            "sample_count": len(ticks),
+            "zero_count": int((ticks == 0).sum()),
+            "min_ticks": int(ticks.min()),
+            "max_ticks": int(ticks.max()),
+            "sum_ticks": float(ticks.sum()),
+            **shares,
+            "steady_count": len(steady),
+            "steady_p50_ticks": float(np.median(steady)) if steady else None,
+        }
+
+
+def event_histograms(events):
+    counts = Counter(
+        (row["dump_id"], row["event_signature_id"], bucket(row["duration_ticks"]))
+        for row in events
+        if row["flags"] <= 1
+    )
+    for (dump_id, signature, number), count in sorted(counts.items()):
+        yield {
+            "dump_id": dump_id,
+            "event_signature_id": signature,
+            "bucket": number,
+            "event_count": count,
+        }
+
+
+def bucket(ticks):
+    return math.ceil(math.log(ticks) / math.log(1.01 / 0.99)) if ticks else -1
+
+
+def complete_runs(events, signatures):
+    """The runs (dump, run) that have a Method::execute and no flagged event, with (kind, event)."""
+    kinds = {row["event_signature_id"]: row["kind"] for row in signatures}
+    runs = {}
+    for row in events:
+        event = (kinds[row["event_signature_id"]], row)
+        runs.setdefault((row["dump_id"], row["run_index"]), []).append(event)
+    for run, own in runs.items():
+        is_executed = any(kind == "method" for kind, _ in own)
+        if is_executed and all(row["flags"] <= 1 for _, row in own):
+            yield run, own
+
+
+def run_totals(run, events):
+    sums = {
+        column: float(sum(row["duration_ticks"] for kind, row in events if kind == part))
+        for column, part in PARTS.items()
+    }
+    return {"dump_id": run[0], "run_index": run[1], **sums}
+
+
+def event_totals(events):
+    totals = {}
+    for row in events:
+        key = tuple(row[name] for name in TOTALLED)
+        totals.setdefault(key, []).append(row["duration_ticks"])
+    for key, ticks in totals.items():
+        sums = {"event_count": len(ticks), "total_ticks": float(sum(ticks))}
+        yield dict(zip(TOTALLED, key, strict=True)) | sums

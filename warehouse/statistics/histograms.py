@@ -1,0 +1,52 @@
+"""Histograms of durations in logarithmic buckets, which add up over dumps. Pure.
+
+Bucket b holds durations above GAMMA ** (b - 1) and up to GAMMA ** b ticks, bucket ZERO those of no
+ticks. What stands for a bucket is 2 * GAMMA ** b / (GAMMA + 1) ticks, which is within 1 % of all
+that it holds. SQL has the same rule, see sql/queries/percentiles.sql.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+LEAST_RUNS = 200  # of a dump with histograms: those of shorter ones take as much room as its events
+GAMMA = 1.01 / 0.99
+ZERO = -1
+
+Ints = NDArray[np.int64]
+
+
+class BucketCounts(NamedTuple):
+    """How many values of which row are in which bucket, by row and bucket.
+
+    Attributes:
+        row: Number of the row.
+        bucket: Number of the bucket.
+        size: Values in it, at least 1.
+    """
+
+    row: Ints
+    bucket: NDArray[np.int32]
+    size: Ints
+
+
+def count_buckets(rows: NDArray[np.generic]) -> BucketCounts:
+    """The histogram of each row of sorted durations; shape (rows, size)."""
+    bucket = find_buckets(rows)
+    is_first = np.ones(rows.shape, bool)
+    np.not_equal(bucket[:, 1:], bucket[:, :-1], out=is_first[:, 1:])
+    first = np.flatnonzero(is_first)
+    size = np.diff(first, append=rows.size)
+    return BucketCounts(first // rows.shape[1], bucket.ravel()[first], size)
+
+
+def find_buckets(ticks: NDArray[np.generic]) -> NDArray[np.int32]:
+    """The bucket of each duration."""
+    with np.errstate(divide="ignore"):  # of no ticks
+        exponent = np.ceil(np.log(ticks, dtype=np.float64) / math.log(GAMMA))
+    bucket: NDArray[np.int32] = np.maximum(exponent, ZERO).astype(np.int32)
+    return bucket
