@@ -48,6 +48,16 @@ EXAMPLES = {
         "tracehouse archive verify",
         "tracehouse archive get 1f3a9c0e --output run.etdp",
     ),
+    "amend": (
+        "tracehouse amend --where device=pixel8,build=b1 --set build=b42",
+        "tracehouse amend --dump 1f3a9c0e --set device.os=Android --yes",
+    ),
+    "retention": ("tracehouse retention --raw-days 90 --keep-builds 'v*' --yes",),
+    "compact": ("tracehouse compact --store farm.store",),
+    "forget": (
+        "tracehouse forget --device pixel8",
+        "tracehouse forget --dump 1f3a9c0e --yes",
+    ),
     "schema": ("tracehouse schema named_events",),
     "inspect": (
         "tracehouse inspect run.etdp --etrecord run.etrecord",

@@ -67,6 +67,13 @@ Shared = Annotated[
         "--shared", help="Leave a new store's permissions to the umask; else it is yours alone."
     ),
 ]
+Yes = Annotated[
+    bool, typer.Option("--yes", help="Do it; without it, only what would be done is shown.")
+]
+Dump = Annotated[
+    str | None,
+    typer.Option("--dump", metavar="SHA256", help="The dump of this SHA-256, or of its beginning."),
+]
 Output = Annotated[
     Format,
     typer.Option(

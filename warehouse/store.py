@@ -14,18 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse import DEFAULT_PATH
 from warehouse.archive.archive import Archive
-from warehouse.archive.history import find_unindexed, unfile_missing
+from warehouse.archive.rewriting import merge_segments
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.answering import Answering
 from warehouse.engine.connection import reading, translated_errors
+from warehouse.engine.dropped import noted
 from warehouse.engine.statements import answer_statement
 from warehouse.engine.store_file import FILE_NAME, make_folder
 from warehouse.engine.store_lock import StoreLock
 from warehouse.engine.views import comment_views, load_views
 from warehouse.engine.writer import Writer
 from warehouse.errors import StatementError, StoreError
+from warehouse.storage.catching_up import catch_up
 from warehouse.storage.reading import OpenedStore, is_there, open_to_read
 from warehouse.storage.snapshots import Publisher, Snapshot, publish_snapshot
 
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from ingest.incoming import FoundDumps, Incoming
     from ingest.sources.paths import Source
     from warehouse.intake.pipeline import IngestProgress, IngestSummary
+
+_SMALL_SEGMENTS = 33  # that stand together, and are merged when an ingest ends
 
 
 class Warehouse:
@@ -91,7 +95,8 @@ class Warehouse:
         writer = None
         try:
             writer = Writer(store, is_shared=is_shared)
-            _catch_up(writer, store)
+            with translated_errors(store):
+                catch_up(writer.connection, store)
             answering = Answering(store, store / FILE_NAME, writer=writer.connection)
             return cls(store, OpenedStore(answering, lock), writer)
         except BaseException:  # an interrupt too must not leave the store locked
@@ -146,6 +151,8 @@ class Warehouse:
         publisher = Publisher(self._to_write(), self._path) if snapshot else None
         with self._writing(progress, publisher) as (connection, report):
             summary = ingest_dumps(connection, found, archive=kept, jobs=jobs, progress=report)
+            if kept:
+                merge_segments(kept, least=_SMALL_SEGMENTS)
         if snapshot:
             self.snapshot()
         notes = () if isinstance(found, list) else tuple(found.notes)
@@ -221,7 +228,8 @@ class Warehouse:
                 several values takes a text or a sequence of them, globs too.
 
         Returns:
-            The columns of the query's header, in its order.
+            The columns of the query's header, in its order. Where it reads raw events and some
+            were dropped, the table's schema says so in its metadata, as `note`.
 
         Raises:
             UnknownQueryError: No canned query of that name.
@@ -231,7 +239,7 @@ class Warehouse:
         query = find_query(name)
         connection = self._answering.connection("ours", query.sql)
         with translated_errors(self._path, self._answering.file), reading(connection):
-            return answer_query(connection, query, params)
+            return noted(answer_query(connection, query, params), connection, query.sql)
 
     def sql(
         self,
@@ -256,7 +264,8 @@ class Warehouse:
             raise StatementError("files can be read only where the store is opened read-only")
         connection = self._answering.connection("with files" if allow_files else "theirs", text)
         with translated_errors(self._path, self._answering.file):
-            return answer_statement(connection, text, params, allow_files=allow_files)
+            table = answer_statement(connection, text, params, allow_files=allow_files)
+            return noted(table, connection, text)
 
     def schema(self) -> pa.Table:
         """Tables, views and columns with types and comments.
@@ -303,6 +312,15 @@ class Warehouse:
             return pick_exported_program(archived.data, source.name, graph=wanted)
         return read_exported_program(source, graph=wanted, sha256=sha256)
 
+    @property
+    def writing(self) -> duckdb.DuckDBPyConnection:
+        """The connection that writes, for upkeep of the store; see warehouse.storage.
+
+        Raises:
+            StoreError: The store was opened to be read.
+        """
+        return self._to_write().connection
+
     def close(self) -> None:
         """Close the store; further use fails.
 
@@ -345,15 +363,3 @@ class Warehouse:
         if self._writer is None:
             raise StoreError(str(self._path), "opened to be read; open it without read_only")
         return self._writer
-
-
-def _catch_up(writer: Writer, store: Path) -> None:
-    """Take over what is in the archive and was not committed any more, or was lost since."""
-    with translated_errors(store):
-        archive = Archive(store)
-        unfile_missing(writer.connection, archive)
-        segments = find_unindexed(writer.connection, archive)
-        if segments:
-            from warehouse.storage.replay import replay  # takes long to import
-
-            replay(writer.connection, archive, segments)

@@ -6,7 +6,7 @@ import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from cli.output.streams import translated_errors
+from cli.output.streams import translated_errors, write_note
 from queries import formats
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ def write_table(table: pa.Table, format_: Format, *, is_csv_safe: bool = False) 
 
     Numbers are exact in every format but `table`, which also cuts long texts. On a terminal control
     characters are escaped, and `is_csv_safe` puts ' before texts that a spreadsheet would run. What
-    a format cannot hold raises FormatError, and an output that cannot be written OutputError.
+    a format cannot hold raises FormatError, and an output that cannot be written OutputError. The
+    note of a table that has one goes to standard error.
     """
     with translated_errors():
         match format_:
@@ -55,6 +56,9 @@ def write_table(table: pa.Table, format_: Format, *, is_csv_safe: bool = False) 
             case Format.PARQUET:
                 formats.write_parquet(table, sys.stdout.buffer)
         sys.stdout.flush()
+    note = (table.schema.metadata or {}).get(b"note")
+    if note:
+        write_note(f"note: {note.decode()}")
 
 
 def write_document(document: object) -> None:

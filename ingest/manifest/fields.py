@@ -113,19 +113,30 @@ def describe_differences(here: str, there: str) -> str:
     >>> describe_differences('{"device":{"name":"a"}}', '{"device":{"name":"b","os":"x"}}')
     "device.name: 'a' here, 'b' there; device.os: nothing here, 'x' there"
     """
-    ours, theirs = (_name_values(text) for text in (here, there))
-    names = [
-        name for name in sorted(ours.keys() | theirs.keys()) if ours.get(name) != theirs.get(name)
-    ]
+    found = list_differences(here, there)
     differences = [
-        f"{name:.200}: {_stated(ours, name)} here, {_stated(theirs, name)} there"
-        for name in names[:_MOST_DIFFERENCES]
+        f"{name:.200}: {ours} here, {theirs} there"
+        for name, ours, theirs in found[:_MOST_DIFFERENCES]
     ]
-    more = len(names) - len(differences)
+    more = len(found) - len(differences)
     return "; ".join([*differences, *([f"and {more:,} more"] if more else [])])
 
 
-def _name_values(manifest: str) -> dict[str, object]:
+def list_differences(here: str, there: str) -> list[tuple[str, str, str]]:
+    """The fields in which two manifests differ, each with what the one and the other state.
+
+    >>> list_differences('{"device":{"name":"a"}}', '{"device":{"name":"a","os":"x"}}')
+    [('device.os', 'nothing', "'x'")]
+    """
+    ours, theirs = name_values(here), name_values(there)
+    return [
+        (name, _stated(ours, name), _stated(theirs, name))
+        for name in sorted(ours.keys() | theirs.keys())
+        if ours.get(name) != theirs.get(name)
+    ]
+
+
+def name_values(manifest: str) -> dict[str, object]:
     """The values of a manifest by name, ``device.os`` or ``tags.lab``; those below stay whole."""
     values: dict[str, object] = {}
     for section, content in json.loads(manifest).items():
@@ -138,6 +149,25 @@ def _name_values(manifest: str) -> dict[str, object]:
 
 def _stated(fields: Mapping[str, object], name: str) -> str:
     return quote(fields[name]) if name in fields else "nothing"
+
+
+def find_key(name: str) -> Key:
+    """The key of a field by its name: ``build``, ``device.os``, ``tags.lab``.
+
+    Raises:
+        ValueError: if there is no such field.
+
+    >>> find_key("build"), find_key("device.os"), find_key("clock.delegates.XNNPACK")
+    (('build', 'id'), ('device', 'os'), ('clock.delegates', 'xnnpack'))
+    """
+    if name in SHORT_NAMES:
+        return SHORT_NAMES[name]
+    section, _, rest = name.partition(".")
+    if section == "clock" and rest.startswith("delegates."):
+        return "clock.delegates", rest.removeprefix("delegates.").casefold()
+    if rest and (section == "tags" or rest in _SECTIONS.get(section, ())):
+        return section, rest
+    raise ValueError(f"no field {quote(name)}; e.g. build, device.os or tags.NAME")
 
 
 def nest(fields: Fields) -> FullShape:

@@ -16,7 +16,15 @@ from pydantic_core import from_json
 
 from ingest.errors import ManifestError
 from ingest.manifest.benchmark_results import parse_benchmark_results
-from ingest.manifest.fields import LAYOUT_FIELDS, REQUIRED, Fields, flatten, near_misses, nest
+from ingest.manifest.fields import (
+    LAYOUT_FIELDS,
+    REQUIRED,
+    Fields,
+    FullShape,
+    flatten,
+    near_misses,
+    nest,
+)
 from ingest.manifest.models import Build, Clock, Device, Manifest, Model, Rate
 from ingest.manifest.path_template import parse_layout
 from ingest.sources.folder_names import FolderNames
@@ -193,12 +201,35 @@ def check_fields(place: str, content: Mapping[str, object]) -> None:
     ingest.errors.ManifestError: options: clock.unit: found 'years', wanted 'ns', 'us', 'ms', \
 's' or 'cycles'
     """
+    _merge_into(dict.fromkeys(REQUIRED.values(), "any"), place, content)
+
+
+def correct_manifest(manifest: str, place: str, stated: Fields) -> Manifest:
+    """A manifest, as canonical JSON, with fields that another place states; None withdraws one.
+
+    Raises:
+        ManifestError: What is stated is malformed, or a field that must be there would be gone.
+    """
+    fields = flatten(FullShape(json.loads(manifest)))
+    fields.update(dict.fromkeys([key for key, value in stated.items() if value is None]))
+    gone = [name for name, key in REQUIRED.items() if key in stated and stated[key] is None]
+    if gone:
+        raise ManifestError(place, f"{gone[0]}: found nothing, wanted a name")
+    return _merge_into(fields, place, nest(stated))
+
+
+def _merge_into(fields: Fields, place: str, content: Mapping[str, object]) -> Manifest:
+    """The manifest of fields and those that one place states, which win.
+
+    Raises:
+        ManifestError: What it states is malformed.
+    """
     try:
         layer = _Layer(place, flatten(content))
     except ValueError as error:
         raise ManifestError(place, _printable(str(error))) from error
     try:
-        Manifest.model_validate(nest(dict.fromkeys(REQUIRED.values(), "any") | layer.fields))
+        return Manifest.model_validate(nest(fields | layer.fields))
     except ValidationError as error:
         raise ManifestError(*_locate(error, (layer,), place)) from error
 

@@ -18,6 +18,7 @@ from ingest.schemas.fields import table as _table
 from ingest.schemas.programs import EVENT_MODULES, EVENT_ORIGINS, PROGRAM_TABLES
 from ingest.schemas.rollups import ROLLUPS
 from ingest.schemas.tensors import SHA256, TENSORS
+from ingest.schemas.upkeep import DROPPED_EVENTS, FORGOTTEN_DUMPS
 
 UINT64 = pa.decimal128(20, 0)
 UTC_US = pa.timestamp("us", tz="UTC")
@@ -222,6 +223,8 @@ STORED: dict[str, pa.Schema] = {
     "event_modules": EVENT_MODULES,
     "archive_segments": ARCHIVE_SEGMENTS,
     "archived_files": ARCHIVED_FILES,
+    "dropped_events": DROPPED_EVENTS,
+    "forgotten_dumps": FORGOTTEN_DUMPS,
 }
 
 _LATER = {"sha256", "parsed"}  # columns that a dump alone does not tell

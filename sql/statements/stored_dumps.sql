@@ -1,5 +1,5 @@
 -- What the archive keeps of the dumps of these bytes.
-SELECT sha256, dump_id, device_id, build_id, model_id, source, manifest, ingested_at
-FROM dumps
+SELECT sha256, d.dump_id, device_id, build_id, model_id, source, manifest, ingested_at, dropped_at
+FROM dumps AS d LEFT JOIN dropped_events AS e ON e.dump_id = d.dump_id
 WHERE sha256 IN (SELECT unnest($hashes))
-ORDER BY dump_id
+ORDER BY d.dump_id

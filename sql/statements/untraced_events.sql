@@ -1,5 +1,6 @@
 -- Event signatures of the runs in `untraced`, and whether they are on a chain, which tells the
 -- program's instruction 0 from what lies outside it. Values that are timed too go with the times.
+-- Where events were dropped, their kind tells: of no kind are only those that an application logs.
 WITH timed AS (
     SELECT DISTINCT u.etrecord_id, u.run_signature_id, s.event_signature_id,
         s.delegate_id_int, s.delegate_id_str, e.chain_index, e.run_index = u.run_index AS is_first
@@ -27,6 +28,8 @@ SELECT l.etrecord_id, l.dump_id, l.run_signature_id, s.*, EXISTS (
     SELECT 1 FROM timed AS t
     WHERE t.etrecord_id = l.etrecord_id AND t.run_signature_id = l.run_signature_id
     AND t.event_signature_id = l.event_signature_id
+) OR s.is_profiled AND s.kind <> 'other' AND EXISTS (
+    SELECT 1 FROM dropped_events AS x WHERE x.dump_id = l.dump_id
 ) OR NOT s.is_profiled AND EXISTS (
     SELECT 1 FROM logged AS v
     WHERE v.etrecord_id = l.etrecord_id AND v.run_signature_id = l.run_signature_id

@@ -17,6 +17,7 @@ from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tests.support.stores import MANIFEST, contents, ingest, write
 from warehouse import Warehouse
+from warehouse.archive.archive import Archive
 from warehouse.errors import (
     ParameterError,
     StatementError,
@@ -28,6 +29,7 @@ from warehouse.errors import (
 from warehouse.intake import batches
 from warehouse.intake import pipeline as ingestion
 from warehouse.loading import stored_events
+from warehouse.storage.rebuild import rebuild_store
 
 
 def dump_of(*durations: int, name: str = "native_call_add.out") -> bytes:
@@ -389,3 +391,26 @@ def test_a_name_the_store_does_not_have_is_an_error_and_not_an_empty_answer(
             warehouse.query("percentiles", device="pixel")
         with pytest.raises(ParameterError, match=r"'head': .*'zzz'; there are b1"):
             warehouse.query("regression_deltas", base="b1", head="zzz")
+
+
+def test_an_ingest_merges_what_many_small_ones_left_in_the_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("warehouse.store._SMALL_SEGMENTS", 3)
+    counts = []
+    for number in range(1, 6):
+        ingest(tmp_path / "store", write(tmp_path / "in" / f"{number}.etdp", dump_of(number)))
+        counts.append(len(Archive(tmp_path / "store").segments()))
+    assert counts == [1, 2, 1, 2, 1]
+    before = contents(tmp_path / "store")
+    assert all(table.is_equal for table in rebuild_store(tmp_path / "store").tables)
+    assert contents(tmp_path / "store") == before
+
+
+def test_a_store_opened_to_be_read_gives_nothing_to_write_with(tmp_path: Path) -> None:
+    Warehouse.open(tmp_path, create=True).close()
+    with (
+        Warehouse.open(tmp_path, read_only=True) as warehouse,
+        pytest.raises(StoreError, match="opened to be read"),
+    ):
+        _ = warehouse.writing

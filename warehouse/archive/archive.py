@@ -23,12 +23,16 @@ class Archive:
     def segments(self) -> list[Segment]:
         """Its segments in order; those that a merged one holds are left out."""
         found: list[Segment] = []
-        paths = self.folder.iterdir() if self.folder.is_dir() else ()
-        listed = (Segment.at(path) for path in paths)
-        for segment in sorted(filter(None, listed), key=lambda one: (one.first, -one.last)):
+        for segment in self.files():
             if not found or segment.first > found[-1].last:
                 found.append(segment)
         return found
+
+    def files(self) -> list[Segment]:
+        """All files of segments in order: of those of the same numbers, longer ranges first."""
+        paths = self.folder.iterdir() if self.folder.is_dir() else ()
+        listed = filter(None, (Segment.at(path) for path in paths))
+        return sorted(listed, key=lambda one: (one.first, -one.last, one.path))
 
     def numbers(self) -> set[int]:
         """Numbers of all segments, merged ones too."""

@@ -19,17 +19,19 @@ SETTLED: Final = "settled"  # a conflict that was resolved
 AMENDED: Final = "amended"  # a dump's manifest was corrected
 DROPPED: Final = "dropped"  # a dump's events were dropped by retention
 FORGOTTEN: Final = "forgotten"  # a dump was deleted for good
+ERASED: Final = "erased"  # stands where an entry was about a dump that is forgotten
 
 SEGMENT = table(
     "Entries in the order in which they changed the store; the bytes of a long file follow in "
     "further rows, which repeat all but `data` and `part`.",
     field("segment", pa.int64(), "Number of the segment the entry was sealed in, from 1."),
     field("kind", pa.string(), "dump, etrecord, debug_buffer, companions, refused, settled, "
-          "amended, dropped or forgotten."),
+          "amended, dropped, forgotten or erased."),
     field("recorded_at", UTC_US, "Time the entry was made."),
     field("name", pa.string(), "What the file was called where it came from."),
     field("sha256", pa.string(), "SHA-256 of the file, or of the dump the entry is about, hex; "
-          "null for a refused file that could not be read.", nullable=True),
+          "null for a refused file that could not be read, and where an entry was erased.",
+          nullable=True),
     field("dump_id", pa.int32(), "Number of the dump in the store; null for other files.",
           nullable=True),
     field("device_id", pa.int32(), "Number of its device there.", nullable=True),

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from itertools import chain, islice
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PART_BYTES = 4 << 20
 ROW_GROUP_BYTES = 16 << 20  # of data
-_UNFINISHED = ".new"
+UNFINISHED = ".new"
 _LEVEL = 1  # of zstd: higher ones cost more time than they are worth where dumps come in
 _BATCH_ROWS = 16  # written to a page before its size is looked at
 _DIGEST = 16  # hex digits in a name
@@ -70,18 +70,23 @@ class SegmentWriter:
     def __init__(self, folder: Path, number: int) -> None:
         """Begin the segment of that number; `add` makes its file."""
         self.folder = folder
-        self._file = folder / f"{number:012}{_UNFINISHED}"
+        self._file = folder / f"{number:012}{UNFINISHED}"
         self._sink: pa.NativeFile | None = None
         self._writer: pq.ParquetWriter | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tracehouse-archive")
         self._written: list[Future[None]] = []
         self._first = self._last = number
 
-    def add(self, entries: Sequence[Entry], number: int | None = None) -> None:
-        """Append entries, of the segment of this number where segments are merged."""
-        self._last = number or self._last
-        for rows in _row_groups(entries, self._last):
+    def add(self, entries: Sequence[Entry]) -> None:
+        """Append entries."""
+        for rows in _row_groups((self._first, entry) for entry in entries):
             self._written.append(self._thread.submit(self._write, rows))
+
+    def copy(self, numbered: Iterable[tuple[int, Entry]], last: int) -> None:
+        """Append entries of segments up to `last`, each with its segment's number, bit by bit."""
+        self._last = last
+        for rows in _row_groups(numbered):
+            self._write(rows)
 
     def seal(self) -> Segment:
         """Let the segment appear, with all its entries and on disk.
@@ -193,11 +198,11 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _row_groups(entries: Sequence[Entry], number: int) -> Iterator[list[tuple[Any, ...]]]:
+def _row_groups(numbered: Iterable[tuple[int, Entry]]) -> Iterator[list[tuple[Any, ...]]]:
     """Rows of the entries, as many at a time as go into a row group."""
     rows: list[tuple[Any, ...]] = []
     size = 0
-    for entry in entries:
+    for number, entry in numbered:
         facts = (number, *entry[:4], *(entry.ids or _NO_IDS), *entry[5:-2])
         count = None if entry.data is None else len(entry.data)
         for part, data in enumerate(_parts(entry.data)):

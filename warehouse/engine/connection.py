@@ -74,6 +74,15 @@ def open_reader(
         return connection
 
 
+def open_copier(old: Path, new: Path) -> duckdb.DuckDBPyConnection:
+    """A connection to two databases: `old`, which it reads, and `new`, which it writes."""
+    config = {**_CAREFUL, **_WRITER, "temp_directory": f"{new}.tmp"}
+    with _closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
+        _attach(connection, old, "READ_ONLY", allow_files=True, name="old")
+        _attach(connection, new, "READ_WRITE", allow_files=False, name="new")
+        return connection
+
+
 @contextmanager
 def _closed_on_error(
     connection: duckdb.DuckDBPyConnection,
@@ -86,11 +95,16 @@ def _closed_on_error(
 
 
 def _attach(
-    connection: duckdb.DuckDBPyConnection, file: Path, options: str, *, allow_files: bool
+    connection: duckdb.DuckDBPyConnection,
+    file: Path,
+    options: str,
+    *,
+    allow_files: bool,
+    name: str = DATABASE,
 ) -> None:
     # An absolute path never starts like the address of another kind of database.
     path = str(file.absolute()).replace("'", "''")
-    connection.execute(f"ATTACH '{path}' AS {DATABASE} (TYPE duckdb, {options})")
+    connection.execute(f"ATTACH '{path}' AS {name} (TYPE duckdb, {options})")
     connection.execute(_OF_A_SESSION)
     if not allow_files:
         connection.execute("SET enable_external_access = false")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 
@@ -12,6 +13,8 @@ from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.header import Header, parse_header
 from warehouse.catalogue.sql_files import read_sql_files
 from warehouse.engine.comments import quote
+
+_FROM_EVENTS = re.compile(r"(\bfrom|\bjoin|,)\s+(main\.)?events\b", re.IGNORECASE)
 
 
 @cache
@@ -37,6 +40,12 @@ def named_views(text: str) -> list[str]:
             found.append(name)
             texts += view
     return found[::-1]
+
+
+def reads_events(text: str) -> bool:
+    """Whether a statement reads raw events, itself or through a view."""
+    texts = (text, *(load_views()[name] for name in named_views(text)))
+    return any(_FROM_EVENTS.search(one) for one in texts)
 
 
 def make_temporary_views(connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> None:

@@ -219,7 +219,8 @@ def _conflict(seen: Seen) -> Refusal:
     differences = describe_differences(dump.manifest.canonical_json(), seen.known_manifest)
     detail = (
         f"these bytes are known under another manifest ({differences}): correct what is said "
-        "here, or take them as they are known"
+        "here, or what is known with 'tracehouse amend --dump "
+        f"{dump.sha256[:12]} --set FIELD=VALUE', or take them as they are known"
     )
     return Refusal(dump.source, dump.sha256, CONFLICT, None, detail)
 

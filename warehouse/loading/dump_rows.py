@@ -69,11 +69,25 @@ class DumpRows:
         for dump in dumps:
             key = id(dump.manifest)
             if key not in known:
-                known[key] = self._manifest_facts(dump.manifest, dump.ids)
+                known[key] = self.manifest_facts(dump.manifest, dump.ids)
             id_ = dump.ids.dump if dump.ids else self._last_dump + 1
             self._last_dump = max(self._last_dump, id_)
             facts.append({"dump_id": id_, **known[key]})
         return facts
+
+    def manifest_facts(self, manifest: Manifest, ids: Ids | None = None) -> Facts:
+        """Columns of dumps that the manifest alone determines; numbers as in `identify`."""
+        clock = manifest.clock
+        return {
+            "device_id": self._devices.id_of(manifest.device, ids and ids.device),
+            "build_id": self._builds.id_of(manifest.build, ids and ids.build),
+            "model_id": self._models.id_of(manifest.model, ids and ids.model),
+            "captured_at": manifest.captured_at,
+            "tick_unit": clock.unit,
+            "ns_per_tick": clock.ns_per_tick,
+            "delegate_ns_per_tick": clock.delegate_ns_per_tick(manifest.model.backend),
+            "manifest": manifest.canonical_json(),
+        }
 
     def insert_content(
         self, decoded: DecodedBatch, ids: NDArray[np.int32], dumps: Sequence[NewDump]
@@ -202,20 +216,6 @@ class DumpRows:
             "etrecord_id": [dump.program and dump.program.id for dump in dumps],
             "debug_buffer_sha256": [d.debug_buffer and d.debug_buffer.sha256 for d in dumps],
             **{name: [row[name] for row in facts] for name in facts[0]},
-        }
-
-    def _manifest_facts(self, manifest: Manifest, ids: Ids | None) -> Facts:
-        """Columns of dumps that the manifest alone determines."""
-        clock = manifest.clock
-        return {
-            "device_id": self._devices.id_of(manifest.device, ids and ids.device),
-            "build_id": self._builds.id_of(manifest.build, ids and ids.build),
-            "model_id": self._models.id_of(manifest.model, ids and ids.model),
-            "captured_at": manifest.captured_at,
-            "tick_unit": clock.unit,
-            "ns_per_tick": clock.ns_per_tick,
-            "delegate_ns_per_tick": clock.delegate_ns_per_tick(manifest.model.backend),
-            "manifest": manifest.canonical_json(),
         }
 
 

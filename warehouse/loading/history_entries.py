@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
+from ingest.manifest.fields import FullShape
+from ingest.manifest.models import Manifest
 from warehouse.archive.entries import (
     COMPANIONS,
     DEBUG_BUFFER,
@@ -80,6 +84,12 @@ def refusal_entries(refusals: Sequence[Refusal], history: History) -> list[Entry
             )
         )
     return entries
+
+
+@lru_cache(maxsize=4096)
+def parse_manifest(text: str) -> Manifest:
+    """The manifest that an entry states."""
+    return Manifest.model_validate(FullShape(json.loads(text)))
 
 
 def _companion_entries(dumps: Sequence[NewDump], history: History) -> list[Entry]:

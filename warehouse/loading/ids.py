@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 import duckdb
 
@@ -26,7 +26,7 @@ class NamedIds:
         """The thing's id, given out now if it is new: the one it is known by, if there is one."""
         key = tuple(getattr(thing, column) for column in self._columns)
         if key not in self._ids:
-            self._ids[key] = known or _next_id(self._ids.values())
+            self._ids[key] = _free_id(self._ids.values(), known)
             marks = ", ".join("?" * (len(key) + 1))
             text = f"INSERT INTO {self._table} VALUES ({marks})"  # noqa: S608
             self._connection.execute(text, [self._ids[key], *key])
@@ -46,7 +46,7 @@ class Builds:
     def id_of(self, build: Build, known: int | None = None) -> int:
         """The build's id, as above; missing facts are filled in."""
         if build.id not in self._ids:
-            self._ids[build.id] = known or _next_id(self._ids.values())
+            self._ids[build.id] = _free_id(self._ids.values(), known)
             text = "INSERT INTO builds (build_id, name) VALUES (?, ?)"
             self._connection.execute(text, [self._ids[build.id], build.id])
         if build not in self._stated:
@@ -55,5 +55,6 @@ class Builds:
         return self._ids[build.id]
 
 
-def _next_id(ids: Iterable[int]) -> int:
-    return max(ids, default=0) + 1
+def _free_id(ids: Collection[int], known: int | None) -> int:
+    """The known id; the next if another thing has it, as where a part of the archive is lost."""
+    return known if known and known not in ids else max(ids, default=0) + 1

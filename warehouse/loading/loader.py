@@ -13,12 +13,12 @@ import pyarrow as pa
 from ingest import DecodedBatch
 from ingest.schemas.dumps import INGEST_ERRORS
 from warehouse.archive.archive import Archive
-from warehouse.archive.entries import SETTLED, Entry
+from warehouse.archive.entries import DROPPED, SETTLED, Entry
 from warehouse.archive.history import History, recorded
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
 from warehouse.engine.failpoints import failpoint
-from warehouse.loading.dump_rows import DumpRows
+from warehouse.loading.dump_rows import DumpRows, Facts
 from warehouse.loading.history_entries import (
     attached_entries,
     dump_entries,
@@ -132,7 +132,7 @@ class Loader:
                 by_hash[row["sha256"]]._replace(source=row["source"], taken_at=row["ingested_at"])
                 for row in facts
             ]
-            history.add(dump_entries(known, facts, history))
+            history.add([*dump_entries(known, facts, history), *_dropped_entries(facts)])
 
     def settle_conflicts(self, dumps: Sequence[NewDump]) -> None:
         """Put on record that files now agree with the store on the manifest of their bytes."""
@@ -169,6 +169,15 @@ class Loader:
         with registered(self._connection, "refused", rows):
             new = set(self._connection.execute(read_statement("record_refusals")).fetchall())
         history.add(refusal_entries([one for one in timed if one[:5] in new], history))
+
+
+def _dropped_entries(facts: Sequence[Facts]) -> list[Entry]:
+    """Entries that drop the events of dumps again that have none any more."""
+    return [
+        Entry(DROPPED, row["dropped_at"], row["source"], row["sha256"])
+        for row in facts
+        if row["dropped_at"] is not None
+    ]
 
 
 def _taken(dump: NewDump, now: datetime) -> NewDump:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -14,16 +12,24 @@ import duckdb
 
 from ingest.errors import EtRecordError
 from ingest.incoming import IncomingFile
-from ingest.manifest.fields import FullShape
-from ingest.manifest.models import Manifest
 from warehouse.archive.archive import Archive
-from warehouse.archive.entries import COMPANIONS, DUMP, REFUSED, Entry
+from warehouse.archive.entries import (
+    COMPANIONS,
+    DUMP,
+    ERASED,
+    FORGOTTEN,
+    REFUSED,
+    Entry,
+)
 from warehouse.archive.segments import Segment, read_entries
 from warehouse.errors import ArchiveError
 from warehouse.intake.batches import BATCH_BYTES, BATCH_FILES, Batch
+from warehouse.loading.history_entries import parse_manifest
 from warehouse.loading.records import LoggedBuffer, NewDump
 from warehouse.programs.reader import Program, ProgramReader
+from warehouse.storage.upkeep import UPKEEP
 
+_INDEXED = "SELECT segment FROM archive_segments"
 _STORED = "SELECT sha256 FROM dumps WHERE sha256 IN (SELECT unnest(?))"
 
 
@@ -45,6 +51,11 @@ class ArchivedBatch(Batch):
     entry_count: int = 0
     files: list[dict[str, Any]] = field(default_factory=list)
 
+    @property
+    def is_upkeep(self) -> bool:
+        """Whether what comes after it must wait until it is done."""
+        return any(entry.kind in UPKEEP for entry in self.changes)
+
 
 class ArchiveReader:
     """Reads segments for one replay."""
@@ -53,19 +64,21 @@ class ArchiveReader:
         """Look at the store through a cursor of one's own."""
         self._connection, self._archive = connection, archive
         self._programs = ProgramReader()
+        self._indexed = {row[0] for row in connection.execute(_INDEXED).fetchall()}
         self._met: set[bytes] = set()  # dumps
         self._held: dict[str, Entry] = {}  # files of the segment that is read
         self._records: dict[str, IncomingFile] = {}  # ETRecords met
 
     def batches(self, segments: Iterable[Segment]) -> Iterator[ArchivedBatch]:
-        """All of them in order.
+        """All of them in order, without those of merged segments that the store knows.
 
         Raises:
             ArchiveError: A segment is damaged or gone.
         """
         for segment in segments:
             for number, entries in groupby(read_entries(segment), itemgetter(0)):
-                yield from self._segment(number, (entry for _, entry in entries))
+                if number not in self._indexed:
+                    yield from self._segment(number, (entry for _, entry in entries))
                 self._held.clear()
 
     def _segment(self, number: int, entries: Iterable[Entry]) -> Iterator[ArchivedBatch]:
@@ -94,8 +107,10 @@ class ArchiveReader:
             batch.attached.append(self._dump(entry, batch))
         elif entry.kind != REFUSED and entry.data is not None:
             self._held[sha256] = entry
-        else:
+        elif entry.kind != ERASED:
             batch.changes.append(entry)
+            if entry.kind == FORGOTTEN:  # it may have come again
+                self._met.discard(bytes.fromhex(sha256)[:16])
 
     def _without_stored(self, batch: ArchivedBatch) -> ArchivedBatch:
         """The batch without dumps that the store has already."""
@@ -160,12 +175,6 @@ class _Bytes:
 
     def __call__(self) -> Any:
         return self.find(self.sha256).data
-
-
-@lru_cache(maxsize=4096)
-def parse_manifest(text: str) -> Manifest:
-    """The manifest that canonical JSON states."""
-    return Manifest.model_validate(FullShape(json.loads(text)))
 
 
 def _file_row(entry: Entry, segment: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from warehouse.engine.failpoints import failpoint
 from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import StoreError
 from warehouse.intake.pipeline import IngestProgress, IngestSummary, ingest_dumps
-from warehouse.storage.archived_batches import parse_manifest
+from warehouse.loading.history_entries import parse_manifest
 from warehouse.storage.intake_log import SealedLog, seal_logs
 from warehouse.storage.log_records import Damage, LoggedFile
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import duckdb
 
 from warehouse.archive.archive import Archive
+from warehouse.archive.rewriting import clear_leftovers
 from warehouse.archive.segments import Segment, check_segment
 from warehouse.engine.checksums import Checksum, table_checksums
 from warehouse.engine.connection import (
@@ -22,6 +23,7 @@ from warehouse.engine.migrations import migrate, schema_version
 from warehouse.engine.store_file import FILE_NAME, WAL_SUFFIX, make_file
 from warehouse.engine.store_lock import StoreLock
 from warehouse.errors import ArchiveError, StoreError
+from warehouse.storage.erasing import erase_forgotten, is_unerased
 from warehouse.storage.replay import ReplayProgress, replay
 
 _UNFILED = """
@@ -94,6 +96,7 @@ def rebuild_store(
     lock = StoreLock.for_writing(path, is_shared=False, wait=wait)
     try:
         good, damaged = _check_segments(archive)
+        clear_leftovers(archive)
         old = _look_at(path, archive)
         if old.n_unfiled and not is_forced:
             raise StoreError(
@@ -111,6 +114,8 @@ def rebuild_store(
                 use_database(connection)
                 migrate(connection)
                 done.append(replay(connection, archive, good, progress=progress))
+                if is_unerased(connection):
+                    erase_forgotten(connection, path)
                 tables.extend(_compare(table_checksums(connection), old.checksums))
                 connection.execute("CHECKPOINT")
             is_same = bool(old.checksums) and all(table.is_equal for table in tables)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import NamedTuple
 
 import duckdb
@@ -20,6 +20,7 @@ from warehouse.intake.pipeline import count_cores, decoded_groups
 from warehouse.loading.loader import Loader
 from warehouse.loading.records import NewDump, Refusal
 from warehouse.storage.archived_batches import ArchivedBatch, ArchiveReader
+from warehouse.storage.upkeep import do_upkeep
 
 
 class ReplayProgress(NamedTuple):
@@ -48,9 +49,13 @@ def replay(
     loader = Loader(connection)
     with ThreadPoolExecutor(workers) as pool, open_cursor(connection) as cursor:
         batches = ArchiveReader(cursor, archive).batches(segments)
-        for group in decoded_groups(pool, batches, workers):
+        for group in _groups(pool, batches, workers):
             n_dumps, n_events = _load(loader, group)
             _change(loader, [batch for batch, _ in group])
+            if group[-1][0].is_upkeep:
+                with transaction(connection):
+                    do_upkeep(connection, group[-1][0].changes)
+                loader = Loader(connection)  # which remembers nothing of what is gone
             done = ReplayProgress(
                 done.done_files + _end_segments(connection, [batch for batch, _ in group]),
                 done.total_files,
@@ -60,6 +65,21 @@ def replay(
             if progress:
                 progress(done)
     return done
+
+
+def _groups(
+    pool: Executor, batches: Iterator[ArchivedBatch], workers: int
+) -> Iterator[list[tuple[ArchivedBatch, Content | None]]]:
+    """Decoded batches to load together; none is read before the upkeep that it follows is done."""
+    for first in batches:
+        yield from decoded_groups(pool, _until_upkeep(first, batches), workers)
+
+
+def _until_upkeep(first: ArchivedBatch, more: Iterator[ArchivedBatch]) -> Iterator[ArchivedBatch]:
+    batch: ArchivedBatch | None = first
+    while batch is not None:
+        yield batch
+        batch = None if batch.is_upkeep else next(more, None)
 
 
 def _load(loader: Loader, group: Sequence[tuple[ArchivedBatch, Content | None]]) -> tuple[int, int]:

@@ -1,0 +1,88 @@
+"""`tracehouse amend`: manifests corrected."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from cli.options import DEFAULT_STORE, CsvSafe, Dump, Output, Store, Wait, Yes
+from cli.output.render import Format, write_table
+from cli.output.streams import write_note
+from cli.stores import open_to_write
+
+_NEXT_FIELD = re.compile(r",(?=[\w.]+=)")
+
+
+def amend(
+    stated: Annotated[
+        list[str],
+        typer.Option(
+            "--set",
+            metavar="FIELD=VALUE",
+            help="What is right, e.g. build=b42, device.os=Linux, tags.lab=3; without a value, the "
+            "field is withdrawn. May be repeated.",
+        ),
+    ],
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FIELD=VALUE,...",
+            help="Dumps that state this now, e.g. device=pixel8,build=b1. May be repeated.",
+        ),
+    ] = None,
+    dump: Dump = None,
+    is_meant: Yes = False,
+    store: Store = DEFAULT_STORE,
+    wait: Wait = 0.0,
+    output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
+) -> None:
+    """Correct the manifests of dumps that were ingested with wrong ones.
+
+    Lists each field that changes. Files that were refused as conflicts are taken as duplicates
+    when they are ingested again and the manifests agree.
+    """
+    import pyarrow as pa
+
+    from warehouse.storage.amending import (
+        amend_manifests,
+        parse_corrections,
+        plan_amendments,
+    )
+    from warehouse.storage.choice import choose_dumps
+
+    corrections = parse_corrections(stated)
+    with open_to_write(store, wait=wait) as warehouse:
+        chosen = choose_dumps(warehouse.writing, prefix=dump, where=_parse(where or []))
+        planned = plan_amendments(warehouse.writing, chosen, corrections)
+        if is_meant:
+            amend_manifests(warehouse.writing, store, planned)
+    rows = [
+        {"dump_id": one.dump.dump_id, "sha256": one.dump.sha256, "source": one.dump.source,
+         "field": field, "old": old, "new": new}
+        for one in planned
+        for field, old, new in one.changes()
+    ]  # fmt: skip
+    names = ("dump_id", "sha256", "source", "field", "old", "new")
+    schema = pa.schema([(name, pa.string()) for name in names]).set(
+        0, pa.field(names[0], pa.int32())
+    )
+    write_table(pa.Table.from_pylist(rows, schema), output, is_csv_safe=is_csv_safe)
+    if planned and not is_meant:
+        write_note("note: nothing was changed; --yes corrects these manifests")
+
+
+def _parse(where: Sequence[str]) -> dict[str, str]:
+    """Fields by name.
+
+    Raises:
+        BadParameter: One is no FIELD=VALUE.
+    """
+    parts = [part for text in where for part in _NEXT_FIELD.split(text)]
+    wrong = [part for part in parts if "=" not in part]
+    if wrong:
+        raise typer.BadParameter(f"found '{wrong[0]}', wanted FIELD=VALUE", param_hint="'--where'")
+    return dict(part.split("=", 1) for part in parts)

@@ -1,0 +1,52 @@
+"""`tracehouse forget`: dumps deleted for good."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.options import DEFAULT_STORE, CsvSafe, Dump, Output, Store, Wait, Yes
+from cli.output.render import Format, write_table
+from cli.output.streams import write_note
+from cli.stores import open_to_write
+
+
+def forget(
+    device: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Dumps of this device.")
+    ] = None,
+    build: Annotated[str | None, typer.Option(metavar="ID", help="Dumps of this build.")] = None,
+    dump: Dump = None,
+    is_meant: Yes = False,
+    store: Store = DEFAULT_STORE,
+    wait: Wait = 0.0,
+    output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
+) -> None:
+    """Delete dumps for good: from the store, its archive and its snapshots.
+
+    Lists the dumps; those that are meant fulfil all that is stated. What is left of them is their
+    SHA-256, the time and who did it, in the table forgotten_dumps. The same bytes may come in
+    again later, as a new dump.
+    """
+    import pyarrow as pa
+
+    from warehouse.storage.choice import choose_dumps
+    from warehouse.storage.compaction import compact_store
+    from warehouse.storage.forgetting import find_kept_files, forget_dumps
+
+    stated = {"device": device, "build": build}
+    where = {name: value for name, value in stated.items() if value is not None}
+    with open_to_write(store, wait=wait) as warehouse:
+        chosen = choose_dumps(warehouse.writing, prefix=dump, where=where)
+        if is_meant:
+            forget_dumps(warehouse.writing, store, chosen)
+    if is_meant:
+        compact_store(store, wait=wait)  # which leaves nothing of them in its free blocks
+    rows = pa.Table.from_pylist([one._asdict() for one in chosen])
+    write_table(rows.drop_columns(["manifest"]), output, is_csv_safe=is_csv_safe)
+    if not is_meant:
+        write_note("note: nothing was changed; --yes deletes these dumps for good")
+    for path in find_kept_files(store) if is_meant else ():
+        write_note(f"note: {path}: was put aside, and may hold what was forgotten; delete it")

@@ -1,0 +1,41 @@
+"""`tracehouse retention`: raw events of old dumps dropped."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, Wait, Yes
+from cli.output.render import Format, write_table
+from cli.output.streams import write_note
+from cli.stores import open_to_write
+
+
+def retention(
+    raw_days: Annotated[
+        int, typer.Option(min=0, metavar="DAYS", help="How old raw events may be.")
+    ],
+    keep_builds: Annotated[
+        str | None, typer.Option(metavar="GLOB", help="Builds whose raw events stay, e.g. 'v*'.")
+    ] = None,
+    is_meant: Yes = False,
+    store: Store = DEFAULT_STORE,
+    wait: Wait = 0.0,
+    output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
+) -> None:
+    """Drop the raw events of old dumps; their statistics and the archive stay as they are.
+
+    A dump is as old as its capture, or else its ingest. Lists builds with the dumps and events
+    that would go, and about what room they take; 'tracehouse compact' gives it back.
+    """
+    from warehouse.storage.retention import drop_old_events, find_old_events, sum_by_build
+
+    with open_to_write(store, wait=wait) as warehouse:
+        old = find_old_events(warehouse.writing, days=raw_days, kept_builds=keep_builds)
+        if is_meant:
+            drop_old_events(warehouse.writing, store, old)
+    write_table(sum_by_build(old), output, is_csv_safe=is_csv_safe)
+    if old.num_rows and not is_meant:
+        write_note("note: nothing was changed; --yes drops these events")

@@ -1,0 +1,24 @@
+-- Delete devices, builds and models without dumps, and let dumps tell all there is of the others.
+DELETE FROM devices WHERE device_id NOT IN (SELECT device_id FROM dumps);
+DELETE FROM models WHERE model_id NOT IN (SELECT model_id FROM dumps);
+DELETE FROM builds WHERE build_id NOT IN (SELECT build_id FROM dumps);
+
+UPDATE builds
+SET commit = s.commit, branch = s.branch, ordinal = s.ordinal, committed_at = s.committed_at
+FROM (
+    SELECT build_id,
+        arg_min(commit, dump_id) AS commit,
+        arg_min(branch, dump_id) AS branch,
+        arg_min(ordinal, dump_id) AS ordinal,
+        min(committed_at) AS committed_at
+    FROM (
+        SELECT build_id, dump_id,
+            manifest ->> '$.build.commit' AS commit,
+            manifest ->> '$.build.branch' AS branch,
+            CAST(manifest ->> '$.build.ordinal' AS BIGINT) AS ordinal,
+            CAST(manifest ->> '$.build.committed_at' AS TIMESTAMPTZ) AS committed_at
+        FROM dumps
+    )
+    GROUP BY build_id
+) AS s
+WHERE s.build_id = builds.build_id

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def own(store: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(store, tmp_path / "own.store"))
+
+
+def dumps(run: Run, store: Path) -> list[dict[str, object]]:
+    rows = json.loads(run("query", "dumps", "--store", store, "--format", "json").text)
+    return list(rows)
+
+
+def test_changes_are_shown_and_done_only_with_yes(run: Run, own: Path) -> None:
+    before = dumps(run, own)
+    device, build = before[0]["device"], before[0]["build"]
+    args = ("amend", "--where", f"device={device},build={build}", "--set", "build=a,b=c",
+            "--set", "tags.lab=3", "--store", own, "--format", "json")  # fmt: skip
+    shown = run(*args)
+    assert shown.error == "note: nothing was changed; --yes corrects these manifests"
+    rows = json.loads(shown.text)
+    assert {(row["field"], row["old"], row["new"]) for row in rows} == {
+        ("build.id", f"'{build}'", "'a,b=c'"),
+        ("tags.lab", "nothing", "'3'"),
+    }
+    assert dumps(run, own) == before
+    done = run(*args, "--yes")
+    assert (done.code, done.err, done.text) == (0, "", shown.text)
+    amended = {row["dump_id"] for row in rows}
+    assert {row["dump_id"] for row in dumps(run, own) if row["build"] == "a,b=c"} == amended
+
+
+def test_one_dump_is_named_by_its_hash(run: Run, own: Path) -> None:
+    sha256 = str(dumps(run, own)[1]["sha256"])
+    done = run("amend", "--dump", sha256[:8], "--set", "os=QNX", "--yes", "--store", own)
+    assert (done.code, done.err) == (0, "")
+    question = "SELECT sha256 FROM named_dumps WHERE os = 'QNX'"
+    found = run("sql", question, "--store", own, "--format", "csv")
+    assert found.text.split() == ["sha256", sha256]
+
+
+def test_what_is_malformed_is_told(run: Run, own: Path) -> None:
+    for args, problem in (
+        (("--where", "device", "--set", "build=x"), "found 'device', wanted FIELD=VALUE"),
+        (("--set", "build=x"), "nothing says which dumps"),
+        (("--where", "device=x", "--set", "bild=x"), "--set: no field 'bild'"),
+    ):
+        asked = run("amend", *args, "--store", own)
+        assert asked.code in (1, 2)
+        assert problem in asked.err

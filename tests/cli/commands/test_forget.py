@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def own(store: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(store, tmp_path / "own.store"))
+
+
+def test_a_dump_is_deleted_only_with_yes(run: Run, own: Path) -> None:
+    dumps = json.loads(run("query", "dumps", "--store", own, "--format", "json").text)
+    sha256 = dumps[0]["sha256"]
+    args = ("forget", "--dump", sha256[:12], "--store", own, "--format", "json")
+    shown = run(*args)
+    assert [row["sha256"] for row in json.loads(shown.text)] == [sha256]
+    assert shown.error == "note: nothing was changed; --yes deletes these dumps for good"
+    assert run("archive", "get", sha256, "--store", own).code == 0
+    (own / "warehouse.duckdb.old-1").touch()
+    done = run(*args, "--yes")
+    assert (done.code, done.text) == (0, shown.text)
+    assert done.error.endswith("old-1: was put aside, and may hold what was forgotten; delete it")
+    assert "has no file" in run("archive", "get", sha256, "--store", own).error
+    left = json.loads(run("query", "dumps", "--store", own, "--format", "json").text)
+    assert left == dumps[1:]
+
+
+def test_all_that_is_stated_must_hold(run: Run, own: Path) -> None:
+    dumps = json.loads(run("query", "dumps", "--store", own, "--format", "json").text)
+    device, build = dumps[0]["device"], dumps[0]["build"]
+    args = ("--device", device, "--build", build, "--store", own, "--format", "json")
+    chosen = {row["dump_id"] for row in json.loads(run("forget", *args).text)}
+    assert chosen == {
+        row["dump_id"] for row in dumps if (row["device"], row["build"]) == (device, build)
+    }
+    assert 0 < len(chosen) < len(dumps)
+
+
+def test_nobody_forgets_everything_by_saying_nothing(run: Run, own: Path) -> None:
+    asked = run("forget", "--store", own, "--yes")
+    assert (asked.code, asked.out) == (1, b"")
+    assert "nothing says which dumps" in asked.error
+    asked = run("forget", "--device", "nobody", "--store", own, "--yes")
+    assert "has no dump of device=nobody" in asked.error

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def own(store: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(store, tmp_path / "own.store"))
+
+
+def test_nothing_goes_without_yes_and_answers_say_what_is_gone(run: Run, own: Path) -> None:
+    shown = run("retention", "--raw-days", "0", "--store", own, "--format", "json")
+    assert shown.error == "note: nothing was changed; --yes drops these events"
+    rows = json.loads(shown.text)
+    assert rows[0].keys() >= {"build", "dump_count", "event_count", "event_bytes"}
+    assert run("query", "percentiles", "--store", own).err == ""
+    done = run("retention", "--raw-days", "0", "--store", own, "--format", "json", "--yes")
+    assert (done.code, done.err, json.loads(done.text)) == (0, "", rows)
+    count = sum(row["dump_count"] for row in rows)
+    for args in (("query", "percentiles"), ("sql", "SELECT count(*) AS n FROM events")):
+        asked = run(*args, "--store", own, "--format", "csv")
+        assert asked.code == 0
+        assert asked.error == (
+            f"note: {count} of the store's dumps have no raw events any more ('tracehouse "
+            "retention'); what is read from raw events lacks them"
+        )
+
+
+def test_builds_can_be_kept(run: Run, own: Path) -> None:
+    args = ("retention", "--raw-days", "0", "--store", own, "--format", "json")
+    builds = [row["build"] for row in json.loads(run(*args).text)]
+    kept = run(*args, "--keep-builds", f"{builds[0][:-1]}[{builds[0][-1]}]")
+    assert [row["build"] for row in json.loads(kept.text)] == builds[1:]
+    nothing = run(*args, "--keep-builds", "*", "--yes")
+    assert (nothing.code, nothing.err, json.loads(nothing.text)) == (0, "", [])
+
+
+def test_the_age_is_required(run: Run, own: Path) -> None:
+    assert run("retention", "--store", own).code == 2
+    assert run("retention", "--raw-days", "-1", "--store", own).code == 2

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.corpus import read_dump
+from tests.support.stores import everything, ingest, write
+from warehouse import Warehouse
+from warehouse.archive.archive import Archive
+from warehouse.engine.checksums import table_checksums
+from warehouse.engine.store_file import FILE_NAME
+from warehouse.errors import StoreError, StoreLockedError
+from warehouse.storage import compaction
+from warehouse.storage.compaction import compact_store
+from warehouse.storage.retention import drop_old_events, find_old_events
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    for name in ("mixed_portable_n20", "mixed_xnnpack_n20", "cnn_portable_n20"):
+        file = write(tmp_path / f"{name}.etdp", read_dump(f"real/{name}"))
+        ingest(tmp_path / "store", file)
+    return tmp_path / "store"
+
+
+def test_a_compacted_store_is_smaller_and_the_same(store: Path) -> None:
+    with Warehouse.open(store) as warehouse:
+        grow = "INSERT INTO events SELECT e.* FROM events AS e, range(3000)"
+        warehouse.writing.execute(grow)
+        warehouse.writing.execute("CHECKPOINT")
+        drop_old_events(warehouse.writing, store, find_old_events(warehouse.writing, days=0))
+    before = everything(store)
+    applied = "SELECT * FROM schema_migrations"
+    with Warehouse.open(store, read_only=True) as warehouse:
+        migrations = warehouse.sql(applied)
+    done = compact_store(store)
+    assert done.new_bytes == (store / FILE_NAME).stat().st_size < done.old_bytes
+    assert done.n_merged_segments == 3
+    assert len(Archive(store).segments()) == 1
+    assert everything(store) == before
+    with Warehouse.open(store, read_only=True) as warehouse:
+        assert warehouse.sql(applied) == migrations
+    ingest(store, write(store.parent / "more.etdp", read_dump("real/load_only")))
+
+
+def test_a_copy_that_differs_does_not_take_the_place_of_the_store(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = (store / FILE_NAME).read_bytes()
+    sums = iter(({}, {"dumps": 1}))
+    monkeypatch.setattr(compaction, "table_checksums", lambda _: next(sums))
+    with pytest.raises(StoreError, match=r"copy differs.*'tracehouse rebuild'"):
+        compact_store(store)
+    assert (store / FILE_NAME).read_bytes() == before
+    with Warehouse.open(store) as warehouse:
+        assert table_checksums(warehouse.writing)["dumps"].row_count == 3
+
+
+def test_a_store_in_use_is_not_compacted(store: Path) -> None:
+    with Warehouse.open(store, read_only=True), pytest.raises(StoreLockedError):
+        compact_store(store)

@@ -1,0 +1,115 @@
+"""Segments written anew: small ones merged, and what must go left out.
+
+A segment is never changed: another takes its place, and is there whole before the old one goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+from warehouse.archive.archive import Archive
+from warehouse.archive.entries import Entry
+from warehouse.archive.segments import (
+    UNFINISHED,
+    Segment,
+    SegmentWriter,
+    check_segment,
+    read_entries,
+    sync_folder,
+)
+from warehouse.errors import ArchiveError
+
+SMALL_BYTES = 32 << 20  # of a segment that is worth merging
+
+
+def merge_segments(archive: Archive, *, least: int = 2) -> int:
+    """Merge small segments that stand side by side, where there are that many of them.
+
+    An ArchiveError of a damaged one, or of a full disk, loses nothing.
+
+    Returns:
+        Segments that are files of their own no more.
+    """
+    merged = 0
+    for group in _small_groups(archive.segments()):
+        if len(group) >= least:
+            rewrite_segments(archive, group)
+            merged += len(group) - 1
+    return merged
+
+
+def rewrite_segments(
+    archive: Archive,
+    segments: Sequence[Segment],
+    change: Callable[[Entry], Entry] = lambda entry: entry,
+) -> None:
+    """Put one segment in the place of neighbours, with their entries changed one by one.
+
+    Raises:
+        ArchiveError: One is damaged, or the disk is full; all is as it was.
+    """
+    first, last = segments[0].first, segments[-1].last
+    writer = SegmentWriter(archive.folder, first)
+    try:
+        writer.copy(_changed(segments, change), last)
+        made = writer.seal()
+    except OSError as error:
+        writer.discard()
+        problem = f"cannot be written: {error.strerror}; nothing is lost: make room, and try again"
+        raise ArchiveError(str(archive.folder), problem) from error
+    except BaseException:  # an interrupt too must leave nothing half-done
+        writer.discard()
+        raise
+    delete_segments(archive, [one for one in segments if one.path != made.path])
+
+
+def delete_segments(archive: Archive, segments: Sequence[Segment]) -> None:
+    """Delete files of segments, for others hold what they held."""
+    for segment in segments:
+        segment.path.unlink(missing_ok=True)
+    if segments:
+        sync_folder(archive.folder)
+
+
+def clear_leftovers(archive: Archive) -> None:
+    """Delete what a writer left behind that was killed: unfinished segments, and merged ones.
+
+    These go only if the segment that holds them is whole; else it raises ArchiveError.
+    """
+    for path in archive.folder.glob(f"*{UNFINISHED}"):
+        path.unlink(missing_ok=True)
+    kept = archive.segments()
+    ranges = {(one.first, one.last) for one in kept}
+    merged = [one for one in archive.files() if (one.first, one.last) not in ranges]
+    for segment in kept:
+        if any(segment.first <= one.first <= segment.last for one in merged):
+            check_segment(segment)
+    delete_segments(archive, merged)
+
+
+def _small_groups(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
+    """Neighbours without a gap that are small, together as many as make a segment that is not."""
+    group: list[Segment] = []
+    size = 0
+    for before, segment in pairwise([None, *segments]):
+        if segment is None:
+            continue
+        bytes_ = segment.path.stat().st_size
+        is_apart = before is not None and segment.first != before.last + 1
+        if group and (is_apart or bytes_ >= SMALL_BYTES or size >= SMALL_BYTES):
+            yield group
+            group, size = [], 0
+        if bytes_ < SMALL_BYTES:
+            group.append(segment)
+            size += bytes_
+    if group:
+        yield group
+
+
+def _changed(
+    segments: Sequence[Segment], change: Callable[[Entry], Entry]
+) -> Iterator[tuple[int, Entry]]:
+    for segment in segments:
+        for number, entry in read_entries(segment):
+            yield number, change(entry)

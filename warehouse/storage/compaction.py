@@ -1,0 +1,84 @@
+"""A store without the room that was freed in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from ingest.schemas.dumps import STORED
+from warehouse.archive.archive import Archive
+from warehouse.archive.rewriting import merge_segments
+from warehouse.engine.checksums import table_checksums
+from warehouse.engine.connection import (
+    open_copier,
+    open_reader,
+    open_writer,
+    translated_errors,
+    use_database,
+)
+from warehouse.engine.migrations import migrate
+from warehouse.engine.store_file import FILE_NAME, make_file
+from warehouse.engine.store_lock import StoreLock
+from warehouse.errors import StoreError
+
+_HISTORY = "schema_migrations"  # of the store, which outlives its file
+
+
+class Compacted(NamedTuple):
+    """Bytes of the DuckDB file before and after, and segments of the archive that were merged."""
+
+    old_bytes: int
+    new_bytes: int
+    n_merged_segments: int
+
+
+def compact_store(path: Path, *, wait: float = 0.0) -> Compacted:
+    """Write the DuckDB file of a store anew, with what is in it and no more, and put it in place.
+
+    The store must have been opened to write before, and closed: it is up to date then. Small
+    segments of its archive are merged.
+
+    Raises:
+        StoreError: The copy differs, the disk is full, or the store cannot be written.
+        StoreLockedError: Others have the store open.
+    """
+    file = path / FILE_NAME
+    lock = StoreLock.for_writing(path, is_shared=False, wait=wait)
+    try:
+        with translated_errors(path):
+            old_bytes = file.stat().st_size
+            is_shared = bool(path.stat().st_mode & 0o077)
+            make_file(path, lambda new: _copy(path, new), is_shared=is_shared)
+            merged = merge_segments(Archive(path))
+    finally:
+        lock.release()
+    return Compacted(old_bytes, file.stat().st_size, merged)
+
+
+def _copy(store: Path, new: Path) -> None:
+    """Make a copy of the store's file, row by row the same.
+
+    Raises:
+        StoreError: It differs.
+    """
+    with open_writer(new) as connection:
+        use_database(connection)
+        migrate(connection)
+        connection.execute("CHECKPOINT")
+    with open_copier(store / FILE_NAME, new) as connection:
+        connection.execute("DELETE FROM new.schema_migrations")
+        for name in (*STORED, _HISTORY):
+            connection.execute(f"INSERT INTO new.{name} BY NAME SELECT * FROM old.{name}")  # noqa: S608
+        connection.execute("CHECKPOINT new")
+    if _checksums(store / FILE_NAME) != _checksums(new):
+        raise StoreError(
+            str(store),
+            "its copy differs, so the file stays as it is: check the disk, and make the file anew "
+            "out of the archive with 'tracehouse rebuild'",
+        )
+
+
+def _checksums(file: Path) -> object:
+    with open_reader(file) as connection:
+        use_database(connection)
+        return table_checksums(connection)
