@@ -101,7 +101,7 @@ class SegmentWriter:
         sink.close()
         digest = sync_and_hash(self._file)[:_DIGEST]
         path = self.folder / f"{self._first:012}-{self._last:012}.{digest}.parquet"
-        self._file.chmod(self._file.stat().st_mode & 0o444)
+        self._file.chmod(self._file.stat().st_mode & self.folder.stat().st_mode & 0o444)
         failpoint("seal")
         self._file.rename(path)
         sync_folder(self.folder)

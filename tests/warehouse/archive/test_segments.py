@@ -112,3 +112,12 @@ def test_the_name_of_a_store_may_look_like_an_address(
     folder.mkdir()
     segment = seal(folder, [file_entry(DUMP, b"x")])
     assert [bytes(entry.data) for _, entry in read_entries(segment)] == [b"x"]
+
+
+def test_a_segment_is_readable_by_those_who_may_enter_its_folder(tmp_path: Path) -> None:
+    for mode in (0o700, 0o755):
+        folder = tmp_path / f"{mode:o}"
+        folder.mkdir()
+        folder.chmod(mode)
+        segment = seal(folder, [file_entry(DUMP, b"x")])
+        assert segment.path.stat().st_mode & 0o777 & ~mode == 0
