@@ -96,6 +96,19 @@ def make_file(store: Path, build: Callable[[Path], None], *, is_shared: bool) ->
         raise StoreError(str(store), f"cannot be created: {error.strerror}") from error
 
 
+def sync_names(store: Path) -> None:
+    """Bring the names of a store's files to disk: DuckDB syncs its log, but not the log's name.
+
+    Raises:
+        StoreError: That failed.
+    """
+    try:
+        _sync(store)
+    except OSError as error:
+        problem = f"cannot be brought to disk: {error.strerror}; check the disk and ingest again"
+        raise StoreError(str(store), problem) from error
+
+
 def _log_of(file: Path) -> Path:
     return file.with_name(file.name + WAL_SUFFIX)
 
