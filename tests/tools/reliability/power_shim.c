@@ -118,17 +118,8 @@ static int opened(int folder, const char *path, int flags, mode_t mode)
     return file;
 }
 
-#define OPEN(name)                                                                                \
-    int name(const char *path, int flags, ...)                                                    \
-    {                                                                                             \
-        va_list rest;                                                                             \
-        va_start(rest, flags);                                                                    \
-        mode_t mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(rest, mode_t) : 0;                 \
-        va_end(rest);                                                                             \
-        return opened(AT_FDCWD, path, flags, mode);                                               \
-    }
-#define OPENAT(name)                                                                              \
-    int name(int folder, const char *path, int flags, ...)                                        \
+#define OPEN(name, parameters, folder)                                                            \
+    int name parameters                                                                           \
     {                                                                                             \
         va_list rest;                                                                             \
         va_start(rest, flags);                                                                    \
@@ -136,10 +127,10 @@ static int opened(int folder, const char *path, int flags, mode_t mode)
         va_end(rest);                                                                             \
         return opened(folder, path, flags, mode);                                                 \
     }
-OPEN(open)
-OPEN(open64)
-OPENAT(openat)
-OPENAT(openat64)
+OPEN(open, (const char *path, int flags, ...), AT_FDCWD)
+OPEN(open64, (const char *path, int flags, ...), AT_FDCWD)
+OPEN(openat, (int folder, const char *path, int flags, ...), folder)
+OPEN(openat64, (int folder, const char *path, int flags, ...), folder)
 
 static void wrote(int file, off_t offset, const void *data, ssize_t size)
 {
