@@ -22,7 +22,7 @@ from warehouse.engine.answering import Answering
 from warehouse.engine.connection import reading, translated_errors
 from warehouse.engine.dropped import noted
 from warehouse.engine.statements import answer_statement
-from warehouse.engine.store_file import FILE_NAME, make_folder
+from warehouse.engine.store_file import FILE_NAME, make_folder, sync_names
 from warehouse.engine.store_lock import StoreLock
 from warehouse.engine.views import comment_views, load_views
 from warehouse.engine.writer import Writer
@@ -192,7 +192,7 @@ class Warehouse:
         """The connection that writes, and what to call with each progress.
 
         Raises:
-            StoreError: The store was opened to be read, or deleted or replaced meanwhile.
+            StoreError: The store was opened to be read, was deleted or replaced, or its disk fails.
         """
         writer = self._to_write()
 
@@ -206,6 +206,7 @@ class Warehouse:
         with translated_errors(self._path):
             yield writer.connection, report
         writer.file.check()
+        sync_names(self._path)
 
     def snapshot(self) -> Snapshot:
         """Publish a snapshot of the store, which others can read while this process writes.

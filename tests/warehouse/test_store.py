@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,8 +17,10 @@ from tests.support.corpus import read_dump
 from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tests.support.stores import MANIFEST, contents, ingest, write
+from tests.support.syncs import note_synced
 from warehouse import Warehouse
 from warehouse.archive.archive import Archive
+from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import (
     ParameterError,
     StatementError,
@@ -405,6 +408,34 @@ def test_an_ingest_merges_what_many_small_ones_left_in_the_archive(
     before = contents(tmp_path / "store")
     assert all(table.is_equal for table in rebuild_store(tmp_path / "store").tables)
     assert contents(tmp_path / "store") == before
+
+
+def test_an_ingest_without_archive_leaves_the_name_of_its_log_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "store"
+    with Warehouse.open(store, create=True) as warehouse:
+        synced = note_synced(monkeypatch)
+        dump = write(tmp_path / "a.etdp", dump_of(1))
+        warehouse.ingest([dump], manifest=MANIFEST, archive=False)
+        assert store.stat().st_ino in synced
+
+
+def test_a_damaged_log_without_archive_is_said_with_its_remedy(tmp_path: Path) -> None:
+    store, copy = tmp_path / "store", tmp_path / "copy"
+    ingest(store, write(tmp_path / "a.etdp", dump_of(1)), archive=False)
+    with Warehouse.open(store) as warehouse:
+        last = write(tmp_path / "b.etdp", dump_of(2))
+        warehouse.ingest([last], manifest=MANIFEST, archive=False)
+        shutil.copytree(store, copy)
+    log = copy / f"{FILE_NAME}.wal"
+    data = log.read_bytes()
+    log.write_bytes(data[:200] + bytes(100) + data[300:])
+    with pytest.raises(StoreError, match=r"no archive .* move warehouse.duckdb.wal away"):
+        Warehouse.open(copy)
+    log.unlink()
+    assert len(contents(copy)["dumps"]) == 1
+    assert ingest(copy, last, archive=False).n_dumps == 1
 
 
 def test_a_store_opened_to_be_read_gives_nothing_to_write_with(tmp_path: Path) -> None:

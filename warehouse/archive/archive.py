@@ -46,7 +46,9 @@ class Archive:
         """
         last = max([last, *(segment.last for segment in self.segments())])
         try:
-            self.folder.mkdir(mode=self.folder.parent.stat().st_mode & 0o777, exist_ok=True)
+            if not self.folder.is_dir():
+                self.folder.mkdir(mode=self.folder.parent.stat().st_mode & 0o777)
+                sync_folder(self.folder.parent)
         except OSError as error:
             raise ArchiveError(str(self.folder), f"cannot be made: {error.strerror}") from error
         return SegmentWriter(self.folder, last + 1)

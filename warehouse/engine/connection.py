@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME
+from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, WAL_SUFFIX
 from warehouse.errors import DamagedStoreError, StoreError, StoreLockedError
 
 DATABASE = "warehouse"  # what the store's file is called in SQL
@@ -205,4 +205,9 @@ def _explain(text: str) -> str:
         )
     if "not a valid DuckDB database" in text:
         return f"{FILE_NAME} is not a tracehouse store; name another directory with --store"
+    if "replaying WAL" in text:
+        return (
+            f"{FILE_NAME}{WAL_SUFFIX} is damaged ({first}), and there is no archive to make the "
+            f"store anew out of: move {FILE_NAME}{WAL_SUFFIX} away and ingest again what came last"
+        )
     return first

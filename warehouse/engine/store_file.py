@@ -23,12 +23,17 @@ _UNFINISHED = ".new"
 def make_folder(store: Path, *, is_shared: bool) -> None:
     """Make the store's directory: for its owner alone unless it is shared, as far as umask lets it.
 
+    It is on disk then, with the directories above it that had to be made.
+
     Raises:
         StoreError: It cannot be made.
     """
+    made = [folder for folder in (store, *store.parents) if not folder.exists()]
     try:
         store.parent.mkdir(parents=True, exist_ok=True)
         store.mkdir(mode=0o777 if is_shared else 0o700, exist_ok=True)
+        for folder in made:
+            _sync(folder.parent)
     except OSError as error:
         raise StoreError(str(store), f"cannot be created: {error.strerror}") from error
 
@@ -89,6 +94,19 @@ def make_file(store: Path, build: Callable[[Path], None], *, is_shared: bool) ->
         _sync(store)
     except OSError as error:
         raise StoreError(str(store), f"cannot be created: {error.strerror}") from error
+
+
+def sync_names(store: Path) -> None:
+    """Bring the names of a store's files to disk: DuckDB syncs its log, but not the log's name.
+
+    Raises:
+        StoreError: That failed.
+    """
+    try:
+        _sync(store)
+    except OSError as error:
+        problem = f"cannot be brought to disk: {error.strerror}; check the disk and ingest again"
+        raise StoreError(str(store), problem) from error
 
 
 def _log_of(file: Path) -> Path:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.syncs import note_synced
 from warehouse.archive.archive import Archive
 from warehouse.archive.entries import DUMP, REFUSED, Entry
 from warehouse.errors import ArchiveError
@@ -36,6 +37,14 @@ def test_a_file_is_found_by_its_hash_wherever_its_bytes_are(tmp_path: Path) -> N
     assert found is not None
     assert (found.name, bytes(found.data)) == ("a", b"first")
     assert archive.find("cc") is None
+
+
+def test_its_folder_is_on_disk_before_a_segment_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = note_synced(monkeypatch)
+    Archive(tmp_path).begin()
+    assert synced == {tmp_path.stat().st_ino}
 
 
 def test_what_was_not_sealed_is_not_there(tmp_path: Path) -> None:

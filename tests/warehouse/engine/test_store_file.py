@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.corpus import CORPUS
 from tests.support.stores import MANIFEST, ingest
+from tests.support.syncs import note_synced
 from warehouse import Warehouse
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import StoreError, StoreLockedError
@@ -49,6 +50,17 @@ def test_a_torn_file_beside_a_log_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cut short beside a write-ahead log"):
         Warehouse.open(tmp_path, create=True)
     assert (tmp_path / f"{FILE_NAME}.wal").read_bytes() == b"committed"
+
+
+def test_the_directories_of_a_new_store_are_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "some" / "where" / "store"
+    synced = note_synced(monkeypatch)
+    Warehouse.open(store, create=True).close()
+    folders = (store, *store.parents[:3])
+    assert folders[-1] == tmp_path
+    assert synced.issuperset(folder.stat().st_ino for folder in folders)
 
 
 def test_what_a_broken_off_making_left_is_cleared_away(tmp_path: Path) -> None:

@@ -1,0 +1,214 @@
+"""What a disk may hold after a power loss, out of a log of what was done to its files.
+
+The disk is as mean as POSIX lets it be. What was written to a file is there for certain once the
+file was synced, and its name once its folder was. Of later writes any sectors may be there, in
+whatever order they came; of later changes of a folder those up to some moment are.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+SECTORS = (512, 4096)  # bytes that a disk writes whole or not at all
+SHARES = (0, 0.5, 0.9, 1)  # of what was written since the last sync
+
+_HEAD = struct.Struct("=6Q")
+
+
+class Done(NamedTuple):
+    """One thing that was done.
+
+    Attributes:
+        kind: A letter, see power_shim.c.
+        inode: The file or folder it was done to, or that it made.
+        offset: Where it begins in the file; of a truncation, the size.
+        path: The name that it is about.
+        other: The second name, of a rename or link.
+        data: What was written.
+    """
+
+    kind: str
+    inode: int
+    offset: int
+    path: PurePosixPath
+    other: PurePosixPath
+    data: bytes
+
+
+def read_log(log: Path) -> list[Done]:
+    """All that was done, in order."""
+    data = memoryview(log.read_bytes())
+    listed, position = [], 0
+    while position < len(data):
+        kind, inode, offset, *sizes = _HEAD.unpack_from(data, position)
+        position += _HEAD.size
+        parts = []
+        for size in sizes:
+            parts.append(bytes(data[position : position + size]))
+            position += size
+        paths = [PurePosixPath(part.decode()) for part in parts[:2]]
+        listed.append(Done(chr(kind), inode, offset, *paths, parts[2]))
+    return listed
+
+
+@dataclass(eq=False)
+class _File:
+    """What is safe of a file, and what was done to it since."""
+
+    safe: bytearray = field(default_factory=bytearray)
+    later: list[Done] = field(default_factory=list)
+
+    def sync(self) -> None:
+        self.safe = self.content(lambda: True, 1 << 62)
+        self.later = []
+
+    def content(self, comes_through: Callable[[], bool], sector: int) -> bytearray:
+        """What is there, if `comes_through` decides of each sector and each truncation."""
+        content = bytearray(self.safe)
+        for done in self.later:
+            if done.kind in "WZ":
+                _write(content, done, comes_through, sector)
+            elif comes_through():
+                _resize(content, done)
+        return content
+
+
+def _write(content: bytearray, done: Done, comes_through: Callable[[], bool], sector: int) -> None:
+    data = done.data if done.kind == "W" else bytes(int(done.data))
+    start, last = done.offset, done.offset + len(data)
+    if done.kind == "Z":
+        last = min(last, len(content))
+    while start < last:
+        end = min((start // sector + 1) * sector, last)
+        if comes_through():
+            content.extend(bytes(max(start - len(content), 0)))
+            content[start:end] = data[start - done.offset : end - done.offset]
+        start = end
+
+
+def _resize(content: bytearray, done: Done) -> None:
+    if done.kind == "T":
+        del content[done.offset :]
+    size = done.offset + int(done.data or 0)
+    content.extend(bytes(max(size - len(content), 0)))
+
+
+class _Folder:
+    """A folder; the disk knows what is in it."""
+
+
+_Node = _File | _Folder
+_Change = list[tuple[_Folder, str, _Node | None]]  # what names stand for from now on
+_Names = dict[tuple[_Folder, str], _Node]
+
+
+class Disk:
+    """A disk that did what a log says so far."""
+
+    def __init__(self) -> None:
+        """An empty one."""
+        self._root = _Folder()
+        self._inodes: dict[int, _Node] = {}
+        self._names: _Names = {}
+        self._safe: _Names = {}
+        self._later: list[_Change] = []
+
+    def do(self, done: Done) -> None:
+        """Do one thing more."""
+        if done.kind == "B":
+            self._inodes[done.inode] = self._root
+        elif done.kind == "S":
+            self._sync(self._inodes[done.inode])
+        elif done.kind in "CDURL":
+            change = self._change(done)
+            _apply(change, self._names)
+            self._later.append(change)
+        elif done.kind != "M":
+            self._file(done.inode).later.append(done)
+
+    def write_all(self, folder: Path) -> None:
+        """Make a folder of what is there as long as the power is."""
+        self._write(folder, self._root, self._names, lambda file: file.content(lambda: True, 512))
+
+    def write_left(self, folder: Path, random_: random.Random) -> None:
+        """Make a folder of what may be there after it failed."""
+        end = random_.choice((0, 0.1, 0.5, 1))  # likelihood of each change to be the first lost
+        names, ended = dict(self._safe), set[_Folder]()
+        for change in self._later:
+            folders = {place for place, _, _ in change}
+            if folders & ended or random_.random() < end:
+                ended |= folders
+            else:
+                _apply(change, names)
+
+        def content(file: _File) -> bytearray:
+            share = random_.choice(SHARES)
+            return file.content(lambda: random_.random() < share, random_.choice(SECTORS))
+
+        self._write(folder, self._root, names, content)
+
+    def _write(
+        self,
+        path: Path,
+        folder: _Folder,
+        names: _Names,
+        content: Callable[[_File], bytearray],
+    ) -> None:
+        path.mkdir(mode=0o700)
+        for (place, name), node in names.items():
+            if place is not folder:
+                continue
+            if isinstance(node, _Folder):
+                self._write(path / name, node, names, content)
+            else:
+                (path / name).write_bytes(content(node))
+
+    def _change(self, done: Done) -> _Change:
+        place, name = self._folder(done.path.parent), done.path.name
+        if done.kind in "CD":
+            node = self._inodes[done.inode] = _File() if done.kind == "C" else _Folder()
+            return [(place, name, node)]
+        if done.kind == "U":
+            return [(place, name, None)]
+        new = (self._folder(done.other.parent), done.other.name, self._names[place, name])
+        return [new] if done.kind == "L" else [(place, name, None), new]
+
+    def _folder(self, path: PurePosixPath) -> _Folder:
+        folder: _Node = self._root
+        for name in path.parts:
+            assert isinstance(folder, _Folder)
+            folder = self._names[folder, name]
+        assert isinstance(folder, _Folder)
+        return folder
+
+    def _file(self, inode: int) -> _File:
+        file = self._inodes[inode]
+        assert isinstance(file, _File)
+        return file
+
+    def _sync(self, node: _Node) -> None:
+        if isinstance(node, _File):
+            node.sync()
+            return
+        folders, safe = {node}, set[int]()
+        for number, change in reversed(list(enumerate(self._later))):
+            places = {place for place, _, _ in change}
+            if places & folders:  # what it needs in another folder is there, too
+                folders |= places
+                safe.add(number)
+        for number in sorted(safe):
+            _apply(self._later[number], self._safe)
+        self._later = [change for n, change in enumerate(self._later) if n not in safe]
+
+
+def _apply(change: _Change, names: _Names) -> None:
+    for place, name, node in change:
+        if node is None:
+            names.pop((place, name), None)
+        else:
+            names[place, name] = node

@@ -1,0 +1,237 @@
+/* Preloaded into a process: logs what it does to files under a folder, in order, for power_disk.py.
+ *
+ * POWER_ROOT is the folder, POWER_LOG the log; what is written to POWER_LOG.marks becomes marks in
+ * the log. A record is a header of 48 bytes, one or two paths, and data.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define FILES 4096
+#define MARKS UINT64_MAX
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+#define LOCKED(type, call)                                                                        \
+    pthread_mutex_lock(&lock);                                                                    \
+    type result = call;                                                                           \
+    int error = errno
+#define DONE                                                                                      \
+    pthread_mutex_unlock(&lock);                                                                  \
+    errno = error;                                                                                \
+    return result
+
+struct head {
+    uint64_t kind, inode, offset, path_bytes, other_bytes, data_bytes;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t inodes[FILES]; /* of descriptors that were opened under the folder */
+static char root[PATH_MAX], marks[PATH_MAX];
+static int log_file = -1;
+
+static void record(char kind, uint64_t inode, uint64_t offset, const char *path, const char *other,
+                   const void *data, size_t size)
+{
+    struct head head = {(uint64_t)kind, inode, offset, strlen(path), strlen(other), size};
+    struct iovec parts[] = {{&head, sizeof head},
+                            {(void *)path, head.path_bytes},
+                            {(void *)other, head.other_bytes},
+                            {(void *)data, size}};
+    ssize_t whole = (ssize_t)(sizeof head + head.path_bytes + head.other_bytes + size);
+    if (REAL(writev)(log_file, parts, 4) != whole)
+        abort();
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    struct stat found;
+    const char *log = getenv("POWER_LOG"), *folder = getenv("POWER_ROOT");
+    if (!log || !folder || stat(folder, &found))
+        abort();
+    snprintf(root, sizeof root, "%s", folder);
+    snprintf(marks, sizeof marks, "%s.marks", log);
+    int file = REAL(open)(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    log_file = fcntl(file, F_DUPFD_CLOEXEC, 1000); /* out of the way of the process's own */
+    close(file);
+    record('B', found.st_ino, 0, "", "", "", 0);
+}
+
+/* The path below the folder, empty for itself; NULL if it is elsewhere. */
+static const char *below(int folder, const char *path, char *whole)
+{
+    if (path[0] == '/') {
+        snprintf(whole, PATH_MAX, "%s", path);
+    } else {
+        char link[64];
+        snprintf(link, sizeof link, folder == AT_FDCWD ? "/proc/self/cwd" : "/proc/self/fd/%d", folder);
+        ssize_t size = readlink(link, whole, PATH_MAX - 1);
+        if (size < 0)
+            return NULL;
+        snprintf(whole + size, (size_t)(PATH_MAX - size), "/%s", path);
+    }
+    size_t size = strlen(root);
+    if (strncmp(whole, root, size) || (whole[size] && whole[size] != '/'))
+        return NULL;
+    return whole + size + (whole[size] == '/');
+}
+
+static uint64_t inode_of(int file)
+{
+    struct stat found;
+    if (file < 0 || file >= FILES || !inodes[file])
+        return 0;
+    if (inodes[file] == MARKS)
+        return MARKS;
+    return !fstat(file, &found) && found.st_ino == inodes[file] ? found.st_ino : 0;
+}
+
+static int opened(int folder, const char *path, int flags, mode_t mode)
+{
+    char whole[PATH_MAX];
+    struct stat found;
+    pthread_mutex_lock(&lock);
+    const char *name = below(folder, path, whole);
+    int was_there = name && !lstat(whole, &found);
+    int file = REAL(openat)(folder, path, flags, mode);
+    int error = errno;
+    if (file >= 0 && file < FILES)
+        inodes[file] = strcmp(path, marks) ? 0 : MARKS;
+    if (file >= 0 && file < FILES && name && !fstat(file, &found)) {
+        inodes[file] = found.st_ino;
+        if (!was_there)
+            record('C', found.st_ino, 0, name, "", "", 0);
+        else if (flags & O_TRUNC)
+            record('T', found.st_ino, 0, "", "", "", 0);
+    }
+    pthread_mutex_unlock(&lock);
+    errno = error;
+    return file;
+}
+
+#define OPEN(name, parameters, folder)                                                            \
+    int name parameters                                                                           \
+    {                                                                                             \
+        va_list rest;                                                                             \
+        va_start(rest, flags);                                                                    \
+        mode_t mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(rest, mode_t) : 0;                 \
+        va_end(rest);                                                                             \
+        return opened(folder, path, flags, mode);                                                 \
+    }
+OPEN(open, (const char *path, int flags, ...), AT_FDCWD)
+OPEN(open64, (const char *path, int flags, ...), AT_FDCWD)
+OPEN(openat, (int folder, const char *path, int flags, ...), folder)
+OPEN(openat64, (int folder, const char *path, int flags, ...), folder)
+
+static void wrote(int file, off_t offset, const void *data, ssize_t size)
+{
+    uint64_t inode = size > 0 ? inode_of(file) : 0;
+    if (inode == MARKS)
+        record('M', 0, 0, "", "", data, (size_t)size);
+    else if (inode)
+        record('W', inode, (uint64_t)(offset < 0 ? lseek(file, 0, SEEK_CUR) - size : offset), "", "",
+               data, (size_t)size);
+}
+
+static void wrote_all(int file, off_t offset, const struct iovec *parts, int count, ssize_t size)
+{
+    for (int i = 0; i < count && size > 0 && inode_of(file); i++) {
+        ssize_t part = size < (ssize_t)parts[i].iov_len ? size : (ssize_t)parts[i].iov_len;
+        off_t start = offset < 0 ? lseek(file, 0, SEEK_CUR) - size : offset;
+        wrote(file, start, parts[i].iov_base, part);
+        size -= part;
+        offset += offset < 0 ? 0 : part;
+    }
+}
+
+ssize_t write(int file, const void *data, size_t size)
+{
+    LOCKED(ssize_t, REAL(write)(file, data, size));
+    wrote(file, -1, data, result);
+    DONE;
+}
+
+ssize_t writev(int file, const struct iovec *parts, int count)
+{
+    LOCKED(ssize_t, REAL(writev)(file, parts, count));
+    wrote_all(file, -1, parts, count, result);
+    DONE;
+}
+
+#define PWRITE(name)                                                                              \
+    ssize_t name(int file, const void *data, size_t size, off_t offset)                           \
+    {                                                                                             \
+        LOCKED(ssize_t, REAL(name)(file, data, size, offset));                                    \
+        wrote(file, offset, data, result);                                                        \
+        DONE;                                                                                     \
+    }
+#define PWRITEV(name)                                                                             \
+    ssize_t name(int file, const struct iovec *parts, int count, off_t offset)                    \
+    {                                                                                             \
+        LOCKED(ssize_t, REAL(name)(file, parts, count, offset));                                  \
+        wrote_all(file, offset, parts, count, result);                                            \
+        DONE;                                                                                     \
+    }
+#define ON_FILE(name, parameters, arguments, kind, offset, byte_count)                            \
+    int name parameters                                                                           \
+    {                                                                                             \
+        LOCKED(int, REAL(name) arguments);                                                        \
+        uint64_t inode = result ? 0 : inode_of(file);                                             \
+        char count[32];                                                                           \
+        if (inode)                                                                                \
+            record(kind, inode, (uint64_t)(offset), "", "", count,                                \
+                   (size_t)snprintf(count, sizeof count, "%lld", (long long)(byte_count)));       \
+        DONE;                                                                                     \
+    }
+PWRITE(pwrite)
+PWRITE(pwrite64)
+PWRITEV(pwritev)
+PWRITEV(pwritev64)
+ON_FILE(ftruncate, (int file, off_t size), (file, size), 'T', size, 0)
+ON_FILE(ftruncate64, (int file, off_t size), (file, size), 'T', size, 0)
+ON_FILE(fallocate, (int file, int mode, off_t offset, off_t size), (file, mode, offset, size),
+        mode & FALLOC_FL_PUNCH_HOLE ? 'Z' : 'A', offset, size)
+ON_FILE(fallocate64, (int file, int mode, off_t offset, off_t size), (file, mode, offset, size),
+        mode & FALLOC_FL_PUNCH_HOLE ? 'Z' : 'A', offset, size)
+ON_FILE(fsync, (int file), (file), 'S', 0, 0)
+ON_FILE(fdatasync, (int file), (file), 'S', 0, 0)
+
+static void named(char kind, int folder, const char *path, int other_folder, const char *other)
+{
+    char whole[PATH_MAX], other_whole[PATH_MAX];
+    struct stat found = {0};
+    const char *name = below(folder, path, whole);
+    const char *second = other ? below(other_folder, other, other_whole) : "";
+    if (kind == 'D')
+        stat(whole, &found);
+    if (name && second)
+        record(kind, found.st_ino, 0, name, second, "", 0);
+}
+
+#define ON_NAME(name, parameters, arguments, kind, folder, path, other_folder, other)             \
+    int name parameters                                                                           \
+    {                                                                                             \
+        LOCKED(int, REAL(name) arguments);                                                        \
+        if (!result)                                                                              \
+            named(kind, folder, path, other_folder, other);                                       \
+        DONE;                                                                                     \
+    }
+ON_NAME(mkdir, (const char *path, mode_t mode), (path, mode), 'D', AT_FDCWD, path, 0, NULL)
+ON_NAME(mkdirat, (int at, const char *path, mode_t mode), (at, path, mode), 'D', at, path, 0, NULL)
+ON_NAME(unlink, (const char *path), (path), 'U', AT_FDCWD, path, 0, NULL)
+ON_NAME(rmdir, (const char *path), (path), 'U', AT_FDCWD, path, 0, NULL)
+ON_NAME(remove, (const char *path), (path), 'U', AT_FDCWD, path, 0, NULL)
+ON_NAME(unlinkat, (int at, const char *path, int flags), (at, path, flags), 'U', at, path, 0, NULL)
+ON_NAME(rename, (const char *path, const char *to), (path, to), 'R', AT_FDCWD, path, AT_FDCWD, to)
+ON_NAME(renameat, (int at, const char *path, int into, const char *to), (at, path, into, to), 'R',
+        at, path, into, to)
+ON_NAME(link, (const char *path, const char *to), (path, to), 'L', AT_FDCWD, path, AT_FDCWD, to)
