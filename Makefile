@@ -40,6 +40,7 @@ torture: .venv/.installed ## Kill, damage and fill up stores again and again (RE
 	$(BIN)/python -m tests.tools.reliability.creation $(if $(RECORD),--record tests/tools/reliability/record.json)
 	$(BIN)/python -m tests.tools.reliability.damage $(if $(RECORD),--record tests/tools/reliability/record-damage.json)
 	$(BIN)/python -m tests.tools.reliability.intake $(if $(RECORD),--record tests/tools/reliability/record-intake.json)
+	$(BIN)/python -m tests.tools.reliability.upkeep $(if $(RECORD),--record tests/tools/reliability/record-upkeep.json)
 	$(BIN)/python -m tests.tools.reliability.damaged_logs $(if $(RECORD),--record tests/tools/reliability/record-damaged-logs.json)
 
 bench: .venv/.installed ## Measure decode, ingest and queries (reports, never gates; RECORD=1 keeps it)
