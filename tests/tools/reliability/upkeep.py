@@ -23,17 +23,17 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from cli.app import run as run_command
 from ingest.schemas.dumps import STORED
-from tests.support.corpus import CORPUS
-from tests.support.etrecord_builder import MODELS
-from tests.support.stores import MANIFEST, ingest, write
-from tests.support.tiny_dumps import tiny_dump
 from tests.tools.reliability.forked import fork, wait
+from tests.tools.reliability.operations import (
+    Operation,
+    list_operations,
+    make_history,
+    write_files,
+)
 from tests.tools.reliability.recorded import Results, run_recorded
 from warehouse import Warehouse
 from warehouse.archive.archive import Archive
-from warehouse.archive.rewriting import merge_segments
 from warehouse.archive.verification import verify_archive
 from warehouse.engine.failpoints import VARIABLE
 from warehouse.engine.store_file import SNAPSHOT_FOLDER
@@ -45,85 +45,10 @@ FAILPOINTS = (
     "decoded", "seal", "sealed", "commit", "committed", "checkpoint", "delete segment",
     "erase snapshots", "erased", "set aside", "swap", "swapped", "publish", "published",
 )  # fmt: skip
+OPERATIONS = tuple(list_operations(Path()))
 READY_SECONDS = 5.0
-REAL = CORPUS / "real" / "multiout_portable_n3_debug"
 
 State = list[dict[str, Any]]
-Operation = Callable[[Path], None]
-
-
-def command(*args: str | Path) -> Operation:
-    """What a command line does to a store."""
-
-    def run_on(store: Path) -> None:
-        try:
-            status = run_command([*map(str, args), "--store", str(store)])
-        except SystemExit as end:
-            status = int(end.code or 0)
-        assert status == 0, args
-
-    return run_on
-
-
-def ingest_folder(build: str, folder: Path) -> Operation:
-    """What the ingest of a folder does to a store."""
-    manifest = MANIFEST | {"build": build}
-
-    def run_on(store: Path) -> None:
-        ingest(store, folder, manifest=manifest)
-
-    return run_on
-
-
-def merge(store: Path) -> None:
-    """Merge segments, as an ingest does when there are many."""
-    with Warehouse.open(store):
-        merge_segments(Archive(store))
-
-
-def list_operations(files: Path) -> dict[str, Operation]:
-    """What is killed, by name."""
-    corrections = ("--set", "build=b9", "--set", "device.os=Linux")
-    return {
-        "ingest": ingest_folder("b7", files / "more"),
-        "retention": command("retention", "--raw-days", "0", "--yes"),
-        "amend": command("amend", "--where", "build=b3", *corrections, "--yes"),
-        "forget": command("forget", "--build", "b2", "--yes"),
-        "compact": command("compact"),
-        "merge": merge,
-        "rebuild": command("rebuild"),
-        "snapshot": command("snapshot"),
-    }
-
-
-def write_files(folder: Path) -> None:
-    """Files to ingest, by folder: dumps, an ETRecord, a debug buffer and what is refused."""
-    for name, numbers in {"b1": range(4), "b3": range(4, 7), "b4": (7,), "b6": (8, 9)}.items():
-        for number in numbers:
-            write(folder / name / f"{number}.etdp", tiny_dump(number))
-    write(folder / "b1" / "bad.etdp", b"no dump" * 99)
-    shutil.copytree(folder / "b1", folder / "more")
-    for number in range(20, 24):
-        write(folder / "more" / f"{number}.etdp", tiny_dump(number))
-    for name, debug in {"b2": "_debug", "more": ""}.items():
-        (folder / name).mkdir(exist_ok=True)
-        shutil.copy(REAL.with_name(f"{REAL.name[:-6]}{debug}.etdp"), folder / name / "real.etdp")
-        shutil.copy(MODELS / "multiout_portable.etrecord", folder / name / "real.etrecord")
-    shutil.copy(f"{REAL}.debug.bin", folder / "b2" / "real.debug.bin")
-
-
-def make_history(store: Path, files: Path) -> None:
-    """Make a store that has been through all of it, whose last commits are in the log alone."""
-    for build in ("b1", "b2", "b4"):
-        ingest_folder(build, files / build)(store)
-    command("forget", "--build", "b4", "--yes")(store)
-    ingest_folder("b3", files / "b3")(store)
-    command("retention", "--raw-days", "0", "--keep-builds", "b[2-3]", "--yes")(store)
-    command("amend", "--where", "build=b1", "--set", "model.backend=xnnpack", "--yes")(store)
-    command("snapshot")(store)
-    warehouse = Warehouse.open(store)
-    warehouse.ingest([files / "b6"], manifest=MANIFEST | {"build": "b6"})
-    os._exit(0)  # without closing it
 
 
 def read_state(store: Path) -> State:
@@ -150,8 +75,8 @@ class Expected(NamedTuple):
 class Trial:
     """A store with a history, copies of which are worked on and killed."""
 
-    def __init__(self, folder: Path) -> None:
-        """Make the store, and find out what every operation does to it."""
+    def __init__(self, folder: Path, names: Sequence[str]) -> None:
+        """Make the store, and find out what operations do to it."""
         self._folder = folder
         self._whole, self._store = folder / "whole", folder / "store"
         self._rebuilt: set[str] = set()
@@ -229,11 +154,6 @@ class Trial:
             found["not forgotten"] = bool(hashes.intersection(gone)) or any(snapshots.iterdir())
         return found
 
-    def keep(self, name: str) -> None:
-        """Copy the store to where one can look at it."""
-        target = Path("build", "reliability", name.replace(" ", "-"))
-        shutil.copytree(self._store, target, dirs_exist_ok=True)
-
     def _copy(self) -> None:
         shutil.rmtree(self._store, ignore_errors=True)
         shutil.copytree(self._whole, self._store)
@@ -260,33 +180,39 @@ def _rows(state: State) -> State:
 
 def random_moments(trial: Trial, count: int, random_: random.Random) -> Iterator[tuple[Any, ...]]:
     """Kill each operation in turn after some time: the operation, the moment, what became of it."""
+    longest = {one.name: one.seconds for one in trial.expected}
     for number in range(count):
         expected = trial.expected[number % len(trial.expected)]
-        seconds = random_.uniform(0, 1.1 * expected.seconds)
-        yield expected, f"{seconds:.4f} s", trial.kill(expected, seconds=seconds)
+        seconds = random_.uniform(0, longest[expected.name])
+        outcome = trial.kill(expected, seconds=seconds)
+        if outcome == "done":
+            longest[expected.name] = seconds
+        yield expected, f"{seconds:.4f} s", outcome
 
 
-def every_point(trial: Trial, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+def every_point(trial: Trial, points: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     """Kill operations wherever they come by a failpoint, each time they do."""
     for expected in trial.expected:
-        for point in FAILPOINTS if expected.name in names else ():
+        for point in points:
             outcome, count = "killed", 0
             while outcome == "killed":
                 count += 1
                 outcome = trial.kill(expected, point=f"{point}:{count}")
-                if outcome != "done" or point == FAILPOINTS[-1]:
+                if outcome != "done" or point == points[-1]:
                     yield expected, f"{point}:{count}", outcome
 
 
-def torture(count: int = 0, *, seed: int = 0, points_of: Sequence[str] = ()) -> dict[str, Any]:
-    """Kill that many times at random moments, and at all failpoints of these operations."""
+def torture(
+    count: int, *, seed: int, points: Sequence[str] = (), names: Sequence[str] = OPERATIONS
+) -> dict[str, Any]:
+    """Kill these operations that many times at random moments, and wherever they meet a point."""
     random_ = random.Random(seed)  # noqa: S311 - for choosing moments
     outcomes: Counter[str] = Counter()
     problems: list[str] = []
     slowest = 0.0
     with tempfile.TemporaryDirectory() as folder:
-        trial = Trial(Path(folder))
-        kills = [random_moments(trial, count, random_), every_point(trial, points_of)]
+        trial = Trial(Path(folder), names)
+        kills = [random_moments(trial, count, random_), every_point(trial, points)]
         for expected, where, outcome in (kill for some in kills for kill in some):
             problem, seconds = trial.check(expected, outcome)
             outcomes[f"{expected.name}: {outcome}"] += 1
@@ -304,10 +230,9 @@ def torture(count: int = 0, *, seed: int = 0, points_of: Sequence[str] = ()) -> 
 
 def run(count: int, seed: int) -> Results:
     """Kill at random moments, and at every failpoint."""
-    names = list(list_operations(Path()))
     return {
         "random_moments": torture(count, seed=seed),
-        "failpoints": torture(points_of=names),
+        "failpoints": torture(0, seed=seed, points=FAILPOINTS),
     }
 
 
