@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME
+from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, WAL_SUFFIX
 from warehouse.errors import DamagedStoreError, StoreError, StoreLockedError
 
 DATABASE = "warehouse"  # what the store's file is called in SQL
@@ -50,6 +50,16 @@ def open_writer(file: Path) -> duckdb.DuckDBPyConnection:
     with _closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
         _attach(connection, file, "READ_WRITE", allow_files=False)
         return connection
+
+
+def take_in_log(file: Path) -> None:
+    """Bring into a store's file what its write-ahead log holds, which is gone then."""
+    log = file.with_name(file.name + WAL_SUFFIX)
+    if log.exists():
+        with open_writer(file) as connection:
+            use_database(connection)
+            connection.execute("CHECKPOINT")
+        log.unlink(missing_ok=True)
 
 
 def open_reader(

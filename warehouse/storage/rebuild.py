@@ -16,6 +16,7 @@ from warehouse.engine.checksums import Checksum, table_checksums
 from warehouse.engine.connection import (
     open_reader,
     open_writer,
+    take_in_log,
     translated_errors,
     use_database,
 )
@@ -185,17 +186,12 @@ def _set_aside(file: Path, *, is_kept: bool) -> list[Path]:
 
     Whoever is killed meanwhile leaves no file that stands there without what its log holds.
     """
-    log = file.with_name(file.name + WAL_SUFFIX)
     if not is_kept:
-        if log.exists():
-            with open_writer(file) as connection:
-                use_database(connection)
-                connection.execute("CHECKPOINT")
-        log.unlink(missing_ok=True)
+        take_in_log(file)
         return []
     stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
     kept = []
-    for old in (file, log):
+    for old in (file, file.with_name(file.name + WAL_SUFFIX)):
         failpoint("set aside")
         if old.exists():
             kept.append(old.rename(old.with_name(f"{old.name}.old-{stamp}")))
