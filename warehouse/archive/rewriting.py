@@ -18,6 +18,7 @@ from warehouse.archive.segments import (
     read_entries,
     sync_folder,
 )
+from warehouse.engine.failpoints import failpoint
 from warehouse.errors import ArchiveError
 
 SMALL_BYTES = 32 << 20  # of a segment that is worth merging
@@ -67,6 +68,7 @@ def rewrite_segments(
 def delete_segments(archive: Archive, segments: Sequence[Segment]) -> None:
     """Delete files of segments, for others hold what they held."""
     for segment in segments:
+        failpoint("delete segment")
         segment.path.unlink(missing_ok=True)
     if segments:
         sync_folder(archive.folder)

@@ -104,6 +104,7 @@ class SegmentWriter:
         self._file.chmod(self._file.stat().st_mode & self.folder.stat().st_mode & 0o444)
         failpoint("seal")
         self._file.rename(path)
+        failpoint("sealed")
         sync_folder(self.folder)
         return Segment(path, self._first, self._last, digest)
 

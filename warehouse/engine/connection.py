@@ -52,6 +52,16 @@ def open_writer(file: Path) -> duckdb.DuckDBPyConnection:
         return connection
 
 
+def take_in_log(file: Path) -> None:
+    """Bring into a store's file what its write-ahead log holds, which is gone then."""
+    log = file.with_name(file.name + WAL_SUFFIX)
+    if log.exists():
+        with open_writer(file) as connection:
+            use_database(connection)
+            connection.execute("CHECKPOINT")
+        log.unlink(missing_ok=True)
+
+
 def open_reader(
     file: Path, *, spill: Path | None = None, allow_files: bool = False
 ) -> duckdb.DuckDBPyConnection:

@@ -81,8 +81,7 @@ def make_file(store: Path, build: Callable[[Path], None], *, is_shared: bool) ->
     file = store / FILE_NAME
     unfinished = file.with_name(FILE_NAME + _UNFINISHED)
     try:
-        for left in (unfinished, _log_of(unfinished)):
-            left.unlink(missing_ok=True)
+        clear_unfinished(store)
         build(unfinished)
         if _log_of(unfinished).exists():
             raise StoreError(str(store), "a new store cannot be written out: is the disk full?")
@@ -91,6 +90,7 @@ def make_file(store: Path, build: Callable[[Path], None], *, is_shared: bool) ->
         _sync(unfinished)
         failpoint("swap")
         unfinished.replace(file)
+        failpoint("swapped")
         _sync(store)
     except OSError as error:
         raise StoreError(str(store), f"cannot be created: {error.strerror}") from error
@@ -107,6 +107,16 @@ def sync_names(store: Path) -> None:
     except OSError as error:
         problem = f"cannot be brought to disk: {error.strerror}; check the disk and ingest again"
         raise StoreError(str(store), problem) from error
+
+
+def clear_unfinished(store: Path) -> None:
+    """Delete what is left of a file whose making was broken off, as by a kill.
+
+    An OSError is passed on.
+    """
+    unfinished = store / f"{FILE_NAME}{_UNFINISHED}"
+    for left in (unfinished, _log_of(unfinished)):
+        left.unlink(missing_ok=True)
 
 
 def _log_of(file: Path) -> Path:

@@ -9,6 +9,7 @@ import duckdb
 from warehouse.archive.archive import Archive
 from warehouse.archive.history import find_unindexed, unfile_missing
 from warehouse.archive.rewriting import clear_leftovers
+from warehouse.engine.store_file import clear_unfinished
 from warehouse.storage.erasing import erase_forgotten, is_unerased
 
 
@@ -18,6 +19,7 @@ def catch_up(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
     What a writer left half-done that was killed is ended, too. A damaged segment raises
     ArchiveError.
     """
+    clear_unfinished(store)
     archive = Archive(store)
     clear_leftovers(archive)
     unfile_missing(connection, archive)

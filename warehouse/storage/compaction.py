@@ -13,6 +13,7 @@ from warehouse.engine.connection import (
     open_copier,
     open_reader,
     open_writer,
+    take_in_log,
     translated_errors,
     use_database,
 )
@@ -47,6 +48,7 @@ def compact_store(path: Path, *, wait: float = 0.0) -> Compacted:
     try:
         with translated_errors(path):
             old_bytes = file.stat().st_size
+            take_in_log(file)
             is_shared = bool(path.stat().st_mode & 0o077)
             make_file(path, lambda new: _copy(path, new), is_shared=is_shared)
             merged = merge_segments(Archive(path))

@@ -17,6 +17,7 @@ from warehouse.archive.rewriting import delete_segments, rewrite_segments
 from warehouse.archive.segments import read_entries
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered, transaction
+from warehouse.engine.failpoints import failpoint
 
 _COMPANIONS = (ETRECORD, DEBUG_BUFFER)
 _FILE = pa.schema([ARCHIVED_FILES.field(name) for name in ("sha256", "segment")])
@@ -44,8 +45,10 @@ def erase_forgotten(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
         if dirty and len(dirty) == len(files):
             rewrite_segments(archive, dirty[:1], found.erased)
         delete_segments(archive, dirty)
+    failpoint("erase snapshots")
     for path in (store / SNAPSHOTS).glob("*"):
         path.unlink()
+    failpoint("erased")
     kept = pa.Table.from_pylist(kept_files, _FILE)
     with transaction(connection), registered(connection, "kept_files", kept):
         connection.execute(read_statement("keep_archived_files"))

@@ -16,9 +16,11 @@ from warehouse.engine.checksums import Checksum, table_checksums
 from warehouse.engine.connection import (
     open_reader,
     open_writer,
+    take_in_log,
     translated_errors,
     use_database,
 )
+from warehouse.engine.failpoints import failpoint
 from warehouse.engine.migrations import migrate, schema_version
 from warehouse.engine.store_file import FILE_NAME, WAL_SUFFIX, make_file
 from warehouse.engine.store_lock import StoreLock
@@ -180,13 +182,17 @@ def _compare(new: dict[str, Checksum], old: dict[str, Checksum]) -> list[Rebuilt
 
 
 def _set_aside(file: Path, *, is_kept: bool) -> list[Path]:
-    """Make room for a new file; the old one and its log stay under another name if wanted."""
+    """Make room for a new file; the old one and its log stay under another name if wanted.
+
+    Whoever is killed meanwhile leaves no file that stands there without what its log holds.
+    """
+    if not is_kept:
+        take_in_log(file)
+        return []
     stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
     kept = []
-    for name in (file.name + WAL_SUFFIX, file.name):
-        old = file.with_name(name)
-        if old.exists() and is_kept:
-            kept.append(old.rename(old.with_name(f"{name}.old-{stamp}")))
-        elif name != file.name:
-            old.unlink(missing_ok=True)
-    return kept[::-1]
+    for old in (file, file.with_name(file.name + WAL_SUFFIX)):
+        failpoint("set aside")
+        if old.exists():
+            kept.append(old.rename(old.with_name(f"{old.name}.old-{stamp}")))
+    return kept

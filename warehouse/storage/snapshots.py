@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from warehouse.archive.segments import sync_folder
+from warehouse.engine.failpoints import failpoint
 from warehouse.engine.store_file import SNAPSHOT_FOLDER
 from warehouse.engine.writer import Writer
 from warehouse.errors import StoreError
@@ -153,7 +154,9 @@ def _publish(source: int, folder: Path, number: int) -> Snapshot:
             _copy(source, target.fileno())
             os.fsync(target.fileno())
             os.fchmod(target.fileno(), os.fstat(source).st_mode & _READ_ONLY)
+        failpoint("publish")
         unfinished.rename(path)
+        failpoint("published")
     finally:
         unfinished.unlink(missing_ok=True)
     sync_folder(folder)

@@ -18,12 +18,13 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 from tests.support.tiny_dumps import COUNTED, tiny_dump, tiny_dump_events, tiny_incoming
+from tests.tools.reliability.forked import fork, wait
 from tests.tools.reliability.recorded import Results, run_recorded
 from warehouse import Inbox, Warehouse
 from warehouse.archive.archive import Archive
@@ -39,7 +40,6 @@ DUMPS = 30  # that a round hands over
 ROUNDS = 20  # of a store, before another takes its place
 THREADS = 3
 LONGEST_LIFE = 0.3  # seconds
-LONGEST_HANG = 60
 READY_SECONDS = 5.0
 
 
@@ -69,15 +69,15 @@ class Trial:
         seeds = random_.random(), random_.random()
         often = 3 if point in FAILPOINTS[:3] else 1
         wanted = f"{point}:{random_.randint(1, often)}" if point else ""
-        draining = _fork(lambda: self._hand_over(numbers, seeds[0], wanted, is_draining=True))
-        handing = _fork(lambda: self._hand_over(numbers, seeds[1], "", is_draining=False))
+        draining = fork(lambda: self._hand_over(numbers, seeds[0], wanted, is_draining=True))
+        handing = fork(lambda: self._hand_over(numbers, seeds[1], "", is_draining=False))
         if not point:
             time.sleep(random_.uniform(0, LONGEST_LIFE))
             os.kill(draining, signal.SIGKILL)
-        outcome = _wait(draining)
+        outcome = wait(draining)
         time.sleep(random_.choice((0, 0.02)))
         os.kill(handing, signal.SIGKILL)
-        _wait(handing)
+        wait(handing)
         return outcome
 
     def check(self) -> tuple[str, float]:
@@ -159,26 +159,6 @@ def _accept(inbox: Inbox, numbers: Sequence[int], acknowledged: int) -> None:
 
 def _hash(number: int) -> str:
     return hashlib.sha256(tiny_dump(number)).hexdigest()
-
-
-def _fork(action: Callable[[], None]) -> int:
-    child = os.fork()
-    if child:
-        return child
-    status = 1
-    try:
-        signal.alarm(LONGEST_HANG)
-        action()
-        status = 0
-    finally:
-        os._exit(status)
-
-
-def _wait(child: int) -> str:
-    _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status):
-        return "killed" if os.WTERMSIG(status) == signal.SIGKILL else "hung"
-    return "broken" if os.WEXITSTATUS(status) else "done"
 
 
 def torture(count: int, *, seed: int, points: Sequence[str] = ()) -> dict[str, Any]:

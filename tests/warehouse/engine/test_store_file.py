@@ -70,6 +70,14 @@ def test_what_a_broken_off_making_left_is_cleared_away(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["archive", "lock", FILE_NAME]
 
 
+def test_a_writer_clears_away_what_a_killed_rebuild_or_compaction_left(tmp_path: Path) -> None:
+    ingest(tmp_path, DUMP)
+    (tmp_path / f"{FILE_NAME}.new").write_bytes(b"half")
+    (tmp_path / f"{FILE_NAME}.new.wal").write_bytes(b"half")
+    Warehouse.open(tmp_path).close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["archive", "lock", FILE_NAME]
+
+
 def test_one_process_has_one_writer(tmp_path: Path) -> None:
     with Warehouse.open(tmp_path, create=True):
         for read_only in (False, True):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from tests.support.stores import everything, ingest, write
 from warehouse import Warehouse
 from warehouse.archive.archive import Archive
 from warehouse.engine.checksums import table_checksums
+from warehouse.engine.failpoints import VARIABLE
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import StoreError, StoreLockedError
 from warehouse.storage import compaction
@@ -42,6 +45,21 @@ def test_a_compacted_store_is_smaller_and_the_same(store: Path) -> None:
     with Warehouse.open(store, read_only=True) as warehouse:
         assert warehouse.sql(applied) == migrations
     ingest(store, write(store.parent / "more.etdp", read_dump("real/load_only")))
+
+
+def test_what_a_killed_writer_left_in_the_log_is_in_the_compacted_file(store: Path) -> None:
+    late = write(store.parent / "late.etdp", read_dump("real/load_only"))
+    child = os.fork()
+    if not child:
+        os.environ[VARIABLE] = "committed:1"
+        try:
+            ingest(store, late)
+        finally:
+            os._exit(1)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    before = everything(store)
+    compact_store(store)
+    assert everything(store) == before
 
 
 def test_a_copy_that_differs_does_not_take_the_place_of_the_store(

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from tests.support.etrecord_builder import MODELS
 from tests.support.stores import MANIFEST, contents, everything, ingest, write
 from warehouse import Warehouse
 from warehouse.archive.archive import Archive
+from warehouse.engine.failpoints import VARIABLE, failpoint
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import DamagedStoreError, StoreError, StoreLockedError
 from warehouse.intake import pipeline
@@ -95,6 +98,43 @@ def test_what_a_file_lost_is_taken_over_from_the_archive_when_it_is_opened(
     assert everything(store) != expected
     Warehouse.open(store).close()
     assert everything(store) == expected
+
+
+def killed(point: str, action: Callable[[], object]) -> None:
+    child = os.fork()
+    if not child:
+        os.environ[VARIABLE] = point
+        try:
+            action()
+        finally:
+            os._exit(1)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+
+
+def test_a_rebuild_that_is_killed_loses_nothing_that_is_in_the_log(
+    store: Path, tmp_path: Path
+) -> None:
+    late = write(tmp_path / "late.etdp", read_dump("real/load_only"))
+    killed("committed:1", lambda: ingest(store, late))
+    before = everything(store)
+    killed("swap:1", lambda: rebuild_store(store))
+    assert everything(store) == before
+
+
+def test_a_damaged_file_is_never_left_without_its_log(store: Path, tmp_path: Path) -> None:
+    before = everything(store)
+
+    def spoil() -> None:
+        with Warehouse.open(store) as warehouse:
+            warehouse.writing.execute("DELETE FROM events")
+            failpoint("spoilt")
+
+    killed("spoilt:1", spoil)
+    killed("set aside:2", lambda: rebuild_store(store))
+    with pytest.raises(DamagedStoreError, match="'tracehouse rebuild'"):
+        Warehouse.open(store, read_only=True)
+    assert rebuild_store(store).kept
+    assert everything(store) == before
 
 
 def test_a_rebuild_loses_no_dump_that_the_archive_lacks(store: Path, tmp_path: Path) -> None:

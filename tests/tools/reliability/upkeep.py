@@ -1,0 +1,240 @@
+"""Kill those who keep a store in order, again and again: `make torture`.
+
+A store with a history goes through one command, which is killed at a random moment, or wherever
+`failpoint` lets it be killed, one place after the other. Whoever opens the store next must find it
+as it was before the command or as it is after it, with an archive that is whole and gives the same
+tables when the store is rebuilt from it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from ingest.schemas.dumps import STORED
+from tests.tools.reliability.forked import fork, wait
+from tests.tools.reliability.operations import (
+    Operation,
+    list_operations,
+    make_history,
+    write_files,
+)
+from tests.tools.reliability.recorded import Results, run_recorded
+from warehouse import Warehouse
+from warehouse.archive.archive import Archive
+from warehouse.archive.verification import verify_archive
+from warehouse.engine.failpoints import VARIABLE
+from warehouse.engine.store_file import SNAPSHOT_FOLDER
+from warehouse.errors import StoreError
+from warehouse.storage.ledger import indexed_segments
+from warehouse.storage.rebuild import rebuild_store
+
+FAILPOINTS = (
+    "decoded", "seal", "sealed", "commit", "committed", "checkpoint", "delete segment",
+    "erase snapshots", "erased", "set aside", "swap", "swapped", "publish", "published",
+)  # fmt: skip
+OPERATIONS = tuple(list_operations(Path()))
+READY_SECONDS = 5.0
+
+State = list[dict[str, Any]]
+
+
+def read_state(store: Path) -> State:
+    """What a reader finds in every table, but for the times when it was done."""
+    parts = []
+    for name, schema in STORED.items():
+        columns = ", ".join(one.name for one in schema if not pa.types.is_timestamp(one.type))
+        total = f"coalesce(sum(hash({columns})), 0)::VARCHAR AS total"
+        parts.append(f"SELECT '{name}' AS name, count(*) AS n, {total} FROM {name}")  # noqa: S608
+    with Warehouse.open(store, read_only=True) as warehouse:
+        return warehouse.sql(" UNION ALL ".join(parts)).sort_by("name").to_pylist()
+
+
+class Expected(NamedTuple):
+    """An operation, with the states around it and what it takes when nobody kills it."""
+
+    name: str
+    operation: Operation
+    before: State
+    after: State
+    seconds: float
+
+
+class Trial:
+    """A store with a history, copies of which are worked on and killed."""
+
+    def __init__(self, folder: Path, names: Sequence[str]) -> None:
+        """Make the store, and find out what operations do to it."""
+        self._folder = folder
+        self._whole, self._store = folder / "whole", folder / "store"
+        self._rebuilt: set[str] = set()
+        write_files(folder / "files")
+        self._run(lambda: make_history(self._whole, folder / "files"))
+        self.expected = [self._expect(*item) for item in list_operations(folder / "files").items()]
+
+    def _expect(self, name: str, operation: Operation) -> Expected:
+        self._copy()
+        Warehouse.open(self._store).close()
+        before = read_state(self._store)
+        self._copy()
+        start = time.perf_counter()
+        self._run(partial(operation, self._store))
+        seconds = time.perf_counter() - start
+        return Expected(name, operation, before, read_state(self._store), seconds)
+
+    def kill(self, expected: Expected, *, seconds: float = 0.0, point: str = "") -> str:
+        """Do the operation, killed after that time or at that point: what became of it."""
+        self._copy()
+        child = fork(lambda: self._do(expected.operation, point))
+        if not point:
+            time.sleep(seconds)
+            os.kill(child, signal.SIGKILL)
+        return wait(child)
+
+    def check(self, expected: Expected, outcome: str) -> tuple[str, float]:
+        """What is wrong with the store that is left, and the seconds until it was ready."""
+        start = time.perf_counter()
+        seconds = 0.0
+        wanted = [expected.after] if outcome == "done" else [expected.before, expected.after]
+        try:
+            is_seen = _rows(read_state(self._store)) in map(_rows, wanted)
+            start = time.perf_counter()
+            Warehouse.open(self._store).close()
+            seconds = time.perf_counter() - start
+            found = read_state(self._store)
+            problems = {
+                outcome: outcome in {"hung", "broken"},
+                "a reader sees another state": not is_seen,
+                "another state": found not in wanted,
+                "too late": seconds > READY_SECONDS,
+                **self._look_at_files(expected, is_after=found == expected.after),
+            }
+            problems["rebuilt, it differs"] = not self._is_rebuilt_equal(found)
+        except StoreError as error:
+            return f"not ready: {error}", time.perf_counter() - start
+        return ", ".join(name for name, is_so in problems.items() if is_so), seconds
+
+    def _is_rebuilt_equal(self, state: State) -> bool:
+        """Whether a rebuild gives the same; tried once of the same archive beside the same rows."""
+        tried = f"{sorted(path.name for path in Archive(self._store).folder.iterdir())} {state}"
+        if tried not in self._rebuilt:
+            done = rebuild_store(self._store)
+            if not all(table.is_equal for table in done.tables):
+                return False
+            self._rebuilt.add(tried)
+        return True
+
+    def _look_at_files(self, expected: Expected, *, is_after: bool) -> dict[str, bool]:
+        archive = Archive(self._store)
+        verified = verify_archive(archive, indexed_segments(self._store))
+        names = {path.name for path in self._store.iterdir()}
+        strange = names - {"archive", "inbox", "lock", SNAPSHOT_FOLDER, "warehouse.duckdb"}
+        found = {
+            f"left behind: {sorted(strange)}": bool(strange),
+            "a segment is bad": any(one.problem for one in verified),
+            "unfinished segments": any(archive.folder.glob("*.new")),
+        }
+        if expected.name == "forget" and is_after:
+            hashes = {entry.sha256 for _, entry in archive.entries() if entry.data is not None}
+            with Warehouse.open(self._store, read_only=True) as warehouse:
+                gone = warehouse.sql("SELECT sha256 FROM forgotten_dumps")["sha256"].to_pylist()
+            snapshots = self._store / SNAPSHOT_FOLDER
+            found["not forgotten"] = bool(hashes.intersection(gone)) or any(snapshots.iterdir())
+        return found
+
+    def _copy(self) -> None:
+        shutil.rmtree(self._store, ignore_errors=True)
+        shutil.copytree(self._whole, self._store)
+
+    def _run(self, action: Callable[[], None]) -> None:
+        outcome = wait(fork(lambda: self._quietly(action)))
+        assert outcome == "done", (self._folder / "output").read_text()
+
+    def _do(self, operation: Operation, point: str) -> None:
+        os.environ[VARIABLE] = point
+        self._quietly(partial(operation, self._store))
+
+    def _quietly(self, action: Callable[[], None]) -> None:
+        output = os.open(self._folder / "output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        action()
+
+
+def _rows(state: State) -> State:
+    """Without what is known of the archive, which a forget erases after it was committed."""
+    return [one for one in state if one["name"] != "archived_files"]
+
+
+def random_moments(trial: Trial, count: int, random_: random.Random) -> Iterator[tuple[Any, ...]]:
+    """Kill each operation in turn after some time: the operation, the moment, what became of it."""
+    longest = {one.name: one.seconds for one in trial.expected}
+    for number in range(count):
+        expected = trial.expected[number % len(trial.expected)]
+        seconds = random_.uniform(0, longest[expected.name])
+        outcome = trial.kill(expected, seconds=seconds)
+        if outcome == "done":
+            longest[expected.name] = seconds
+        yield expected, f"{seconds:.4f} s", outcome
+
+
+def every_point(trial: Trial, points: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Kill operations wherever they come by a failpoint, each time they do."""
+    for expected in trial.expected:
+        for point in points:
+            outcome, count = "killed", 0
+            while outcome == "killed":
+                count += 1
+                outcome = trial.kill(expected, point=f"{point}:{count}")
+                if outcome != "done" or point == points[-1]:
+                    yield expected, f"{point}:{count}", outcome
+
+
+def torture(
+    count: int, *, seed: int, points: Sequence[str] = (), names: Sequence[str] = OPERATIONS
+) -> dict[str, Any]:
+    """Kill these operations that many times at random moments, and wherever they meet a point."""
+    random_ = random.Random(seed)  # noqa: S311 - for choosing moments
+    outcomes: Counter[str] = Counter()
+    problems: list[str] = []
+    slowest = 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        trial = Trial(Path(folder), names)
+        kills = [random_moments(trial, count, random_), every_point(trial, points)]
+        for expected, where, outcome in (kill for some in kills for kill in some):
+            problem, seconds = trial.check(expected, outcome)
+            outcomes[f"{expected.name}: {outcome}"] += 1
+            slowest = max(slowest, seconds)
+            if problem:
+                problems.append(f"{expected.name}, {where}, {outcome}: {problem}")
+    return {
+        "kills": sum(n for name, n in outcomes.items() if name.endswith("killed")),
+        "seed": seed,
+        "outcomes": dict(sorted(outcomes.items())),
+        "slowest_ready_seconds": round(slowest, 3),
+        "problems": problems,
+    }
+
+
+def run(count: int, seed: int) -> Results:
+    """Kill at random moments, and at every failpoint."""
+    return {
+        "random_moments": torture(count, seed=seed),
+        "failpoints": torture(0, seed=seed, points=FAILPOINTS),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(run_recorded(__doc__, 600, run))
