@@ -40,6 +40,8 @@ DUMPS = 30  # that a round hands over
 ROUNDS = 20  # of a store, before another takes its place
 THREADS = 3
 LONGEST_LIFE = 0.3  # seconds
+LONGEST_WAIT = 30.0  # likewise, for somebody to be acknowledged
+LINE_BYTES = 65  # of an acknowledgement
 READY_SECONDS = 5.0
 
 
@@ -69,16 +71,26 @@ class Trial:
         seeds = random_.random(), random_.random()
         often = 3 if point in FAILPOINTS[:3] else 1
         wanted = f"{point}:{random_.randint(1, often)}" if point else ""
+        before = self.acknowledged.stat().st_size
         draining = fork(lambda: self._hand_over(numbers, seeds[0], wanted, is_draining=True))
         handing = fork(lambda: self._hand_over(numbers, seeds[1], "", is_draining=False))
         if not point:
-            time.sleep(random_.uniform(0, LONGEST_LIFE))
+            if self._rounds % 2:  # in the middle, however fast the machine is
+                self._await_bytes(before + random_.randrange(DUMPS // 2) * LINE_BYTES)
+            else:
+                time.sleep(random_.uniform(0, LONGEST_LIFE))
             os.kill(draining, signal.SIGKILL)
         outcome = wait(draining)
         time.sleep(random_.choice((0, 0.02)))
         os.kill(handing, signal.SIGKILL)
         wait(handing)
         return outcome
+
+    def _await_bytes(self, size: int) -> None:
+        """Wait until that much is acknowledged; each process alone acknowledges more in a round."""
+        deadline = time.monotonic() + LONGEST_WAIT
+        while self.acknowledged.stat().st_size <= size and time.monotonic() < deadline:
+            time.sleep(0.001)
 
     def check(self) -> tuple[str, float]:
         """What is wrong with the store that is left, and the seconds until it was ready."""
