@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from warehouse.archive.entries import Entry
-from warehouse.archive.segments import Segment, SegmentWriter, read_entries, sync_folder
-from warehouse.engine.store_file import ARCHIVE_FOLDER
+from warehouse.archive.segments import Segment, SegmentWriter, read_entries
+from warehouse.engine.store_file import ARCHIVE_FOLDER, sync_path
 from warehouse.errors import ArchiveError
 
 _DAMAGED = "damaged"  # folder of segments that were
@@ -48,7 +48,7 @@ class Archive:
         try:
             if not self.folder.is_dir():
                 self.folder.mkdir(mode=self.folder.parent.stat().st_mode & 0o777)
-                sync_folder(self.folder.parent)
+                sync_path(self.folder.parent)
         except OSError as error:
             raise ArchiveError(str(self.folder), f"cannot be made: {error.strerror}") from error
         return SegmentWriter(self.folder, last + 1)
@@ -81,5 +81,5 @@ class Archive:
         folder = self.folder / _DAMAGED
         folder.mkdir(exist_ok=True)
         moved = segment.path.rename(folder / segment.path.name)
-        sync_folder(self.folder)
+        sync_path(self.folder)
         return moved

@@ -16,9 +16,9 @@ from warehouse.archive.segments import (
     SegmentWriter,
     check_segment,
     read_entries,
-    sync_folder,
 )
 from warehouse.engine.failpoints import failpoint
+from warehouse.engine.store_file import sync_path
 from warehouse.errors import ArchiveError
 
 SMALL_BYTES = 32 << 20  # of a segment that is worth merging
@@ -71,7 +71,7 @@ def delete_segments(archive: Archive, segments: Sequence[Segment]) -> None:
         failpoint("delete segment")
         segment.path.unlink(missing_ok=True)
     if segments:
-        sync_folder(archive.folder)
+        sync_path(archive.folder)
 
 
 def clear_leftovers(archive: Archive) -> None:

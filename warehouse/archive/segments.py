@@ -19,6 +19,7 @@ import pyarrow as pa
 from ingest.sources.private_bytes import gather
 from warehouse.archive.entries import SEGMENT, Entry, Ids
 from warehouse.engine.failpoints import failpoint
+from warehouse.engine.store_file import sync_path
 from warehouse.errors import ArchiveError
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class SegmentWriter:
         failpoint("seal")
         self._file.rename(path)
         failpoint("sealed")
-        sync_folder(self.folder)
+        sync_path(self.folder)
         return Segment(path, self._first, self._last, digest)
 
     def discard(self) -> None:
@@ -188,15 +189,6 @@ def sync_and_hash(path: Path) -> str:
     with open(path, "rb") as file:
         os.fsync(file.fileno())
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def sync_folder(folder: Path) -> None:
-    """Bring what was renamed or removed in a folder to disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _row_groups(numbered: Iterable[tuple[int, Entry]]) -> Iterator[list[tuple[Any, ...]]]:

@@ -33,7 +33,7 @@ def make_folder(store: Path, *, is_shared: bool) -> None:
         store.parent.mkdir(parents=True, exist_ok=True)
         store.mkdir(mode=0o777 if is_shared else 0o700, exist_ok=True)
         for folder in made:
-            _sync(folder.parent)
+            sync_path(folder.parent)
     except OSError as error:
         raise StoreError(str(store), f"cannot be created: {error.strerror}") from error
 
@@ -87,11 +87,11 @@ def make_file(store: Path, build: Callable[[Path], None], *, is_shared: bool) ->
             raise StoreError(str(store), "a new store cannot be written out: is the disk full?")
         if not is_shared:
             unfinished.chmod(unfinished.stat().st_mode & 0o700)
-        _sync(unfinished)
+        sync_path(unfinished)
         failpoint("swap")
         unfinished.replace(file)
         failpoint("swapped")
-        _sync(store)
+        sync_path(store)
     except OSError as error:
         raise StoreError(str(store), f"cannot be created: {error.strerror}") from error
 
@@ -103,7 +103,7 @@ def sync_names(store: Path) -> None:
         StoreError: That failed.
     """
     try:
-        _sync(store)
+        sync_path(store)
     except OSError as error:
         problem = f"cannot be brought to disk: {error.strerror}; check the disk and ingest again"
         raise StoreError(str(store), problem) from error
@@ -123,7 +123,8 @@ def _log_of(file: Path) -> Path:
     return file.with_name(file.name + WAL_SUFFIX)
 
 
-def _sync(path: Path) -> None:
+def sync_path(path: Path) -> None:
+    """Bring a file, or the names in a folder, to disk; an OSError is passed on."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -11,9 +11,9 @@ import duckdb
 from ingest.errors import SourceError
 from ingest.incoming import Bytes, Incoming, IncomingFile, unreadable
 from warehouse.archive.archive import Archive
-from warehouse.archive.segments import sync_and_hash, sync_folder
+from warehouse.archive.segments import sync_and_hash
 from warehouse.engine.failpoints import failpoint
-from warehouse.engine.store_file import INBOX_FOLDER
+from warehouse.engine.store_file import INBOX_FOLDER, sync_path
 from warehouse.errors import StoreError
 from warehouse.intake.pipeline import IngestProgress, IngestSummary, ingest_dumps
 from warehouse.loading.history_entries import parse_manifest
@@ -121,7 +121,7 @@ def _clear(path: Path, *, is_kept: bool) -> None:
         path.rename(folder / path.name)
     else:
         path.unlink()
-    sync_folder(path.parent)
+    sync_path(path.parent)
 
 
 @dataclass(frozen=True)
@@ -208,5 +208,5 @@ def _keep(log: SealedLog, damage: Damage) -> Path:
             file.write(chunk)
             position += len(chunk)
     sync_and_hash(copy)
-    sync_folder(folder)
+    sync_path(folder)
     return copy

@@ -18,10 +18,10 @@ from warehouse.archive.segments import read_entries
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered, transaction
 from warehouse.engine.failpoints import failpoint
+from warehouse.engine.store_file import SNAPSHOT_FOLDER
 
 _COMPANIONS = (ETRECORD, DEBUG_BUFFER)
 _FILE = pa.schema([ARCHIVED_FILES.field(name) for name in ("sha256", "segment")])
-SNAPSHOTS = "snapshots"  # folder of copies of the store's file
 
 
 def is_unerased(connection: duckdb.DuckDBPyConnection) -> bool:
@@ -46,7 +46,7 @@ def erase_forgotten(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
             rewrite_segments(archive, dirty[:1], found.erased)
         delete_segments(archive, dirty)
     failpoint("erase snapshots")
-    for path in (store / SNAPSHOTS).glob("*"):
+    for path in (store / SNAPSHOT_FOLDER).glob("*"):
         path.unlink()
     failpoint("erased")
     kept = pa.Table.from_pylist(kept_files, _FILE)

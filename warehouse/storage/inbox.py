@@ -8,8 +8,7 @@ from pathlib import Path
 from threading import Event, Lock
 
 from ingest.incoming import Incoming
-from warehouse.archive.segments import sync_folder
-from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, INBOX_FOLDER
+from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, INBOX_FOLDER, sync_path
 from warehouse.errors import StoreError
 from warehouse.storage.intake_log import LogWriter
 from warehouse.storage.log_records import Delivery, pack_delivery
@@ -50,7 +49,7 @@ class Inbox:
         folder = store / INBOX_FOLDER
         try:
             folder.mkdir(mode=store.stat().st_mode & 0o777, exist_ok=True)
-            sync_folder(store)
+            sync_path(store)
         except OSError as error:
             raise StoreError(str(folder), f"cannot be made: {error.strerror}") from error
         return cls(folder)

@@ -17,8 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from ingest.incoming import Bytes
-from warehouse.archive.segments import sync_folder
 from warehouse.engine.failpoints import failpoint
+from warehouse.engine.store_file import sync_path
 from warehouse.errors import StoreError
 from warehouse.storage.log_records import (
     KEY_BYTES,
@@ -96,7 +96,7 @@ class LogWriter:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         self._file = os.open(self._path, flags, self._folder.stat().st_mode & 0o666)
         self._size = 0
-        sync_folder(self._folder)
+        sync_path(self._folder)
         return self._file
 
     def _write(self, file: int, deliveries: Sequence[Delivery]) -> None:

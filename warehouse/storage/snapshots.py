@@ -15,9 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from warehouse.archive.segments import sync_folder
 from warehouse.engine.failpoints import failpoint
-from warehouse.engine.store_file import SNAPSHOT_FOLDER
+from warehouse.engine.store_file import SNAPSHOT_FOLDER, sync_path
 from warehouse.engine.writer import Writer
 from warehouse.errors import StoreError
 
@@ -159,7 +158,7 @@ def _publish(source: int, folder: Path, number: int) -> Snapshot:
         failpoint("published")
     finally:
         unfinished.unlink(missing_ok=True)
-    sync_folder(folder)
+    sync_path(folder)
     return Snapshot(path, number, now)
 
 
