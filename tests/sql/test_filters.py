@@ -14,6 +14,7 @@ from warehouse.errors import ParameterError
 QUESTIONS = {
     "build_history": {"event": "native_call_conv.out"},
     "event_blocks": {"dump": 3},
+    "exact_changes": {"base": "old", "head": "new"},
     "framework_tax": {"scope": "all"},
     "numeric_divergence": {"base": "old", "head": "new"},
     "regression_deltas": {"base": "old", "head": "new"},
@@ -87,6 +88,8 @@ EVERYTHING = {
 # Parameters with tests of their own.
 ELSEWHERE = {
     ("event_blocks", "dump"): "below",
+    ("exact_changes", "base"): "test_exact_changes",
+    ("exact_changes", "head"): "test_exact_changes",
     ("module_totals", "scope"): "test_module_totals",
     ("numeric_divergence", "base"): "below",
     ("numeric_divergence", "head"): "below",

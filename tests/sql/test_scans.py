@@ -16,6 +16,7 @@ READERS = {"percentiles", "event_blocks", "numeric_divergence"}  # of events
 QUESTIONS = {
     "build_history": {"event": ["Method::execute"]},
     "event_blocks": {"dump": 3},
+    "exact_changes": {"base": "b1", "head": "b2"},
     "framework_tax": {"scope": "all"},
     "numeric_divergence": {"base": "b1", "head": "b2"},
     "regression_deltas": {"base": "b1", "head": "b2"},

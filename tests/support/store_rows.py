@@ -180,6 +180,20 @@ class StoreRows:
                 }
             )
 
+    def add_allocations(self, dump_id, *allocations, run_index=0):
+        """Allocations of a run: (name of the allocator, bytes) each."""
+        for event_index, (allocator, size) in enumerate(allocations):
+            self._rows["allocations"].append(
+                {
+                    "dump_id": dump_id,
+                    "run_index": run_index,
+                    "event_index": event_index,
+                    "allocator_id": 1,
+                    "allocator": allocator,
+                    "bytes": size,
+                }
+            )
+
     def add_error(self, source, *, sha256=None, refused_at=LONG_AGO):
         self._rows["ingest_errors"].append(
             {

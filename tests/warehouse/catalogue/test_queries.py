@@ -11,6 +11,7 @@ def test_catalogue_holds_the_canned_queries_under_their_names():
         "build_history",
         "dumps",
         "event_blocks",
+        "exact_changes",
         "framework_tax",
         "ingest_errors",
         "module_totals",
