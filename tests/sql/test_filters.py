@@ -13,6 +13,7 @@ from warehouse.errors import ParameterError
 # What each query of the farm is asked, beside the parameter in question.
 QUESTIONS = {
     "build_history": {"event": "native_call_conv.out"},
+    "environment_changes": {"base": "old", "head": "new"},
     "event_blocks": {"dump": 3},
     "exact_changes": {"base": "old", "head": "new"},
     "framework_tax": {"scope": "all"},
@@ -87,6 +88,8 @@ EVERYTHING = {
 }
 # Parameters with tests of their own.
 ELSEWHERE = {
+    ("environment_changes", "base"): "test_environment_changes",
+    ("environment_changes", "head"): "test_environment_changes",
     ("event_blocks", "dump"): "below",
     ("exact_changes", "base"): "test_exact_changes",
     ("exact_changes", "head"): "test_exact_changes",

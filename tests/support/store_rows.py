@@ -64,12 +64,16 @@ class StoreRows:
         delegate_ns_per_tick=1.0,
         resolution_ticks=1,
         etrecord=None,
+        run=None,
         **system,
     ):
-        """Add a dump; `system` is what else is known of the device: os, os_version, arch, soc."""
+        """Add a dump; `system` is what else is known of the device: os, os_version, arch, soc.
+
+        `run` is what its manifest says of the state it was recorded in.
+        """
         number = len(self._rows["dumps"]) + 1
         system = {name: system.get(name) for name in ("os", "os_version", "arch", "soc")}
-        manifest = {"device": device, "model": "tags", "tags": tags or {}}
+        manifest = {"device": device, "model": "tags", "tags": tags or {}, "run": run or {}}
         self._rows["dumps"].append(
             {
                 "dump_id": number,
