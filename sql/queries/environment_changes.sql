@@ -10,11 +10,7 @@
 -- value that the other has not), varies (the same values in both, but several),
 -- unchanged.
 --
--- params:
---   base  STRING OF builds.name          Build to compare with.
---   head  STRING(<>base) OF builds.name  Build in question.
---
--- filters: chosen_dumps without build
+-- filters: compared_dumps
 --
 -- columns:
 --   device      STRING  Name of the device.
@@ -27,8 +23,7 @@
 --   verdict     STRING  See above.
 WITH stated AS (
     SELECT
-        n.device, a.attribute,
-        CASE WHEN n.build = CAST(:head AS STRING) THEN 1 ELSE 0 END AS is_head,
+        p.device, a.attribute, p.is_head,
         CASE a.attribute
             WHEN 'os' THEN n.os
             WHEN 'os_version' THEN n.os_version
@@ -39,14 +34,13 @@ WITH stated AS (
         CASE WHEN a.attribute = 'temperature' THEN CAST(
             get_json_object(d.manifest, '$.run.temperature_c') AS DOUBLE
         ) END AS celsius
-    FROM named_dumps AS n
-    JOIN dumps AS d ON d.dump_id = n.dump_id
+    FROM compared_dumps AS p
+    JOIN named_dumps AS n ON n.dump_id = p.dump_id
+    JOIN dumps AS d ON d.dump_id = p.dump_id
     CROSS JOIN (
         VALUES ('os'), ('os_version'), ('firmware'), ('governor'), ('threads'),
             ('temperature')
     ) AS a (attribute)
-    WHERE n.dump_id IN (SELECT dump_id FROM chosen_dumps)
-        AND n.build IN (CAST(:base AS STRING), CAST(:head AS STRING))
 ),
 -- The temperature becomes one value per build and device.
 facts AS (

@@ -13,11 +13,7 @@
 -- Verdicts: varies (not the same in all dumps, or runs, of one build), changed,
 -- unchanged.
 --
--- params:
---   base  STRING OF builds.name          Build to compare with.
---   head  STRING(<>base) OF builds.name  Build in question.
---
--- filters: chosen_dumps without build
+-- filters: measured_dumps
 --
 -- columns:
 --   device      STRING  Name of the device.
@@ -34,34 +30,27 @@
 --   head        DOUBLE  Value in the head; the lowest, if it varies.
 --   head_high   DOUBLE  Highest value in the head.
 --   verdict     STRING  See above.
-WITH sides AS (
+WITH families AS (
     SELECT
-        dump_id, device, model, backend, n_runs,
-        CASE WHEN build = CAST(:head AS STRING) THEN 1 ELSE 0 END AS is_head
-    FROM named_dumps
-    WHERE dump_id IN (SELECT dump_id FROM chosen_dumps)
-        AND build IN (CAST(:base AS STRING), CAST(:head AS STRING))
-),
-families AS (
-    SELECT
-        device, model, backend, min(n_runs) = max(n_runs) AS has_equal_runs,
+        device, model, backend, min(low) = max(low) AS has_equal_runs,
         count(CASE WHEN is_head = 0 THEN 1 END) AS base_dumps,
         count(CASE WHEN is_head = 1 THEN 1 END) AS head_dumps
-    FROM sides
+    FROM measured_dumps
+    WHERE measure = 'runs_per_dump'
     GROUP BY device, model, backend
 ),
 series AS (
     SELECT
-        s.device, s.model, s.backend, m.measure, m.run_name, m.allocator,
-        count(CASE WHEN s.is_head = 0 THEN 1 END) AS base_count,
-        count(CASE WHEN s.is_head = 1 THEN 1 END) AS head_count,
-        min(CASE WHEN s.is_head = 0 THEN m.low END) AS base_low,
-        max(CASE WHEN s.is_head = 0 THEN m.high END) AS base_high,
-        min(CASE WHEN s.is_head = 1 THEN m.low END) AS head_low,
-        max(CASE WHEN s.is_head = 1 THEN m.high END) AS head_high
-    FROM sides AS s
-    JOIN exact_measures AS m ON m.dump_id = s.dump_id
-    GROUP BY s.device, s.model, s.backend, m.measure, m.run_name, m.allocator
+        device, model, backend, measure, run_name, allocator,
+        measure = 'allocated_bytes' AS is_logged,
+        count(CASE WHEN is_head = 0 THEN 1 END) AS base_count,
+        count(CASE WHEN is_head = 1 THEN 1 END) AS head_count,
+        min(CASE WHEN is_head = 0 THEN low END) AS base_low,
+        max(CASE WHEN is_head = 0 THEN high END) AS base_high,
+        min(CASE WHEN is_head = 1 THEN low END) AS head_low,
+        max(CASE WHEN is_head = 1 THEN high END) AS head_high
+    FROM measured_dumps
+    GROUP BY device, model, backend, measure, run_name, allocator
 ),
 -- A dump that logged no allocation of a kind that others log allocated nothing.
 completed AS (
@@ -77,7 +66,7 @@ completed AS (
             AS head,
         CASE WHEN is_logged THEN coalesce(head_high, 0e0) ELSE head_high END
             AS head_high
-    FROM (SELECT *, measure = 'allocated_bytes' AS is_logged FROM series) AS s
+    FROM series AS s
     JOIN families AS f
         ON f.device = s.device AND f.model = s.model
         AND f.backend IS NOT DISTINCT FROM s.backend

@@ -265,6 +265,6 @@ def test_long_error_keeps_its_remedy(run: Run) -> None:
     assert outcome.error.endswith(
         "; there are build_history, dumps, environment_changes, event_blocks, "
         "exact_changes, framework_tax, ingest_errors, module_totals, numeric_divergence, "
-        "operator_hotspots, percentiles, regression_deltas"
+        "operator_hotspots, percentiles, regression_deltas, stability"
     )
     assert len(outcome.error) == 2000

@@ -19,6 +19,7 @@ GOLDEN = ROOT / "tests" / "golden"
 RECORDED = {
     "environment_changes": {"base": "base", "head": "ch26"},
     "exact_changes": {"base": "base", "head": "extra"},
+    "stability": {},
 }
 
 
