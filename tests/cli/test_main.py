@@ -263,8 +263,8 @@ def test_long_error_keeps_its_remedy(run: Run) -> None:
     outcome = run("query", "x" * 50_000)
     assert outcome.error.startswith("error: no query 'xxx")
     assert outcome.error.endswith(
-        "; there are build_history, dumps, environment_changes, event_blocks, "
+        "; there are build_history, change_points, dumps, environment_changes, event_blocks, "
         "exact_changes, framework_tax, ingest_errors, module_totals, numeric_divergence, "
-        "operator_hotspots, percentiles, regression_deltas, stability"
+        "operator_hotspots, percentiles, ..."
     )
     assert len(outcome.error) == 2000

@@ -74,6 +74,9 @@ ROWS = {
     ("build_history", "instruction_id"): (2, lambda row: row["ordinal"] == 2),
     ("build_history", "ordinal"): (1, lambda row: row["ordinal"] == 1),
     ("build_history", "delegate_id"): ("GEMM #2", lambda row: row["delegate_id"] == "GEMM #2"),
+    ("change_points", "event"): ("GEMM*", lambda row: row["event_name"].startswith("GEMM")),
+    ("change_points", "ordinal"): (1, lambda row: row["ordinal"] == 1),
+    ("change_points", "delegate_id"): ("GEMM #2", lambda row: row["delegate_id"] == "GEMM #2"),
     ("framework_tax", "scope"): ("operator", lambda row: row["scope"] == "operator"),
     ("module_totals", "module"): (["head", "body.*"], lambda row: row["module_path"] in PATHS),
     ("operator_hotspots", "top_n"): (2, lambda row: row["rank"] <= 2),
@@ -88,6 +91,7 @@ EVERYTHING = {
 }
 # Parameters with tests of their own.
 ELSEWHERE = {
+    ("change_points", "min_change"): "test_change_points",
     ("environment_changes", "base"): "test_environment_changes",
     ("environment_changes", "head"): "test_environment_changes",
     ("event_blocks", "dump"): "below",

@@ -9,6 +9,7 @@ from warehouse.errors import HeaderError, UnknownQueryError
 def test_catalogue_holds_the_canned_queries_under_their_names():
     assert list(load_catalogue()) == [
         "build_history",
+        "change_points",
         "dumps",
         "environment_changes",
         "event_blocks",
