@@ -66,6 +66,7 @@ ROOMS = {
     "queries.formats": {"plain_values", "printable"},
     "queries.event_blocks": {"printable"},
     "queries.numeric_gap": {"event_blocks"},
+    "queries.planning": set(),
     "queries.profiler_blob": set(),
     "queries.etrecord": set(),
     "queries.inspector": {"event_blocks", "numeric_gap", "printable"},

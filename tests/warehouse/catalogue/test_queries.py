@@ -10,6 +10,7 @@ def test_catalogue_holds_the_canned_queries_under_their_names():
     assert list(load_catalogue()) == [
         "build_history",
         "change_points",
+        "dump_values",
         "dumps",
         "environment_changes",
         "event_blocks",
