@@ -36,6 +36,7 @@ EXAMPLES = {
         "tracehouse query percentiles --model mv2",
         "tracehouse query percentiles --help",
     ),
+    "plan": ("tracehouse plan --change 0.05 --device 'pixel*'",),
     "sql": (
         'tracehouse sql "SELECT device, count(*) AS n FROM named_dumps GROUP BY device"',
         "tracehouse sql - --format parquet --output slow.parquet < slow.sql",

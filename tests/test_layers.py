@@ -67,6 +67,7 @@ ROOMS = {
     "queries.formats": {"plain_values", "printable"},
     "queries.event_blocks": {"printable"},
     "queries.numeric_gap": {"event_blocks"},
+    "queries.planning": set(),
     "queries.profiler_blob": set(),
     "queries.etrecord": set(),
     "queries.report": set(),
