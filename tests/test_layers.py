@@ -15,7 +15,17 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = {
     "ingest": {"flatbuffers", "numpy", "pyarrow", "pydantic", "pydantic_core"},
     "warehouse": {"ingest", "duckdb", "numpy", "pyarrow"},
-    "queries": {"warehouse", "ingest", "duckdb", "numpy", "pyarrow"},
+    "queries": {
+        "warehouse",
+        "ingest",
+        "duckdb",
+        "jinja2",
+        "markupsafe",
+        "numpy",
+        "pyarrow",
+        "pydantic",
+        "svg",
+    },
     "cli": {"queries", "warehouse", "ingest", "pyarrow", "rich", "typer"},
     "sql": set(),
 }
@@ -68,6 +78,7 @@ ROOMS = {
     "queries.numeric_gap": {"event_blocks"},
     "queries.profiler_blob": set(),
     "queries.etrecord": set(),
+    "queries.report": {"printable"},
     "queries.inspector": {"event_blocks", "numeric_gap", "printable"},
     "cli": set(),
     "cli.errors": set(),
