@@ -70,7 +70,7 @@ class GroupView(NamedTuple):
     is_open: bool
 
 
-class Part(NamedTuple):
+class Chapter(NamedTuple):
     """A section of groups."""
 
     anchor: str
@@ -135,15 +135,15 @@ def _tiles(report: Report) -> list[tuple[str, str, str]]:
     ]
 
 
-def _parts(report: Report) -> list[Part]:
+def _parts(report: Report) -> list[Chapter]:
     parts = outline(report)
     bad = _views(parts.failures, MAX_OPEN)
     room = max(0, MAX_OPEN - len(bad))
     return [
-        Part("regressions", "Regressions", bad, "None is confirmed."),
-        Part("suspects", "Suspects", _views(parts.suspects, room), ""),
-        Part("improvements", "Improvements", _views(parts.improvements, 0), ""),
-        Part("settled", "Accepted and fixed", _views(parts.settled, 0), ""),
+        Chapter("regressions", "Regressions", bad, "None is confirmed."),
+        Chapter("suspects", "Suspects", _views(parts.suspects, room), ""),
+        Chapter("improvements", "Improvements", _views(parts.improvements, 0), ""),
+        Chapter("settled", "Accepted and fixed", _views(parts.settled, 0), ""),
     ]
 
 

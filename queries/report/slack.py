@@ -67,10 +67,11 @@ def post_payload(payload: str, url: str, *, timeout_seconds: float = _SECONDS) -
 
 def _answer(error: urllib.error.HTTPError) -> str:
     """Why the other side refused: Slack says so in a word, such as invalid_blocks."""
-    try:
-        return printable(error.read(_ANSWER).decode("utf-8", "replace").strip())
-    except (OSError, HTTPException):
-        return printable(str(error.reason))
+    with error:
+        try:
+            return printable(error.read(_ANSWER).decode("utf-8", "replace").strip())
+        except (OSError, HTTPException):
+            return printable(str(error.reason))
 
 
 def _blocks(report: Report) -> Iterator[_Block]:

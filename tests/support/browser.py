@@ -9,14 +9,18 @@ import base64
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 CHROMIUM = os.environ.get("CHROMIUM", "")
-# Chromium reads commands on file descriptor 3 and answers on 4.
-_PIPES = 'exec "$0" "$@" 3<&{} 4>&{}'
+# Chromium reads commands on file descriptor 3 and answers on 4: two pipe ends become these.
+_START = """import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.dup2(int(sys.argv[2]), 4)
+os.execvp(sys.argv[3], sys.argv[3:])"""
 _FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
     "--disable-dev-shm-usage", "--remote-debugging-pipe",
@@ -111,9 +115,9 @@ def open_browser(profile: Path) -> Iterator[Page]:
     """A page of a fresh Chromium, which ends with the block."""
     command_end, command_start = os.pipe()
     answer_end, answer_start = os.pipe()
-    shell = ("sh", "-c", _PIPES.format(command_end, answer_start))
+    start = (sys.executable, "-c", _START, str(command_end), str(answer_start))
     browser = subprocess.Popen(
-        [*shell, CHROMIUM, *_FLAGS, f"--user-data-dir={profile}"],
+        [*start, CHROMIUM, *_FLAGS, f"--user-data-dir={profile}"],
         pass_fds=(command_end, answer_start),
         stderr=subprocess.DEVNULL,
     )

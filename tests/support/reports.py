@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from xml.etree import ElementTree
 
 from queries.report.content import (
     BuildPoint,
@@ -155,6 +156,11 @@ def stability(device: str, **changes: Any) -> Stability:
         "note": None,
     }
     return Stability(**fields | changes)
+
+
+def read_xml(text: str) -> ElementTree.Element:
+    """The root of XML that we made."""
+    return ElementTree.fromstring(text)  # noqa: S314
 
 
 def full_report() -> Report:
