@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from queries.report import figures
-from queries.report.outline import SIGNS, STATES, VERDICTS, facts, outline, range_text
+from queries.report.outline import SIGNS, STATES, facts, outline, range_text, verdict_text
 from queries.report.plots import history_plot, interval_plot, strip_plot
 from queries.report.tables import changes, evidence
 
@@ -84,7 +84,7 @@ def html_text(report: Report) -> str:
     changed, grounds = changes(report), evidence(report)
     return _template().render(
         report=report,
-        verdict=VERDICTS[report.verdict],
+        verdict=verdict_text(report),
         tiles=_tiles(report),
         parts=_parts(report),
         tables=[

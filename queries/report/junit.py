@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from queries.report import figures
-from queries.report.outline import VERDICTS, facts, line_text, outline
+from queries.report.outline import facts, line_text, outline, verdict_text
 
 if TYPE_CHECKING:
     from queries.report.content import Group, Report
@@ -52,7 +52,7 @@ def _suite(name: str, cases: list[ElementTree.Element], head: str) -> ElementTre
 def _verdict(report: Report) -> ElementTree.Element:
     has_data = report.verdict != "not_enough_data"
     return _case(
-        "report", "verdict", "system-out" if has_data else "skipped", VERDICTS[report.verdict],
+        "report", "verdict", "system-out" if has_data else "skipped", verdict_text(report),
         report.summary,
     )  # fmt: skip
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from queries.report import figures
-from queries.report.outline import VERDICTS, facts, line_text, outline
+from queries.report.outline import facts, line_text, outline, verdict_text
 from queries.report.tables import Listing, changes, evidence
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _quote(mark: str) -> str:
 
 def _blocks(report: Report) -> Iterator[str]:
     parts = outline(report)
-    yield f"## {_LIGHTS[report.verdict]} {VERDICTS[report.verdict]}\n\n{plain(report.summary)}\n\n"
+    yield f"## {_LIGHTS[report.verdict]} {verdict_text(report)}\n\n{plain(report.summary)}\n\n"
     base = ", ".join(_build(build) for build in report.base[:MAX_ROWS]) or "none"
     yield f"Head {_build(report.head)}, base {base}. {_counts(report)}\n"
     yield from _groups("Regressions", parts.failures)

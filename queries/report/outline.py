@@ -9,12 +9,6 @@ from queries.report.figures import cost_text, count_text
 if TYPE_CHECKING:
     from queries.report.content import Group, Report
 
-VERDICTS = {
-    "regressions": "Regressions",
-    "suspects": "Suspects, nothing confirmed",
-    "clear": "Nothing got slower",
-    "not_enough_data": "Not enough data",
-}
 STATES = {
     "new": "suspect",
     "confirmed": "confirmed",
@@ -49,6 +43,18 @@ def outline(report: Report) -> Outline:
         else:
             (parts.suspects if group.state == "new" else parts.failures).append(group)
     return parts
+
+
+def verdict_text(report: Report) -> str:
+    """The verdict in a few words, with how many groups make it."""
+    parts = outline(report)
+    texts = {
+        "regressions": count_text(len(parts.failures), "regression"),
+        "suspects": f"{count_text(len(parts.suspects), 'suspect')}, nothing confirmed",
+        "clear": "Nothing got slower",
+        "not_enough_data": "Not enough data",
+    }
+    return texts[report.verdict]
 
 
 def range_text(group: Group) -> str:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from queries.printable import json_text, printable
 from queries.report import figures
-from queries.report.outline import VERDICTS, facts, line_text, outline
+from queries.report.outline import facts, line_text, outline, verdict_text
 from warehouse.errors import QueryError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _answer(error: urllib.error.HTTPError) -> str:
 def _blocks(report: Report) -> Iterator[_Block]:
     parts = outline(report)
     kind = "nightly" if report.kind == "nightly" else "comparison"
-    verdict = f"{VERDICTS[report.verdict]}: {kind} of {report.head}"
+    verdict = f"{verdict_text(report)}: {kind} of {report.head}"
     yield {"type": "header", "text": _plain(verdict, MAX_HEADER)}
     yield _section(report.summary)
     open_groups = [*parts.failures, *parts.suspects]
@@ -92,7 +92,7 @@ def _blocks(report: Report) -> Iterator[_Block]:
 def _fallback(report: Report) -> str:
     """The message without blocks, in which Slack reads markup: hence & < > are escaped."""
     parts = outline(report)
-    lines = [f"{VERDICTS[report.verdict]}: {report.head}", report.summary]
+    lines = [f"{verdict_text(report)}: {report.head}", report.summary]
     lines += [line_text(group) for group in [*parts.failures, *parts.suspects][:_GROUPS]]
     text = "\n".join(figures.name_text(line, _TITLE) for line in lines)
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -50,7 +50,7 @@ class Reader(HTMLParser):
 def test_page_says_everything_verdict_first() -> None:
     text = Reader(html_text(full_report())).text
     wanted = (
-        "Regressions", "2 causes made operators slower", "Head b42", "2 regressions", "1 suspect",
+        "2 regressions", "2 causes made operators slower", "Head b42", "2 regressions", "1 suspect",
         "native_call_convolution.out +6.2 % on 8 devices, 1 model", "since b40, last good b39",
         "head against the last 5 builds", "+4.9 % to +7.4 %", "+76.88 µs", "3 more series",
         "Moved by it", "Method::execute", "tracehouse query regression_deltas --base b39",

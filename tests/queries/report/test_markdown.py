@@ -28,7 +28,7 @@ HOSTILE = (
 def test_comment_says_everything_verdict_first() -> None:
     text = markdown_text(full_report())
     wanted = (
-        "## 🔴 Regressions", "2 causes made", "Head `b42`, base `b41`, `b40`", "### Regressions",
+        "## 🔴 2 regressions", "2 causes made", "Head `b42`, base `b41`, `b40`", "### Regressions",
         "**▲ native_call_convolution.out +6.2 % on 8 devices, 1 model, +499.3 µs per run",
         "`native_call_convolution.out #3`", "+4.9 % to +7.4 %", "3 more series.",
         "- `tracehouse query regression_deltas --base b39", "### Suspects", "### Improvements",

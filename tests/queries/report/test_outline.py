@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from queries.report.outline import facts, line_text, outline
+from queries.report.outline import facts, line_text, outline, verdict_text
 from tests.support.reports import group, member, report
 
 
@@ -23,6 +23,20 @@ def test_a_group_is_in_the_part_of_its_state_and_direction(state, delta, part) -
     found = outline(report(one))._asdict()
     assert found.pop(part) == [one]
     assert not any(found.values())
+
+
+@pytest.mark.parametrize(
+    ("verdict", "text"),
+    [
+        ("regressions", "2 regressions"),
+        ("suspects", "1 suspect, nothing confirmed"),
+        ("clear", "Nothing got slower"),
+        ("not_enough_data", "Not enough data"),
+    ],
+)
+def test_the_verdict_counts_its_groups(verdict, text) -> None:
+    groups = [group(), group(state="acknowledged"), group(state="new")]
+    assert verdict_text(report(*groups, verdict=verdict)) == text
 
 
 def test_groups_keep_the_order_of_the_report() -> None:

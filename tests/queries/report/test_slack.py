@@ -19,7 +19,7 @@ def test_the_verdict_is_the_header_and_each_group_a_section() -> None:
     assert [block["type"] for block in blocks] == [
         "header", "section", *["section", "context"] * 3, "context",
     ]  # fmt: skip
-    assert blocks[0]["text"]["text"] == "Regressions: nightly of b42"
+    assert blocks[0]["text"]["text"] == "2 regressions: nightly of b42"
     assert blocks[2]["text"]["text"].startswith("▲ native_call_convolution.out +6.2 % on 8 devices")
     assert "Owner: kernels@example.org" in blocks[3]["elements"][0]["text"]
     assert blocks[-1]["elements"][0]["text"].startswith("2 regressions · 1 suspect · 1 improvement")
@@ -27,7 +27,7 @@ def test_the_verdict_is_the_header_and_each_group_a_section() -> None:
 
 def test_text_is_the_message_for_those_who_see_no_blocks() -> None:
     lines = json.loads(slack_text(full_report()))["text"].splitlines()
-    assert lines[0] == "Regressions: b42"
+    assert lines[0] == "2 regressions: b42"
     assert len(lines) == 5
 
 
@@ -64,7 +64,7 @@ def test_the_payload_arrives_as_json() -> None:
         post_payload(slack_text(full_report()), url)
     ((content_type, body),) = bodies
     assert content_type == "application/json; charset=utf-8"
-    assert json.loads(body)["text"].startswith("Regressions: b42")
+    assert json.loads(body)["text"].startswith("2 regressions: b42")
 
 
 def test_a_refusal_says_what_the_other_side_says_and_hides_the_secret() -> None:
