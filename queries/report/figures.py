@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 NONE = "–"
 MAX_NAME = 120
 MAX_TEXT = 1000
+_MOST = 1e12  # from there on, powers of ten: no clock can have told that
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
 
 
@@ -58,7 +59,8 @@ def delta_text(share: float | None) -> str:
         return NONE
     percent = abs(share) * 100
     digits = 0 if percent >= 99.95 else 1 if percent >= 0.995 else 2
-    return f"{_sign(share) or '+'}{percent:,.{digits}f} %"
+    shown = f"{percent:,.{digits}f}" if percent < _MOST else f"{percent:.3g}"
+    return f"{_sign(share) or '+'}{shown} %"
 
 
 def interval_text(low: float | None, high: float | None) -> str:
@@ -79,7 +81,7 @@ def number_text(value: float | None) -> str:
     if value is None:
         return NONE
     size = abs(value)
-    return f"{_sign(value)}{f'{size:,.0f}' if size >= 1000 else f'{size:.4g}'}"
+    return f"{_sign(value)}{f'{size:,.0f}' if 1000 <= size < _MOST else f'{size:.4g}'}"
 
 
 def count_text(count: int, noun: str) -> str:
@@ -133,4 +135,6 @@ def _sign(value: float) -> str:
 
 def _digits(size: float) -> str:
     """Four digits, or more before the point: numbers of one unit stand below each other."""
+    if size >= _MOST:
+        return f"{size:.4g}"
     return f"{size:,.{sum(size < edge for edge in (999.95, 99.995, 9.9995))}f}"

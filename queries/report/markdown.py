@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 60_000  # GitHub takes 65,536 characters
 MAX_ROWS = 20  # of a table
+_DETAILED = 10  # groups of a part; the others have a line each
 _MEMBERS = 5  # of a group
 _CUT = "\n*Cut here: the comment would be too long. The other forms have the rest.*\n"
 _PLAIN = re.compile(r"[^\s`|\\]([^`|\\]*[^\s`|\\])?")  # can stand between backticks in a table
@@ -93,9 +94,10 @@ def _counts(report: Report) -> str:
 
 
 def _groups(title: str, groups: list[Group]) -> Iterator[str]:
-    for i, group in enumerate(groups):
+    for i, group in enumerate(groups[:_DETAILED]):
         heading = "" if i else f"\n### {title}\n"
         yield f"{heading}\n{_line(group)}\n\n{_details(group)}"
+    yield from _summaries(f"More {title.lower()}", groups[_DETAILED:])
 
 
 def _summaries(title: str, groups: list[Group]) -> Iterator[str]:

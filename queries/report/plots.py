@@ -32,7 +32,7 @@ _LABEL = 22  # characters of a build's name
 
 
 class _Scale(NamedTuple):
-    """Where values stand between two edges."""
+    """Where values stand between two edges; in the middle if all are one value."""
 
     low: float
     high: float
@@ -40,7 +40,8 @@ class _Scale(NamedTuple):
     end: float
 
     def __call__(self, value: float) -> float:
-        share = (value - self.low) / (self.high - self.low)
+        span = self.high / 2 - self.low / 2  # halves, which no difference makes infinite
+        share = (value / 2 - self.low / 2) / span if span > 0 else 0.5
         return round(self.start + share * (self.end - self.start), 1)
 
 
@@ -93,7 +94,7 @@ def history_plot(member: Member, first_bad: str) -> str:
 
 def interval_plot(member: Member, low: float, high: float) -> str:
     """The change of a member and its interval, on a scale from low to high with a line at zero."""
-    scale = _Scale(low, high if high > low else low + 1, 4, 92)
+    scale = _Scale(low, high, 4, 92)
     left = scale(member.delta if member.delta_low is None else member.delta_low)
     right = scale(member.delta if member.delta_high is None else member.delta_high)
     parts: list[svg.Element] = [
@@ -153,10 +154,7 @@ def _axis(scale: _Scale, member: Member) -> svg.Element:
 
 
 def _scale(values: Sequence[float], start: float, end: float) -> _Scale:
-    """A scale from the least to the largest; one value alone is in the middle."""
-    low, high = min(values), max(values)
-    room = 0.0 if high > low else 1.0
-    return _Scale(low - room, high + room, start, end)
+    return _Scale(min(values), max(values), start, end)
 
 
 def _unbroken(points: list[tuple[float, float | None]]) -> Iterator[list[tuple[float, float]]]:

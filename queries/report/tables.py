@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from queries.report.content import Report
 
 _CHANGES = {"new_op": "new", "removed_op": "removed", "moved": "moved"}
+_MOST = 1e6  # from there on, powers of ten
 _Rows = Iterable[tuple[str, ...]]
 
 
@@ -85,7 +86,7 @@ def changes(report: Report) -> list[Listing]:
             (
                 (
                     place_text(row.device, row.model, row.backend),
-                    _percent(100 * row.shift, is_signed=True),
+                    f"{_tenths(100 * row.shift, sign='+')} %",
                     _percent(100 * row.limit),
                 )
                 for row in shifts
@@ -145,7 +146,7 @@ def evidence(report: Report) -> list[Listing]:
                     _percent(_times(row.iqr_share)),
                     _ratio(row.p99_over_p50),
                     _ratio(row.max_over_min),
-                    NONE if row.score is None else f"{row.score:.0f}",
+                    NONE if row.score is None else number_text(round(row.score)),
                     "" if row.note is None else name_text(row.note, MAX_TEXT),
                 )
                 for row in quality.stability
@@ -194,17 +195,22 @@ def _rule(rule: str | float | bool | None) -> str:
 
 
 def _exact(value: float) -> str:
-    return f"{value:,.0f}".replace("-", "−") if value == int(value) else number_text(value)
+    """Every digit of a count."""
+    is_count = value == int(value) and abs(value) < 2**53
+    return f"{value:,.0f}".replace("-", "−") if is_count else number_text(value)
 
 
-def _percent(percent: float | None, *, is_signed: bool = False) -> str:
-    if percent is None:
-        return NONE
-    return f"{percent:{'+' if is_signed else ''}.1f} %".replace("-", "−")
+def _percent(percent: float | None) -> str:
+    return NONE if percent is None else f"{_tenths(percent)} %"
 
 
 def _points(base: float | None, head: float | None) -> str:
-    return NONE if base is None or head is None else f"{head - base:+.1f}".replace("-", "−")
+    return NONE if base is None or head is None else _tenths(head - base, sign="+")
+
+
+def _tenths(number: float, *, sign: str = "") -> str:
+    form = ".1f" if abs(number) < _MOST else ".3g"
+    return f"{number:{sign}{form}}".replace("-", "−")
 
 
 def _times(share: float | None) -> float | None:
@@ -212,4 +218,4 @@ def _times(share: float | None) -> float | None:
 
 
 def _ratio(ratio: float | None) -> str:
-    return NONE if ratio is None else f"{ratio:.2f}"
+    return NONE if ratio is None else f"{ratio:.2f}" if ratio < _MOST else f"{ratio:.3g}"

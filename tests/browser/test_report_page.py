@@ -128,6 +128,7 @@ def test_a_screen_reader_hears_plots_tables_and_headings(browser, pages) -> None
     assert "" not in images
     assert "Series of this group, costliest first" in browser.names("table")
     assert browser.names("heading")[:2] == ["2 regressions", "Regressions"]
+    assert "native_call_convolution.out +6.2 % on 8 devices, 1 model" in browser.names("heading")
     assert "Sections" in browser.names("navigation")
 
 

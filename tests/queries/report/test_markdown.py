@@ -78,11 +78,17 @@ def test_code_stands_between_backticks_where_it_can(name: str, shown: str) -> No
 
 
 def test_long_comments_are_cut_between_parts_and_say_so() -> None:
-    text = markdown_text(large_report(group_count=400))
+    text = markdown_text(large_report(group_count=900, member_count=1))
     assert 50_000 < len(text.encode()) <= MAX_BYTES
     assert text.endswith("The other forms have the rest.*\n")
     assert text.count("<details>") == text.count("</details>")
     assert "Cut here" not in markdown_text(full_report())
+
+
+def test_the_costliest_groups_are_told_in_full_and_the_others_in_a_line_each() -> None:
+    text = markdown_text(report_of(*(group(id=f"g-{i}") for i in range(12))))
+    assert text.count("Reproduce") == 10
+    assert text.partition("### More regressions\n\n")[2].count("- **▲ ") == 2
 
 
 def test_names_of_64_kib_do_not_fill_the_comment() -> None:
