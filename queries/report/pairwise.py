@@ -1,4 +1,5 @@
 """placeholder"""
+
 from queries.report.content import Report
 from queries.report.settings import Settings
 from warehouse.store import Warehouse

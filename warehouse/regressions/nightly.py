@@ -49,9 +49,9 @@ class Rules(NamedTuple):
     """
 
     base_builds: int = 8
-    least_builds: int = 4
+    least_builds: int = 3
     least_dumps: int = 5
-    least_base_dumps: int = 40
+    least_base_dumps: int = 24
     q: float = 0.01
     gate: float = 3.5
     weak_p: float = 0.01
