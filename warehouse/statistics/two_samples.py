@@ -33,7 +33,7 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-class Comparison(NamedTuple):
+class SampleComparison(NamedTuple):
     """What two samples say of each other, a row per pair.
 
     Attributes:
@@ -55,7 +55,7 @@ class Comparison(NamedTuple):
     head_slow: Floats
 
 
-def compare_samples(base: Floats, head: Floats) -> Comparison:
+def compare_samples(base: Floats, head: Floats) -> SampleComparison:
     """Compare each row of `base`, shape (pairs, n), with that of `head`, shape (pairs, m)."""
     count = len(base)
     parts = [np.full(count, np.nan) for _ in range(6)]
@@ -69,11 +69,11 @@ def compare_samples(base: Floats, head: Floats) -> Comparison:
             part[rows] = values
         centred[rows] = modes.is_centred
     p, shift, low, high, base_slow, head_slow = parts
-    return Comparison(p, shift, low, high, centred, base_slow, head_slow)
+    return SampleComparison(p, shift, low, high, centred, base_slow, head_slow)
 
 
 class Modes(NamedTuple):
-    """Samples whose modes were told apart, see `Comparison`."""
+    """Samples whose modes were told apart, see `SampleComparison`."""
 
     base: Floats
     head: Floats
@@ -145,7 +145,8 @@ def _share(chosen: Mask, values: Floats) -> Floats:
 
 
 def _count_known(values: Floats) -> Ints:
-    return np.count_nonzero(~np.isnan(values), axis=1)
+    count: Ints = np.count_nonzero(~np.isnan(values), axis=1).astype(np.int64)
+    return count
 
 
 def _find_gap(pooled: Floats) -> Floats:
