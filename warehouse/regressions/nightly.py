@@ -49,7 +49,7 @@ class Rules(NamedTuple):
     """
 
     base_builds: int = 8
-    least_builds: int = 3
+    least_builds: int = 2
     least_dumps: int = 5
     least_base_dumps: int = 24
     q: float = 0.01
