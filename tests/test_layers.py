@@ -70,7 +70,7 @@ ROOMS = {
     "queries.planning": set(),
     "queries.profiler_blob": set(),
     "queries.etrecord": set(),
-    "queries.report": set(),
+    "queries.report": {"printable"},
     "queries.inspector": {"event_blocks", "numeric_gap", "printable"},
     "cli": set(),
     "cli.errors": set(),
@@ -97,6 +97,7 @@ OTHERS = {
     "ingest.recording": {"executorch", "torch"},
     "warehouse.programs": {"executorch"},
     "queries.numeric_gap": {"executorch"},
+    "queries.report": {"jinja2", "markupsafe", "svg"},
 }
 COMPUTED = "a computed name"
 # "path/of/module.py imports name": reason
