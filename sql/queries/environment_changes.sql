@@ -27,16 +27,13 @@ WITH stated AS (
         CASE a.attribute
             WHEN 'os' THEN n.os
             WHEN 'os_version' THEN n.os_version
-            WHEN 'firmware' THEN get_json_object(d.manifest, '$.run.firmware')
-            WHEN 'governor' THEN get_json_object(d.manifest, '$.run.governor')
-            WHEN 'threads' THEN get_json_object(d.manifest, '$.run.threads')
+            WHEN 'firmware' THEN n.firmware
+            WHEN 'governor' THEN n.governor
+            WHEN 'threads' THEN CAST(n.threads AS STRING)
         END AS value,
-        CASE WHEN a.attribute = 'temperature' THEN CAST(
-            get_json_object(d.manifest, '$.run.temperature_c') AS DOUBLE
-        ) END AS celsius
+        CASE WHEN a.attribute = 'temperature' THEN n.temperature_c END AS celsius
     FROM compared_dumps AS p
     JOIN named_dumps AS n ON n.dump_id = p.dump_id
-    JOIN dumps AS d ON d.dump_id = p.dump_id
     CROSS JOIN (
         VALUES ('os'), ('os_version'), ('firmware'), ('governor'), ('threads'),
             ('temperature')
