@@ -36,6 +36,10 @@ EXAMPLES = {
         "tracehouse query percentiles --model mv2",
         "tracehouse query percentiles --help",
     ),
+    "compare": (
+        "tracehouse compare b41 b42",
+        "tracehouse compare b41 b42 --pool lab --format json",
+    ),
     "sql": (
         'tracehouse sql "SELECT device, count(*) AS n FROM named_dumps GROUP BY device"',
         "tracehouse sql - --format parquet --output slow.parquet < slow.sql",

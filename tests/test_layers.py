@@ -68,6 +68,7 @@ ROOMS = {
     "queries.numeric_gap": {"event_blocks"},
     "queries.profiler_blob": set(),
     "queries.etrecord": set(),
+    "queries.comparison": set(),
     "queries.inspector": {"event_blocks", "numeric_gap", "printable"},
     "cli": set(),
     "cli.errors": set(),

@@ -1,0 +1,39 @@
+-- operators: What each dump of two builds has of each operator, method and delegate.
+--
+-- Reads chosen_dumps.
+--
+-- params:
+--   base        STRING OF builds.name          Build to compare with.
+--   head        STRING(<>base) OF builds.name  Build in question.
+--
+-- columns:
+--   level               STRING  method, delegate or operator.
+--   dump_id             INT     Dump it was measured in.
+--   is_head             INT     1 for a dump of the head, 0 for one of the base.
+--   device              STRING  Name of the device.
+--   pool                STRING  Device pool; null if none.
+--   model               STRING  Name of the model.
+--   backend             STRING  Backend of the model; null if none.
+--   event_name          STRING  Name of the operator, else its delegate id.
+--   delegate_id         STRING  Delegate debug id; null outside delegates.
+--   ordinal             INT     Which of the build's instructions of that name and
+--                               delegate id, from 1.
+--   kind                STRING  Kind of the events.
+--   instruction_id      INT     Instruction id in this build; null outside the program.
+--   event_signature_id  BIGINT  Signature of the events.
+--   unit                STRING  ns, or ticks of a clock of unknown rate.
+--   value               DOUBLE  Time in that unit; null without enough events.
+--   floor               DOUBLE  Least value that can be compared.
+--   half_tick           DOUBLE  Half of what the clock can tell apart.
+SELECT
+    CASE kind
+        WHEN 'method' THEN 'method' WHEN 'delegate_call' THEN 'delegate' ELSE 'operator'
+    END AS level,
+    dump_id, CASE WHEN build = CAST(:head AS STRING) THEN 1 ELSE 0 END AS is_head,
+    device, pool, model, backend, event_name, delegate_id, ordinal,
+    kind, instruction_id, event_signature_id,
+    'ns' AS unit, value_ns AS value, floor_ns AS floor, floor_ns / 20 AS half_tick
+FROM operator_stats
+WHERE dump_id IN (SELECT dump_id FROM chosen_dumps)
+    AND build IN (CAST(:base AS STRING), CAST(:head AS STRING))
+    AND kind NOT IN ('operator_call', 'load')
