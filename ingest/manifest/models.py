@@ -100,13 +100,19 @@ class Device(_Frozen):
 
 
 class Build(_Frozen):
-    """A build of the runtime and the program."""
+    """A build of the runtime and the program.
+
+    `parent` is the id of the build before it, or of the one that its branch forked from; one of
+    role ``reference`` is pinned, and recorded beside others to tell what the device does.
+    """
 
     id: Name
     commit: Name | None = None
     branch: Name | None = None
     committed_at: Time | None = None
     ordinal: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
+    parent: Name | None = None
+    role: Literal["reference"] | None = None
 
 
 class Model(_Frozen):

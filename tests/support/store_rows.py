@@ -45,8 +45,9 @@ class StoreRows:
             name: {} for name in ("devices", "builds", "models", "etrecords", "signatures", "runs")
         }
 
-    def add_build(self, name, *, ordinal=None, committed_at=None, branch=None):
-        columns = {"commit": None, "committed_at": committed_at, "branch": branch}
+    def add_build(self, name, *, ordinal=None, committed_at=None, branch=None, **ancestry):
+        """Add a build; `ancestry` is its parent and role."""
+        columns = {"commit": None, "committed_at": committed_at, "branch": branch, **ancestry}
         return self._id("builds", name, name=name, ordinal=ordinal, **columns)
 
     def add_dump(
