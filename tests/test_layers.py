@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = {
     "ingest": {"flatbuffers", "numpy", "pyarrow", "pydantic", "pydantic_core"},
     "warehouse": {"ingest", "duckdb", "numpy", "pyarrow"},
-    "queries": {"warehouse", "ingest", "duckdb", "numpy", "pyarrow"},
+    "queries": {"warehouse", "ingest", "duckdb", "numpy", "pyarrow", "pydantic"},
     "cli": {"queries", "warehouse", "ingest", "pyarrow", "rich", "typer"},
     "sql": set(),
 }
@@ -57,6 +57,7 @@ ROOMS = {
     "warehouse.storage": {
         "archive", "catalogue", "engine", "errors", "intake", "loading", "programs",
     },
+    "warehouse.regressions": {"catalogue", "engine", "errors", "statistics"},
     "warehouse.store": {
         "", "archive", "catalogue", "engine", "errors", "intake", "programs", "storage",
     },
@@ -69,6 +70,7 @@ ROOMS = {
     "queries.profiler_blob": set(),
     "queries.etrecord": set(),
     "queries.comparison": set(),
+    "queries.report": set(),
     "queries.inspector": {"event_blocks", "numeric_gap", "printable"},
     "cli": set(),
     "cli.errors": set(),

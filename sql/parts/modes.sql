@@ -5,8 +5,9 @@
 -- than 0.08 and than 8 times the median gap, and a build has values on both sides. A
 -- mode's centre is the median of the base there; of the head, if only that has both.
 --
--- A build that has no values where the other has most of its own did not just change
--- how often it is slow: then the values are compared as they are, without modes.
+-- A head that has all but left the side where the base is did not just change how often
+-- it is slow: if at most a quarter of the one is slow, and three quarters of the other
+-- or more, the values are compared as they are, without modes.
 --
 -- columns:
 --   series_id    BIGINT  Number of the series.
@@ -25,7 +26,7 @@ WITH gaps AS (
             count(*) OVER (PARTITION BY series_id) AS n
         FROM plain_samples
     ) AS o
-    WHERE k > floor(0.08e0 * n) AND k < n - floor(0.08e0 * n)
+    WHERE k > ceil(0.08e0 * n) AND k < n - ceil(0.08e0 * n)
 ),
 splits AS (
     SELECT g.series_id, min(g.y) AS split
@@ -64,7 +65,5 @@ SELECT
     ) AS z
 FROM sides
 WHERE coalesce(base_fast + base_slow, head_fast + head_slow) IS NOT NULL
-    AND NOT (head_fast IS NULL AND 2 * slow1 < n1)
-    AND NOT (head_slow IS NULL AND 2 * slow1 > n1)
-    AND NOT (base_fast IS NULL AND 2 * slow2 < n2)
-    AND NOT (base_slow IS NULL AND 2 * slow2 > n2)
+    AND NOT (slow1 <= 0.25e0 * n1 AND slow2 >= 0.75e0 * n2)
+    AND NOT (slow1 >= 0.75e0 * n1 AND slow2 <= 0.25e0 * n2)

@@ -32,7 +32,7 @@ SELECT
     dump_id, CASE WHEN build = CAST(:head AS STRING) THEN 1 ELSE 0 END AS is_head,
     device, pool, model, backend, event_name, delegate_id, ordinal,
     kind, instruction_id, event_signature_id,
-    'ns' AS unit, value_ns AS value, floor_ns AS floor, floor_ns / 20 AS half_tick
+    unit, value, floor, half_tick
 FROM operator_stats
 WHERE dump_id IN (SELECT dump_id FROM chosen_dumps)
     AND build IN (CAST(:base AS STRING), CAST(:head AS STRING))

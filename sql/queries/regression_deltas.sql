@@ -5,8 +5,8 @@
 -- test (exact up to 30 dumps a side, else normal), with the Hodges-Lehmann ratio and
 -- its 99 % interval, and adjusted for many tests per device, model and backend
 -- (Benjamini-Hochberg). Where processes run an operator in one of two modes, modes are
--- compared with modes: each value less the centre of its mode. A build that left the
--- other's usual mode altogether is compared as it is. Operators are matched by name,
+-- compared with modes: each value less the centre of its mode, unless nearly all
+-- of the head left the mode of nearly all of the base. Operators are matched by name,
 -- delegate id and ordinal: ids shift when one is inserted.
 --
 -- Verdicts, the first that applies: new_op, removed_op (the other build ran here
