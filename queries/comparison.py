@@ -23,7 +23,9 @@ def changed_rows(table: pa.Table) -> pa.Table:
     counts = Counter(table["verdict"].to_pylist())
     silent = [f"{counts[verdict]:,} {verdict}" for verdict in _SILENT if counts[verdict]]
     hidden = sorted({note for note in table["note"].to_pylist() if note})
-    notes = "; ".join([f"of {table.num_rows:,} compared: {', '.join(silent) or 'all'}", *hidden])
+    notes = "; ".join(
+        [f"of {table.num_rows:,} compared: {', '.join(silent) or 'all changed'}", *hidden]
+    )
     is_silent = pc.is_in(table["verdict"], pa.array(_SILENT))
     shown = table.filter(pc.invert(is_silent)).select(_SHOWN)
     return shown.replace_schema_metadata({"note": notes})

@@ -3,7 +3,7 @@
 -- Reads operators. Types are those of kernels and of delegates' own operators, whatever
 -- their overload or number, if there are two or more operators of them; modules have
 -- all inside them, and need an ETRecord. A sum is null where one of its operators lacks
--- a value, or where units differ.
+-- a value, and left out where units differ.
 --
 -- columns:
 --   level               STRING  method, delegate, operator, operator_type or
@@ -54,11 +54,11 @@ sums AS (
     SELECT
         level, dump_id, is_head, device, pool, model, backend, name, kind,
         count(*) AS member_count, min(unit) AS unit,
-        CASE WHEN count(value) = count(*) AND min(unit) = max(unit) THEN sum(value) END
-            AS value,
+        CASE WHEN count(value) = count(*) THEN sum(value) END AS value,
         max(floor) AS floor, max(half_tick) AS half_tick
     FROM members
     GROUP BY level, dump_id, is_head, device, pool, model, backend, name, kind
+    HAVING min(unit) = max(unit)
 )
 SELECT
     level, dump_id, is_head, device, pool, model, backend, event_name, delegate_id,

@@ -264,7 +264,7 @@ def test_long_error_keeps_its_remedy(run: Run) -> None:
     outcome = run("query", "x" * 50_000)
     assert outcome.error.startswith("error: no query 'xxx")
     assert outcome.error.endswith(
-        "; there are build_history, dumps, event_blocks, framework_tax, "
+        "; there are build_history, comparison, dumps, event_blocks, framework_tax, "
         "ingest_errors, module_totals, numeric_divergence, operator_hotspots, percentiles, "
         "regression_deltas"
     )

@@ -109,7 +109,7 @@ class Filters(NamedTuple):
     without: tuple[str, ...]
 
 
-class Part(NamedTuple):
+class QueryPart(NamedTuple):
     """A file of sql/parts that a query reads, and the name it does so by."""
 
     file: str
@@ -135,7 +135,7 @@ class Header(NamedTuple):
     params: tuple[Parameter, ...]
     columns: tuple[Column, ...]
     filters: Filters | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[QueryPart, ...] = ()
 
 
 class _Entry(NamedTuple):
@@ -216,10 +216,10 @@ def _filters(match: re.Match[str]) -> Filters:
     return Filters(match["name"], tuple(re.findall(r"\w+", match["without"] or "")))
 
 
-def _parts(match: re.Match[str]) -> Iterator[Part]:
+def _parts(match: re.Match[str]) -> Iterator[QueryPart]:
     for text in match[1].split(", "):
         file, _, name = text.partition(" AS ")
-        yield Part(file, name or file)
+        yield QueryPart(file, name or file)
 
 
 def _parameter(entry: _Entry) -> Parameter:
