@@ -1,7 +1,7 @@
 """What a report says, whatever form it takes; its JSON is stable and documented by its schema.
 
-Times are nanoseconds, changes shares (0.05 is 5 % slower), lists in an order that the same store
-always gives again.
+Times are nanoseconds, changes shares (0.05 is 5 % slower), numbers finite, lists in an order that
+the same store always gives again.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Direction = Literal["regression", "improvement"]
+Verdict = Literal["regressions", "suspects", "clear", "not_enough_data"]
 State = Literal["new", "confirmed", "acknowledged", "accepted", "fixed"]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class BuildPoint(_Part):
@@ -194,7 +195,7 @@ class Report(_Part):
     kind: Literal["nightly", "compare"]
     head: str
     base: list[str] = Field(description="Builds that the head is compared with, newest first.")
-    verdict: Literal["regressions", "suspects", "clear", "not_enough_data"]
+    verdict: Verdict
     summary: str = Field(description="The verdict in a sentence.")
     groups: list[Group] = Field(description="Open regressions first, by cost; then the others.")
     run_shifts: list[RunShift]

@@ -64,6 +64,7 @@ SELECT
         (slow1 + slow2) * (n1 + n2 - slow1 - slow2) / (n1 + n2) / n1 / n2
     ) AS z
 FROM sides
-WHERE coalesce(base_fast + base_slow, head_fast + head_slow) IS NOT NULL
+WHERE n1 > 0 AND n2 > 0
+    AND coalesce(base_fast + base_slow, head_fast + head_slow) IS NOT NULL
     AND NOT (slow1 <= 0.25e0 * n1 AND slow2 >= 0.75e0 * n2)
     AND NOT (slow1 >= 0.75e0 * n1 AND slow2 <= 0.25e0 * n2)

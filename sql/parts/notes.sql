@@ -1,6 +1,6 @@
 -- notes: What a comparison on a device hides.
 --
--- Reads measured and chosen_dumps.
+-- Reads compared_dumps.
 --
 -- columns:
 --   device   STRING  Name of the device.
@@ -15,20 +15,17 @@ SELECT
         CASE WHEN count(DISTINCT soc) > 1 THEN 'soc' END,
         CASE WHEN count(DISTINCT quantization) > 1 THEN 'quantization' END,
         CASE WHEN count(DISTINCT firmware) > 1 THEN 'firmware' END,
-        CASE WHEN count(DISTINCT threads) > 1 THEN 'threads' END
+        CASE WHEN count(DISTINCT threads) > 1 THEN 'threads' END,
+        CASE WHEN count(DISTINCT governor) > 1 THEN 'governor' END
     ), '') AS note
 FROM (
     SELECT
-        device, model, backend, coalesce(pool, '') AS pool,
-        coalesce(os_version, '') AS os_version, coalesce(soc, '') AS soc,
-        coalesce(quantization, '') AS quantization,
-        coalesce(
-            try_element_at(from_json(tags, 'MAP<STRING, STRING>'), 'device.firmware'),
-            try_element_at(from_json(tags, 'MAP<STRING, STRING>'), 'firmware'), ''
-        ) AS firmware,
-        coalesce(try_element_at(from_json(tags, 'MAP<STRING, STRING>'), 'threads'), '')
-            AS threads
-    FROM chosen_dumps
-    WHERE dump_id IN (SELECT dump_id FROM measured)
-) AS d
+        d.device, d.model, d.backend, coalesce(d.pool, '') AS pool,
+        coalesce(d.os_version, '') AS os_version, coalesce(d.soc, '') AS soc,
+        coalesce(d.quantization, '') AS quantization,
+        coalesce(d.firmware, '') AS firmware, coalesce(d.governor, '') AS governor,
+        coalesce(d.threads, 0) AS threads
+    FROM compared_dumps AS c
+    JOIN named_dumps AS d ON d.dump_id = c.dump_id
+) AS f
 GROUP BY device, model, backend

@@ -1,10 +1,6 @@
 -- operators: What each dump of two builds has of each operator, method and delegate.
 --
--- Reads chosen_dumps.
---
--- params:
---   base        STRING OF builds.name          Build to compare with.
---   head        STRING(<>base) OF builds.name  Build in question.
+-- Reads compared_dumps.
 --
 -- columns:
 --   level               STRING  method, delegate or operator.
@@ -26,14 +22,12 @@
 --   floor               DOUBLE  Least value that can be compared.
 --   half_tick           DOUBLE  Half of what the clock can tell apart.
 SELECT
-    CASE kind
+    CASE o.kind
         WHEN 'method' THEN 'method' WHEN 'delegate_call' THEN 'delegate' ELSE 'operator'
     END AS level,
-    dump_id, CASE WHEN build = CAST(:head AS STRING) THEN 1 ELSE 0 END AS is_head,
-    device, pool, model, backend, event_name, delegate_id, ordinal,
-    kind, instruction_id, event_signature_id,
-    unit, value, floor, half_tick
-FROM operator_stats
-WHERE dump_id IN (SELECT dump_id FROM chosen_dumps)
-    AND build IN (CAST(:base AS STRING), CAST(:head AS STRING))
-    AND kind NOT IN ('operator_call', 'load')
+    o.dump_id, c.is_head, o.device, o.pool, o.model, o.backend,
+    o.event_name, o.delegate_id, o.ordinal, o.kind, o.instruction_id,
+    o.event_signature_id, o.unit, o.value, o.floor, o.half_tick
+FROM operator_stats AS o
+JOIN compared_dumps AS c ON c.dump_id = o.dump_id
+WHERE o.kind NOT IN ('operator_call', 'load')

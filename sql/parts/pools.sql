@@ -60,9 +60,12 @@ SELECT * FROM compared
 UNION ALL
 SELECT
     CAST(-row_number() OVER (
-        ORDER BY pool, model, backend, event_name, delegate_id, ordinal
+        ORDER BY
+            pool, model, backend NULLS LAST, event_name, delegate_id NULLS LAST, ordinal
     ) AS BIGINT) AS series_id,
-    CAST(-dense_rank() OVER (ORDER BY pool, model, backend) AS BIGINT) AS family_id,
+    CAST(-dense_rank() OVER (
+        ORDER BY pool, model, backend NULLS LAST
+    ) AS BIGINT) AS family_id,
     'pool' AS level, CAST(NULL AS STRING) AS device, pool, model, backend,
     event_name, delegate_id, ordinal, kind, instruction_id,
     unit, 0e0 AS floor, half_tick, 1 AS has_base, 1 AS has_head,

@@ -22,12 +22,14 @@
 --   has_head        INT     Whether the head has it.
 SELECT
     CAST(row_number() OVER (
-        ORDER BY level, device, model, backend, event_name, delegate_id, ordinal
+        ORDER BY
+            level, device, model, backend NULLS LAST, event_name,
+            delegate_id NULLS LAST, ordinal
     ) AS BIGINT) AS series_id,
     CAST(dense_rank() OVER (
         ORDER BY
             CASE WHEN level IN ('method', 'delegate') THEN 'operator' ELSE level END,
-            device, model, backend
+            device, model, backend NULLS LAST
     ) AS BIGINT) AS family_id,
     level, device, pool, model, backend, event_name, delegate_id, ordinal,
     kind, instruction_id, unit, floor, half_tick, has_base, has_head

@@ -8,7 +8,7 @@
 -- ran: their evidence is added up (stratified Mann-Whitney test). False alarms are
 -- counted apart for types, modules and pools.
 --
--- filters: chosen_dumps without build
+-- filters: compared_dumps
 --
 -- parts: operators, levels AS measured, verdicts, modules, notes, explanations
 --

@@ -24,7 +24,7 @@
 -- Sound as an alarm only if the builds were recorded interleaved: a change of the
 -- device's state between two sessions looks like a change of code.
 --
--- filters: chosen_dumps without build
+-- filters: compared_dumps
 --
 -- parts: operators AS measured, verdicts, modules
 --

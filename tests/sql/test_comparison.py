@@ -315,11 +315,11 @@ def test_devices_of_other_pools_or_of_none_are_not_added_up():
 def test_what_a_comparison_hides_is_noted():
     samples = Samples()
     dumps = [{CONV: value} for value in FLAT]
-    samples.add(dumps, dumps, device="same", os_version="14", tags={"threads": 2})
-    samples.add(dumps, dumps, device="mixed", os_version="14", tags={"threads": 2})
-    samples.add(dumps, [], device="mixed", os_version="15", tags={"threads": 4, "other": 1})
-    samples.add(dumps, dumps, device="flashed", tags={"device.firmware": "a"})
-    samples.add([], dumps, device="flashed", tags={"device.firmware": "b"})
+    samples.add(dumps, dumps, device="same", os_version="14", run={"threads": 2})
+    samples.add(dumps, dumps, device="mixed", os_version="14", run={"threads": 2})
+    samples.add(dumps, [], device="mixed", os_version="15", run={"threads": 4}, tags={"other": 1})
+    samples.add(dumps, dumps, device="flashed", run={"firmware": "a"})
+    samples.add([], dumps, device="flashed", run={"firmware": "b"})
     notes = {row["device"]: row["note"] for row in samples.ask()}
     assert notes == {
         "same": None,

@@ -94,7 +94,7 @@ ALL_PARTS = """\
 def test_header_columns_are_the_part_s_columns(name, connection):
     own = parse_header(PART_FILES[name], name)
     assert own.name == name
-    header = f"-- x: X.\n--\n-- filters: chosen_dumps\n--\n{ALL_PARTS}--\n-- columns:\n"
+    header = f"-- x: X.\n--\n-- filters: compared_dumps\n--\n{ALL_PARTS}--\n-- columns:\n"
     table = {"levels": "measured", "pools": "scored"}.get(name, name)
     text = f"{header}--   a  INT  A.\nSELECT * FROM {table}\n"
     query = expand(text, "x.sql", FILTER_FILES, PART_FILES)
@@ -149,11 +149,14 @@ def test_defaults_are_of_their_types(name):
 def test_query_takes_the_filters_that_its_rows_can_be_told_apart_by(name):
     names = {param.name for param in QUERIES[name].header.params}
     exempt = {
+        "environment_changes": {"build"},
         "event_blocks": set(FILTERS),
+        "exact_changes": {"build"},
         "ingest_errors": {"device", "pool", "build", "model", "backend", "tag"},
         "numeric_divergence": {"build"},
         "comparison": {"build"},
         "regression_deltas": {"build"},
+        "run_shifts": {"build"},
     }
     assert set(FILTERS) - names == exempt.get(name, set())
 
