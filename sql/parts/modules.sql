@@ -1,21 +1,16 @@
 -- modules: The module whose own nodes an operator runs in the head.
 --
--- Reads measured.
+-- Reads measured and verdicts.
 --
 -- columns:
---   level        STRING  Level of the series.
---   device       STRING  Name of the device.
---   model        STRING  Name of the model.
---   backend      STRING  Backend of the model; null if none.
---   event_name   STRING  Name of the operator, else its delegate id.
---   delegate_id  STRING  Delegate debug id; null outside delegates.
---   ordinal      INT     Which instruction of that name and delegate id.
+--   series_id    BIGINT  Number of the operator's series.
 --   module_path  STRING  Path of the module, '' if the program's; null if several.
 SELECT
-    level, device, model, backend, event_name, delegate_id, ordinal,
-    CASE WHEN min(module_path) = max(module_path) THEN min(module_path) END
+    v.series_id,
+    CASE WHEN min(e.module_path) = max(e.module_path) THEN min(e.module_path) END
         AS module_path
-FROM (
+FROM verdicts AS v
+JOIN (
     SELECT DISTINCT
         m.level, m.device, m.model, m.backend, m.event_name, m.delegate_id, m.ordinal,
         m.event_signature_id, d.etrecord_id
@@ -23,7 +18,12 @@ FROM (
     JOIN dumps AS d ON d.dump_id = m.dump_id
     WHERE m.is_head = 1 AND d.etrecord_id IS NOT NULL
 ) AS h
+    ON h.level = v.level AND h.device = v.device AND h.model = v.model
+    AND h.backend IS NOT DISTINCT FROM v.backend
+    AND h.event_name = v.event_name
+    AND h.delegate_id IS NOT DISTINCT FROM v.delegate_id
+    AND h.ordinal = v.ordinal
 JOIN event_modules AS e
     ON e.etrecord_id = h.etrecord_id AND e.event_signature_id = h.event_signature_id
 WHERE e.is_own
-GROUP BY level, device, model, backend, event_name, delegate_id, ordinal
+GROUP BY v.series_id

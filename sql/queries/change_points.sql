@@ -78,7 +78,7 @@ verdicts AS (
             WHEN v.before < v.floor THEN 'below_resolution'
             WHEN s.shift IS NULL
                 OR abs(exp(s.shift) - 1) < CAST(:min_change AS DOUBLE) THEN 'unchanged'
-            WHEN v.shift_now / s.shift < 5e-1 THEN 'gone'
+            WHEN v.shift_now / nullif(s.shift, 0e0) < 5e-1 THEN 'gone'
             WHEN s.shift > 0 THEN 'regression'
             ELSE 'improvement'
         END AS verdict

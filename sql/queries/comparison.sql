@@ -74,12 +74,7 @@ SELECT
     ), 0e0) AS change_share,
     e.explained_by, n.note
 FROM verdicts AS v
-LEFT JOIN modules AS m
-    ON m.device = v.device AND m.model = v.model
-    AND m.backend IS NOT DISTINCT FROM v.backend
-    AND m.event_name = v.event_name
-    AND m.delegate_id IS NOT DISTINCT FROM v.delegate_id
-    AND m.ordinal = v.ordinal AND m.level = v.level
+LEFT JOIN modules AS m ON m.series_id = v.series_id
 LEFT JOIN notes AS n
     ON n.device = v.device AND n.model = v.model
     AND n.backend IS NOT DISTINCT FROM v.backend

@@ -73,12 +73,7 @@ SELECT
     v.instruction_id, m.module_path, v.kind, v.pool,
     CASE WHEN v.unit = 'ns' THEN v.cost END AS cost_ns, v.dumps_needed
 FROM verdicts AS v
-LEFT JOIN modules AS m
-    ON m.device = v.device AND m.model = v.model
-    AND m.backend IS NOT DISTINCT FROM v.backend
-    AND m.event_name = v.event_name
-    AND m.delegate_id IS NOT DISTINCT FROM v.delegate_id
-    AND m.ordinal = v.ordinal
+LEFT JOIN modules AS m ON m.series_id = v.series_id
 WHERE v.level <> 'pool'
 ORDER BY
     v.device, v.model, v.backend NULLS LAST, v.event_name, v.delegate_id NULLS LAST,
