@@ -1,6 +1,7 @@
 """Brings a store's schema up to date: numbered migrations, each in one transaction.
 
-Views and comments follow, all anew whenever one of them is another than the store has.
+Views and comments follow, all anew whenever one of them is another than the store has. A new store
+gets everything in one transaction.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from warehouse.engine.comments import comment_tables, comments_digest
 from warehouse.engine.connection import transaction
 from warehouse.engine.views import store_views, views_digest
 from warehouse.errors import OldStoreError, StoreVersionError
-from warehouse.statistics.mann_whitney import exact_null_table
 
 
 class Migration(NamedTuple):
@@ -72,16 +72,36 @@ def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
 def migrate(connection: duckdb.DuckDBPyConnection) -> None:
     """Apply what is missing; killed at any moment, the next call goes on from there."""
     found = schema_version(connection)
+    if not found:
+        _create(connection)
+        return
     for migration in load_migrations():
         if migration.number > found:
             with transaction(connection):
                 _apply(connection, migration)
     if not is_current(connection):
         with transaction(connection):
-            comment_tables(connection)
-            store_views(connection)
-            connection.execute("DELETE FROM schema_views")
-            connection.execute("INSERT INTO schema_views VALUES (?)", [_digest()])
+            _describe(connection)
+
+
+def _create(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make a whole store: hundreds of small statements, in which there is nothing to optimise."""
+    connection.execute("PRAGMA disable_optimizer")
+    try:
+        with transaction(connection):
+            for migration in load_migrations():
+                _apply(connection, migration)
+            _describe(connection)
+    finally:
+        connection.execute("PRAGMA enable_optimizer")
+
+
+def _describe(connection: duckdb.DuckDBPyConnection) -> None:
+    """Write views and comments into the store, and which they are."""
+    comment_tables(connection)
+    store_views(connection)
+    connection.execute("DELETE FROM schema_views")
+    connection.execute("INSERT INTO schema_views VALUES (?)", [_digest()])
 
 
 def _digest() -> str:
@@ -91,6 +111,8 @@ def _digest() -> str:
 def _apply(connection: duckdb.DuckDBPyConnection, migration: Migration) -> None:
     connection.execute(migration.text)
     if migration.number == 1:
+        from warehouse.statistics.mann_whitney import exact_null_table  # with numpy, for writers
+
         table = exact_null_table()
         connection.register("exact_null_table", table)
         connection.execute("INSERT INTO mann_whitney_exact BY NAME SELECT * FROM exact_null_table")
