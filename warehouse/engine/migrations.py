@@ -7,6 +7,7 @@ gets everything in one transaction.
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from importlib.metadata import version
 from typing import NamedTuple
 
@@ -61,14 +62,6 @@ def check_version(
         raise OldStoreError(store, found, known)
 
 
-def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether nothing is left to migrate."""
-    if schema_version(connection) < load_migrations()[-1].number:
-        return False
-    stored = connection.execute("SELECT sha256 FROM schema_views").fetchall()
-    return [row[0] for row in stored] == [_digest()]
-
-
 def migrate(connection: duckdb.DuckDBPyConnection) -> None:
     """Apply what is missing; killed at any moment, the next call goes on from there."""
     found = schema_version(connection)
@@ -79,7 +72,7 @@ def migrate(connection: duckdb.DuckDBPyConnection) -> None:
         if migration.number > found:
             with transaction(connection):
                 _apply(connection, migration)
-    if not is_current(connection):
+    if connection.execute("SELECT sha256 FROM schema_views").fetchall() != [(_digest(),)]:
         with transaction(connection):
             _describe(connection)
 
@@ -104,6 +97,7 @@ def _describe(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("INSERT INTO schema_views VALUES (?)", [_digest()])
 
 
+@cache
 def _digest() -> str:
     return hashlib.sha256((views_digest() + comments_digest()).encode()).hexdigest()
 
