@@ -164,8 +164,8 @@ def test_base_under_a_microsecond_is_below_resolution():
     assert row["p_adjusted"] is None
 
 
-def test_delegate_under_ten_ticks_of_its_clock_is_below_resolution():
-    base = [[Event("", 9_000, 1, "A #1"), Event("", 10_000, 1, "B #1")]] * 10
+def test_delegate_under_two_ticks_of_its_clock_is_below_resolution():
+    base = [[Event("", 1_000, 1, "A #1"), Event("", 2_000, 1, "B #1")]] * 10
     head = [[Event("", 19_000, 1, "A #1"), Event("", 20_000, 1, "B #1")]] * 10
     rows = _ask(base, head, dump={"resolution_ticks": 1000})
     assert _verdicts(rows) == {"A #1": "below_resolution", "B #1": "regression"}

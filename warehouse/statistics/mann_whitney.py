@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_LARGEST_P = 0.2
+LARGEST_P = 0.2
 _SCHEMA = pa.schema(
     [("n_small", pa.int32()), ("n_large", pa.int32()), ("u", pa.int32()), ("p", pa.float64())]
 )
@@ -25,7 +25,7 @@ def exact_null_table(max_n: int = 30) -> pa.Table:
     for small, counts in _arrangements(max_n):
         orders = [math.comb(small + large, small) for large in range(small, max_n + 1)]
         p = 2 * np.cumsum(counts[small:], axis=1) / np.array(orders)[:, None]
-        more, u = np.nonzero(p <= _LARGEST_P)
+        more, u = np.nonzero(p <= LARGEST_P)
         parts.append(np.stack([np.full(len(u), small), more + small, u, p[more, u]]))
     columns = np.concatenate(parts, axis=1)
     return pa.table(dict(zip(_SCHEMA.names, columns, strict=True))).cast(_SCHEMA)

@@ -31,7 +31,7 @@ def forget_dumps(
     Raises:
         StoreError: The store cannot be written.
     """
-    now, user = datetime.now(UTC), _user()
+    now, user = datetime.now(UTC), current_user()
     entries = [Entry(FORGOTTEN, now, "", dump.sha256, detail=user) for dump in dumps]
     with translated_errors(store):
         record_upkeep(connection, Archive(store), entries)
@@ -44,7 +44,8 @@ def find_kept_files(store: Path) -> list[Path]:
     return [*sorted(store.glob(f"{FILE_NAME}*.old-*")), *sorted(aside.glob("*"))]
 
 
-def _user() -> str:
+def current_user() -> str:
+    """Name of the user whose process this is."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a number without a name, as in a container

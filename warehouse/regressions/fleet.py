@@ -1,0 +1,183 @@
+"""What a store holds of a build and of those before it, laid out to be judged night by night.
+
+A night is a recording of a build: one recorded again in another session is another night, so that
+it can confirm what the first showed. Where a reference build was recorded in the same sessions, the
+values are taken relative to it: what the device did to both cancels.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ingest.signatures import operator_type
+from warehouse.regressions.history import NO_KERNEL, Series, SeriesHistory, lay_out
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+CONTAINERS = frozenset({"method", "delegate_call"})
+_FAMILY = ("device", "pool", "model", "backend", "unit")
+_OPERATOR = ("event_name", "delegate_id", "ordinal", "kind")
+_KEY = (*_FAMILY, *_OPERATOR)
+
+
+class FleetNight(NamedTuple):
+    """One night: a build, and the session it was recorded in ('' if unstated)."""
+
+    build: str
+    session: str
+
+
+class Fleet(NamedTuple):
+    """Values of all series of a store in the nights up to a build.
+
+    Attributes:
+        nights: Oldest first, the head's last.
+        keys: A row per series: device, pool, model, backend, unit, event_name,
+            delegate_id, ordinal, kind.
+        operators: Operator type of each.
+        history: Their values.
+        has_reference: Whether the values are relative to a reference build; shape (series,).
+    """
+
+    nights: tuple[FleetNight, ...]
+    keys: pa.Table
+    operators: tuple[str, ...]
+    history: SeriesHistory
+    has_reference: NDArray[np.bool_]
+
+
+class _SeriesValues(NamedTuple):
+    """Values by series and night, in any order."""
+
+    keys: pa.Table
+    series: Ints
+    night: Ints
+    logs: Floats
+    floor: Floats
+    half_tick: Floats
+    has_reference: NDArray[np.bool_]
+
+
+MinChange = Callable[[pa.Table], Floats]
+
+
+def build_fleet(rows: pa.Table, min_change: MinChange) -> Fleet:
+    """Lay out the rows of the statement fleet_values.
+
+    Args:
+        rows: A row per operator and recording.
+        min_change: Gives the smallest change that counts of each series, by its keys.
+    """
+    nights, night_of = _order_nights(rows)
+    values = _number_series(rows, night_of)
+    operators = _operator_types(values.keys)
+    family = _number_rows(values.keys.select(_FAMILY))
+    kinds = values.keys["kind"].to_pylist()
+    numbers = {name: number for number, name in enumerate(sorted(set(operators)))}
+    kernel = np.array(
+        [
+            NO_KERNEL if kind in CONTAINERS or is_relative else numbers[name]
+            for kind, name, is_relative in zip(
+                kinds, operators, values.has_reference.tolist(), strict=True
+            )
+        ],
+        np.int64,
+    )
+    series = Series(family, kernel, values.floor, values.half_tick, min_change(values.keys))
+    where = values.series * len(nights) + values.night
+    history = lay_out(series, len(nights), where, values.logs)
+    return Fleet(nights, values.keys, operators, history, values.has_reference)
+
+
+def _operator_types(keys: pa.Table) -> tuple[str, ...]:
+    names = (keys[name].to_pylist() for name in ("event_name", "delegate_id", "kind"))
+    return tuple(operator_type(*parts) for parts in zip(*names, strict=True))
+
+
+def _order_nights(rows: pa.Table) -> tuple[tuple[FleetNight, ...], Ints]:
+    """The nights, and that of each row; -1 for rows of a reference build."""
+    own = rows.filter(pc.is_valid(rows["distance"]))
+    found = own.group_by(["distance", "build", "session", "recorded_at"]).aggregate([])
+    places = sorted(
+        zip(*(found[name].to_pylist() for name in found.column_names), strict=True),
+        key=lambda row: (-row[0], row[3] is None, row[3] or 0, row[2]),
+    )
+    nights = tuple(FleetNight(build, session) for _, build, session, _ in places)
+    numbers = {night: number for number, night in enumerate(nights)}
+    pairs = zip(rows["build"].to_pylist(), rows["session"].to_pylist(), strict=True)
+    of_row = np.array([numbers.get(FleetNight(*pair), -1) for pair in pairs], np.int64)
+    return nights, of_row
+
+
+def _number_rows(table: pa.Table) -> Ints:
+    """A number for each row, the same for equal ones, by first appearance."""
+    number = np.zeros(len(table), np.int64)
+    for name in table.column_names:
+        column = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
+        codes = column.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        _, number = np.unique(number * (len(column.dictionary) + 1) + codes, return_inverse=True)
+    return number.ravel().astype(np.int64)
+
+
+def _number_series(rows: pa.Table, night: Ints) -> _SeriesValues:
+    number = _number_rows(rows.select(_KEY))
+    count = int(number.max(initial=-1)) + 1
+    lists = rows["logs"].combine_chunks()
+    size = np.diff(lists.offsets.to_numpy())
+    logs = lists.flatten().to_numpy(zero_copy_only=False)
+    level = _reference_levels(rows, number, night)
+    is_relative = np.zeros(count, bool)
+    is_relative[number[~np.isnan(level)]] = True
+    kept = (night >= 0) & ~(np.isnan(level) & is_relative[number])
+    chosen = np.repeat(kept, size)
+    first = np.full(count, len(rows))
+    np.minimum.at(first, number, np.arange(len(rows)))
+    return _SeriesValues(
+        rows.select(_KEY).take(pa.array(first)),
+        np.repeat(number, size)[chosen],
+        np.repeat(night, size)[chosen],
+        (logs - np.repeat(np.nan_to_num(level), size))[chosen],
+        np.log(_most(rows["floor"].to_numpy(), number, count)),
+        _most(rows["half_tick"].to_numpy(), number, count),
+        is_relative,
+    )
+
+
+def _reference_levels(rows: pa.Table, number: Ints, night: Ints) -> Floats:
+    """How far the reference was from its usual level in the session of each row; NaN without one.
+
+    Usual is the median over the sessions in which the series was recorded with it.
+    """
+    level = np.full(len(rows), np.nan)
+    references = np.flatnonzero(night < 0)
+    if not len(references):
+        return level
+    sessions = rows["session"].to_pylist()
+    logs = rows["logs"].take(pa.array(references)).to_pylist()
+    found = {
+        (int(number[row]), sessions[row]): float(np.median(values))
+        for row, values in zip(references.tolist(), logs, strict=True)
+    }
+    usual = defaultdict(list)
+    for row in np.flatnonzero(night >= 0).tolist():
+        key = int(number[row]), sessions[row]
+        if key in found:
+            level[row] = found[key]
+            usual[key[0]].append(found[key])
+    for row in np.flatnonzero(~np.isnan(level)).tolist():
+        level[row] -= np.median(usual[int(number[row])])
+    return level
+
+
+def _most(values: Floats, group: Ints, count: int) -> Floats:
+    most = np.zeros(count)
+    np.maximum.at(most, group, values)
+    return most
