@@ -138,7 +138,8 @@ def test_a_question_imports_only_what_it_takes(store: Path, tmp_path: Path) -> N
     program = (
         "import atexit, sys; from cli.main import main;"
         "atexit.register(lambda: print(sorted({'pandas', 'pydantic', 'rich', 'ingest.decode',"
-        "'ingest.etrecord', 'warehouse.intake', 'cli.commands.inspect'} & sys.modules.keys())));"
+        "'ingest.etrecord', 'warehouse.archive', 'warehouse.intake', 'cli.commands.inspect'}"
+        " & sys.modules.keys())));"
         "sys.exit(main())"
     )
     done = subprocess.run(
