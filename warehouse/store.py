@@ -13,8 +13,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from warehouse import DEFAULT_PATH
-from warehouse.archive.archive import Archive
-from warehouse.archive.rewriting import merge_segments
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
 from warehouse.catalogue.sql_files import read_statement
@@ -27,7 +25,6 @@ from warehouse.engine.store_lock import StoreLock
 from warehouse.engine.views import comment_views, load_views
 from warehouse.engine.writer import Writer
 from warehouse.errors import StatementError, StoreError
-from warehouse.storage.catching_up import catch_up
 from warehouse.storage.reading import OpenedStore, is_there, open_to_read
 from warehouse.storage.snapshots import Publisher, Snapshot, publish_snapshot
 
@@ -90,6 +87,8 @@ class Warehouse:
             )
         if read_only:
             return cls(store, open_to_read(store, wait=wait))
+        from warehouse.storage.catching_up import catch_up  # and the archive, for writers
+
         make_folder(store, is_shared=is_shared)
         lock = StoreLock.for_writing(store, is_shared=is_shared, wait=wait)
         writer = None
@@ -143,6 +142,8 @@ class Warehouse:
         """
         # Reading dumps takes half a second of imports, which a question need not wait for.
         from ingest.incoming import find_incoming
+        from warehouse.archive.archive import Archive
+        from warehouse.archive.rewriting import merge_segments
         from warehouse.intake.pipeline import ingest_dumps
 
         start = time.perf_counter()
@@ -314,6 +315,7 @@ class Warehouse:
                 with ``/METHOD`` for another method than forward.
         """
         from ingest.etrecord.names import EDGE_PROGRAM
+        from warehouse.archive.archive import Archive
         from warehouse.programs.exported_programs import (
             find_etrecord,
             pick_exported_program,

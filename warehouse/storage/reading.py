@@ -6,7 +6,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from warehouse.archive.archive import Archive
 from warehouse.engine.answering import Answering
 from warehouse.engine.store_file import FILE_NAME, is_made
 from warehouse.engine.store_lock import StoreLock
@@ -37,6 +36,8 @@ def is_there(store: Path) -> bool:
     """
     if is_made(store):
         return True
+    from warehouse.archive.archive import Archive  # which a question need not wait for
+
     if Archive(store).segments():
         raise DamagedStoreError(str(store), f"{FILE_NAME} is gone")
     return False

@@ -82,7 +82,8 @@ class Trial:
         self._rebuilt: set[str] = set()
         write_files(folder / "files")
         self._run(lambda: make_history(self._whole, folder / "files"))
-        self.expected = [self._expect(*item) for item in list_operations(folder / "files").items()]
+        operations = list_operations(folder / "files")
+        self.expected = [self._expect(name, operations[name]) for name in names]
 
     def _expect(self, name: str, operation: Operation) -> Expected:
         self._copy()

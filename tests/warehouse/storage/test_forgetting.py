@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.corpus import CORPUS, read_dump
+from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
 from tests.support.stores import MANIFEST, contents, everything, ingest, write
 from warehouse import Warehouse
@@ -116,7 +117,7 @@ class Killed(BaseException):
 @pytest.mark.parametrize(
     "moment", ["before", "at first file", "at last file", "at old file", "end"]
 )
-@pytest.mark.parametrize("is_rebuilt", [False, True])
+@pytest.mark.parametrize("is_rebuilt", cross_section([False, True], 2))
 def test_what_a_kill_left_half_forgotten_is_forgotten_when_it_is_opened(
     store: Path, monkeypatch: pytest.MonkeyPatch, moment: str, is_rebuilt: bool
 ) -> None:
