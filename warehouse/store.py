@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from ingest.incoming import FoundDumps, Incoming
     from ingest.sources.paths import Source
+    from warehouse.intake.children import DecodingChildren
     from warehouse.intake.pipeline import IngestProgress, IngestSummary
 
 _SMALL_SEGMENTS = 33  # that stand together, and are merged when an ingest ends
@@ -54,6 +55,7 @@ class Warehouse:
         self._path, self._writer = path, writer
         self._answering, self._lock, snapshot = opened
         self.snapshot_time: datetime | None = snapshot and snapshot.taken_at
+        self._children: DecodingChildren | None = None
 
     @classmethod
     def open(
@@ -166,6 +168,10 @@ class Warehouse:
     ) -> IngestSummary:
         """Ingest what was handed over to the store's `Inbox` so far, which is emptied by it.
 
+        It may come from anybody, so it is decoded in another process, which is kept until the store
+        is closed. What would take too much memory or time there is refused, and so is what that
+        process dies of; `ingest` sets no such limit.
+
         Args:
             jobs: Threads that read and decode; by default as many as there are cores for.
             progress: Called after each committed batch.
@@ -176,11 +182,13 @@ class Warehouse:
         Raises:
             StoreError: A batch cannot be written; it stays in the inbox, as all after it.
         """
+        from warehouse.intake.children import DecodingChildren
         from warehouse.storage.draining import drain_inbox
 
         start = time.perf_counter()
+        self._children = children = self._children or DecodingChildren()
         with self._writing(progress) as (connection, report):
-            summary = drain_inbox(connection, self._path, jobs=jobs, progress=report)
+            summary = drain_inbox(connection, self._path, children, jobs=jobs, progress=report)
         return replace(summary, seconds=time.perf_counter() - start)
 
     @contextmanager
@@ -336,6 +344,8 @@ class Warehouse:
             self._let_go()
 
     def _let_go(self) -> None:
+        if self._children is not None:
+            self._children.close()
         self._answering.close()
         if self._writer is not None:
             self._writer.close()
