@@ -8,12 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from warehouse import DEFAULT_PATH
-from warehouse.archive.archive import Archive
-from warehouse.archive.rewriting import merge_segments
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
 from warehouse.catalogue.sql_files import read_statement
@@ -25,7 +22,7 @@ from warehouse.engine.writer import Writer
 from warehouse.errors import StatementError, StoreError
 from warehouse.storage.reading import OpenedStore, open_to_read
 from warehouse.storage.snapshots import Snapshot, publish_snapshot
-from warehouse.storage.writing import open_to_write, writing
+from warehouse.storage.writing import ingest_found, open_to_write, writing
 
 if TYPE_CHECKING:
     import duckdb
@@ -35,8 +32,6 @@ if TYPE_CHECKING:
     from ingest.sources.paths import Source
     from warehouse.intake.children import DecodingChildren
     from warehouse.intake.pipeline import IngestProgress, IngestSummary
-
-_SMALL_SEGMENTS = 33  # that stand together, and are merged when an ingest ends
 
 
 class Warehouse:
@@ -127,22 +122,19 @@ class Warehouse:
         """
         # Reading dumps takes half a second of imports, which a question need not wait for.
         from ingest.incoming import find_incoming
-        from warehouse.intake.pipeline import ingest_dumps
 
         start = time.perf_counter()
         found = find_incoming(dumps, manifest=manifest, layout=layout, etrecord=etrecord)
-        kept = Archive(self._path) if archive else None
-        with writing(self._to_write(), self._path, progress, is_published=snapshot) as (
-            connection,
-            report,
-        ):
-            summary = ingest_dumps(connection, found, archive=kept, jobs=jobs, progress=report)
-            if kept:
-                merge_segments(kept, least=_SMALL_SEGMENTS)
-        if snapshot:
-            self.snapshot()
-        notes = () if isinstance(found, list) else tuple(found.notes)
-        return replace(summary, notes=notes, seconds=time.perf_counter() - start)
+        summary = ingest_found(
+            self._to_write(),
+            self._path,
+            found,
+            is_archived=archive,
+            is_published=snapshot,
+            jobs=jobs,
+            progress=progress,
+        )
+        return replace(summary, seconds=time.perf_counter() - start)
 
     def drain(
         self,
@@ -305,12 +297,7 @@ class Warehouse:
     def __enter__(self) -> Warehouse:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         if error is None:
             self.close()
         else:  # which tells more than what closing would add

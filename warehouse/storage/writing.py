@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warehouse.archive.archive import Archive
+from warehouse.archive.rewriting import merge_segments
 from warehouse.engine.answering import Answering
 from warehouse.engine.connection import translated_errors
 from warehouse.engine.store_file import FILE_NAME, make_folder, sync_names
@@ -15,12 +18,15 @@ from warehouse.engine.writer import Writer
 from warehouse.errors import StoreError
 from warehouse.storage.catching_up import catch_up
 from warehouse.storage.reading import NO_STORE, OpenedStore, is_there, told_of_snapshots
-from warehouse.storage.snapshots import Publisher
+from warehouse.storage.snapshots import Publisher, publish_snapshot
 
 if TYPE_CHECKING:
     import duckdb
 
-    from warehouse.intake.pipeline import IngestProgress
+    from ingest.incoming import FoundDumps, Incoming
+    from warehouse.intake.pipeline import IngestProgress, IngestSummary
+
+_SMALL_SEGMENTS = 33  # that stand together, and are merged when an ingest ends
 
 
 def open_to_write(
@@ -51,6 +57,30 @@ def open_to_write(
                 writer.close()
             lock.release()
             raise
+
+
+def ingest_found(  # noqa: PLR0913 - as `Warehouse.ingest` is asked for it
+    writer: Writer,
+    store: Path,
+    found: FoundDumps | list[Incoming],
+    *,
+    is_archived: bool,
+    is_published: bool,
+    jobs: int | None,
+    progress: Callable[[IngestProgress], None] | None,
+) -> IngestSummary:
+    """Ingest dumps that were found; see `Warehouse.ingest`."""
+    from warehouse.intake.pipeline import ingest_dumps
+
+    archive = Archive(store) if is_archived else None
+    published = writing(writer, store, progress, is_published=is_published)
+    with published as (connection, report):
+        summary = ingest_dumps(connection, found, archive=archive, jobs=jobs, progress=report)
+        if archive:
+            merge_segments(archive, least=_SMALL_SEGMENTS)
+    if is_published:
+        publish_snapshot(writer, store)
+    return replace(summary, notes=() if isinstance(found, list) else tuple(found.notes))
 
 
 @contextmanager
