@@ -14,7 +14,7 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 import pyarrow as pa
@@ -22,8 +22,9 @@ import pyarrow as pa
 from ingest import DecodedBatch, stream_dump
 from ingest.debug_buffer import build_tensors
 from ingest.errors import DumpError, IngestError
+from ingest.schemas.dumps import DELEGATE_METADATA
 from warehouse.intake.containment import Trouble, contain
-from warehouse.intake.content import decode_content
+from warehouse.intake.content import Content, decode_content
 from warehouse.intake.messages import (
     Message,
     Tables,
@@ -34,6 +35,7 @@ from warehouse.intake.messages import (
 )
 
 _PAGE_BYTES = resource.getpagesize()
+_PARSED = DELEGATE_METADATA.field("parsed")
 
 
 def serve(channel: int) -> None:
@@ -84,7 +86,8 @@ class _Child:
 
     def _stream(self, request: Message) -> Tables:
         (data,) = _map_files(request["files"])
-        self._parts = stream_dump(data, request["name"])
+        parts = stream_dump(data, request["name"])
+        self._parts = (_parsed(part, request["backends"]) for part in parts)
         return {}
 
     def _next(self, _: Message) -> Tables:
@@ -92,7 +95,20 @@ class _Child:
 
 
 def _decode(request: Message) -> Tables:
-    return flatten_content(decode_content(_map_files(request["files"])))
+    decoded, statistics = decode_content(_map_files(request["files"]))
+    return flatten_content(Content(_parsed(decoded, request["backends"]), statistics))
+
+
+def _parsed(decoded: DecodedBatch, backends: Sequence[str | None]) -> DecodedBatch:
+    """The same with what delegates' metadata says, which parsers of backends may have to tell."""
+    rows = decoded.tables["delegate_metadata"]
+    if rows.num_rows:
+        from warehouse.loading.logged_data import parse_metadata  # takes long to import
+
+        rows = parse_metadata(rows, backends.__getitem__)
+    else:
+        rows = rows.append_column(_PARSED, pa.nulls(0, _PARSED.type))
+    return DecodedBatch({**decoded.tables, "delegate_metadata": rows}, decoded.errors)
 
 
 def _try_program(request: Message) -> Tables:

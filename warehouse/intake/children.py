@@ -78,7 +78,7 @@ class DecodingChild:
             theirs.close()
         self._is_ready = False
 
-    def ask(self, task: str, parts: Sequence[FilePart], **more: str | None) -> Reply:
+    def ask(self, task: str, parts: Sequence[FilePart], **more: object) -> Reply:
         """What the child answers; it has to be ended if this raises anything.
 
         Raises:
@@ -175,7 +175,8 @@ class ChildDecoder:
     def decode(self, dumps: Sequence[NewDump]) -> Content:
         """Decode and summarise dumps."""
         parts = [self._places[dump.sha256] for dump in dumps]
-        return find_content(self._ask("decode", parts).tables)
+        backends = [dump.manifest.model.backend for dump in dumps]
+        return find_content(self._ask("decode", parts, backends=backends).tables)
 
     def stream(self, dump: NewDump) -> Iterator[DecodedBatch]:
         """Parts of a big dump.
@@ -184,9 +185,9 @@ class ChildDecoder:
             DumpError: It is malformed; forget the parts before.
             ChildError: A child did not survive it, likewise.
         """
-        part = self._places[dump.sha256]
+        part, backends = self._places[dump.sha256], [dump.manifest.model.backend]
         with self._children.one() as child:
-            _check(child.ask("stream", [part], name=dump.source))
+            _check(child.ask("stream", [part], name=dump.source, backends=backends))
             while (reply := child.ask("next", [part])).tables:
                 yield find_decoded(reply.tables)
         if "fault" in reply.message:
@@ -206,7 +207,7 @@ class ChildDecoder:
             hashes += [dump.debug_buffer.sha256 for dump in logged if dump.debug_buffer]
             self._ask("buffers", [self._places[sha256] for sha256 in hashes])
 
-    def _ask(self, task: str, parts: Sequence[FilePart], **more: str | None) -> Reply:
+    def _ask(self, task: str, parts: Sequence[FilePart], **more: object) -> Reply:
         with self._children.one() as child:
             reply = child.ask(task, parts, **more)
         _check(reply)

@@ -73,7 +73,7 @@ def decode_apart(dumps: Sequence[_Dump], decode: Callable[[Sequence[_Dump]], Con
     if not isinstance(content, Trouble):
         return content
     if len(dumps) == 1:
-        return _refuse(content)
+        return _refuse(content, decode(()))
     return merge_contents([decode_apart(some, decode) for some in split(dumps)])
 
 
@@ -86,9 +86,8 @@ def split(dumps: Sequence[_Dump]) -> list[Sequence[_Dump]]:
     return [dumps[first : first + size] for first in range(0, len(dumps), size)]
 
 
-def _refuse(trouble: Trouble) -> Content:
-    """The content of one dump that broke the decoder."""
-    nothing = decode_content(())
+def _refuse(trouble: Trouble, nothing: Content) -> Content:
+    """The content of one dump that broke the decoder, from which there is nothing."""
     row = {"dump_index": 0, "reason": UNDECODABLE, "detail": trouble.detail}
     errors = pa.Table.from_pylist([row], schema=ERRORS)
     resolution = np.ones(1, np.int64)

@@ -15,7 +15,9 @@ import pytest
 from ingest.incoming import Incoming
 from ingest.manifest.models import Manifest
 from tests.support.corpus import CORPUS, read_dump
+from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import MODELS
+from tests.support.event_blocks import run
 from tests.support.stores import MANIFEST, contents
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_dump_events, tiny_incoming
 from warehouse import Inbox, Warehouse
@@ -295,3 +297,23 @@ def is_running(process: int) -> bool:
         return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
     except FileNotFoundError:
         return False
+
+
+def test_metadata_that_breaks_its_parser_costs_only_its_dump(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = (
+        "from warehouse.loading import delegate_metadata as d\nimport os\ntell = d.metadata_json\n"
+    )
+    code += "d.metadata_json = lambda raw, who: os.abort() if raw == b'bomb' else tell(raw, who)\n"
+    (tmp_path / "sitecustomize.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    for metadata in (b'{"a":1}', b"bomb", b"\xff"):
+        event = {"name": "op", "delegate_debug_metadata": metadata, "end_time": 1}
+        dump = build_etdump({"version": 0, "run_data": [run({"profile_event": event})]})
+        hand_over(store, Incoming.of_bytes(metadata.hex(), dump, STATED))
+    with Warehouse.open(store) as warehouse:
+        summary = warehouse.drain()
+        parsed = warehouse.sql("SELECT parsed FROM delegate_metadata ORDER BY dump_id").to_pylist()
+    assert (summary.n_dumps, [r.source for r in summary.refused]) == (2, [b"bomb".hex()])
+    assert [row["parsed"] for row in parsed] == ['{"a": 1}', None]
