@@ -11,6 +11,7 @@ signature has the same id on every machine, for ever; changing the encoding mean
 from __future__ import annotations
 
 import hashlib
+import re
 import struct
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -157,6 +158,21 @@ def event_kind(name: bytes, *, is_delegated: bool) -> str:
     if name.startswith(b"native_call_"):
         return "kernel"
     return _KINDS.get(name, "other")
+
+
+def operator_type(event_name: str, delegate_id: str | None, kind: str) -> str:
+    """What operators that do the same share: the kernel without overload, the delegate's step.
+
+    >>> operator_type("native_call_addmm.out", None, "kernel")
+    'addmm'
+    >>> operator_type("DELEGATE_OP", "Convolution (NHWC) IGEMM #3", "delegate_op")
+    'Convolution (NHWC) IGEMM'
+    """
+    if kind == "kernel":
+        return event_name.removeprefix("native_call_").split(".")[0]
+    if kind == "delegate_op":
+        return re.sub(r" *#\d+$", "", delegate_id or event_name)
+    return event_name
 
 
 def event_signature_id(signature: EventSignature) -> int:

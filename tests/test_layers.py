@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = {
     "ingest": {"flatbuffers", "numpy", "pyarrow", "pydantic", "pydantic_core"},
     "warehouse": {"ingest", "duckdb", "numpy", "pyarrow"},
-    "queries": {"warehouse", "ingest", "duckdb", "numpy", "pyarrow"},
+    "queries": {"warehouse", "ingest", "duckdb", "numpy", "pyarrow", "pydantic"},
     "cli": {"queries", "warehouse", "ingest", "pyarrow", "rich", "typer"},
     "sql": set(),
 }
@@ -57,6 +57,7 @@ ROOMS = {
     "warehouse.storage": {
         "archive", "catalogue", "engine", "errors", "intake", "loading", "programs",
     },
+    "warehouse.regressions": {"catalogue", "engine", "errors", "statistics"},
     "warehouse.store": {
         "", "archive", "catalogue", "engine", "errors", "intake", "programs", "storage",
     },
@@ -66,8 +67,11 @@ ROOMS = {
     "queries.formats": {"plain_values", "printable"},
     "queries.event_blocks": {"printable"},
     "queries.numeric_gap": {"event_blocks"},
+    "queries.planning": set(),
     "queries.profiler_blob": set(),
     "queries.etrecord": set(),
+    "queries.comparison": set(),
+    "queries.report": {"printable"},
     "queries.inspector": {"event_blocks", "numeric_gap", "printable"},
     "cli": set(),
     "cli.errors": set(),
@@ -94,6 +98,7 @@ OTHERS = {
     "ingest.recording": {"executorch", "torch"},
     "warehouse.programs": {"executorch"},
     "queries.numeric_gap": {"executorch"},
+    "queries.report": {"jinja2", "markupsafe", "svg"},
 }
 COMPUTED = "a computed name"
 # "path/of/module.py imports name": reason

@@ -11,6 +11,7 @@ from tests.support.documents import ROOT
 TESTS = ROOT / "tests"
 # Whose tests are about no single module, and why.
 BEHAVIOURS = {
+    "browser/test_report_page.py": "a report as a reader has it",
     "cli/commands/test_inspect_etrecord.py": "what is stated of an ETRecord, to inspect",
     "cli/test_absurd_clocks.py": "rates that no clock has, through all commands",
     "cli/commands/test_ingest_paths.py": "paths that cannot be read, beside others",
@@ -29,9 +30,11 @@ BEHAVIOURS = {
     "ingest/test_stream.py": "parts of a dump are the dump",
     "ingest/test_tracer_errors.py": "what all calls of the tracer refuse",
     "queries/inspector/test_changed_blocks.py": "what scripts do with the drop-in's objects",
+    "sql/test_build_lineage.py": "the order and ancestry of builds, as views say them",
     "sql/test_filters.py": "filters of all queries",
     "sql/test_golden.py": "answers of all queries",
     "sql/test_headers.py": "headers of all .sql files",
+    "sql/test_operator_stats.py": "what all comparisons of operators read",
     "sql/test_order.py": "order of the rows of all queries",
     "sql/test_portability.py": "what Spark reads otherwise, in all .sql files",
     "sql/test_scans.py": "what all queries read",

@@ -179,6 +179,22 @@ class Warehouse:
         """
         return publish_snapshot(self._to_write(), self._path)
 
+    def decide(self, group_id: str, *, state: str, reason: str) -> None:
+        """Put on record what you decide about a group of alerts: a row of group_decisions.
+
+        Args:
+            group_id: The group, as reports name it.
+            state: acknowledged, accepted or reopened.
+            reason: Why, in words.
+
+        Raises:
+            StoreError: It cannot be written, or was opened to be read.
+            QueryError: There is no such state.
+        """
+        from warehouse.storage.deciding import decide_group
+
+        decide_group(self.writing, self._path, group_id, state=state, reason=reason)
+
     def query(self, name: str, **params: object) -> pa.Table:
         """Rows of a canned query.
 

@@ -20,9 +20,10 @@ Fields = dict[Key, object]
 
 _SECTIONS = {
     "device": ("name", "pool", "os", "os_version", "arch", "soc"),
-    "build": ("id", "commit", "branch", "committed_at", "ordinal"),
+    "build": ("id", "commit", "branch", "committed_at", "ordinal", "parent", "role"),
     "model": ("name", "backend", "quantization"),
     "clock": ("unit", "ticks_per_second"),
+    "run": ("session", "firmware", "governor", "threads", "temperature_c"),
 }
 _UNIT, _RATE = ("clock", "unit"), ("clock", "ticks_per_second")
 

@@ -100,13 +100,19 @@ class Device(_Frozen):
 
 
 class Build(_Frozen):
-    """A build of the runtime and the program."""
+    """A build of the runtime and the program.
+
+    `parent` is the id of the build before it, or of the one that its branch forked from; one of
+    role ``reference`` is pinned, and recorded beside others to tell what the device does.
+    """
 
     id: Name
     commit: Name | None = None
     branch: Name | None = None
     committed_at: Time | None = None
     ordinal: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
+    parent: Name | None = None
+    role: Literal["reference"] | None = None
 
 
 class Model(_Frozen):
@@ -115,6 +121,20 @@ class Model(_Frozen):
     name: Name
     backend: Name | None = None
     quantization: Name | None = None
+
+
+class RunContext(_Frozen):
+    """What may make the same code faster or slower on the same device, as it was at recording.
+
+    `session` is shared by dumps that were recorded interleaved, `governor` is what sets the
+    processor's frequency, and `threads` how many there are to run on.
+    """
+
+    session: Name | None = None
+    firmware: Name | None = None
+    governor: Name | None = None
+    threads: Annotated[int, Field(ge=1, lt=2**31)] | None = None
+    temperature_c: Annotated[float, Field(ge=-273.15, le=1e4)] | None = None
 
 
 class Rate(_Frozen):
@@ -170,6 +190,7 @@ class Manifest(_Frozen):
     method: Name | None = None
     captured_at: Time | None = None
     clock: Clock = Clock()
+    run: RunContext | None = None
     tags: Annotated[dict[str, JsonValue], AfterValidator(_check_tags)] = {}
 
     @model_validator(mode="before")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from ingest.schemas.archive import ARCHIVE_SEGMENTS, ARCHIVED_FILES
+from ingest.schemas.decisions import GROUP_DECISIONS
 from ingest.schemas.fields import DUMP_ID, DUMP_INDEX, RUN_INDEX, decoded_fields
 from ingest.schemas.fields import field as _field
 from ingest.schemas.fields import table as _table
@@ -80,6 +81,8 @@ BUILDS = _table(
     _field("branch", pa.string(), "Branch it was built from.", nullable=True),
     _field("committed_at", UTC_US, "Earliest commit time any dump states.", nullable=True),
     _field("ordinal", pa.int64(), "Position among builds, where the producer numbers them.", nullable=True),
+    _field("parent", pa.string(), "Id of the build it was made from, or of its fork point.", nullable=True),
+    _field("role", pa.string(), "reference for a pinned build recorded beside others; null for those.", nullable=True),
 )  # fmt: skip
 
 MODELS = _table(
@@ -225,6 +228,7 @@ STORED: dict[str, pa.Schema] = {
     "archived_files": ARCHIVED_FILES,
     "dropped_events": DROPPED_EVENTS,
     "forgotten_dumps": FORGOTTEN_DUMPS,
+    "group_decisions": GROUP_DECISIONS,
 }
 
 _LATER = {"sha256", "parsed"}  # columns that a dump alone does not tell

@@ -29,6 +29,12 @@ EVENT_STATS = table(
         "steady_p50_ticks", pa.float64(), "Median after warm-up; null without such events.",
         nullable=True,
     ),
+    field(
+        "steady_grouped_ticks", pa.float64(),
+        "Grouped median after warm-up: that of events spread evenly over the tick of their clock "
+        "that each was counted as; null without such events.",
+        nullable=True,
+    ),
 )  # fmt: skip
 
 EVENT_HISTOGRAMS = table(

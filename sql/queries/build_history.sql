@@ -1,8 +1,9 @@
 -- build_history: One event over the builds, on each device.
 --
 -- Builds come in the order of their ordinals, else of their commit times, else of their
--- first recordings. The value of a dump is the median of the event after warm-up (from
--- the sixth run on) where at least 20 events are left, else of all its events.
+-- first recordings. The value of a dump is the grouped median of the event after
+-- warm-up (from the sixth run on) where at least 20 events are left, else the median of
+-- all its events.
 --
 -- params:
 --   event           STRING[] OF named_event_signatures.event_name  Name or names of the
@@ -39,18 +40,7 @@
 --   max_ns             DOUBLE     Highest dump median.
 --   change             DOUBLE     p50_ns against the build before, as a share: 0.05 is
 --                                 5 % slower; null for the first.
-WITH builds_in_order AS (
-    SELECT
-        build, build_ordinal, committed_at, min(captured_at) AS first_captured_at,
-        row_number() OVER (
-            ORDER BY
-                build_ordinal NULLS LAST, committed_at NULLS LAST,
-                min(captured_at) NULLS LAST, build
-        ) AS position
-    FROM named_dumps
-    GROUP BY build, build_ordinal, committed_at
-),
-series AS (
+WITH series AS (
     SELECT
         device, model, backend, event_name, delegate_id, ordinal, build,
         count(*) AS dump_count,

@@ -3,5 +3,7 @@ UPDATE builds
 SET commit = coalesce(commit, $commit),
     branch = coalesce(branch, $branch),
     ordinal = coalesce(ordinal, $ordinal),
-    committed_at = least(committed_at, $committed_at)
+    committed_at = least(committed_at, $committed_at),
+    parent = coalesce(parent, $parent),
+    role = coalesce(role, $role)
 WHERE name = $id

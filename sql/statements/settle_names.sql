@@ -4,19 +4,24 @@ DELETE FROM models WHERE model_id NOT IN (SELECT model_id FROM dumps);
 DELETE FROM builds WHERE build_id NOT IN (SELECT build_id FROM dumps);
 
 UPDATE builds
-SET commit = s.commit, branch = s.branch, ordinal = s.ordinal, committed_at = s.committed_at
+SET commit = s.commit, branch = s.branch, ordinal = s.ordinal, committed_at = s.committed_at,
+    parent = s.parent, role = s.role
 FROM (
     SELECT build_id,
         arg_min(commit, dump_id) AS commit,
         arg_min(branch, dump_id) AS branch,
         arg_min(ordinal, dump_id) AS ordinal,
-        min(committed_at) AS committed_at
+        min(committed_at) AS committed_at,
+        arg_min(parent, dump_id) AS parent,
+        arg_min(role, dump_id) AS role
     FROM (
         SELECT build_id, dump_id,
             manifest ->> '$.build.commit' AS commit,
             manifest ->> '$.build.branch' AS branch,
             CAST(manifest ->> '$.build.ordinal' AS BIGINT) AS ordinal,
-            CAST(manifest ->> '$.build.committed_at' AS TIMESTAMPTZ) AS committed_at
+            CAST(manifest ->> '$.build.committed_at' AS TIMESTAMPTZ) AS committed_at,
+            manifest ->> '$.build.parent' AS parent,
+            manifest ->> '$.build.role' AS role
         FROM dumps
     )
     GROUP BY build_id

@@ -7,12 +7,17 @@
 -- values, some did not), the row is that of the signature with the most events after
 -- warm-up.
 --
+-- Times are compared in `unit`: nanoseconds, or ticks where a clock's rate is unknown,
+-- for a ratio of two times needs none.
+--
 -- columns:
 --   dump_id             INT        Dump the events were recorded in.
 --   captured_at         TIMESTAMP  Time of recording of the dump; null if unknown.
 --   device              STRING     Name of the device.
 --   pool                STRING     Device pool; null if none.
 --   build               STRING     Id of the build.
+--   build_role          STRING     reference for a pinned build recorded beside others,
+--                                  else null.
 --   model               STRING     Name of the model.
 --   backend             STRING     Backend of the model; null if none.
 --   event_name          STRING     Name of the operator, else its delegate id.
@@ -24,34 +29,101 @@
 --   kind                STRING     Kind of the events.
 --   event_signature_id  BIGINT     Signature of the events.
 --   sample_count        BIGINT     Events counted (flagged ones left out), at least 1.
---   p50_ns              DOUBLE     Median; null in cycles of unknown rate, like the
---                                  times that follow.
+--   p50_ns              DOUBLE     Median; null in cycles of unknown rate, like all
+--                                  that ends in _ns.
 --   steady_count        BIGINT     Events after warm-up (from the signature's sixth run
 --                                  on).
 --   steady_p50_ns       DOUBLE     Median after warm-up; null without such events.
---   value_ns            DOUBLE     The dump's value in comparisons: steady_p50_ns if at
---                                  least 20 events are left, else null.
---   floor_ns            DOUBLE     Least time that can be compared: 10 ticks of the
+--   value_ns            DOUBLE     The dump's value in comparisons: the grouped median
+--                                  after warm-up, if at least 20 events are left, else
+--                                  null.
+--   floor_ns            DOUBLE     Least time that can be compared: 2 ticks of the
 --                                  clock that timed the events, at least 1 us.
+--   unit                STRING     ns; ticks where the clock's rate is unknown.
+--   value               DOUBLE     value_ns in that unit.
+--   floor               DOUBLE     floor_ns in that unit; 2 ticks of a clock of unknown
+--                                  rate.
+--   half_tick           DOUBLE     Half of what the clock that timed the events counts
+--                                  by, in that unit: less is no difference.
+WITH operators AS (
+    SELECT
+        k.build, k.model_id, k.event_signature_id, m.name AS model, m.backend,
+        s.event_name, s.instruction_id, s.delegate_id, s.kind,
+        CAST(dense_rank() OVER (
+            PARTITION BY k.build, m.name, m.backend, s.event_name, s.delegate_id
+            ORDER BY s.instruction_id NULLS LAST
+        ) AS INT) AS ordinal
+    FROM (
+        SELECT DISTINCT b.name AS build, d.model_id, x.event_signature_id
+        FROM event_stats AS x
+        JOIN dumps AS d ON d.dump_id = x.dump_id
+        JOIN builds AS b ON b.build_id = d.build_id
+    ) AS k
+    JOIN models AS m ON m.model_id = k.model_id
+    JOIN named_event_signatures AS s ON s.event_signature_id = k.event_signature_id
+),
+-- Rows of signatures that another one of the same operator in the dump stands for. Few
+-- signatures have such a twin.
+outdone AS (
+    SELECT dump_id, event_signature_id
+    FROM (
+        SELECT
+            x.dump_id, x.event_signature_id,
+            row_number() OVER (
+                PARTITION BY
+                    x.dump_id, s.event_name, s.delegate_id, s.instruction_id
+                ORDER BY
+                    x.steady_count DESC, x.sample_count DESC, x.event_signature_id
+            ) AS choice
+        FROM event_stats AS x
+        JOIN (
+            SELECT
+                event_signature_id, event_name, delegate_id, instruction_id,
+                count(*) OVER (
+                    PARTITION BY event_name, delegate_id, instruction_id
+                ) AS signature_count
+            FROM named_event_signatures
+        ) AS s ON s.event_signature_id = x.event_signature_id
+        WHERE s.signature_count > 1
+    ) AS c
+    WHERE choice > 1
+)
 SELECT
-    t.dump_id, t.captured_at, t.device, t.pool, t.build, t.model, t.backend,
-    t.event_name, t.delegate_id, CAST(t.ordinal AS INT) AS ordinal, t.instruction_id,
-    t.kind, t.event_signature_id,
-    t.sample_count, t.p50_ns, t.steady_count, t.steady_p50_ns,
-    CASE WHEN t.steady_count >= 20 THEN t.steady_p50_ns END AS value_ns,
-    CASE WHEN t.resolution_ns > 100 THEN 10 * t.resolution_ns ELSE 1e3 END AS floor_ns
+    t.dump_id, t.captured_at, t.device, t.pool, t.build, t.build_role, t.model,
+    t.backend, t.event_name, t.delegate_id, t.ordinal, t.instruction_id, t.kind,
+    t.event_signature_id, t.sample_count, t.p50_ticks * t.tick_ns AS p50_ns,
+    t.steady_count, t.steady_p50_ticks * t.tick_ns AS steady_p50_ns,
+    t.value_ticks * t.tick_ns AS value_ns,
+    CASE
+        WHEN t.tick_ns IS NULL THEN NULL
+        ELSE greatest(2 * t.resolution_ticks * t.tick_ns, 1e3)
+    END AS floor_ns,
+    CASE WHEN t.tick_ns IS NULL THEN 'ticks' ELSE 'ns' END AS unit,
+    t.value_ticks * coalesce(t.tick_ns, 1e0) AS value,
+    CASE
+        WHEN t.tick_ns IS NULL THEN CAST(2 * t.resolution_ticks AS DOUBLE)
+        ELSE greatest(2 * t.resolution_ticks * t.tick_ns, 1e3)
+    END AS floor,
+    t.resolution_ticks * coalesce(t.tick_ns, 1e0) / 2 AS half_tick
 FROM (
     SELECT
-        s.*,
-        dense_rank() OVER (
-            PARTITION BY build, model, backend, event_name, delegate_id
-            ORDER BY instruction_id NULLS LAST
-        ) AS ordinal,
-        row_number() OVER (
-            PARTITION BY
-                build, model, backend, event_name, delegate_id, instruction_id, dump_id
-            ORDER BY steady_count DESC, sample_count DESC, event_signature_id
-        ) AS choice
-    FROM named_event_stats AS s
+        x.*, d.captured_at, v.name AS device, v.pool, b.name AS build,
+        b.role AS build_role, o.model, o.backend,
+        o.event_name, o.delegate_id, o.ordinal, o.instruction_id, o.kind,
+        CASE WHEN x.steady_count >= 20 THEN x.steady_grouped_ticks END AS value_ticks,
+        CASE
+            WHEN o.kind = 'delegate_op' THEN d.delegate_ns_per_tick ELSE d.ns_per_tick
+        END AS tick_ns,
+        CASE WHEN o.kind = 'delegate_op' THEN d.delegate_resolution_ticks ELSE 1 END
+            AS resolution_ticks
+    FROM event_stats AS x
+    JOIN dumps AS d ON d.dump_id = x.dump_id
+    JOIN devices AS v ON v.device_id = d.device_id
+    JOIN builds AS b ON b.build_id = d.build_id
+    JOIN operators AS o
+        ON o.build = b.name AND o.model_id = d.model_id
+        AND o.event_signature_id = x.event_signature_id
+    LEFT JOIN outdone AS w
+        ON w.dump_id = x.dump_id AND w.event_signature_id = x.event_signature_id
+    WHERE w.dump_id IS NULL
 ) AS t
-WHERE t.choice = 1

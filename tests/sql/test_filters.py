@@ -13,10 +13,14 @@ from warehouse.errors import ParameterError
 # What each query of the farm is asked, beside the parameter in question.
 QUESTIONS = {
     "build_history": {"event": "native_call_conv.out"},
+    "environment_changes": {"base": "old", "head": "new"},
     "event_blocks": {"dump": 3},
+    "exact_changes": {"base": "old", "head": "new"},
     "framework_tax": {"scope": "all"},
     "numeric_divergence": {"base": "old", "head": "new"},
     "regression_deltas": {"base": "old", "head": "new"},
+    "comparison": {"base": "old", "head": "new"},
+    "run_shifts": {"base": "old", "head": "new"},
 }
 
 
@@ -72,6 +76,12 @@ ROWS = {
     ("build_history", "instruction_id"): (2, lambda row: row["ordinal"] == 2),
     ("build_history", "ordinal"): (1, lambda row: row["ordinal"] == 1),
     ("build_history", "delegate_id"): ("GEMM #2", lambda row: row["delegate_id"] == "GEMM #2"),
+    ("change_points", "event"): ("GEMM*", lambda row: row["event_name"].startswith("GEMM")),
+    ("change_points", "ordinal"): (1, lambda row: row["ordinal"] == 1),
+    ("change_points", "delegate_id"): ("GEMM #2", lambda row: row["delegate_id"] == "GEMM #2"),
+    ("dump_values", "event"): ("GEMM*", lambda row: row["event_name"].startswith("GEMM")),
+    ("dump_values", "ordinal"): (1, lambda row: row["ordinal"] == 1),
+    ("dump_values", "delegate_id"): ("GEMM #2", lambda row: row["delegate_id"] == "GEMM #2"),
     ("framework_tax", "scope"): ("operator", lambda row: row["scope"] == "operator"),
     ("module_totals", "module"): (["head", "body.*"], lambda row: row["module_path"] in PATHS),
     ("operator_hotspots", "top_n"): (2, lambda row: row["rank"] <= 2),
@@ -86,13 +96,24 @@ EVERYTHING = {
 }
 # Parameters with tests of their own.
 ELSEWHERE = {
+    ("comparison", "base"): "below",
+    ("comparison", "head"): "below",
+    ("comparison", "q"): "test_regression_deltas",
+    ("comparison", "min_change"): "test_regression_deltas",
+    ("change_points", "min_change"): "test_change_points",
+    ("environment_changes", "base"): "test_environment_changes",
+    ("environment_changes", "head"): "test_environment_changes",
     ("event_blocks", "dump"): "below",
+    ("exact_changes", "base"): "test_exact_changes",
+    ("exact_changes", "head"): "test_exact_changes",
     ("module_totals", "scope"): "test_module_totals",
     ("numeric_divergence", "base"): "below",
     ("numeric_divergence", "head"): "below",
     ("percentiles", "approx"): "test_percentiles",
     ("regression_deltas", "base"): "below",
     ("regression_deltas", "head"): "below",
+    ("run_shifts", "base"): "test_run_shifts",
+    ("run_shifts", "head"): "test_run_shifts",
     ("regression_deltas", "q"): "test_regression_deltas",
     ("regression_deltas", "min_change"): "test_regression_deltas",
 }
@@ -186,11 +207,12 @@ def test_event_blocks_are_those_of_the_dump_alone(farm, number):
     assert rows != _ask(farm, "event_blocks", dump=2)
 
 
-def test_only_base_and_head_are_compared(farm):
-    rows = _ask(farm, "regression_deltas", base="mid", head="side")
+@pytest.mark.parametrize("name", ["comparison", "regression_deltas"])
+def test_only_base_and_head_are_compared(farm, name):
+    rows = _ask(farm, name, base="mid", head="side")
     with _only(farm, _in("build", "mid", "side")):
-        assert rows == _ask(farm, "regression_deltas", base="mid", head="side")
-    swapped = _ask(farm, "regression_deltas", base="side", head="mid")
+        assert rows == _ask(farm, name, base="mid", head="side")
+    swapped = _ask(farm, name, base="side", head="mid")
     sides = ("base_count", "head_count", "base_ns", "head_ns")
     assert [tuple(row[side] for side in sides) for row in rows] == [
         tuple(row[sides[position]] for position in (1, 0, 3, 2)) for row in swapped

@@ -18,14 +18,32 @@ def plain_rollups(tables):
     n_runs = {row["dump_id"]: row["n_runs"] for row in tables["dumps"]}
     long = [row for row in tables["events"] if n_runs[row["dump_id"]] >= 200]
     return {
-        "event_stats": list(event_stats(tables["events"])),
+        "event_stats": list(event_stats(tables["events"], clock_steps(tables))),
         "event_histograms": list(event_histograms(long)),
         "run_totals": [run_totals(*run) for run in runs],
         "event_totals": list(event_totals(row for _, events in runs for _, row in events)),
     }
 
 
-def event_stats(events):
+def clock_steps(tables):
+    """Ticks by which the clock of (dump, event signature) counts, where it is not one."""
+    resolution = {
+        row["dump_id"]: row.get("delegate_resolution_ticks", 1) for row in tables["dumps"]
+    }
+    signatures = tables["event_signatures"]
+    delegated = [row["event_signature_id"] for row in signatures if row["kind"] == "delegate_op"]
+    return {(dump, signature): resolution[dump] for dump in resolution for signature in delegated}
+
+
+def grouped_median(ticks, step):
+    ordered = sorted(ticks)
+    middle = ordered[(len(ordered) - 1) // 2]
+    below = sum(one < middle for one in ordered)
+    share = (len(ordered) / 2 - below) / ordered.count(middle)
+    return max(middle - step / 2 + step * share, 0.0)
+
+
+def event_stats(events, steps):
     groups = {}
     for row in events:
         if row["flags"] <= 1:
@@ -53,6 +71,9 @@ def event_stats(events):
             **shares,
             "steady_count": len(steady),
             "steady_p50_ticks": float(np.median(steady)) if steady else None,
+            "steady_grouped_ticks": (
+                grouped_median(steady, steps.get((dump_id, signature), 1)) if steady else None
+            ),
         }
 
 

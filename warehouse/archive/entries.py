@@ -19,6 +19,7 @@ SETTLED: Final = "settled"  # a conflict that was resolved
 AMENDED: Final = "amended"  # a dump's manifest was corrected
 DROPPED: Final = "dropped"  # a dump's events were dropped by retention
 FORGOTTEN: Final = "forgotten"  # a dump was deleted for good
+DECIDED: Final = "decided"  # somebody decided about a group of alerts
 ERASED: Final = "erased"  # stands where an entry was about a dump that is forgotten
 
 SEGMENT = table(
@@ -26,9 +27,10 @@ SEGMENT = table(
     "further rows, which repeat all but `data` and `part`.",
     field("segment", pa.int64(), "Number of the segment the entry was sealed in, from 1."),
     field("kind", pa.string(), "dump, etrecord, debug_buffer, companions, refused, settled, "
-          "amended, dropped, forgotten or erased."),
+          "amended, dropped, forgotten, decided or erased."),
     field("recorded_at", UTC_US, "Time the entry was made."),
-    field("name", pa.string(), "What the file was called where it came from."),
+    field("name", pa.string(), "What the file was called where it came from; the group that was "
+          "decided about."),
     field("sha256", pa.string(), "SHA-256 of the file, or of the dump the entry is about, hex; "
           "null for a refused file that could not be read, and where an entry was erased.",
           nullable=True),
@@ -40,9 +42,11 @@ SEGMENT = table(
     field("manifest", pa.string(), "The dump's manifest as canonical JSON.", nullable=True),
     field("etrecord_sha256", pa.string(), "ETRecord the dump came with.", nullable=True),
     field("debug_buffer_sha256", pa.string(), "Debug buffer the dump came with.", nullable=True),
-    field("reason", pa.string(), "Why a file was refused, machine-readable.", nullable=True),
+    field("reason", pa.string(), "Why a file was refused, machine-readable; the state that was "
+          "decided.", nullable=True),
     field("byte_offset", pa.int64(), "Where in it; null for the file as a whole.", nullable=True),
-    field("detail", pa.string(), "The same in words.", nullable=True),
+    field("detail", pa.string(), "The same in words; a decision's reason and user, as JSON.",
+          nullable=True),
     field("byte_count", pa.int64(), "Size of the file; null where no bytes are kept.",
           nullable=True),
     field("part", pa.int32(), "Which part of the file `data` is, from 0."),

@@ -13,10 +13,10 @@ from ingest import DecodedBatch
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.statistics.rollups import (
     Statistics,
-    delegate_resolution,
-    delegated_signatures,
+    clock_steps,
     group_events,
     is_long,
+    mark_delegated,
     summarise_events,
 )
 from warehouse.statistics.totals import EventSums, RunNumbers, RunParts, run_rows
@@ -35,25 +35,28 @@ def summarise_stored(
         last: What was decoded of it and has its row of dumps.
 
     Yields:
-        Rows to insert; the resolution of the last is that of the dump.
+        Rows to insert, each time with the resolution of the dump.
     """
     numbers = RunNumbers.of(last, 1)
     has_histogram = is_long(last.tables["dumps"])
     is_complete = _complete_runs(connection, dump_id, numbers.count)
     runs = np.zeros((numbers.count, 3))
-    steps = []
+    resolution = _resolution(connection, dump_id)
     for signatures in _some_signatures(connection, dump_id):
         events = _read_events(connection, dump_id, signatures)
         groups = group_events(events)
         totals = EventSums(events, RunParts.of(signatures), numbers).total(is_complete)
         runs += totals.runs
-        delegated = delegated_signatures(signatures).intersection(groups.signature.tolist())
-        if delegated:
-            steps.append(delegate_resolution(groups, delegated, 1))
-        rows = summarise_events(groups, has_histogram) | {"event_totals": totals.events}
-        yield Statistics(rows, np.ones(1, np.int64))
-    resolution = np.min(steps, axis=0) if steps else np.ones(1, np.int64)
+        steps = clock_steps(groups, mark_delegated(groups, signatures), resolution)
+        rows = summarise_events(groups, has_histogram, steps)
+        yield Statistics(rows | {"event_totals": totals.events}, resolution)
     yield Statistics({"run_totals": run_rows(numbers, is_complete, runs)}, resolution)
+
+
+def _resolution(connection: duckdb.DuckDBPyConnection, dump_id: int) -> NDArray[np.int64]:
+    """What `delegate_resolution` says of all events of the dump."""
+    found = connection.execute(read_statement("resolution_of_dump"), {"dump": dump_id})
+    return np.array(found.fetchall()[0], np.int64)
 
 
 def _complete_runs(

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_LARGEST_P = 0.2
+LARGEST_P = 0.2
 _SCHEMA = pa.schema(
     [("n_small", pa.int32()), ("n_large", pa.int32()), ("u", pa.int32()), ("p", pa.float64())]
 )
@@ -24,7 +24,7 @@ def exact_null_table(max_n: int = 30) -> pa.Table:
     parts: list[NDArray[np.float64]] = []
     for small, large, counts in _arrangements(max_n):
         p = 2 * np.cumsum(counts) / math.comb(small + large, small)
-        p = p[p <= _LARGEST_P]
+        p = p[p <= LARGEST_P]
         sizes = np.full(len(p), small), np.full(len(p), large)
         parts.append(np.stack([*sizes, np.arange(len(p)), p]))
     columns = np.concatenate(parts, axis=1)

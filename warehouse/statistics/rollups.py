@@ -14,7 +14,7 @@ from ingest.schemas.fields import decoded_fields
 from ingest.schemas.rollups import EVENT_HISTOGRAMS, EVENT_STATS
 from ingest.tables.clocks import is_wrong
 from warehouse.statistics.histograms import LEAST_RUNS, BucketCounts, count_buckets
-from warehouse.statistics.percentiles import interpolate_sorted
+from warehouse.statistics.percentiles import grouped_median, interpolate_sorted
 from warehouse.statistics.totals import total_events
 
 WARM_UP_RUNS = 5
@@ -67,23 +67,19 @@ def summarise(decoded: DecodedBatch, dump_count: int) -> Statistics:
     """Statistics of decoded dumps, refused ones included in the count."""
     tables = decoded.tables
     groups = group_events(tables["events"])
+    is_delegated = mark_delegated(groups, tables["event_signatures"])
+    resolution = delegate_resolution(groups, is_delegated, dump_count)
     has_histogram = np.zeros(dump_count, bool)
     has_histogram[tables["dumps"]["dump_index"].to_numpy()] = is_long(tables["dumps"])
-    rollups = summarise_events(groups, has_histogram) | total_events(decoded, dump_count)
-    delegated = delegated_signatures(tables["event_signatures"])
-    return Statistics(rollups, delegate_resolution(groups, delegated, dump_count))
+    steps = clock_steps(groups, is_delegated, resolution)
+    rollups = summarise_events(groups, has_histogram, steps)
+    return Statistics(rollups | total_events(decoded, dump_count), resolution)
 
 
 def is_long(dumps: pa.Table) -> NDArray[np.bool_]:
     """Whether each dump has so many runs that it gets histograms."""
     long: NDArray[np.bool_] = dumps["n_runs"].to_numpy() >= LEAST_RUNS
     return long
-
-
-def delegated_signatures(signatures: pa.Table) -> set[int]:
-    """Ids of the event signatures that carry a delegate id."""
-    is_delegated = signatures["kind"].to_numpy() == "delegate_op"
-    return set(signatures["event_signature_id"].to_numpy()[is_delegated].tolist())
 
 
 def group_events(events: pa.Table) -> EventGroups:
@@ -111,12 +107,15 @@ def _heads(dump: Ints, signature: Ints) -> Ints:
     return np.flatnonzero(changes)
 
 
-def summarise_events(groups: EventGroups, has_histogram: NDArray[np.bool_]) -> dict[str, pa.Table]:
+def summarise_events(
+    groups: EventGroups, has_histogram: NDArray[np.bool_], steps: Ints
+) -> dict[str, pa.Table]:
     """Statistics of grouped events: a row of event_stats per group, in their order; and histograms.
 
     Args:
         groups: The events; `dump` is counted from 0.
         has_histogram: Whether each dump gets histograms; shape (dumps,).
+        steps: Ticks by which the clock of each group counts; shape (groups,).
     """
     length = len(groups.first)
     stats = {field.name: np.zeros(length, field.type.to_pandas_dtype()) for field in _COLUMNS}
@@ -131,15 +130,15 @@ def summarise_events(groups: EventGroups, has_histogram: NDArray[np.bool_]) -> d
         samples = _rows(groups.duration, first, size)
         ordered = np.sort(samples, axis=1)
         _describe(stats, members, ordered)
-        count, median = _steady(samples, _rows(groups.run, first, size))
-        stats["steady_count"][members] = count
-        stats["steady_p50_ticks"][members] = median
+        _describe_steady(stats, members, samples, _rows(groups.run, first, size), steps[members])
         long = has_histogram[groups.dump[members]]
         if long.any():
             counts = count_buckets(ordered[long])
             buckets.append(counts._replace(row=members[long][counts.row]))
-    has_none = {"steady_p50_ticks": stats["steady_count"] == 0}
-    arrays = [pa.array(stats[field.name], mask=has_none.get(field.name)) for field in _COLUMNS]
+    has_none = stats["steady_count"] == 0
+    arrays = [
+        pa.array(stats[field.name], mask=has_none if field.nullable else None) for field in _COLUMNS
+    ]
     return {
         "event_stats": pa.Table.from_arrays(arrays, schema=_COLUMNS),
         "event_histograms": _histogram_rows(groups, buckets),
@@ -169,19 +168,32 @@ def _histogram_rows(groups: EventGroups, buckets: list[BucketCounts]) -> pa.Tabl
     return pa.Table.from_arrays([pa.array(c) for c in columns], schema=_HISTOGRAM_COLUMNS)
 
 
-def delegate_resolution(groups: EventGroups, delegated: set[int], dump_count: int) -> Ints:
+def mark_delegated(groups: EventGroups, signatures: pa.Table) -> NDArray[np.bool_]:
+    """Whether each group is of an event signature that carries a delegate id."""
+    delegated = signatures["kind"].to_numpy() == "delegate_op"
+    return np.isin(groups.signature, signatures["event_signature_id"].to_numpy()[delegated])
+
+
+def clock_steps(groups: EventGroups, is_delegated: NDArray[np.bool_], resolution: Ints) -> Ints:
+    """Ticks by which the clock of each group counts, given `delegate_resolution`."""
+    steps: Ints = np.where(is_delegated, resolution[groups.dump], 1)
+    return steps
+
+
+def delegate_resolution(
+    groups: EventGroups, is_delegated: NDArray[np.bool_], dump_count: int
+) -> Ints:
     """Coarseness of the clock behind the delegate events of each dump.
 
     Args:
         groups: The events; `dump` is counted from 0.
-        delegated: Ids of the event signatures that carry a delegate id.
+        is_delegated: Whether each group is a delegate's, as `mark_delegated` says.
         dump_count: Dumps in the batch.
 
     Returns:
         The largest of 1, 1,000 and 1,000,000 ticks that divides every such duration of the dump.
     """
     resolution = np.ones(dump_count, np.int64)
-    is_delegated = np.isin(groups.signature, np.fromiter(delegated, np.int64, len(delegated)))
     dump = np.repeat(np.where(is_delegated, groups.dump, -1), groups.count)
     duration = groups.duration[dump >= 0]
     dump = dump[dump >= 0]
@@ -202,15 +214,18 @@ def _rows(values: Ints, first: Ints, size: int) -> Ints:
     return rows.astype(np.int32) if fits else rows
 
 
-def _steady(samples: Ints, run: Ints) -> tuple[Ints, NDArray[np.float64]]:
-    """Count and median of each signature's samples without its first runs (the warm-up).
+def _describe_steady(
+    stats: dict[str, NDArray[Any]], members: Ints, samples: Ints, run: Ints, steps: Ints
+) -> None:
+    """Fill in what samples without their first runs (the warm-up) say of some groups of one size.
 
     Args:
-        samples: Durations of signatures; shape (groups, size).
+        stats: What to fill in.
+        members: Numbers of the groups.
+        samples: Their durations; shape (groups, size).
         run: Run of each, ascending in a group.
+        steps: Ticks by which their clocks count; shape (groups,).
     """
-    count = np.zeros(len(samples), np.int64)
-    median = np.zeros(len(samples))
     is_steady = np.zeros(samples.shape, bool)
     is_new = run[:, 1:] != run[:, :-1]
     if is_new.all():
@@ -219,7 +234,8 @@ def _steady(samples: Ints, run: Ints) -> tuple[Ints, NDArray[np.float64]]:
         is_steady[:, 1:] = np.cumsum(is_new, axis=1) >= WARM_UP_RUNS
     first_steady = is_steady.argmax(axis=1)  # they go on to the end
     for first in np.unique(first_steady[is_steady[:, -1]]).tolist():
-        members = np.flatnonzero(is_steady[:, -1] & (first_steady == first))
-        count[members] = samples.shape[1] - first
-        median[members] = interpolate_sorted(np.sort(samples[members, first:], axis=1), 0.5)
-    return count, median
+        rows = np.flatnonzero(is_steady[:, -1] & (first_steady == first))
+        ordered = np.sort(samples[rows, first:], axis=1)
+        stats["steady_count"][members[rows]] = ordered.shape[1]
+        stats["steady_p50_ticks"][members[rows]] = interpolate_sorted(ordered, 0.5)
+        stats["steady_grouped_ticks"][members[rows]] = grouped_median(ordered, steps[rows])

@@ -39,7 +39,7 @@ def forget_dumps(
         StoreError: The store cannot be written.
     """
     want_compaction(store)
-    now, user = datetime.now(UTC), _user()
+    now, user = datetime.now(UTC), current_user()
     entries = [Entry(FORGOTTEN, now, "", dump.sha256, detail=user) for dump in dumps]
     with translated_errors(store):
         record_upkeep(connection, Archive(store), entries)
@@ -64,7 +64,8 @@ def find_kept_files(store: Path) -> list[Path]:
     return [*sorted(store.glob(f"{FILE_NAME}*.old-*")), *sorted(aside.glob("*"))]
 
 
-def _user() -> str:
+def current_user() -> str:
+    """Name of the user whose process this is."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a number without a name, as in a container

@@ -1,7 +1,7 @@
-"""What changes dumps that are stored, each the same in the store and in a replay of its archive.
+"""What changes a store besides dumps that come, the same in it and in a replay of its archive.
 
-Events that were dropped, manifests that were amended, dumps that were forgotten: an entry of the
-archive says all that is to be done.
+Events that were dropped, manifests that were amended, dumps that were forgotten, groups of alerts
+that were decided about: an entry of the archive says all that is to be done.
 """
 
 from __future__ import annotations
@@ -13,12 +13,18 @@ from operator import attrgetter
 import duckdb
 
 from warehouse.archive.archive import Archive
-from warehouse.archive.entries import AMENDED, DROPPED, FORGOTTEN, Entry
+from warehouse.archive.entries import AMENDED, DECIDED, DROPPED, FORGOTTEN, Entry
 from warehouse.archive.history import recorded
 from warehouse.storage.amended_dumps import amend_dumps, number_names
+from warehouse.storage.decisions import store_decisions
 from warehouse.storage.deleted_rows import delete_dumps, drop_events
 
-_DEEDS = {AMENDED: amend_dumps, DROPPED: drop_events, FORGOTTEN: delete_dumps}
+_DEEDS = {
+    AMENDED: amend_dumps,
+    DROPPED: drop_events,
+    FORGOTTEN: delete_dumps,
+    DECIDED: store_decisions,
+}
 UPKEEP = frozenset(_DEEDS)
 
 

@@ -70,7 +70,7 @@ def write_old(store: Path, new: Path, schema: int) -> Path:
 
 def test_a_reader_of_an_old_store_changes_nothing_and_says_how_to_migrate_it(old: Path) -> None:
     before = (old / FILE_NAME).read_bytes()
-    with pytest.raises(OldStoreError, match=r"schema 1, now 5\); .* 'tracehouse migrate'"):
+    with pytest.raises(OldStoreError, match=r"schema 1, now 6\); .* 'tracehouse migrate'"):
         Warehouse.open(old, read_only=True)
     assert (old / FILE_NAME).read_bytes() == before
 
@@ -136,6 +136,18 @@ def test_a_migration_that_was_broken_off_is_done_again(tmp_path: Path) -> None:
         assert warehouse.sql("SELECT etrecord_id FROM dumps").num_rows == 0
 
 
+def test_a_value_of_events_that_are_gone_is_their_plain_median(tmp_path: Path, old: Path) -> None:
+    with duckdb.connect(str(old / FILE_NAME)) as connection:
+        connection.execute("DELETE FROM events")
+    Warehouse.open(old, create=True).close()
+    other = "SELECT 1 FROM event_stats WHERE steady_grouped_ticks <> steady_p50_ticks"
+    some = "SELECT 1 FROM event_stats WHERE steady_grouped_ticks IS NOT NULL"
+    with Warehouse.open(old, read_only=True) as warehouse:
+        assert warehouse.sql(other).num_rows == 0 < warehouse.sql(some).num_rows
+    with Warehouse.open(tmp_path / "new", read_only=True) as warehouse:
+        assert warehouse.sql(other).num_rows > 0
+
+
 def with_a_flagged_event(data: bytes) -> bytes:
     template = DumpTemplate(data)
     starts, ends = template.starts.copy(), template.ends.copy()
@@ -143,7 +155,7 @@ def with_a_flagged_event(data: bytes) -> bytes:
     return template.with_times(starts, ends)
 
 
-@pytest.mark.parametrize("schema", [1, 2, 3])
+@pytest.mark.parametrize("schema", [1, 2, 3, 5])
 def test_rollups_of_a_store_that_had_none_are_those_of_ingest(
     tmp_path: Path, folder: Path, schema: int
 ) -> None:
@@ -154,7 +166,7 @@ def test_rollups_of_a_store_that_had_none_are_those_of_ingest(
     old = write_old(tmp_path / "old", tmp_path / "new", schema)
     Warehouse.open(old, create=True).close()
     found, expected = contents(old), contents(tmp_path / "new")
-    for table in ("run_totals", "event_totals", "event_histograms"):
+    for table in ("run_totals", "event_totals", "event_histograms", "event_stats"):
         assert len(expected[table]) > 20
         assert found[table] == expected[table], table
     with Warehouse.open(old, read_only=True) as warehouse:

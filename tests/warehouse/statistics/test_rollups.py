@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warehouse.statistics.percentiles import interpolate_sorted
-from warehouse.statistics.rollups import delegate_resolution, group_events, summarise_events
+from warehouse.statistics.percentiles import grouped_median, interpolate_sorted
+from warehouse.statistics.rollups import (
+    clock_steps,
+    delegate_resolution,
+    group_events,
+    mark_delegated,
+    summarise_events,
+)
 
 
 def events(rows: list[tuple[int, int, int, int, int]]) -> pa.Table:
@@ -18,8 +24,19 @@ def events(rows: list[tuple[int, int, int, int, int]]) -> pa.Table:
     return pa.table({n: pa.array(c, t) for n, c, t in zip(names, columns, types, strict=True)})
 
 
-def summarise(rows: list[tuple[int, int, int, int, int]]) -> list[dict[str, object]]:
-    tables = summarise_events(group_events(events(rows)), np.zeros(4, bool))
+def signatures(delegated: int) -> pa.Table:
+    """Signatures 1 to 8, of which one is a delegate's."""
+    kinds = ["delegate_op" if number == delegated else "kernel" for number in range(1, 9)]
+    return pa.table({"event_signature_id": pa.array(range(1, 9), pa.int64()), "kind": kinds})
+
+
+def summarise(
+    rows: list[tuple[int, int, int, int, int]], delegated: int = 0
+) -> list[dict[str, object]]:
+    groups = group_events(events(rows))
+    is_delegated = mark_delegated(groups, signatures(delegated))
+    steps = clock_steps(groups, is_delegated, delegate_resolution(groups, is_delegated, 4))
+    tables = summarise_events(groups, np.zeros(4, bool), steps)
     assert tables["event_histograms"].num_rows == 0
     return list(tables["event_stats"].to_pylist())
 
@@ -102,6 +119,38 @@ def test_resolution_is_what_divides_every_delegate_duration_of_the_dump() -> Non
         (2, 1, 0, 5_000_000, 0),
         (3, 2, 0, 4_000, 0),
     ]  # fmt: skip
-    assert delegate_resolution(group_events(events(rows)), {1}, 4).tolist() == [
-        1_000, 1, 1_000_000, 1,
-    ]  # fmt: skip
+    groups = group_events(events(rows))
+    is_delegated = mark_delegated(groups, signatures(delegated=1))
+    assert delegate_resolution(groups, is_delegated, 4).tolist() == [1_000, 1, 1_000_000, 1]
+
+
+def test_grouped_median_of_a_delegate_moves_with_the_share_of_each_count_of_its_clock() -> None:
+    def value(*microseconds: int, signature: int = 1) -> object:
+        steady = [(0, signature, 5 + i, 1_000 * n, 0) for i, n in enumerate(microseconds)]
+        warm_up = [(0, signature, run, 99_000, 0) for run in range(5)]
+        (row,) = summarise([*warm_up, *steady], delegated=1)
+        return row["steady_grouped_ticks"]
+
+    assert value(3, 3, 3, 3) == 3_000
+    assert value(2, 3, 3, 3) == pytest.approx(2_500 + 1_000 / 3)
+    assert value(3, 3, 3, 4) == pytest.approx(2_500 + 2_000 / 3)
+    assert value(2, 2, 3, 3) == 2_500
+    assert value(0, 0, 0, 5) == pytest.approx(500 / 3)
+    assert value(0, 0, 0, 0) == 0
+    of_a_kernel = value(2, 3, 3, 3, signature=2)
+    assert of_a_kernel == pytest.approx(2_999.5 + 1 / 3)
+    assert value() is None
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 30), min_size=7, max_size=7), min_size=1, max_size=9),
+    st.sampled_from([1, 1_000]),
+)
+def test_grouped_median_is_what_its_definition_says(rows: list[list[int]], step: int) -> None:
+    ordered = np.sort(np.array(rows) * step, axis=1)
+    found = grouped_median(ordered, np.full(len(rows), step))
+    for row, value in zip(ordered.tolist(), found.tolist(), strict=True):
+        middle = row[3]
+        below, at = sum(one < middle for one in row) / 7, row.count(middle) / 7
+        expected = max(middle - step / 2 + step * (0.5 - below) / at, 0)
+        assert value == pytest.approx(expected, abs=1e-9)

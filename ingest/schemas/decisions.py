@@ -1,0 +1,16 @@
+"""Arrow schema of what people decided about groups of alerts."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from ingest.schemas.fields import field, table
+
+GROUP_DECISIONS = table(
+    "One row per decision about a group of alerts, in order of time; the last of a group counts.",
+    field("group_id", pa.string(), "The group, as reports name it."),
+    field("state", pa.string(), "acknowledged, accepted or reopened."),
+    field("reason", pa.string(), "Why, in words."),
+    field("decided_by", pa.string(), "User who decided it."),
+    field("decided_at", pa.timestamp("us", tz="UTC"), "Time of the decision."),
+)

@@ -1,0 +1,1 @@
+"""Reports about what changed between builds: one content, several forms."""

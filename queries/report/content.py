@@ -1,0 +1,209 @@
+"""What a report says, whatever form it takes; its JSON is stable and documented by its schema.
+
+Times are nanoseconds, changes shares (0.05 is 5 % slower), numbers finite, lists in an order that
+the same store always gives again.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Direction = Literal["regression", "improvement"]
+Verdict = Literal["regressions", "suspects", "clear", "not_enough_data"]
+State = Literal["new", "confirmed", "acknowledged", "accepted", "fixed"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class BuildPoint(_Part):
+    """One build of a series' history."""
+
+    build: str
+    dump_count: int = Field(description="Dumps of the build that count.")
+    median_ns: float | None = Field(description="Median of their values; null without any.")
+
+
+class Member(_Part):
+    """One series that a group says moved: an operator of a model on a device."""
+
+    device: str | None = Field(description="Null where only the devices of a pool together show.")
+    pool: str | None
+    model: str
+    backend: str | None
+    event_name: str
+    delegate_id: str | None
+    ordinal: int = Field(description="Which instruction of that name and delegate id, from 1.")
+    kind: str
+    module_path: str | None = Field(description="Module it runs, with an ETRecord; else null.")
+    delta: float
+    delta_low: float | None = Field(description="Lower end of the 99 % interval.")
+    delta_high: float | None
+    p_adjusted: float | None
+    base_ns: float | None = Field(description="Null for clocks of unknown rate.")
+    head_ns: float | None
+    cost_ns: float | None = Field(description="What the change costs per run: head less base.")
+    base_values: list[float] = Field(description="A value per dump of the base; ns, else ticks.")
+    head_values: list[float]
+    history: list[BuildPoint] = Field(description="Builds up to the head, oldest first.")
+    rule: str = Field(description="Which rule and which numbers made the verdict.")
+
+
+class Headline(_Part):
+    """A group in one line."""
+
+    title: str = Field(description="E.g. 'convolution.out +6.2 % on 2 devices, 1 model'.")
+    operator: str = Field(description="Operator type, module or delegate that moved.")
+    delta: float = Field(description="Change of the costliest member.")
+    cost_ns: float | None = Field(description="Costs of all members per run, added up.")
+    device_count: int
+    model_count: int
+    member_count: int
+    total_share: float | None = Field(description="Of the change of whole methods; null if none.")
+
+
+class Group(_Part):
+    """Series that moved by one cause, as far as can be told: one alert."""
+
+    id: str = Field(description="Stays the same from night to night.")
+    state: State
+    direction: Direction
+    first_bad: str = Field(description="First build that shows it.")
+    last_good: str | None = Field(description="Last build before it; the cause is between both.")
+    headline: Headline
+    members: list[Member] = Field(description="Costliest first.")
+    explains: list[Member] = Field(description="Methods and delegate calls that moved by it.")
+    dumps_needed: int = Field(description="More dumps of the head that could confirm; 0 if none.")
+    reason: str | None = Field(description="Why it was accepted; null if it was not.")
+    owner: str | None = Field(description="From tracehouse.toml.")
+    fixed_in: str | None = Field(description="Build from which it is gone; null if it is there.")
+    commands: list[str] = Field(description="Commands that show it again and bisect it.")
+
+
+class RunShift(_Part):
+    """How far all operators of a model on a device moved together: the device's state."""
+
+    device: str
+    model: str
+    backend: str | None
+    shift: float
+    limit: float
+    is_notable: bool = Field(description="Whether it is beyond the limit.")
+
+
+class OperatorChange(_Part):
+    """An operator that one of the builds lacks, or time that moved to another place."""
+
+    change: Literal["new_op", "removed_op", "moved"]
+    device: str
+    model: str
+    backend: str | None
+    event_name: str
+    delegate_id: str | None
+    ordinal: int
+    cost_ns: float | None
+    detail: str
+
+
+class ExactChange(_Part):
+    """A measure without noise that changed: any difference is a verdict."""
+
+    device: str
+    model: str
+    backend: str | None
+    measure: str = Field(description="E.g. allocated_bytes, operator_count, dump_bytes.")
+    base: float
+    head: float
+
+
+class EnvironmentChange(_Part):
+    """What changed around the code between base and head."""
+
+    device: str
+    attribute: str = Field(description="E.g. os_version, firmware, governor, threads.")
+    base: str
+    head: str
+
+
+class TaxRow(_Part):
+    """Share of a method's time that is neither kernel nor delegate."""
+
+    device: str
+    model: str
+    backend: str | None
+    base_percent: float | None
+    head_percent: float | None
+
+
+class Missing(_Part):
+    """A series of dumps that the head has none of: never taken as unchanged."""
+
+    device: str
+    model: str
+    backend: str | None
+    last_build: str = Field(description="The last build with dumps of it.")
+
+
+class Coverage(_Part):
+    """What the head was recorded on."""
+
+    device_count: int
+    model_count: int
+    dump_count: int
+    series_count: int = Field(description="Operators of a model on a device with a verdict.")
+    missing: list[Missing]
+    too_few: list[str] = Field(description="'DEVICE MODEL BACKEND: N dumps, M wanted'.")
+
+
+class Stability(_Part):
+    """How steady a model runs on a device, in the head."""
+
+    device: str
+    model: str
+    backend: str | None
+    dump_count: int
+    cv: float | None = Field(description="Spread over mean of the dumps' medians.")
+    iqr_share: float | None
+    p99_over_p50: float | None
+    max_over_min: float | None
+    score: float | None = Field(description="0 to 100, as ExecuTorch's benchmark tooling has it.")
+    note: str | None = Field(description="E.g. that its noise hides changes; null if none.")
+
+
+class Quality(_Part):
+    """How far the numbers can be trusted."""
+
+    stability: list[Stability]
+    environment: list[EnvironmentChange]
+    warnings: list[str]
+
+
+class Refused(_Part):
+    """A file that ingest refused and that is not resolved."""
+
+    source: str
+    reason: str
+    detail: str
+
+
+class Report(_Part):
+    """A report; see the attributes."""
+
+    kind: Literal["nightly", "compare"]
+    head: str
+    base: list[str] = Field(description="Builds that the head is compared with, newest first.")
+    verdict: Verdict
+    summary: str = Field(description="The verdict in a sentence.")
+    groups: list[Group] = Field(description="Open regressions first, by cost; then the others.")
+    run_shifts: list[RunShift]
+    operator_changes: list[OperatorChange]
+    exact_changes: list[ExactChange]
+    framework_tax: list[TaxRow]
+    coverage: Coverage
+    quality: Quality
+    refused: list[Refused]
+    verdict_counts: dict[str, int] = Field(description="Series by verdict.")
+    rules: dict[str, str | int | float | bool | None] = Field(description="What it was made by.")

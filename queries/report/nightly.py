@@ -1,0 +1,70 @@
+"""The nightly report: what changed up to a build, as of its night."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from queries.report.alerts import list_alerts
+from queries.report.content import Group, Report, State, Verdict
+from queries.report.facts import read_facts
+from queries.report.head_view import HeadView
+from queries.report.night import judge_head
+from queries.report.settings import Settings
+from warehouse.store import Warehouse
+
+_COMMITS = "SELECT name, commit FROM builds"
+_DUMPS = "SELECT count(*) AS dumps FROM named_dumps WHERE build = $head"
+
+
+def nightly_report(store: Warehouse, settings: Settings, *, head: str | None = None) -> Report:
+    """The report of a build, by default of the last one; later builds do not count.
+
+    Raises:
+        ParameterError: The store has no such build, or none at all.
+    """
+    night = judge_head(store, head, settings)
+    commits = {row["name"]: row["commit"] for row in store.sql(_COMMITS).to_pylist()}
+    groups = list_alerts(night, commits)
+    view = HeadView(night)
+    facts = read_facts(store, base=view.base[0] if view.base else None, head=night.head)
+    counts = {**view.count_verdicts(), **{f"muted: {k}": n for k, n in night.muted.items()}}
+    dumps = int(store.sql(_DUMPS, {"head": night.head})["dumps"][0].as_py())
+    return Report(
+        kind="nightly",
+        head=night.head,
+        base=view.base,
+        verdict=_verdict(groups, counts),
+        summary=_summary(night.head, groups, counts),
+        groups=groups,
+        run_shifts=view.run_shifts(),
+        operator_changes=view.operator_changes(),
+        exact_changes=facts.exact_changes,
+        framework_tax=facts.framework_tax,
+        coverage=view.coverage(dumps),
+        quality=facts.quality,
+        refused=facts.refused,
+        verdict_counts=dict(sorted(counts.items())),
+        rules={**night.rules._asdict(), "min_change": settings.nightly.min_change},
+    )
+
+
+def _verdict(groups: Sequence[Group], counts: dict[str, int]) -> Verdict:
+    bad = {group.state for group in groups if group.direction == "regression"}
+    if "confirmed" in bad:
+        return "regressions"
+    if "new" in bad:
+        return "suspects"
+    tested = ("unchanged", "suspect", "within_build_noise", "explained_by_run_shift")
+    return "clear" if any(counts.get(name) for name in tested) else "not_enough_data"
+
+
+def _summary(head: str, groups: Sequence[Group], counts: dict[str, int]) -> str:
+    states = Counter(group.state for group in groups if group.direction == "regression")
+    faster = sum(group.direction == "improvement" for group in groups)
+    series = sum(counts.values()) - counts.get("no_data", 0)
+    words: dict[State, str] = {"confirmed": "confirmed", "new": "suspected"}
+    found = [f"{states[state]} {word}" for state, word in words.items() if states[state]]
+    noun = "regression" if sum(states[state] for state in words) == 1 else "regressions"
+    what = f"{' and '.join(found)} {noun}" if found else "no regressions"
+    return f"{head}: {what}, improvements: {faster}, series: {series:,}"

@@ -1,0 +1,29 @@
+-- dump_values: What each dump says of each operator, as comparisons take it.
+--
+-- The dump is what counts once: its runs resemble one another. Its value is the grouped
+-- median of the operator after warm-up (from the sixth run on), if at least 20 events
+-- are left; else it has no row.
+--
+-- filters: operator_values
+--
+-- columns:
+--   device       STRING  Name of the device.
+--   model        STRING  Name of the model.
+--   backend      STRING  Backend of the model; null if none.
+--   event_name   STRING  Name of the operator, else its delegate id.
+--   delegate_id  STRING  Delegate debug id; null outside delegates.
+--   ordinal      INT     Which of the build's instructions of that name and delegate
+--                        id, from 1.
+--   kind         STRING  Kind of the events.
+--   build        STRING  Id of the build.
+--   dump_id      INT     Number of the dump.
+--   unit         STRING  ns; ticks where the clock's rate is unknown.
+--   value        DOUBLE  Its value in that unit; lower is better.
+--   floor        DOUBLE  Least value that can be compared.
+SELECT
+    device, model, backend, event_name, delegate_id, ordinal, kind,
+    build, dump_id, unit, value, floor
+FROM operator_values
+ORDER BY
+    device, model, backend NULLS LAST, event_name, delegate_id NULLS LAST, ordinal,
+    unit, position, dump_id

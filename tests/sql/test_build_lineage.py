@@ -1,0 +1,87 @@
+"""The views that say in which order builds came, and from which each was made."""
+
+from datetime import timedelta
+
+from tests.support.store_rows import LONG_AGO, StoreRows
+
+
+def _store(*builds):
+    """Builds of (name, branch, parent, role), in order."""
+    store = StoreRows()
+    for ordinal, (name, branch, parent, role) in enumerate(builds):
+        store.add_build(name, ordinal=ordinal, branch=branch, parent=parent, role=role)
+        store.add_dump(build=name)
+    return store
+
+
+def _ancestors(store, build):
+    text = (
+        "SELECT ancestor, distance FROM build_lineage WHERE build = ? ORDER BY distance, ancestor"
+    )
+    return store.connect().execute(text, [build]).fetchall()
+
+
+def test_builds_come_by_ordinal_commit_time_first_recording_and_name():
+    store = StoreRows()
+    store.add_build("z", ordinal=1)
+    store.add_build("y", committed_at=LONG_AGO)
+    for build, hours in (("c", 5), ("x", 1), ("c", 1), ("z", 9), ("y", 9), ("b", 1)):
+        store.add_dump(build=build, captured_at=LONG_AGO + timedelta(hours=hours))
+    text = "SELECT build, position, first_captured_at FROM builds_in_order ORDER BY position"
+    rows = store.connect().sql(text).to_arrow_table()
+    assert rows["build"].to_pylist() == ["z", "y", "b", "c", "x"]
+    assert rows["position"].to_pylist() == [1, 2, 3, 4, 5]
+    assert rows["first_captured_at"][3].as_py() == LONG_AGO + timedelta(hours=1)
+
+
+def test_the_build_before_on_the_branch_is_the_parent_where_none_is_stated():
+    store = _store(
+        ("m1", "main", None, None),
+        ("f1", "feature", None, None),
+        ("m2", "main", None, None),
+        ("m3", "main", None, None),
+    )
+    assert _ancestors(store, "m3") == [("m2", 1), ("m1", 2)]
+    assert _ancestors(store, "f1") == []
+
+
+def test_a_stated_parent_wins_and_one_that_the_store_does_not_have_counts_for_nothing():
+    store = _store(
+        ("m1", "main", None, None),
+        ("m2", "main", None, None),
+        ("m3", "main", "m1", None),
+        ("f1", "feature", "m2", None),
+        ("f2", "feature", "unheard of", None),
+    )
+    assert _ancestors(store, "m3") == [("m1", 1)]
+    assert _ancestors(store, "f2") == [("f1", 1), ("m2", 2), ("m1", 3)]
+
+
+def test_reference_builds_are_nobodys_ancestors_and_have_none():
+    store = _store(
+        ("m1", "main", None, None),
+        ("pinned", "main", None, "reference"),
+        ("m2", "main", None, None),
+        ("m3", "main", "pinned", None),
+    )
+    assert _ancestors(store, "m2") == [("m1", 1)]
+    assert _ancestors(store, "m3") == [("m2", 1), ("m1", 2)]
+    assert _ancestors(store, "pinned") == []
+
+
+def test_builds_that_state_each_other_as_parents_have_each_other_once():
+    store = _store(
+        ("a", "main", "c", None),
+        ("b", "main", "a", None),
+        ("c", "main", "b", None),
+        ("d", "main", "d", None),
+    )
+    assert _ancestors(store, "a") == [("c", 1), ("b", 2)]
+    assert _ancestors(store, "d") == [("c", 1), ("b", 2), ("a", 3)]
+
+
+def test_no_more_than_128_ancestors_are_told():
+    store = _store(*((f"b{number:03}", "main", None, None) for number in range(140)))
+    found = _ancestors(store, "b139")
+    assert found == [(f"b{139 - distance:03}", distance) for distance in range(1, 129)]
+    assert _ancestors(store, "b003") == [("b002", 1), ("b001", 2), ("b000", 3)]

@@ -1,0 +1,107 @@
+"""The view that comparisons read: values, units, floors and names that hold across builds."""
+
+import json
+
+import pytest
+
+from tests.support.store_rows import Event, StoreRows
+
+DELEGATED = Event("", 3_000, 1, "GEMM #1")
+
+
+def _add(store, events, *, runs=25, **columns):
+    number = store.add_dump(**columns)
+    for _ in range(runs):
+        store.add_run(number, events)
+    return number
+
+
+def _rows(store, columns, where="true"):
+    text = f"SELECT {columns} FROM operator_stats WHERE {where} ORDER BY ALL"  # noqa: S608
+    return store.connect().execute(text).fetchall()
+
+
+def test_value_is_the_grouped_median_after_warm_up_of_twenty_events_or_more():
+    store = StoreRows()
+    number = store.add_dump(resolution_ticks=1_000)
+    for run in range(25):
+        ticks = 90_000 if run < 5 else 3_000 if run < 20 else 4_000
+        store.add_run(number, [DELEGATED._replace(ticks=ticks)])
+    _add(store, [DELEGATED], runs=24, resolution_ticks=1_000)
+    found = _rows(store, "dump_id, steady_count, steady_p50_ns, value_ns, value, unit")
+    middle = pytest.approx(2_500 + 1_000 * 10 / 15)
+    assert found == [(1, 20, 3_000, middle, middle, "ns"), (2, 19, 3_000, None, None, "ns")]
+
+
+def test_floor_is_two_ticks_of_the_clock_that_timed_the_events_and_a_microsecond_or_more():
+    store = StoreRows()
+    _add(store, [DELEGATED, Event("Method::execute", 9_000, 0)], resolution_ticks=1_000)
+    _add(store, [DELEGATED], delegate_ns_per_tick=2.0)
+    found = _rows(store, "dump_id, kind, floor_ns, floor, half_tick")
+    assert found == [
+        (1, "delegate_op", 2_000, 2_000, 500),
+        (1, "method", 1_000, 1_000, 0.5),
+        (2, "delegate_op", 1_000, 1_000, 1),
+    ]
+
+
+def test_times_of_a_clock_of_unknown_rate_are_told_in_ticks():
+    store = StoreRows()
+    _add(store, [DELEGATED], delegate_ns_per_tick=None, resolution_ticks=1_000)
+    found = _rows(store, "unit, value, floor, half_tick, value_ns, floor_ns, p50_ns")
+    assert found == [("ticks", 3_000, 2_000, 500, None, None, None)]
+
+
+def test_ordinal_counts_instructions_of_the_build_even_where_one_dump_has_fewer():
+    store = StoreRows()
+    conv = [Event("conv", 10, instruction) for instruction in (1, 4, 9)]
+    _add(store, conv, runs=1)
+    _add(store, conv[2:], runs=1)
+    _add(store, conv[1:], runs=1, build="b2")
+    _add(store, conv[1:], runs=1, build="b2", model="other")
+    found = _rows(store, "build, model, dump_id, instruction_id, ordinal", "dump_id > 1")
+    assert found == [
+        ("b1", "net", 2, 9, 3),
+        ("b2", "net", 3, 4, 1),
+        ("b2", "net", 3, 9, 2),
+        ("b2", "other", 4, 4, 1),
+        ("b2", "other", 4, 9, 2),
+    ]
+
+
+def test_of_several_signatures_of_an_operator_the_one_with_most_steady_events_stands():
+    store = StoreRows()
+    plain, logged = Event("conv", 10, 1), Event("conv", 20, 1, debug_name="conv")
+    number = _add(store, [plain], runs=10)
+    for _ in range(12):
+        store.add_run(number, [logged])
+    _add(store, [plain], runs=3)
+    found = _rows(store, "dump_id, ordinal, sample_count, p50_ns")
+    assert found == [(1, 1, 12, 20), (2, 1, 3, 10)]
+
+
+def test_role_of_a_build_is_beside_its_name():
+    store = StoreRows()
+    store.add_build("pinned", role="reference")
+    _add(store, [DELEGATED], runs=1, build="pinned")
+    _add(store, [DELEGATED], runs=1)
+    assert _rows(store, "build, build_role") == [("b1", None), ("pinned", "reference")]
+
+
+def test_rows_of_other_builds_are_left_out_where_statistics_are_scanned():
+    store = StoreRows()
+    for build in range(60):
+        _add(store, [DELEGATED, Event("conv", 10, 2)], runs=1, build=f"b{build:02}")
+    asked = "SELECT value, ordinal FROM operator_stats WHERE build = 'b17'"
+    ((_, plan),) = store.connect().execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {asked}").fetchall()
+    counts = sorted(_scanned(json.loads(plan)["operator"]))
+    assert counts[:2] == [2, 2]  # its values, its instructions
+    assert len(counts) <= 3  # and signatures of the same operator, of which there are few
+
+
+def _scanned(nodes):
+    """Rows that each scan of event_stats gives to the rest of the plan."""
+    for node in nodes:
+        if node["extra_info"].get("Table", "").endswith("event_stats"):
+            yield node["intermediate_rows"]
+        yield from _scanned(node.get("children", ()))

@@ -1,0 +1,86 @@
+"""How far builds have been from their bases so far: what a change must stand out from. Pure.
+
+Nothing is assumed of how builds vary: whatever made them differ (the placement of code, the
+temperature, nights that resemble the one before) is in the errors that were made.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warehouse.statistics.two_samples import row_median
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MOST_IN_A_ROW = 3
+_NIGHTS = 32
+_FAMILY_NIGHTS = 8  # that the family's median counts like
+_MOST_OF_MEDIAN = 4.0
+_MEAN_TO_SD = 1.2533  # of the absolute values of normal errors
+
+
+class Errors:
+    """Errors of the nights so far in one frame: of single builds, and of several in a row."""
+
+    def __init__(self, family: Ints, build_count: int) -> None:
+        self._made = np.full((MOST_IN_A_ROW, len(family), build_count), np.nan)
+        self._family, self._members = family, _list_members(family)
+
+    def add(self, build: int, errors: Floats) -> None:
+        """Keep those of a build; NaN where there are none."""
+        self._made[0, :, build] = errors
+        for count in range(2, min(MOST_IN_A_ROW, build + 1) + 1):
+            last = self._made[0, :, build - count + 1 : build + 1]
+            self._made[count - 1, :, build] = last.mean(axis=1)
+
+    def forget(self, series: int, builds: slice) -> None:
+        """Leave out those that were no errors but a change."""
+        self._made[:, series, builds] = np.nan
+
+    def size(self, build: int) -> Floats:
+        """Standard deviation of the errors before a build, drawn towards that of the family.
+
+        NaN where the whole family has none.
+        """
+        return self._size(self._made[0, :, max(0, build - _NIGHTS) : build])
+
+    def size_in_a_row(self, build: int, one: Floats) -> Floats:
+        """The same of the means of 1, 2, ... errors in a row; shape (MOST_IN_A_ROW, series).
+
+        Where there were no such rows yet, they are taken to be independent. `one` is `size`.
+        """
+        rows = [one]
+        for count in range(2, MOST_IN_A_ROW + 1):
+            size = self._size(self._made[count - 1, :, max(0, build - _NIGHTS) : build])
+            rows.append(np.where(np.isnan(size), one / np.sqrt(count), size))
+        return np.stack(rows)
+
+    def _size(self, made: Floats) -> Floats:
+        sizes = np.abs(made)
+        count = np.count_nonzero(~np.isnan(made), axis=1)
+        middle = row_median(sizes)
+        # A change that nobody saw is no error.
+        limit = _MOST_OF_MEDIAN * np.fmax(middle, self._family_median(middle))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            own = _MEAN_TO_SD * np.nansum(np.minimum(sizes, limit[:, None]), axis=1) / count
+        common = self._family_median(own)
+        weighed = np.where(count > 0, count * own**2, 0) + _FAMILY_NIGHTS * common**2
+        size: Floats = np.sqrt(weighed / (count + _FAMILY_NIGHTS))
+        return size
+
+    def _family_median(self, values: Floats) -> Floats:
+        """The median of each series' family."""
+        median: Floats = row_median(np.append(values, np.nan)[self._members])[self._family]
+        return median
+
+
+def _list_members(family: Ints) -> Ints:
+    """The series of each family, filled up with the number after the last series."""
+    count = np.bincount(family)
+    order = np.argsort(family, kind="stable")
+    place = np.arange(len(family)) - np.repeat(np.cumsum(count) - count, count)
+    members = np.full((len(count), int(count.max(initial=0))), len(family))
+    members[family[order], place] = order
+    return members

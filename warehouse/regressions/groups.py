@@ -1,0 +1,180 @@
+"""One cause, one alert: changes of many series put together. Pure.
+
+Changes belong together if they go the same way, are of the same operator type, and begin at the
+same build or at neighbouring ones: a series that was too noisy to tell at once is found a night or
+two later. What only holds other operators (a method, a delegate's call) belongs to the groups that
+explain it, and is a group of its own where there are none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from warehouse.regressions.replay import LevelChange
+
+_NEIGHBOURS = 2  # builds between the beginnings of changes of one cause
+_ID_LETTERS = 12
+
+
+class SeriesPlace(NamedTuple):
+    """Where a change is.
+
+    Attributes:
+        family: Number of the family.
+        operator: Operator type.
+        is_container: Whether it only holds other operators.
+    """
+
+    family: int
+    operator: str
+    is_container: bool
+
+
+class Grouped(NamedTuple):
+    """Changes by what they are.
+
+    Attributes:
+        groups: Alerts, by first bad build, operator type and direction.
+        moved: Changes of containers whose operators are not those that they were: time came or went
+            with operators, which are told one by one.
+    """
+
+    groups: list[ChangeGroup]
+    moved: list[LevelChange]
+
+
+class ChangeGroup(NamedTuple):
+    """Changes of one cause, as far as can be told.
+
+    Attributes:
+        id: Stays the same from night to night.
+        operator: Operator type that moved.
+        direction: 1 for slower, -1 for faster.
+        first_bad: Build that most of them begin with.
+        last_good: The last build before it that most of them have.
+        changes: Those of operators, in order of their series.
+        explains: Those of containers that moved with them.
+    """
+
+    id: str
+    operator: str
+    direction: int
+    first_bad: int
+    last_good: int
+    changes: tuple[LevelChange, ...]
+    explains: tuple[LevelChange, ...]
+
+
+def group_changes(
+    changes: Sequence[LevelChange],
+    places: Sequence[SeriesPlace],
+    builds: Sequence[str],
+    rebuilt: Collection[tuple[int, int]] = (),
+) -> Grouped:
+    """Put changes together.
+
+    Args:
+        changes: The changes of a replay.
+        places: Where each series is.
+        builds: Names of the builds.
+        rebuilt: Families and the builds in which they have not the operators they had before.
+    """
+    own = [change for change in changes if not places[change.series].is_container]
+    containers = [change for change in changes if places[change.series].is_container]
+    clusters = list(_cluster(own, places))
+    explained: dict[int, list[LevelChange]] = defaultdict(list)
+    alone, moved = [], []
+    for change in containers:
+        numbers = _explaining(change, clusters, places)
+        for number in numbers:
+            explained[number].append(change)
+        if not numbers and (places[change.series].family, change.first_bad) in rebuilt:
+            moved.append(change)
+        elif not numbers:
+            alone.append(change)
+    groups = [
+        _make_group(cluster, explained[number], places, builds)
+        for number, cluster in enumerate(clusters)
+    ]
+    groups += [_make_group(cluster, [], places, builds) for cluster in _cluster(alone, places)]
+    groups.sort(key=lambda group: (group.first_bad, group.operator, group.direction))
+    return Grouped(_tell_apart(groups), moved)
+
+
+def told_at(change: LevelChange) -> int:
+    """The build whose report spoke of a change first."""
+    if change.is_loud or change.confirmed is None:
+        return change.suspected
+    return change.confirmed
+
+
+def _cluster(
+    changes: Sequence[LevelChange], places: Sequence[SeriesPlace]
+) -> list[list[LevelChange]]:
+    by_key: dict[tuple[str, int], list[LevelChange]] = defaultdict(list)
+    for change in changes:
+        by_key[places[change.series].operator, change.direction].append(change)
+    clusters: list[list[LevelChange]] = []
+    for key in sorted(by_key):
+        ordered = sorted(by_key[key], key=lambda change: (change.first_bad, change.series))
+        cluster = [ordered[0]]
+        for change in ordered[1:]:
+            if change.first_bad - cluster[-1].first_bad > _NEIGHBOURS:
+                clusters.append(cluster)
+                cluster = []
+            cluster.append(change)
+        clusters.append(cluster)
+    return clusters
+
+
+def _explaining(
+    change: LevelChange, clusters: Sequence[list[LevelChange]], places: Sequence[SeriesPlace]
+) -> list[int]:
+    family = places[change.series].family
+    return [
+        number
+        for number, cluster in enumerate(clusters)
+        if any(
+            places[other.series].family == family
+            and other.direction == change.direction
+            and abs(other.first_bad - change.first_bad) <= _NEIGHBOURS
+            for other in cluster
+        )
+    ]
+
+
+def _make_group(
+    cluster: Sequence[LevelChange],
+    explained: Sequence[LevelChange],
+    places: Sequence[SeriesPlace],
+    builds: Sequence[str],
+) -> ChangeGroup:
+    begins = Counter(change.first_bad for change in cluster)
+    first_bad = max(begins, key=lambda build: (begins[build], -build))
+    before = Counter(change.last_good for change in cluster if change.first_bad == first_bad)
+    founder = min(cluster, key=lambda change: (told_at(change), change.series))
+    operator = places[founder.series].operator
+    key = "\0".join([operator, str(founder.direction), builds[told_at(founder)]])
+    return ChangeGroup(
+        id=hashlib.sha256(key.encode()).hexdigest()[:_ID_LETTERS],
+        operator=operator,
+        direction=founder.direction,
+        first_bad=first_bad,
+        last_good=max(before, key=lambda build: (before[build], build)),
+        changes=tuple(sorted(cluster, key=lambda change: change.series)),
+        explains=tuple(sorted(explained, key=lambda change: change.series)),
+    )
+
+
+def _tell_apart(groups: Sequence[ChangeGroup]) -> list[ChangeGroup]:
+    """The groups with a number behind every id that was there before."""
+    seen: Counter[str] = Counter()
+    told = []
+    for group in groups:
+        seen[group.id] += 1
+        number = seen[group.id]
+        told.append(group if number == 1 else group._replace(id=f"{group.id}-{number}"))
+    return told

@@ -1,0 +1,156 @@
+"""Values of dumps by series and build, laid out for many nights of comparison. Pure.
+
+A series is an operator of a model on a device; those of one model and device are a family. Builds
+are numbered in the order of their lineage, the head last. A value is the logarithm of what a dump
+says of an operator.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warehouse.statistics.two_samples import LEAST_GAP
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+NO_KERNEL = -1
+_MAD_TO_SD = 1.4826
+
+
+class Series(NamedTuple):
+    """What is known of each series.
+
+    Attributes:
+        family: Number of its family.
+        kernel: Number of its kernel in the family: operators that share one have one vote on
+            how the device moved; NO_KERNEL for what only holds others.
+        floor: Least value that can be compared, a logarithm.
+        half_tick: Half of what its clock tells apart, in the unit of the values.
+        min_change: Smallest change that counts, as a share.
+    """
+
+    family: Ints
+    kernel: Ints
+    floor: Floats
+    half_tick: Floats
+    min_change: Floats
+
+
+class SeriesHistory(NamedTuple):
+    """Values of dumps, by series and then build.
+
+    Attributes:
+        series: What is known of the series.
+        build_count: Builds, the head included.
+        values: The values, those of one cell (a series and a build) side by side.
+        start: Where the values of each cell begin; shape (series * builds + 1,).
+    """
+
+    series: Series
+    build_count: int
+    values: Floats
+    start: Ints
+
+    @property
+    def series_count(self) -> int:
+        """How many series there are."""
+        return len(self.series.family)
+
+    @property
+    def family_count(self) -> int:
+        """How many families there are."""
+        return int(self.series.family.max(initial=-1)) + 1
+
+
+class Cells(NamedTuple):
+    """Summaries of the cells; each of shape (series, builds).
+
+    Attributes:
+        dump_count: Dumps.
+        median: Median of their values; NaN without any.
+        spread: Their robust standard deviation; NaN without any.
+        is_split: Whether they have a gap as between two modes, the ends left out.
+    """
+
+    dump_count: Ints
+    median: Floats
+    spread: Floats
+    is_split: Mask
+
+
+def lay_out(
+    series: Series, build_count: int, cell: Ints, count: Ints, values: Floats
+) -> SeriesHistory:
+    """A history of cells in any order.
+
+    Args:
+        series: What is known of the series.
+        build_count: Builds, the head included.
+        cell: Each cell that has values, once: series * build_count + build.
+        count: How many it has.
+        values: Logarithms of the values, cell by cell, those of a cell in ascending order.
+    """
+    counts = np.zeros(len(series.family) * build_count, np.int64)
+    counts[cell] = count
+    start = np.concatenate([[0], np.cumsum(counts)])
+    item = np.arange(len(values)) - np.repeat(np.cumsum(count) - count, count)
+    ordered = np.empty(len(values))
+    ordered[np.repeat(start[cell], count) + item] = values
+    return SeriesHistory(series, build_count, ordered, start)
+
+
+def summarise_cells(history: SeriesHistory) -> Cells:
+    """Count, median and spread of every cell."""
+    shape = history.series_count, history.build_count
+    count = np.diff(history.start)
+    median, spread = np.full(len(count), np.nan), np.full(len(count), np.nan)
+    for size in np.unique(count[count > 0]).tolist():
+        cells = np.flatnonzero(count == size)
+        values = history.values[history.start[cells][:, None] + np.arange(size)]
+        median[cells] = (values[:, (size - 1) // 2] + values[:, size // 2]) / 2
+        distance = np.sort(np.abs(values - median[cells][:, None]), axis=1)
+        spread[cells] = _MAD_TO_SD * (distance[:, (size - 1) // 2] + distance[:, size // 2]) / 2
+    return Cells(
+        count.reshape(shape),
+        median.reshape(shape),
+        spread.reshape(shape),
+        _find_split(history).reshape(shape),
+    )
+
+
+def _find_split(history: SeriesHistory) -> Mask:
+    """Whether two neighbours in a cell, neither its first nor its last, are far apart."""
+    wide = np.flatnonzero(np.diff(history.values) > LEAST_GAP)  # between `wide` and the next
+    cell = np.searchsorted(history.start, wide, side="right") - 1
+    inside = (wide > history.start[cell]) & (wide + 2 < history.start[cell + 1])
+    is_split = np.zeros(len(history.start) - 1, bool)
+    is_split[cell[inside]] = True
+    return is_split
+
+
+def gather_values(history: SeriesHistory, rows: Ints, chosen: Mask, offset: Floats) -> Floats:
+    """Values of some builds of some series, a row per series, filled up with NaN.
+
+    Args:
+        history: The values.
+        rows: Numbers of the series.
+        chosen: Which builds of each; shape (rows, builds), builds left out at the end allowed.
+        offset: What is taken from the values of each build; shape like `chosen`.
+    """
+    row, build = np.nonzero(chosen)
+    cell = rows[row] * history.build_count + build
+    first, count = history.start[cell], history.start[cell + 1] - history.start[cell]
+    total = np.bincount(row, count, minlength=len(rows)).astype(np.int64)
+    gathered = np.full((len(rows), max(1, int(total.max(initial=0)))), np.nan)
+    item = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+    owner = np.repeat(row, count)
+    place = np.arange(len(owner)) - np.repeat(np.cumsum(total) - total, total)
+    gathered[owner, place] = history.values[np.repeat(first, count) + item] - np.repeat(
+        offset[row, build], count
+    )
+    return gathered

@@ -1,0 +1,304 @@
+"""Many nights in order: suspicions, their confirmation, and changes that go away again. Pure.
+
+A series that hits is suspected; the build is kept out of its base. The next night that has dumps
+of it confirms or clears it: all dumps since then must hit, and the new ones show the same direction
+by themselves. A confirmed change starts a new level: later builds are compared with those since
+then, and the change itself is gone when two nights in a row are back at the old one.
+
+What is said as of a build depends on it and the builds before only, so that any report can be made
+again.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warehouse.regressions.common_shift import common_shift, find_voters
+from warehouse.regressions.errors import MOST_IN_A_ROW, Errors
+from warehouse.regressions.history import Cells, SeriesHistory, gather_values, summarise_cells
+from warehouse.regressions.nightly import Base, JudgedNight, Rules, Status, find_base, judge_night
+from warehouse.statistics.two_samples import SampleComparison, compare_samples
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_LOOK_BACK = 3  # builds before a suspicion where the change may have begun
+_NIGHTS_TO_BE_GONE = 2
+_FEWEST_NIGHTS = 2  # that confirm
+_STILL_THERE = 0.5  # of a change, below which a night is nearer to the old level
+
+
+class _Answer(enum.Enum):
+    YES = enum.auto()
+    NO = enum.auto()
+    WAIT = enum.auto()
+
+
+@dataclass(eq=False)
+class LevelChange:
+    """A series that moved to another level.
+
+    Attributes:
+        series: Number of the series.
+        direction: 1 for slower, -1 for faster.
+        suspected: Build of the first hit.
+        first_bad: First build at the new level.
+        last_good: Last build with dumps before it.
+        base: Builds of the old level, at most those of a base.
+        is_loud: Whether the first hit was worth a word before it was confirmed.
+        is_framed: Whether it is judged without the family's shifts.
+        shift: How far it moved, a logarithm.
+        errors: Of 1, 2, ... builds in a row, as they were known at the suspicion.
+        p_adjusted: p of the night that found it, after Benjamini-Hochberg.
+        confirmed: Build that confirmed it; None as long as it is suspected.
+        fixed: First build that was back at the old level; None as long as it is not.
+        back: Nights in a row that were back.
+    """
+
+    series: int
+    direction: int
+    suspected: int
+    first_bad: int
+    last_good: int
+    base: Ints
+    is_loud: bool
+    is_framed: bool
+    shift: float
+    errors: list[float]
+    p_adjusted: float
+    confirmed: int | None = None
+    fixed: int | None = None
+    back: list[int] = field(default_factory=list)
+
+
+class Replay(NamedTuple):
+    """What is known as of the last build.
+
+    Attributes:
+        changes: Suspected, confirmed and fixed ones; by suspicion, then series.
+        night: What the last build says by itself.
+        shifts: Shift of each family in each build; shape (families, builds).
+        cells: Summaries of the dumps.
+    """
+
+    changes: list[LevelChange]
+    night: JudgedNight
+    shifts: Floats
+    cells: Cells
+
+
+def replay(history: SeriesHistory, rules: Rules = Rules()) -> Replay:  # noqa: B008 - it is immutable
+    """Judge every build in order; the last one is the head."""
+    nights = _Nights(history, rules)
+    for build in range(history.build_count):
+        nights.judge(build)
+    told = [change for change in nights.changes if change.is_loud or change.confirmed is not None]
+    return Replay(told, nights.latest, nights.shifts, nights.cells)
+
+
+class _Nights:
+    """The state from night to night."""
+
+    def __init__(self, history: SeriesHistory, rules: Rules) -> None:
+        shape = history.series_count, history.build_count
+        self.changes: list[LevelChange] = []
+        self.cells = summarise_cells(history)
+        self.shifts = np.zeros((history.family_count, history.build_count))
+        self.latest: JudgedNight
+        self._history, self._rules = history, rules
+        self._voters = find_voters(history.series)
+        self._usable = np.ones(shape, bool)
+        family = history.series.family
+        self._raw_errors = Errors(family, history.build_count)
+        self._framed_errors = Errors(family, history.build_count)
+        self._suspects: dict[int, LevelChange] = {}
+        self._open: dict[int, list[LevelChange]] = {}
+
+    def judge(self, build: int) -> None:
+        family, median = self._history.series.family, self.cells.median[:, build]
+        base = self._find_base(build)
+        self.shifts[:, build] = common_shift(
+            self._voters,
+            median - base.framed,
+            base.dump_spread,
+            base.dumps / np.maximum(base.builds, 1),
+            self._history.family_count,
+        )
+        self.latest = judge_night(self._history, self.cells, self.shifts, build, base, self._rules)
+        raw, framed = median - base.raw, median - self.shifts[family, build] - base.framed
+        raw[self.latest.tested] = self.latest.raw_shift
+        framed[self.latest.tested] = self.latest.framed_shift
+        self._raw_errors.add(build, raw)
+        self._framed_errors.add(build, framed)
+        there = self.cells.dump_count[:, build] > 0
+        known = self._settle_open(build, there) | self._settle_suspects(build, there)
+        known |= self._suspects.keys()
+        news = [n for n in np.flatnonzero(self.latest.direction).tolist() if n not in known]
+        if news:
+            raw = self._raw_errors.size_in_a_row(build, base.raw_error)
+            framed = self._framed_errors.size_in_a_row(build, base.framed_error)
+            for series in news:
+                errors = framed if base.is_framed[series] else raw
+                self._suspect(series, build, errors[:, series].tolist())
+
+    def _find_base(self, build: int) -> Base:
+        base = find_base(
+            self._history, self.cells, self.shifts, self._usable[:, :build], self._rules.base_builds
+        )
+        return base._replace(
+            raw_error=self._raw_errors.size(build),
+            framed_error=self._framed_errors.size(build),
+        )
+
+    def _suspect(self, series: int, build: int, errors: list[float]) -> None:
+        night = self.latest
+        place = int(np.searchsorted(night.tested, series))
+        before = np.flatnonzero(night.base.chosen[series])
+        change = LevelChange(
+            series=series,
+            direction=int(night.direction[series]),
+            suspected=build,
+            first_bad=build,
+            last_good=int(before[-1]),
+            base=before,
+            is_loud=bool(night.status[series] == Status.HIT),
+            is_framed=bool(night.base.is_framed[series]),
+            shift=float(night.comparison.shift[place]),
+            errors=errors,
+            p_adjusted=float(night.p_adjusted[place]),
+        )
+        self._suspects[series] = change
+        self.changes.append(change)
+        self._usable[series, build] = False
+
+    def _settle_suspects(self, build: int, there: Mask) -> set[int]:
+        """Confirm or clear what was suspected; the series that were confirmed."""
+        waiting = [self._suspects[n] for n in sorted(self._suspects) if there[n]]
+        confirmed = []
+        for change, answer in zip(waiting, self._ask_again(waiting, build), strict=True):
+            if answer is _Answer.WAIT:
+                self._usable[change.series, build] = False
+                continue
+            del self._suspects[change.series]
+            if answer is _Answer.YES:
+                confirmed.append(change)
+            else:
+                self.changes.remove(change)
+                self._usable[change.series, change.suspected : build + 1] = True
+        self._confirm(confirmed, build)
+        return {change.series for change in confirmed}
+
+    def _ask_again(self, changes: Sequence[LevelChange], build: int) -> list[_Answer]:
+        """Whether all builds since each suspicion hit, and the last shows it by itself."""
+        rules = self._rules
+        since = [self._nights_since(change.suspected, change, build) for change in changes]
+        alone = self._compare(
+            [
+                (change, change.base, nights[-1:])
+                for change, nights in zip(changes, since, strict=True)
+            ]
+        )
+        both = self._compare(
+            [(change, change.base, nights) for change, nights in zip(changes, since, strict=True)]
+        )
+        answers = []
+        for row, (change, nights) in enumerate(zip(changes, since, strict=True)):
+            least = float(np.log1p(self._history.series.min_change[change.series]))
+            error = change.errors[min(len(nights), MOST_IN_A_ROW) - 1]
+            gate = rules.fast_gate if len(nights) == _FEWEST_NIGHTS else rules.slow_gate
+            one, all_ = (each.shift[row] * change.direction for each in (alone, both))
+            if alone.p[row] > rules.confirm_p or one < least / 2:
+                answers.append(_Answer.NO)
+            elif both.p[row] <= rules.both_p and all_ >= max(least, gate * error):
+                answers.append(_Answer.YES)
+            else:
+                wait = len(nights) < rules.most_nights
+                answers.append(_Answer.WAIT if wait else _Answer.NO)
+        return answers
+
+    def _nights_since(self, first: int, change: LevelChange, build: int) -> Ints:
+        nights = np.arange(first, build + 1)
+        there: Ints = nights[self.cells.dump_count[change.series, nights] > 0]
+        return there
+
+    def _confirm(self, changes: Sequence[LevelChange], build: int) -> None:
+        self._localise(changes, build)
+        figures = self._compare(
+            [(change, change.base, np.arange(change.first_bad, build + 1)) for change in changes]
+        )
+        for row, change in enumerate(changes):
+            change.confirmed, change.shift = build, float(figures.shift[row])
+            self._open.setdefault(change.series, []).append(change)
+            usable = self._usable[change.series]
+            usable[: change.first_bad] = False
+            usable[change.first_bad : build + 1] = True
+            self._forget_errors(change.series, slice(change.first_bad, build + 1))
+
+    def _forget_errors(self, series: int, builds: slice) -> None:
+        self._raw_errors.forget(series, builds)
+        self._framed_errors.forget(series, builds)
+
+    def _localise(self, changes: Sequence[LevelChange], build: int) -> None:
+        """Move changes to where their dumps are told apart best."""
+        splits = []
+        for change in changes:
+            known = np.union1d(change.base, self._nights_since(change.base[0], change, build))
+            earliest = max(change.suspected - _LOOK_BACK, int(change.base[1]) + 1)
+            splits += [
+                (change, known[known < start], known[known >= start])
+                for start in known[known >= earliest].tolist()
+            ]
+        best: dict[int, tuple[float, int]] = {}
+        for (change, before, after), p in zip(splits, self._compare(splits).p, strict=True):
+            split = float(p), int(after[0])
+            if split < best.get(change.series, (np.inf, 0)):
+                best[change.series] = split
+                change.first_bad, change.last_good = split[1], int(before[-1])
+        for change in changes:
+            change.base = change.base[change.base < change.first_bad]
+
+    def _settle_open(self, build: int, there: Mask) -> set[int]:
+        """End changes that are gone; the series that may be on their way back."""
+        returning = set()
+        for series, changes in self._open.items():
+            for change in changes if there[series] else ():
+                offset = self.shifts[self._history.series.family[series]] * change.is_framed
+                level = self.cells.median[series] - offset
+                moved = (level[build] - np.median(level[change.base])) / change.shift
+                change.back = [*change.back, build] if moved < _STILL_THERE else []
+                if change.back:
+                    returning.add(series)
+                if len(change.back) == _NIGHTS_TO_BE_GONE:
+                    self._fix(change, build)
+        self._open = {
+            series: still
+            for series, changes in self._open.items()
+            if (still := [change for change in changes if change.fixed is None])
+        }
+        return returning
+
+    def _fix(self, change: LevelChange, build: int) -> None:
+        change.fixed = change.back[0]
+        usable = self._usable[change.series]
+        usable[change.first_bad : change.fixed] = False
+        usable[change.base] = True
+        usable[change.fixed : build + 1] = True
+        self._forget_errors(change.series, slice(change.fixed, build + 1))
+
+    def _compare(self, pairs: Sequence[tuple[LevelChange, Ints, Ints]]) -> SampleComparison:
+        """Compare some builds of changed series with others, in the frame of each change."""
+        series = np.array([change.series for change, _, _ in pairs], np.int64)
+        framed = np.array([change.is_framed for change, _, _ in pairs], bool)
+        offset = self.shifts[self._history.series.family[series]] * framed[:, None]
+        chosen = np.zeros((2, len(pairs), self._history.build_count), bool)
+        for row, (_, base, head) in enumerate(pairs):
+            chosen[0, row, base] = True
+            chosen[1, row, head] = True
+        return compare_samples(*(gather_values(self._history, series, c, offset) for c in chosen))

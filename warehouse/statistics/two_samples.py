@@ -1,0 +1,265 @@
+"""Whether two samples of dumps differ, and by how much: Mann-Whitney and Hodges-Lehmann. Pure.
+
+Many pairs of samples are compared at once. A sample is a row of logarithms of dump values, filled
+up with NaN; the base is what was, the head what is asked about.
+
+Whole processes run an operator in one of several modes (by memory placement, by the core they are
+on). Where the values pooled have a clear gap, and the base has values on both sides of it, each
+value is compared with the base's median of its own side: `centre_modes`.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warehouse.statistics.mann_whitney import LARGEST_P, exact_null_table
+
+CONFIDENCE_P = 0.01  # of the interval: 99 %
+LEAST_GAP = 0.08  # between two modes
+_EXACT_SIZE = 30
+_LEFT_OUT = 0.08  # of the values at either end, where a gap is no sign of two modes
+_GAP_RATIO = 8
+_LEAST_SHARE = 0.15  # of the base's values in a mode: fewer are outliers, which ranks bear well
+_SHARE_P = 1e-3  # from which samples have not the same share in each mode
+_PAIRS_AT_ONCE = 4_000_000
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+class SampleComparison(NamedTuple):
+    """What two samples say of each other, a row per pair.
+
+    Attributes:
+        p: Two-sided p of the Mann-Whitney test; 1 without values on both sides.
+        shift: Hodges-Lehmann estimate of head less base, in logarithms; NaN without values.
+        low: Lower end of its 99 % interval; NaN with too few values for one.
+        high: Upper end.
+        is_centred: Whether modes were told apart.
+        base_slow: Share of the base's values on the slow side, where they were; else NaN.
+        head_slow: Share of the head's.
+    """
+
+    p: Floats
+    shift: Floats
+    low: Floats
+    high: Floats
+    is_centred: Mask
+    base_slow: Floats
+    head_slow: Floats
+
+
+def compare_samples(base: Floats, head: Floats) -> SampleComparison:
+    """Compare each row of `base`, shape (pairs, n), with that of `head`, shape (pairs, m)."""
+    count = len(base)
+    parts = [np.full(count, np.nan) for _ in range(6)]
+    centred = np.zeros(count, bool)
+    step = max(1, _PAIRS_AT_ONCE // max(1, base.shape[1] * head.shape[1]))
+    for start in range(0, count, step):
+        rows = slice(start, start + step)
+        modes = centre_modes(base[rows], head[rows])
+        figures = _compare(modes.base, modes.head)
+        for part, values in zip(parts, (*figures, modes.base_slow, modes.head_slow), strict=True):
+            part[rows] = values
+        centred[rows] = modes.is_centred
+    p, shift, low, high, base_slow, head_slow = parts
+    return SampleComparison(p, shift, low, high, centred, base_slow, head_slow)
+
+
+class Modes(NamedTuple):
+    """Samples whose modes were told apart, see `SampleComparison`."""
+
+    base: Floats
+    head: Floats
+    is_centred: Mask
+    base_slow: Floats
+    head_slow: Floats
+
+
+def centre_modes(base: Floats, head: Floats) -> Modes:
+    """Values less the base's median of their side of the largest gap, where there is a clear one.
+
+    The gap must be wider than 0.08 and than 8 times the median gap, 8 % of the values left out at
+    either end, and the base must have 15 % of its values on either side. Where the head has surely
+    another share on the slow side it has moved, by going to another mode: such a pair stays as it
+    is.
+    """
+    split = _find_gap(np.concatenate([base, head], axis=1))[:, None]
+    with np.errstate(invalid="ignore"):
+        base_slow, head_slow = base > split, head > split
+    slow_base, slow_head = _share(base_slow, base), _share(head_slow, head)
+    has_both = (slow_base >= _LEAST_SHARE) & (slow_base <= 1 - _LEAST_SHARE)
+    counts = (_count_known(base), _count_known(head))
+    slow = (np.count_nonzero(base_slow, axis=1), np.count_nonzero(head_slow, axis=1))
+    changed = np.zeros(len(base), bool)
+    for row in np.flatnonzero(has_both).tolist():
+        sizes = int(counts[0][row]), int(counts[1][row])
+        changed[row] = share_p(*sizes, int(slow[0][row]), int(slow[1][row])) <= _SHARE_P
+    centred = has_both & ~changed
+    fast_level = row_median(np.where(base_slow, np.nan, base))[:, None]
+    slow_level = row_median(np.where(base_slow, base, np.nan))[:, None]
+    level_of_base = np.where(base_slow, slow_level, fast_level)
+    level_of_head = np.where(head_slow, slow_level, fast_level)
+    chosen = centred[:, None]
+    return Modes(
+        np.where(chosen, base - level_of_base, base),
+        np.where(chosen, head - level_of_head, head),
+        centred,
+        np.where(has_both, slow_base, np.nan),
+        np.where(has_both, slow_head, np.nan),
+    )
+
+
+def row_median(rows: Floats) -> Floats:
+    """The median of each row without its NaN; NaN for a row of nothing else."""
+    if rows.shape[1] == 0:
+        return np.full(len(rows), np.nan)
+    ordered = np.sort(rows, axis=1)  # NaN last
+    count = np.count_nonzero(~np.isnan(rows), axis=1)
+    low, high = np.maximum((count - 1) // 2, 0)[:, None], (count // 2)[:, None]
+    high = np.minimum(high, rows.shape[1] - 1)
+    middle = np.take_along_axis(ordered, low, 1) + np.take_along_axis(ordered, high, 1)
+    median: Floats = np.where(count > 0, middle[:, 0] / 2, np.nan)
+    return median
+
+
+@cache
+def share_p(base_count: int, head_count: int, base_slow: int, head_slow: int) -> float:
+    """Two-sided p of Fisher's exact test: do two samples have the same share of something?"""
+    slow, total = base_slow + head_slow, base_count + head_count
+    least, most = max(0, slow - base_count), min(slow, head_count)
+    ways = [
+        math.comb(head_count, n) * math.comb(base_count, slow - n) for n in range(least, most + 1)
+    ]
+    seen = ways[head_slow - least]
+    return sum(way for way in ways if way <= seen) / math.comb(total, slow)
+
+
+def _share(chosen: Mask, values: Floats) -> Floats:
+    share: Floats = np.count_nonzero(chosen, axis=1) / np.maximum(_count_known(values), 1)
+    return share
+
+
+def _count_known(values: Floats) -> Ints:
+    count: Ints = np.count_nonzero(~np.isnan(values), axis=1).astype(np.int64)
+    return count
+
+
+def _find_gap(pooled: Floats) -> Floats:
+    """The middle of the gap between two modes of each row; NaN where there is no clear one."""
+    ordered = np.sort(pooled, axis=1)
+    count = np.count_nonzero(~np.isnan(pooled), axis=1)
+    left_out = np.ceil(_LEFT_OUT * count).astype(np.int64)
+    place = np.arange(ordered.shape[1] - 1)
+    inside = (place >= left_out[:, None]) & (place + 1 < (count - left_out)[:, None])
+    gaps = np.where(inside, np.diff(ordered, axis=1), np.nan)
+    widest = np.where(inside, gaps, -1).argmax(axis=1)[:, None]
+    width = np.take_along_axis(gaps, widest, 1)[:, 0]
+    with np.errstate(invalid="ignore"):
+        clear = (width > LEAST_GAP) & (width > _GAP_RATIO * row_median(gaps))
+    middle = np.take_along_axis(ordered, widest, 1)[:, 0] + width / 2
+    gap: Floats = np.where(clear, middle, np.nan)
+    return gap
+
+
+def _compare(base: Floats, head: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """p, shift and the ends of its interval."""
+    pairs = (head[:, None, :] - base[:, :, None]).reshape(len(base), -1)
+    base_count = np.count_nonzero(~np.isnan(base), axis=1)
+    head_count = np.count_nonzero(~np.isnan(head), axis=1)
+    with np.errstate(invalid="ignore"):
+        u = (pairs > 0).sum(axis=1) + 0.5 * (pairs == 0).sum(axis=1)
+    ties = _count_ties(np.concatenate([base, head], axis=1))
+    sizes = list(zip(base_count.tolist(), head_count.tolist(), strict=True))
+    p = np.array(
+        [
+            two_sided_p(n, m, value, tie)
+            for (n, m), value, tie in zip(sizes, u.tolist(), ties.tolist(), strict=True)
+        ]
+    )
+    edge = np.array([interval_rank(n, m) for n, m in sizes], np.int64)
+    ordered = np.sort(pairs, axis=1)
+    total = base_count * head_count
+    low, high = _pick(ordered, edge - 1, edge > 0), _pick(ordered, total - edge, edge > 0)
+    return p, row_median(pairs), low, high
+
+
+def _pick(ordered: Floats, place: Ints, there: Mask) -> Floats:
+    at = np.where(there, place, 0)[:, None]
+    picked: Floats = np.where(there, np.take_along_axis(ordered, at, 1)[:, 0], np.nan)
+    return picked
+
+
+def _count_ties(pooled: Floats) -> Floats:
+    """The sum of t * t * t - t over the groups of t equal values of each row."""
+    ordered = np.sort(pooled, axis=1)
+    rows, width = ordered.shape
+    starts = np.ones((rows, width), bool)
+    starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]  # each NaN is its own
+    first = np.flatnonzero(starts)
+    size = np.diff(first, append=rows * width).astype(np.float64)
+    ties: Floats = np.bincount(first // width, size**3 - size, minlength=rows).astype(np.float64)
+    return ties
+
+
+def two_sided_p(base_count: int, head_count: int, u: float, ties: float) -> float:
+    """p of the Mann-Whitney U: exact to 30 values a side where below 0.2, else normal.
+
+    With ties the exact U is rounded to the side that is less sure.
+    """
+    pairs, total = base_count * head_count, base_count + head_count
+    if pairs == 0:
+        return 1.0
+    if max(base_count, head_count) <= _EXACT_SIZE:
+        exact = _exact_p(min(base_count, head_count), max(base_count, head_count))
+        place = math.ceil(min(u, pairs - u))
+        if place < len(exact):
+            return exact[place]
+    variance = pairs / 12 * (total + 1 - ties / (total * (total - 1)))
+    if variance <= 0:
+        return 1.0
+    p = math.erfc(max(abs(u - pairs / 2) - 0.5, 0) / math.sqrt(2 * variance))
+    return max(p, LARGEST_P) if max(base_count, head_count) <= _EXACT_SIZE else p
+
+
+@cache
+def least_p(base_count: int, head_count: int) -> float:
+    """The least p that samples of these sizes can give."""
+    return 2 / math.comb(base_count + head_count, base_count)
+
+
+@cache
+def interval_rank(base_count: int, head_count: int) -> int:
+    """The rank, from either end, of the differences that bound the 99 % interval; 0 if too few."""
+    if base_count == 0 or head_count == 0:
+        return 0
+    if max(base_count, head_count) <= _EXACT_SIZE:
+        exact = _exact_p(min(base_count, head_count), max(base_count, head_count))
+        return sum(p <= CONFIDENCE_P for p in exact)
+    pairs = base_count * head_count
+    spread = 2.575829 * math.sqrt(pairs * (base_count + head_count + 1) / 12)
+    return max(0, math.floor(pairs / 2 - spread + 0.5))
+
+
+@cache
+def _exact_p(small: int, large: int) -> tuple[float, ...]:
+    """p by U, as far as the table goes."""
+    return _exact_table().get((small, large), ())
+
+
+@cache
+def _exact_table() -> dict[tuple[int, int], tuple[float, ...]]:
+    table = exact_null_table(_EXACT_SIZE)
+    small, large, p = (table[name].to_numpy() for name in ("n_small", "n_large", "p"))
+    first = np.flatnonzero(np.diff(small * 100 + large, prepend=-1))
+    stops = np.append(first[1:], len(p))
+    return {
+        (int(small[start]), int(large[start])): tuple(p[start:stop].tolist())
+        for start, stop in zip(first.tolist(), stops.tolist(), strict=True)
+    }
