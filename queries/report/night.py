@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -15,7 +17,7 @@ from warehouse.errors import ParameterError, suggest
 from warehouse.regressions.fleet import CONTAINERS, Fleet, build_fleet
 from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
 from warehouse.regressions.nightly import Rules
-from warehouse.regressions.replay import LevelChange, Replay, replay
+from warehouse.regressions.replay import Replay, replay
 from warehouse.store import Warehouse
 
 Floats = NDArray[np.float64]
@@ -71,11 +73,13 @@ def judge_head(store: Warehouse, head: str | None, settings: Settings) -> HeadNi
     rules = Rules(base_builds=chosen.base_builds, q=chosen.q, gate=chosen.gate)
     result = replay(fleet.history, rules)
     days = store.sql(_LAST_DAY, {"head": head}).to_pylist()
-    heard, muted = _leave_out_muted(fleet, result, settings, days[0]["day"] if days else None)
-    groups = group_changes(heard, list_places(fleet), [night.build for night in fleet.nights])
+    groups = group_changes(
+        result.changes, list_places(fleet), [night.build for night in fleet.nights]
+    )
+    heard, muted = _leave_out_muted(fleet, groups, settings, days[0]["day"] if days else None)
     decided = store.sql(_DECISIONS).to_pylist()
     decisions = {row["group_id"]: GroupDecision(row["state"], row["reason"]) for row in decided}
-    return HeadNight(head, fleet, result, groups, muted, decisions, settings, rules)
+    return HeadNight(head, fleet, result, heard, muted, decisions, settings, rules)
 
 
 def find_build(store: Warehouse, name: str | None) -> str:
@@ -120,16 +124,28 @@ def _min_changes(keys: pa.Table, settings: Settings) -> Floats:
 
 
 def _leave_out_muted(
-    fleet: Fleet, result: Replay, settings: Settings, day: date | None
-) -> tuple[list[LevelChange], dict[str, int]]:
-    heard, muted = [], dict[str, int]()
-    for change in result.changes:
-        device, model, event = (
-            fleet.keys[name][change.series].as_py() for name in ("device", "model", "event_name")
-        )
+    fleet: Fleet, groups: Sequence[ChangeGroup], settings: Settings, day: date | None
+) -> tuple[list[ChangeGroup], dict[str, int]]:
+    """The groups without what is muted, nor what that explains; and how much was, by reason."""
+
+    def reason_of(series: int) -> str | None:
+        names = "device", "model", "event_name"
+        device, model, event = (fleet.keys[name][series].as_py() for name in names)
         mute = settings.mute(device=device, model=model, event=event, on=day)
-        if mute is None:
-            heard.append(change)
-        else:
-            muted[mute.reason] = muted.get(mute.reason, 0) + 1
-    return heard, muted
+        return mute.reason if mute else None
+
+    family = fleet.history.series.family
+    heard, muted = [], Counter[str]()
+    for group in groups:
+        reasons = [reason_of(change.series) for change in group.changes]
+        muted.update(filter(None, reasons))
+        changes = [c for c, reason in zip(group.changes, reasons, strict=True) if reason is None]
+        where = {family[change.series] for change in changes}
+        explains = [
+            change
+            for change in group.explains
+            if family[change.series] in where and reason_of(change.series) is None
+        ]
+        if changes:
+            heard.append(group._replace(changes=tuple(changes), explains=tuple(explains)))
+    return heard, dict(muted)

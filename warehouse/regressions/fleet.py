@@ -118,12 +118,13 @@ def _order_nights(rows: pa.Table) -> tuple[tuple[FleetNight, ...], Ints]:
 
 
 def _number_rows(table: pa.Table) -> Ints:
-    """A number for each row, the same for equal ones, by first appearance."""
+    """A number for each row, the same for equal ones, in ascending order of their columns."""
     number = np.zeros(len(table), np.int64)
     for name in table.column_names:
         column = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
-        codes = column.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        _, number = np.unique(number * (len(column.dictionary) + 1) + codes, return_inverse=True)
+        rank = np.argsort(pc.sort_indices(column.dictionary).to_numpy())
+        codes = rank[column.indices.to_numpy(zero_copy_only=False)]
+        _, number = np.unique(number * (len(rank) + 1) + codes, return_inverse=True)
     return number.ravel().astype(np.int64)
 
 
@@ -160,6 +161,8 @@ def _reference_levels(rows: pa.Table, number: Ints, night: Ints) -> Floats:
     references = np.flatnonzero(night < 0)
     if not len(references):
         return level
+    pinned = rows["build"].take(pa.array(references))
+    references = references[pc.sort_indices(pinned).to_numpy()]  # of several, the last one counts
     sessions = rows["session"].to_pylist()
     logs = rows["logs"].take(pa.array(references)).to_pylist()
     found = {

@@ -129,6 +129,21 @@ def test_the_keys_are_those_of_the_values():
     assert by_device == {"b": [[], [1]], "a": [[], [2]], "phone": [[3], []]}
 
 
+def test_the_order_of_the_rows_says_nothing():
+    rows = [
+        row(device=device, backend=backend, logs=[number], build=f"b{number}", distance=number)
+        for number in range(3)
+        for device in ("b", "a", "c")
+        for backend in ("xnnpack", None, "portable")
+    ]
+    rows += [row(f"pin{n}", None, [n], device="a", backend=None, session="") for n in range(2)]
+    one, other = fleet(*rows), fleet(*rows[::-1])
+    assert one.keys.equals(other.keys)
+    assert values(one) == values(other)
+    assert one.history.series.family.tolist() == other.history.series.family.tolist()
+    assert one.keys["device"].to_pylist() == sorted(one.keys["device"].to_pylist())
+
+
 def test_kernels_are_operator_types_and_containers_have_none():
     found = fleet(
         row(),
@@ -137,9 +152,11 @@ def test_kernels_are_operator_types_and_containers_have_none():
         row(event_name="Method::execute", kind="method"),
         row(event_name="DELEGATE_CALL", kind="delegate_call"),
     )
-    kernels = found.history.series.kernel.tolist()
-    assert kernels[0] == kernels[1] != kernels[2]
-    assert kernels[3:] == [NO_KERNEL] * 2
+    names = zip(*(found.keys[name].to_pylist() for name in ("event_name", "ordinal")), strict=True)
+    kernels = dict(zip(names, found.history.series.kernel.tolist(), strict=True))
+    assert kernels["native_call_conv.out", 1] == kernels["native_call_conv.out", 2]
+    assert kernels["native_call_conv.out", 1] != kernels["native_call_relu.out", 1]
+    assert kernels["Method::execute", 1] == kernels["DELEGATE_CALL", 1] == NO_KERNEL
 
 
 def test_floor_and_tick_are_the_largest_there_were():
