@@ -82,7 +82,7 @@ def _describe(night: HeadNight, group: ChangeGroup, commits: Mapping[str, str | 
             device=first.device or "", model=first.model, event=first.event_name
         ),
         fixed_in=nights[max(fixed)].build if state == "fixed" else None,
-        commands=_commands(group.id, first, bad, good, commits),
+        commands=_commands(night.head, group.id, first, bad, good, commits),
     )
 
 
@@ -114,7 +114,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _commands(
-    group: str, member: Member, bad: str, good: str, commits: Mapping[str, str | None]
+    head: str, group: str, member: Member, bad: str, good: str, commits: Mapping[str, str | None]
 ) -> list[str]:
     where = f" --device {_quote(member.device)}" if member.device else ""
     compare = (
@@ -131,7 +131,7 @@ def _commands(
         compare,
         history,
         f"git bisect start {_quote(bad_commit)} {_quote(good_commit)}",
-        f"git bisect run tracehouse bisect-step {group}",
+        f"git bisect run tracehouse bisect-step {group} --head {_quote(head)}",
     ]
 
 

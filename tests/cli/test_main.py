@@ -22,6 +22,7 @@ COMMANDS = sorted(
         *("ingest", "query", "sql", "schema", "inspect", "numeric-gap", "etrecord", "inspect-prof"),
         *("record", "simulate", "migrate", "snapshot", "status", "rebuild", "drain"),
         *("archive", "doctor", "completion", "amend", "retention", "compact", "forget", "plan"),
+        *("report", "accept", "bisect-step"),
     ]
 )
 # A process that was started in the background ignores Ctrl-C, and so do those that it starts.
