@@ -100,7 +100,7 @@ def _describe(
         ),
         fixed_in=nights[max(fixed)].build if state == "fixed" else None,
         environment=around,
-        commands=_commands(group.id, first, bad, good, commits),
+        commands=_commands(night.head, group.id, first, bad, good, commits),
     )
 
 
@@ -144,14 +144,14 @@ def compare_commands(member: Member, bad: str, good: str) -> list[str]:
 
 
 def _commands(
-    group: str, member: Member, bad: str, good: str, commits: Mapping[str, str | None]
+    head: str, group: str, member: Member, bad: str, good: str, commits: Mapping[str, str | None]
 ) -> list[str]:
     commands = compare_commands(member, bad, good)
     bad_commit, good_commit = commits.get(bad), commits.get(good)
     if bad_commit and good_commit:
         commands += [
             f"git bisect start {_quote(bad_commit)} {_quote(good_commit)}",
-            f"git bisect run tracehouse bisect-step {group}",
+            f"git bisect run tracehouse bisect-step {group} --head {_quote(head)}",
         ]
     return commands
 
