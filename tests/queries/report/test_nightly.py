@@ -9,9 +9,13 @@ from ingest.simulation.plan import FarmSize, plan_farm
 from queries.report.json_form import json_form
 from queries.report.nightly import nightly_report
 from queries.report.settings import Mute, Settings
+from tests.support.corpus import CORPUS
 from tests.support.nightly_farm import ingest_nights
 from warehouse import Warehouse
 from warehouse.errors import ParameterError
+
+SHORT_DUMP = CORPUS / "real/traced_intdesc_n1_debug.etdp"
+SHORT = {"device": "phone", "build": {"id": "short", "ordinal": 20}, "model": "net"}
 
 
 def report(store, head=None, settings=Settings()):  # noqa: B008 - it is immutable
@@ -88,6 +92,20 @@ def test_an_unknown_build_and_an_empty_store_are_told(nightly, tmp_path):
         pytest.raises(ParameterError, match="the store has no builds yet"),
     ):
         report(store)
+
+
+def test_a_head_whose_dumps_are_too_short_to_judge_says_nothing_of_the_build_before(tmp_path):
+    path = ingest_nights(tmp_path / "s", range(6, 9))
+    with Warehouse.open(path) as store:
+        store.ingest([SHORT_DUMP], manifest=SHORT)
+        found = report(store)
+    assert (found.head, found.verdict, found.base[:1]) == ("short", "not_enough_data", [])
+    assert set(found.verdict_counts) == {"no_data"}
+    assert {one.device for one in found.coverage.missing} == {"phone", "tablet"}
+    with Warehouse.open(tmp_path / "only", create=True) as store:
+        store.ingest([SHORT_DUMP], manifest=SHORT)
+        alone = report(store)
+    assert (alone.verdict, alone.groups) == ("not_enough_data", [])
 
 
 def test_a_past_report_is_made_again_byte_for_byte_after_later_builds(tmp_path):
