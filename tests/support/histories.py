@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -33,16 +34,14 @@ def series(count: int, **changes: Any) -> Series:
 
 def history(cells: Sequence[Sequence[Dumps]], **changes: Any) -> SeriesHistory:
     """A history of the dumps of each series and night; all series have as many nights."""
-    nights = len(cells[0])
-    where = [
-        number * nights + night
-        for number, row in enumerate(cells)
-        for night, dumps in enumerate(row)
-        for _ in dumps
-    ]
-    values = [float(value) for row in cells for dumps in row for value in dumps]
-    known = series(len(cells), **changes)
-    return lay_out(known, nights, np.array(where, np.int64), np.array(values, float))
+    filled = [(n, sorted(dumps)) for n, dumps in enumerate(chain(*cells)) if len(dumps)]
+    return lay_out(
+        series(len(cells), **changes),
+        len(cells[0]),
+        np.array([cell for cell, _ in filled], np.int64),
+        np.array([len(dumps) for _, dumps in filled], np.int64),
+        np.array([value for _, dumps in filled for value in dumps], float),
+    )
 
 
 def night(seed: int, level: float = 0.0, *, dumps: int = 10, noise: float = NOISE) -> Dumps:

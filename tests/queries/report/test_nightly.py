@@ -10,7 +10,7 @@ from queries.report.json_form import json_form
 from queries.report.nightly import nightly_report
 from queries.report.settings import Mute, Settings
 from tests.support.corpus import CORPUS
-from tests.support.nightly_farm import ingest_nights
+from tests.support.nightly_farm import ingest_all, ingest_nights, record_build
 from warehouse import Warehouse
 from warehouse.errors import ParameterError
 
@@ -25,14 +25,14 @@ def report(store, head=None, settings=Settings()):  # noqa: B008 - it is immutab
 @pytest.mark.parametrize(
     ("head", "verdict", "summary"),
     [
-        ("b0", "not_enough_data", "b0: no regressions, 0 improvements, among 10 series"),
-        ("b8", "clear", "b8: no regressions, 0 improvements, among 10 series"),
-        ("b9", "suspects", "b9: 1 suspected regressions, 0 improvements, among 10 series"),
-        ("b10", "regressions", "b10: 1 confirmed regressions, 1 improvements, among 10 series"),
+        ("b0", "not_enough_data", "b0: no regressions, improvements: 0, series: 10"),
+        ("b8", "clear", "b8: no regressions, improvements: 0, series: 10"),
+        ("b9", "suspects", "b9: 1 suspected regression, improvements: 0, series: 10"),
+        ("b10", "regressions", "b10: 1 confirmed regression, improvements: 1, series: 10"),
         (
             "b11",
             "regressions",
-            "b11: 1 confirmed and 1 suspected regressions, 1 improvements, among 6 series",
+            "b11: 1 confirmed and 1 suspected regressions, improvements: 1, series: 6",
         ),
     ],
 )
@@ -75,6 +75,23 @@ def test_a_group_that_somebody_works_on_or_accepted_fails_no_night(tmp_path):
         "regressions",
     ]
     assert (accepted.groups[0].id, accepted.groups[0].reason) == (group.id, "worth it")
+
+
+def test_a_regression_that_began_with_another_system_fails_no_night(tmp_path):
+    dumps = [
+        dump
+        for number in range(6)
+        for dump in record_build(
+            number,
+            {"native_call_relu.out": 1.3 if number > 3 else 1.0},
+            device={"name": "phone", "os_version": "15" if number > 3 else "14"},
+        )
+    ]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        found = report(store)
+    (group,) = found.groups
+    assert (group.state, found.verdict) == ("confirmed", "clear")
+    assert [change.attribute for change in group.environment] == ["os_version"]
 
 
 def test_what_is_muted_is_counted_by_reason(nightly):

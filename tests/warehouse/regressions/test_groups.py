@@ -3,10 +3,16 @@ from __future__ import annotations
 import numpy as np
 
 from tests.support.histories import history, nights
-from warehouse.regressions.groups import SeriesPlace, group_changes
+from warehouse.regressions.groups import SeriesPlace
+from warehouse.regressions.groups import group_changes as put_together
 from warehouse.regressions.replay import LevelChange, replay
 
 BUILDS = [f"b{number}" for number in range(20)]
+
+
+def group_changes(*args):
+    """The alerts among what is put together."""
+    return put_together(*args).groups
 
 
 def change(series, first_bad, *, direction=1, confirmed=True, **fields):
@@ -143,3 +149,14 @@ def test_groups_come_in_the_order_of_their_builds():
 
 def test_nothing_is_no_group():
     assert group_changes([], [], []) == []
+
+
+def test_a_container_that_got_or_lost_operators_has_moved_and_is_no_alert():
+    total = place(3, "total", is_container=True)
+    found = put_together([change(0, 5)], [total], BUILDS, {(3, 5)})
+    assert found.groups == []
+    assert [one.series for one in found.moved] == [0]
+    other_night = put_together([change(0, 5)], [total], BUILDS, {(3, 4), (2, 5)})
+    assert (members(other_night.groups), other_night.moved) == ([[0]], [])
+    explained = put_together([change(0, 5), change(1, 5)], [place(3), total], BUILDS, {(3, 5)})
+    assert (len(explained.groups[0].explains), explained.moved) == (1, [])
