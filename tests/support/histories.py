@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -34,14 +33,11 @@ def series(count: int, **changes: Any) -> Series:
 
 def history(cells: Sequence[Sequence[Dumps]], **changes: Any) -> SeriesHistory:
     """A history of the dumps of each series and night; all series have as many nights."""
-    filled = [(n, sorted(dumps)) for n, dumps in enumerate(chain(*cells)) if len(dumps)]
-    return lay_out(
-        series(len(cells), **changes),
-        len(cells[0]),
-        np.array([cell for cell, _ in filled], np.int64),
-        np.array([len(dumps) for _, dumps in filled], np.int64),
-        np.array([value for _, dumps in filled for value in dumps], float),
-    )
+    nights = len(cells[0])
+    dumps = [np.sort(np.asarray(each, float)) for row in cells for each in row]
+    known = series(len(cells), **changes)
+    count = np.array([len(each) for each in dumps], np.int64)
+    return lay_out(known, nights, np.arange(len(dumps)), count, np.concatenate(dumps))
 
 
 def night(seed: int, level: float = 0.0, *, dumps: int = 10, noise: float = NOISE) -> Dumps:

@@ -102,7 +102,8 @@ def build_fleet(rows: pa.Table, head: str, min_change: MinChange) -> Fleet:
 
 def find_rebuilt(history: SeriesHistory) -> set[tuple[int, int]]:
     """Families and the nights in which they have not the operators that they had before."""
-    there = np.diff(history.start).reshape(-1, history.build_count) > 0
+    shape = history.series_count, history.build_count
+    there = np.diff(history.start).reshape(shape) > 0
     family_there = np.zeros((history.family_count, there.shape[1]), bool)
     np.logical_or.at(family_there, history.series.family, there)
     rebuilt: set[tuple[int, int]] = set()

@@ -7,15 +7,15 @@ from warehouse.regressions.errors import MOST_IN_A_ROW, Errors
 
 
 def made(errors, builds, family=None):
-    """Errors of some series, a row per build."""
+    """Errors of some series, a row per build; of one family, if nothing else is said."""
     kept = Errors(np.zeros(len(errors[0]), np.int64) if family is None else family, builds)
     for build, row in enumerate(errors):
         kept.add(build, np.asarray(row, float))
     return kept
 
 
-def in_a_row(errors, build):
-    return errors.size_in_a_row(build, errors.size(build))
+def in_a_row(kept, build):
+    return kept.size_in_a_row(build, kept.size(build))
 
 
 def test_the_size_is_the_standard_deviation_of_normal_errors():
@@ -28,7 +28,7 @@ def test_the_size_is_the_standard_deviation_of_normal_errors():
 def test_without_any_error_in_the_family_the_size_is_unknown():
     nothing = made([[np.nan] * 3], 4)
     assert np.isnan(nothing.size(1)).all()
-    assert np.isnan(nothing.size_in_a_row(1, nothing.size(1))).all()
+    assert np.isnan(in_a_row(nothing, 1)).all()
 
 
 def test_few_own_nights_are_drawn_towards_the_family():
