@@ -17,7 +17,7 @@ from warehouse.catalogue.queries import load_catalogue
 Run = Callable[..., Outcome]
 Line = list[str | Path]
 
-_NEED_MORE_RUNS = {"change_points", "dump_values"}  # than these dumps have
+_NEED_MORE_RUNS = {"change_points", "dump_values", "stability"}  # than these dumps have
 _PARAMETERS = {"dump": "1", "base": "=base\x1b[3J\u202e", "head": "+head\x1b[3J\u2066"}
 _SQL = """SELECT device AS "=x\x1b[3J\u202e", model AS "\x9b\n", ['=\x1b\u2066'] FROM named_dumps"""
 
