@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 
 # Answered by Python rather than by SQL.
-_COMPUTED = {"nightly_verdicts": "What a night says of every operator, and by which numbers."}
+COMPUTED = {"nightly_verdicts": "What a night says of every operator, and by which numbers."}
 
 
 class _Catalogue(TyperGroup):
     """The canned queries as commands, each made only when it is asked for."""
 
     def list_commands(self, ctx: object) -> list[str]:
-        return sorted([*load_catalogue(), *_COMPUTED])
+        return sorted([*load_catalogue(), *COMPUTED])
 
     def get_command(self, ctx: object, cmd_name: str) -> Command:
         name = cmd_name.replace("-", "_")
-        if name in _COMPUTED:
+        if name in COMPUTED:
             return _computed_command(name)
         return _command(find_query(name))
 
@@ -53,7 +53,7 @@ def _computed_command(name: str) -> Command:
     from cli.commands.nightly_verdicts import nightly_verdicts  # the only one
 
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    single.command(name, short_help=_COMPUTED[name])(with_output_file(nightly_verdicts))
+    single.command(name, short_help=COMPUTED[name])(with_output_file(nightly_verdicts))
     return get_command(single)
 
 
