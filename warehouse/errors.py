@@ -3,6 +3,7 @@
 WarehouseError
 ├── StoreError            a store cannot be opened, or a write to it failed
 │   ├── StoreLockedError  another process has it open
+│   │   └── WriterWaitsError  or waits to write it, which comes first
 │   ├── StoreVersionError a newer tracehouse wrote it
 │   ├── OldStoreError     an older one did, and it must be migrated before it is read
 │   └── DamagedStoreError its DuckDB file is damaged or gone, and can be rebuilt
@@ -48,6 +49,10 @@ class StoreLockedError(StoreError):
             path, f"locked by {who}; wait until it ends, or stop it, and run the command again"
         )
         self.pid = pid
+
+
+class WriterWaitsError(StoreLockedError):
+    """Another process waits to write the store, which comes first."""
 
 
 class StoreVersionError(StoreError):

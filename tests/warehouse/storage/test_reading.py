@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -14,10 +15,12 @@ from tests.support.command import ENVIRONMENT
 from tests.support.corpus import CORPUS, FARM
 from tests.support.stores import ingest
 from warehouse import Warehouse
+from warehouse.engine import store_lock
 from warehouse.engine.connection import open_writer, use_database
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import DamagedStoreError, OldStoreError, StoreLockedError
 from warehouse.storage.snapshots import find_snapshots
+from warehouse.storage.status import read_status
 
 DUMP = CORPUS / "real/mlp_xnnpack_n1.etdp"
 
@@ -87,6 +90,22 @@ def test_a_snapshot_is_read_only_while_another_writes(store: Path) -> None:
     taken.path.unlink()
     with Warehouse.open(store), pytest.raises(StoreLockedError):
         Warehouse.open(store, read_only=True)
+
+
+def test_who_asks_while_a_writer_waits_reads_a_snapshot_or_the_store_a_little_later(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_lock, "PATIENCE", 0.1)
+    with Warehouse.open(store, read_only=True) as reader, ThreadPoolExecutor(1) as pool:
+        writer = pool.submit(Warehouse.open, store, wait=60)
+        while count_consistently(store) == (1, False):
+            pass
+        assert reader.query("dumps").num_rows == 1
+        find_snapshots(store)[0].path.unlink()
+        assert count_consistently(store) == (1, False)
+        assert not read_status(store).is_locked
+        reader.close()
+        writer.result().close()
 
 
 def test_an_old_store_is_read_through_a_migrated_snapshot_or_refused(store: Path) -> None:
