@@ -88,7 +88,7 @@ class DamagedStoreError(StoreError):
         """Tell what is wrong with it, and what is there until it is mended."""
         remedy = "make it anew out of the archive with 'tracehouse rebuild'"
         super().__init__(path, f"{problem}; {remedy}{meanwhile and '; '}{meanwhile}")
-        self.damage = problem
+        self.damage, self.meanwhile = problem, meanwhile
 
 
 class ArchiveError(WarehouseError):

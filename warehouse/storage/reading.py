@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from warehouse.engine.answering import Answering
+from warehouse.engine.connection import translated_errors
 from warehouse.engine.store_file import FILE_NAME, is_made
 from warehouse.engine.store_lock import StoreLock
 from warehouse.errors import (
@@ -91,10 +92,36 @@ def told_of_snapshots(store: Path) -> Iterator[None]:
         yield
     except DamagedStoreError as error:
         snapshots = find_snapshots(store)
-        if not snapshots:
+        if error.meanwhile or not snapshots:
             raise
         newest = f"until then, what is asked is answered from {snapshots[-1].describe()}"
         raise DamagedStoreError(error.path, error.damage, newest) from error
+
+
+@contextmanager
+def errors_while_open(store: Path, file: Path) -> Iterator[None]:
+    """Turn DuckDB's errors about a store's file, or a snapshot, that was opened into ours.
+
+    Damage that did not show before may not show when it is opened again. So it is told, too, how
+    to ask the newest snapshot beside it.
+
+    Raises:
+        StoreError: See `translated_errors`.
+        DamagedStoreError: Likewise.
+    """
+    try:
+        with translated_errors(store, file):
+            yield
+    except DamagedStoreError as error:
+        others = [snapshot for snapshot in find_snapshots(store) if snapshot.path != file]
+        if not others:
+            raise
+        newest = others[-1]
+        advice = (
+            f"until then, copy {newest.path} to DIR/{FILE_NAME} and ask with --store DIR: it is "
+            f"{newest.describe()}"
+        )
+        raise DamagedStoreError(error.path, error.damage, advice) from error
 
 
 def open_live(store: Path, *, wait: float, is_urgent: bool = False) -> OpenedStore:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -37,6 +37,8 @@ with Warehouse.open(sys.argv[1]) as warehouse:
     warehouse.ingest([sys.argv[2]], snapshot=True)
     sys.stdin.readline()
 """
+# Reads every block of some.
+ALL = "SELECT DISTINCT e FROM events AS e"
 # Asks until a file is there.
 READER = """
 import sys
@@ -216,6 +218,46 @@ def test_the_newest_snapshot_of_a_damaged_store_is_read_and_the_damage_told(
     taken.path.unlink()
     with pytest.raises(DamagedStoreError, match=r"'tracehouse rebuild'$"):
         Warehouse.open(store, read_only=True)
+
+
+def spoil_blocks(file: Path) -> None:
+    """Damage a file in a block that is read only when one of these is asked for all it has."""
+    data = file.read_bytes()
+    # Blocks of 256 KiB follow the headers of 12 KiB; those of the catalogue are needed to open.
+    for start in range(12_288, len(data), 262_144):
+        file.write_bytes(data[:start] + bytes(4096) + data[start + 4096 :])
+        with suppress(DamagedStoreError), Warehouse.open(file.parent, read_only=True) as reader:
+            if reader.snapshot_time is None:
+                try:
+                    reader.sql(ALL)
+                except DamagedStoreError:
+                    return
+    pytest.fail("no block that is needed only now")
+
+
+def test_damage_that_shows_when_it_is_read_tells_how_to_ask_a_snapshot(
+    store: Path, tmp_path: Path
+) -> None:
+    (taken,) = find_snapshots(store)
+    spoil_blocks(store / FILE_NAME)
+    with Warehouse.open(store, read_only=True) as reader:
+        assert reader.damage == ""
+        with pytest.raises(DamagedStoreError) as caught:
+            reader.sql(ALL)
+    told = rf"'tracehouse rebuild'; until then, copy (\S+) .* {taken.taken_at:%Y-%m-%d} .* s old$"
+    found = re.search(told, str(caught.value))
+    assert found
+    other = tmp_path / "other"
+    other.mkdir()
+    shutil.copy(found[1], other / FILE_NAME)
+    with Warehouse.open(other, read_only=True) as reader:
+        assert reader.sql(ALL).num_rows
+    taken.path.unlink()
+    with (
+        Warehouse.open(store, read_only=True) as reader,
+        pytest.raises(DamagedStoreError, match=r"'tracehouse rebuild'$"),
+    ):
+        reader.sql(ALL)
 
 
 def test_a_store_that_is_well_has_no_damage(store: Path) -> None:
