@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from cli.exit_codes import fail
-from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, Wait
+from cli.options import StoreOptions, with_store_options
 from cli.output.ingest_report import summary_table, write_notes, write_refusals
-from cli.output.render import Format, write_table
 from cli.stores import open_to_write
 
 
-def drain(
-    store: Store = DEFAULT_STORE,
-    wait: Wait = 0.0,
-    output: Output = Format.TABLE,
-    is_csv_safe: CsvSafe = False,
-) -> None:
+@with_store_options
+def drain(options: StoreOptions) -> None:
     """Take into the store what others handed over to its inbox.
 
     They do so from Python, with `warehouse.Inbox`, while any other process works with the store.
@@ -29,11 +24,11 @@ def drain(
     from cli.output.progress import progress_bar
 
     with (
-        open_to_write(store, wait=wait) as warehouse,
+        open_to_write(options.store, wait=options.wait) as warehouse,
         progress_bar() as progress,
     ):
         summary = warehouse.drain(progress=progress)
-    write_table(summary_table(summary), output, is_csv_safe=is_csv_safe)
+    options.write(summary_table(summary))
     write_refusals(summary.refused)
     write_notes(summary)
     if summary.refused:
