@@ -62,10 +62,10 @@ def test_operators_directions_and_far_nights_are_apart():
     assert len({group.id for group in groups}) == 4
 
 
-def test_neighbouring_nights_are_of_one_cause():
+def test_neighbouring_nights_are_of_one_cause_and_chains_of_them_are_not():
     places = [place(number) for number in range(5)]
     changes = [change(0, 5), change(1, 7), change(2, 9), change(3, 12), change(4, 13)]
-    assert members(grouped(changes, places, BUILDS)) == [[0, 1, 2], [3, 4]]
+    assert members(grouped(changes, places, BUILDS)) == [[0, 1], [2], [3, 4]]
 
 
 def test_a_group_begins_where_most_of_its_members_do():
