@@ -23,8 +23,6 @@ from warehouse.errors import StoreError, StoreLockedError, WriterWaitsError
 
 LOCK_NAME = "lock"
 
-PATIENCE = 2.0  # seconds at the gate of a reader that has nothing else to read
-
 _BUSY = {errno.EAGAIN, errno.EACCES}
 _PAUSE = 0.05  # seconds between two tries
 
@@ -68,7 +66,7 @@ class StoreLock:
         Args:
             store: The store's directory.
             wait: Seconds to wait for writers, those that wait themselves too.
-            is_urgent: Give a writer that waits `PATIENCE` to come first, and no more.
+            is_urgent: Come before a writer that still waits then.
 
         Raises:
             StoreError: Locks do not work here.
@@ -76,7 +74,7 @@ class StoreLock:
             WriterWaitsError: A writer still waits for it.
         """
         deadline = time.monotonic() + wait
-        if _Gate(store).stays_shut(PATIENCE if is_urgent else wait) and not is_urgent:
+        if _Gate(store).stays_shut(wait) and not is_urgent:
             raise WriterWaitsError(str(store), None)
         try:
             file = os.open(store / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)

@@ -20,6 +20,7 @@ from warehouse.errors import (
 )
 from warehouse.storage.snapshots import HeldSnapshot, Snapshot, find_snapshots, hold_newest
 
+PATIENCE = 2.0  # seconds that a writer has to come first where there is nothing else to read
 NO_STORE = "no store here; create one with 'tracehouse ingest PATHS...'"
 
 
@@ -58,7 +59,8 @@ def is_there(store: Path) -> bool:
 def open_to_read(store: Path, *, wait: float) -> OpenedStore:
     """The store's file; or where it is written, old, damaged or gone, the newest snapshot.
 
-    So it is where a writer waits for those who read; without a snapshot, it is let in first.
+    So it is where a writer waits for those who read; without a snapshot, it has some time to
+    come first.
 
     Raises:
         StoreError: It cannot be read, or is none.
@@ -74,7 +76,7 @@ def open_to_read(store: Path, *, wait: float) -> OpenedStore:
     except (StoreLockedError, OldStoreError, DamagedStoreError) as error:
         opened = open_snapshot(store)
         if opened is None and isinstance(error, WriterWaitsError):
-            return open_live(store, wait=0.0, is_urgent=True)
+            return open_live(store, wait=PATIENCE, is_urgent=True)
         if opened is None:
             raise
         is_damage = isinstance(error, DamagedStoreError)

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import ENVIRONMENT
-from warehouse.engine import store_lock
 from warehouse.engine.store_lock import LOCK_NAME, StoreLock
 from warehouse.errors import StoreLockedError, WriterWaitsError
 
@@ -91,15 +90,12 @@ def test_a_reader_waits_for_a_writer_that_waits(store: Path) -> None:
         reader.result().release()
 
 
-def test_an_urgent_reader_goes_before_a_writer_that_waits_too_long(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(store_lock, "PATIENCE", 0.1)
+def test_an_urgent_reader_goes_before_a_writer_that_waits_too_long(store: Path) -> None:
     lock = read(store)
     with ThreadPoolExecutor(1) as pool:
         writer = pool.submit(write, store, LONG)
         await_waiter(store)
-        read(store, is_urgent=True).release()
+        read(store, 0.1, is_urgent=True).release()
         assert not writer.done()
         lock.release()
         writer.result().release()

@@ -15,10 +15,15 @@ from tests.support.command import ENVIRONMENT
 from tests.support.corpus import CORPUS, FARM
 from tests.support.stores import ingest
 from warehouse import Warehouse
-from warehouse.engine import store_lock
 from warehouse.engine.connection import open_writer, use_database
 from warehouse.engine.store_file import FILE_NAME
-from warehouse.errors import DamagedStoreError, OldStoreError, StoreLockedError
+from warehouse.engine.store_lock import StoreLock
+from warehouse.errors import (
+    DamagedStoreError,
+    OldStoreError,
+    StoreLockedError,
+    WriterWaitsError,
+)
 from warehouse.storage.snapshots import find_snapshots
 from warehouse.storage.status import read_status
 
@@ -97,7 +102,7 @@ def test_a_snapshot_is_read_only_while_another_writes(store: Path) -> None:
 def test_who_asks_while_a_writer_waits_reads_a_snapshot_or_the_store_a_little_later(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_lock, "PATIENCE", 0.1)
+    monkeypatch.setattr("warehouse.storage.reading.PATIENCE", 0.1)
     with Warehouse.open(store, read_only=True) as reader, ThreadPoolExecutor(1) as pool:
         writer = pool.submit(Warehouse.open, store, wait=60)
         while count_consistently(store) == (1, False):
@@ -108,6 +113,23 @@ def test_who_asks_while_a_writer_waits_reads_a_snapshot_or_the_store_a_little_la
         assert not read_status(store).is_locked
         reader.close()
         writer.result().close()
+
+
+def test_without_a_snapshot_who_asks_waits_for_a_writer_that_is_soon_done(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("warehouse.storage.reading.PATIENCE", 60.0)
+    find_snapshots(store)[0].path.unlink()
+    reader = Warehouse.open(store, read_only=True)
+    with ThreadPoolExecutor(2) as pool:
+        writer = pool.submit(lambda: Warehouse.open(store, wait=60).close())
+        with suppress(WriterWaitsError):
+            while True:
+                StoreLock.for_reading(store, wait=0.0).release()
+        asked = pool.submit(count_consistently, store)
+        reader.close()
+        writer.result()
+        assert asked.result() == (1, False)
 
 
 def test_an_old_store_is_read_through_a_migrated_snapshot_or_refused(store: Path) -> None:
