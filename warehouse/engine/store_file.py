@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from warehouse.engine.failpoints import failpoint
-from warehouse.errors import StoreError
+from warehouse.errors import DamagedStoreError, StoreError
 
 FILE_NAME = "warehouse.duckdb"
 WAL_SUFFIX = ".wal"
@@ -46,6 +46,7 @@ def is_made(store: Path) -> bool:
 
     Raises:
         StoreError: Such a file stands beside a write-ahead log, which may hold something.
+        DamagedStoreError: So it does, and there is an archive.
     """
     file = store / FILE_NAME
     if not file.exists():
@@ -59,6 +60,8 @@ def is_made(store: Path) -> bool:
         return True  # something else: DuckDB will say so
     log = _log_of(file)
     if log.exists() and log.stat().st_size:
+        if (store / ARCHIVE_FOLDER).is_dir():
+            raise DamagedStoreError(str(store), f"{FILE_NAME} is cut short")
         raise StoreError(
             str(store),
             f"{FILE_NAME} is cut short beside a write-ahead log; put the file back from a copy, or "

@@ -18,7 +18,7 @@ from tests.support.stores import MANIFEST, make_and_ingest
 from tests.support.syncs import note_synced
 from warehouse import Warehouse
 from warehouse.engine.store_file import FILE_NAME
-from warehouse.errors import StoreError, StoreLockedError
+from warehouse.errors import DamagedStoreError, StoreError, StoreLockedError
 
 DUMP = CORPUS / "real" / "mlp_xnnpack_n1.etdp"
 HEADER = b"\x00" * 8 + b"DUCK" + b"\x00" * 4084
@@ -50,6 +50,14 @@ def test_a_torn_file_beside_a_log_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cut short beside a write-ahead log"):
         Warehouse.open(tmp_path, create=True)
     assert (tmp_path / f"{FILE_NAME}.wal").read_bytes() == b"committed"
+
+
+def test_a_torn_file_beside_a_log_names_rebuild_where_there_is_an_archive(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_bytes(HEADER)
+    (tmp_path / f"{FILE_NAME}.wal").write_bytes(b"committed")
+    (tmp_path / "archive").mkdir()
+    with pytest.raises(DamagedStoreError, match=r"is cut short; .*'tracehouse rebuild'"):
+        Warehouse.open(tmp_path, create=True)
 
 
 def test_the_directories_of_a_new_store_are_on_disk(
