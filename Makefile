@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test test-slow lint parity fuzz torture bench bench-inspector test-executorch clean
+.PHONY: help demo test test-slow lint parity fuzz torture bench bench-inspector test-executorch test-browser clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -53,6 +53,11 @@ bench-inspector: .venv/.installed .venv-executorch/.installed ## Measure beside 
 
 test-executorch: .venv/.installed .venv-executorch/.installed ## Have ExecuTorch read what we write
 	EXECUTORCH_PYTHON=.venv-executorch/bin/python $(BIN)/python -m pytest tests/executorch
+
+# Where Chromium is missing they are skipped, and say so.
+test-browser: .venv/.installed ## Open a report's page in headless Chromium, where there is one
+	CHROMIUM="$$(command -v chromium || command -v google-chrome)" \
+		$(BIN)/python -m pytest -rs tests/browser
 
 .venv-executorch/.installed: tests/tools/benchmarks/requirements-executorch.txt
 	$(PYTHON) -m venv .venv-executorch

@@ -36,6 +36,12 @@ EXAMPLES = {
         "tracehouse query percentiles --model mv2",
         "tracehouse query percentiles --help",
     ),
+    "report": (
+        "tracehouse report --nightly --output report.html",
+        "tracehouse report --base b41 --head b42 --format markdown --fail-on-regression",
+    ),
+    "accept": ("tracehouse accept 3f9c2a7d1e0b --reason 'more accurate, worth it'",),
+    "plan": ("tracehouse plan --change 0.05 --device 'pixel*'",),
     "sql": (
         'tracehouse sql "SELECT device, count(*) AS n FROM named_dumps GROUP BY device"',
         "tracehouse sql - --format parquet --output slow.parquet < slow.sql",

@@ -16,6 +16,8 @@ MANIFEST = (
     TextOption("branch", "NAME", "Branch of the build."),
     TextOption("committed_at", "TIME", "Commit time, ISO 8601."),
     TextOption("ordinal", "NUMBER", "Position of the build among builds."),
+    TextOption("parent", "ID", "Build that it was made from, or that its branch forked from."),
+    TextOption("role", "reference", "States that the build is pinned, and recorded beside others."),
     TextOption("model", "NAME", "Model that was run."),
     TextOption("backend", "NAME", "Backend it is lowered to."),
     TextOption("quantization", "TEXT", "Quantization scheme."),

@@ -36,7 +36,7 @@ def with_output_file(function: Callable[..., None]) -> Callable[..., None]:
     @wraps(function)
     def run(*args: Any, output_file: Path | None = None, **options: Any) -> None:
         check_format(options["output"], is_to_file=output_file is not None)
-        with _standard_output(output_file):
+        with standard_output_to(output_file):
             function(*args, **options)
 
     last = inspect.Parameter(
@@ -49,7 +49,7 @@ def with_output_file(function: Callable[..., None]) -> Callable[..., None]:
 
 
 @contextmanager
-def _standard_output(path: Path | None) -> Iterator[None]:
+def standard_output_to(path: Path | None) -> Iterator[None]:
     """Standard output goes to the file, which stays as it was if the body fails."""
     if path is None:
         yield

@@ -67,9 +67,10 @@ ROOMS = {
     "queries.formats": {"plain_values", "printable"},
     "queries.event_blocks": {"printable"},
     "queries.numeric_gap": {"event_blocks"},
+    "queries.planning": set(),
     "queries.profiler_blob": set(),
     "queries.etrecord": set(),
-    "queries.report": set(),
+    "queries.report": {"printable"},
     "queries.inspector": {"event_blocks", "numeric_gap", "printable"},
     "cli": set(),
     "cli.errors": set(),
@@ -96,6 +97,7 @@ OTHERS = {
     "ingest.recording": {"executorch", "torch"},
     "warehouse.programs": {"executorch"},
     "queries.numeric_gap": {"executorch"},
+    "queries.report": {"jinja2", "markupsafe", "svg"},
 }
 COMPUTED = "a computed name"
 # "path/of/module.py imports name": reason

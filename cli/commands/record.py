@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -30,14 +30,21 @@ from cli.output.render import Format
 from cli.stores import open_to_write
 
 if TYPE_CHECKING:
+    from ingest.recording.manifest import PlannedDump
     from ingest.recording.session import RecordingPlan
 
+_REFERENCE_SUFFIX = ".reference.etdp"
 _RECORDED = ("method", "captured_at", "clock", "ticks_per_second")  # are known here
 _NAMES = tuple(option for option in MANIFEST if option.name not in _RECORDED)
 _MORE = (
     TextOption("inputs", "FILE", "Arrays, .npz or .npy, in the order of the method's inputs."),
     TextOption("method", "NAME", "Method to run; forward by default."),
     TextOption("etrecord", "FILE", "ETRecord of the program, to ingest with the dump."),
+    TextOption(
+        "reference",
+        "FILE",
+        "A pinned program to run first: what changes it too, the device did, and not the code.",
+    ),
     TextOption("output", "FILE", "Keep the dump as FILE, its debug buffer as NAME.debug.bin."),
     TextOption("python", "FILE", "Python that has executorch; this one by default."),
     *_NAMES,
@@ -73,32 +80,40 @@ def record(
     This needs executorch: pip install 'tracehouse[executorch]'
     """
     from ingest.recording.dump_place import place_for_dump
-    from ingest.recording.manifest import check_manifest, describe_recording
+    from ingest.recording.manifest import check_manifest
     from ingest.recording.session import run_recording
 
     check_format(form, is_to_file=False)
     stated = _state_names(more)
     plan = _plan(program, more, iterations=iterations, megabytes=debug_buffer)
-    with options_at_fault():
-        fields = describe_recording(plan, stated)
+    planned = _plan_dumps(plan, stated, more["reference"])
     etrecord = etrecord_source(more["etrecord"])
     with place_for_dump(more["output"], program) as place:
         # What would stop the ingest is better known now than after the run.
-        check_manifest(place.dump, fields)
+        dumps = [place.dump.with_suffix(_REFERENCE_SUFFIX), place.dump][-len(planned) :]
+        for dump, (_, fields) in zip(dumps, planned, strict=True):
+            check_manifest(dump, fields)
         if store.exists():
             with open_to_write(store, wait=wait):
                 pass
-        with iteration_line(iterations) as progress:
-            fields["executorch"] = run_recording(plan, place.dump, progress=progress)
+        for dump, (own, fields) in zip(dumps, planned, strict=True):
+            with iteration_line(iterations) as progress:
+                fields["executorch"] = run_recording(own, dump, progress=progress)
         with (
             kept_on_failure(place),
             open_to_write(store, create=True, wait=wait, is_shared=is_shared) as warehouse,
         ):
-            summary = warehouse.ingest([place.dump], manifest=fields, etrecord=etrecord)
-            if summary.n_dumps:
+            summaries = [
+                warehouse.ingest(
+                    [dump], manifest=fields, etrecord=etrecord if dump == place.dump else None
+                )
+                for dump, (_, fields) in zip(dumps, planned, strict=True)
+            ]
+            if summaries[-1].n_dumps:
                 write_newest_dump(warehouse, form, is_csv_safe=is_csv_safe)
-    write_refusals(summary.refused)
-    if summary.refused:
+    refused = [one for summary in summaries for one in summary.refused]
+    write_refusals(refused)
+    if refused:
         fail()
 
 
@@ -114,6 +129,19 @@ def _state_names(more: Mapping[str, str | None]) -> dict[str, str | None]:
     if not more["device"] or not more["build"]:
         raise typer.BadParameter("wanted --device and --build, to tell the dump from others")
     return {option.name: more[option.name] for option in _NAMES}
+
+
+def _plan_dumps(
+    plan: RecordingPlan, stated: Mapping[str, str | None], reference: str | None
+) -> Sequence[PlannedDump]:
+    """The dump to record, after one of the reference program, if there is one."""
+    from ingest.recording.manifest import PlannedDump, describe_recording, share_session
+
+    with options_at_fault():
+        fields = describe_recording(plan, stated)
+    if reference:
+        return share_session(plan, fields, reference)
+    return [PlannedDump(plan, fields)]
 
 
 def _plan(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from pathlib import Path
 
 _CPUINFO = Path("/proc/cpuinfo")
+_FREQUENCY_POLICIES = Path("/sys/devices/system/cpu/cpufreq")
 _PROCESSOR_KEYS = ("model name", "Model", "Hardware")  # of x86, of Arm boards, of older Arm kernels
 
 
@@ -21,6 +23,26 @@ def describe_host() -> dict[str, str]:
         "soc": _read_processor() or platform.processor(),
     }
     return {name: fact for name, fact in facts.items() if fact}
+
+
+def describe_run_context() -> dict[str, str | int]:
+    """What may make a run here faster or slower, as far as it is known: governor and threads.
+
+    Where processors have different governors, each is named once; threads are the processors that
+    this process may use.
+    """
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    facts = {"governor": ", ".join(sorted(set(_read_governors()))), "threads": usable}
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def _read_governors() -> list[str]:
+    """Governors of the processors under Linux; none where there are none, or elsewhere."""
+    try:
+        files = _FREQUENCY_POLICIES.glob("policy*/scaling_governor")
+        return [file.read_text(encoding="utf-8").strip() for file in files]
+    except (OSError, UnicodeDecodeError):
+        return []
 
 
 def _read_processor() -> str | None:

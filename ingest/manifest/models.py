@@ -123,6 +123,20 @@ class Model(_Frozen):
     quantization: Name | None = None
 
 
+class RunContext(_Frozen):
+    """What may make the same code faster or slower on the same device, as it was at recording.
+
+    `session` is shared by dumps that were recorded interleaved, `governor` is what sets the
+    processor's frequency, and `threads` how many there are to run on.
+    """
+
+    session: Name | None = None
+    firmware: Name | None = None
+    governor: Name | None = None
+    threads: Annotated[int, Field(ge=1, lt=2**31)] | None = None
+    temperature_c: Annotated[float, Field(ge=-273.15, le=1e4)] | None = None
+
+
 class Rate(_Frozen):
     """How long a tick is: a unit of time, or cycles, whose rate may be known."""
 
@@ -176,6 +190,7 @@ class Manifest(_Frozen):
     method: Name | None = None
     captured_at: Time | None = None
     clock: Clock = Clock()
+    run: RunContext | None = None
     tags: Annotated[dict[str, JsonValue], AfterValidator(_check_tags)] = {}
 
     @model_validator(mode="before")

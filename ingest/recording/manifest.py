@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
-from ingest.manifest.host import describe_host
+from ingest.manifest.host import describe_host, describe_run_context
 from ingest.manifest.resolver import ManifestResolver, check_fields
-from ingest.recording.session import RecordingPlan
+from ingest.recording.session import RecordingPlan, check_program
 from ingest.sources.paths import Source
+
+_OF_A_BUILD = ("build", "commit", "branch", "committed_at", "ordinal", "parent", "role")
+_LETTERS = 12
+
+
+class PlannedDump(NamedTuple):
+    """What to run, and the fields of its dump's manifest."""
+
+    plan: RecordingPlan
+    fields: dict[str, object]
 
 
 def describe_recording(plan: RecordingPlan, stated: Mapping[str, str | None]) -> dict[str, object]:
@@ -20,6 +33,7 @@ def describe_recording(plan: RecordingPlan, stated: Mapping[str, str | None]) ->
     """
     known: dict[str, object] = {
         **describe_host(),
+        **describe_run_context(),
         "model": Path(plan.program).stem,
         "captured_at": datetime.now(UTC),
         "clock": "ns",
@@ -28,6 +42,27 @@ def describe_recording(plan: RecordingPlan, stated: Mapping[str, str | None]) ->
     }
     check_fields("options", known)
     return known
+
+
+def share_session(
+    plan: RecordingPlan, fields: Mapping[str, object], reference: str
+) -> tuple[PlannedDump, PlannedDump]:
+    """A recording of a reference program, and then one of the program itself, in one session.
+
+    The reference is the same in all but the program: what the device does to the one, it does to
+    the other. Its build is called by its content, so that another program is another build. A
+    program that cannot be read raises SourceError.
+    """
+    check_program(reference)
+    with open(reference, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    session = {"session": f"{fields['captured_at']:%Y-%m-%dT%H:%M:%S.%fZ}"}
+    own = {name: value for name, value in fields.items() if name not in _OF_A_BUILD}
+    pinned = {"build": f"reference-{digest[:_LETTERS]}", "role": "reference"}
+    return (
+        PlannedDump(replace(plan, program=reference), {**own, **session, **pinned}),
+        PlannedDump(plan, {**fields, **session}),
+    )
 
 
 def check_manifest(dump: Path, fields: Mapping[str, object]) -> None:

@@ -1,7 +1,7 @@
 """What a report says, whatever form it takes; its JSON is stable and documented by its schema.
 
-Times are nanoseconds, changes shares (0.05 is 5 % slower), lists in an order that the same store
-always gives again.
+Times are nanoseconds, changes shares (0.05 is 5 % slower), numbers finite, lists in an order that
+the same store always gives again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ State = Literal["new", "confirmed", "acknowledged", "accepted", "fixed"]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class BuildPoint(_Part):

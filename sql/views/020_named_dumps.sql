@@ -22,9 +22,22 @@
 --   committed_at               TIMESTAMP  Commit time of the build; null if unknown.
 --   build_ordinal              BIGINT     Position of the build where the producer
 --                                         numbers them, else null.
+--   build_parent               STRING     Build it was made from, or of its fork point,
+--                                         as stated; null where nothing is.
+--   build_role                 STRING     reference for a pinned build recorded beside
+--                                         others, else null.
 --   model                      STRING     Name of the model.
 --   backend                    STRING     Backend of the model; null if none.
 --   quantization               STRING     Quantization of the model; null if none.
+--   session                    STRING     Session of interleaved recordings it is one
+--                                         of; null if unknown.
+--   firmware                   STRING     Firmware of the device; null if unknown.
+--   governor                   STRING     What set the processor's frequency; null if
+--                                         unknown.
+--   threads                    INT        Threads there were to run on; null if
+--                                         unknown.
+--   temperature_c              DOUBLE     Temperature of the device at recording,
+--                                         degrees Celsius; null if unknown.
 --   tags                       STRING     Free fields of the manifest, a JSON object;
 --                                         {} without any.
 --   tick_unit                  STRING     Unit of a clock tick: ns, us, ms, s or
@@ -45,7 +58,13 @@ SELECT
     d.dump_id, d.sha256, d.source, d.byte_count, d.captured_at, d.ingested_at,
     v.name AS device, v.pool, v.os, v.os_version, v.arch, v.soc,
     b.name AS build, b.commit, b.branch, b.committed_at, b.ordinal AS build_ordinal,
+    b.parent AS build_parent, b.role AS build_role,
     m.name AS model, m.backend, m.quantization,
+    get_json_object(d.manifest, '$.run.session') AS session,
+    get_json_object(d.manifest, '$.run.firmware') AS firmware,
+    get_json_object(d.manifest, '$.run.governor') AS governor,
+    CAST(get_json_object(d.manifest, '$.run.threads') AS INT) AS threads,
+    CAST(get_json_object(d.manifest, '$.run.temperature_c') AS DOUBLE) AS temperature_c,
     coalesce(get_json_object(d.manifest, '$.tags'), '{}') AS tags,
     d.tick_unit, d.ns_per_tick, d.delegate_ns_per_tick, d.delegate_resolution_ticks,
     d.n_runs, d.n_events, d.n_flagged_events, d.n_allocations, d.n_debug_events

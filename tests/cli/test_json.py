@@ -52,7 +52,7 @@ def test_rows_of_a_query_are_its_columns_in_order(
 
 
 def test_rows_of_other_commands_are_as_documented(run: Run, store: Path, tmp_path: Path) -> None:
-    for command in ("schema", "doctor", "status"):
+    for command in ("schema", "doctor", "status", "plan"):
         assert columns(answer(run, command, "--store", store)) == documented(f"`{command}`")
     summary = answer(run, "ingest", DUMP, *NAMES, "--store", tmp_path / "store")
     assert columns(summary) == documented("`ingest`")

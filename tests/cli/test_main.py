@@ -21,7 +21,7 @@ COMMANDS = sorted(
     [
         *("ingest", "query", "sql", "schema", "inspect", "numeric-gap", "etrecord", "inspect-prof"),
         *("record", "simulate", "migrate", "snapshot", "status", "rebuild", "drain"),
-        *("archive", "doctor", "completion", "amend", "retention", "compact", "forget"),
+        *("archive", "doctor", "completion", "amend", "retention", "compact", "forget", "plan"),
     ]
 )
 # A process that was started in the background ignores Ctrl-C, and so do those that it starts.
@@ -263,8 +263,8 @@ def test_long_error_keeps_its_remedy(run: Run) -> None:
     outcome = run("query", "x" * 50_000)
     assert outcome.error.startswith("error: no query 'xxx")
     assert outcome.error.endswith(
-        "; there are build_history, dumps, event_blocks, framework_tax, "
-        "ingest_errors, module_totals, numeric_divergence, operator_hotspots, percentiles, "
-        "regression_deltas"
+        "; there are build_history, change_points, dump_values, dumps, environment_changes, "
+        "event_blocks, exact_changes, framework_tax, ingest_errors, module_totals, "
+        "numeric_divergence, operator_hotspots, ..."
     )
     assert len(outcome.error) == 2000

@@ -13,7 +13,9 @@ from warehouse.errors import ParameterError
 # What each query of the farm is asked, beside the parameter in question.
 QUESTIONS = {
     "build_history": {"event": "native_call_conv.out"},
+    "environment_changes": {"base": "old", "head": "new"},
     "event_blocks": {"dump": 3},
+    "exact_changes": {"base": "old", "head": "new"},
     "framework_tax": {"scope": "all"},
     "numeric_divergence": {"base": "old", "head": "new"},
     "regression_deltas": {"base": "old", "head": "new"},
@@ -72,6 +74,12 @@ ROWS = {
     ("build_history", "instruction_id"): (2, lambda row: row["ordinal"] == 2),
     ("build_history", "ordinal"): (1, lambda row: row["ordinal"] == 1),
     ("build_history", "delegate_id"): ("GEMM #2", lambda row: row["delegate_id"] == "GEMM #2"),
+    ("change_points", "event"): ("GEMM*", lambda row: row["event_name"].startswith("GEMM")),
+    ("change_points", "ordinal"): (1, lambda row: row["ordinal"] == 1),
+    ("change_points", "delegate_id"): ("GEMM #2", lambda row: row["delegate_id"] == "GEMM #2"),
+    ("dump_values", "event"): ("GEMM*", lambda row: row["event_name"].startswith("GEMM")),
+    ("dump_values", "ordinal"): (1, lambda row: row["ordinal"] == 1),
+    ("dump_values", "delegate_id"): ("GEMM #2", lambda row: row["delegate_id"] == "GEMM #2"),
     ("framework_tax", "scope"): ("operator", lambda row: row["scope"] == "operator"),
     ("module_totals", "module"): (["head", "body.*"], lambda row: row["module_path"] in PATHS),
     ("operator_hotspots", "top_n"): (2, lambda row: row["rank"] <= 2),
@@ -86,7 +94,12 @@ EVERYTHING = {
 }
 # Parameters with tests of their own.
 ELSEWHERE = {
+    ("change_points", "min_change"): "test_change_points",
+    ("environment_changes", "base"): "test_environment_changes",
+    ("environment_changes", "head"): "test_environment_changes",
     ("event_blocks", "dump"): "below",
+    ("exact_changes", "base"): "test_exact_changes",
+    ("exact_changes", "head"): "test_exact_changes",
     ("module_totals", "scope"): "test_module_totals",
     ("numeric_divergence", "base"): "below",
     ("numeric_divergence", "head"): "below",

@@ -15,7 +15,9 @@ LONG = 200  # of one dump, which has a histogram
 READERS = {"percentiles", "event_blocks", "numeric_divergence"}  # of events
 QUESTIONS = {
     "build_history": {"event": ["Method::execute"]},
+    "environment_changes": {"base": "b1", "head": "b2"},
     "event_blocks": {"dump": 3},
+    "exact_changes": {"base": "b1", "head": "b2"},
     "framework_tax": {"scope": "all"},
     "numeric_divergence": {"base": "b1", "head": "b2"},
     "regression_deltas": {"base": "b1", "head": "b2"},

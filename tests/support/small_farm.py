@@ -12,7 +12,9 @@ DUMPS = 10
 # What each query of the farm is asked, beside its defaults.
 QUESTIONS = {
     "build_history": {"event": "native_call_conv.out"},
+    "environment_changes": {"base": "old", "head": "new"},
     "event_blocks": {"dump": 3},
+    "exact_changes": {"base": "old", "head": "new"},
     "numeric_divergence": {"base": "old", "head": "new"},
     "framework_tax": {"scope": "all", "until": "2026-01-01T01:00:00Z"},
     "regression_deltas": {"base": "old", "head": "new"},

@@ -65,12 +65,16 @@ class StoreRows:
         delegate_ns_per_tick=1.0,
         resolution_ticks=1,
         etrecord=None,
+        run=None,
         **system,
     ):
-        """Add a dump; `system` is what else is known of the device: os, os_version, arch, soc."""
+        """Add a dump; `system` is what else is known of the device: os, os_version, arch, soc.
+
+        `run` is what its manifest says of the state it was recorded in.
+        """
         number = len(self._rows["dumps"]) + 1
         system = {name: system.get(name) for name in ("os", "os_version", "arch", "soc")}
-        manifest = {"device": device, "model": "tags", "tags": tags or {}}
+        manifest = {"device": device, "model": "tags", "tags": tags or {}, "run": run or {}}
         self._rows["dumps"].append(
             {
                 "dump_id": number,
@@ -178,6 +182,20 @@ class StoreRows:
                     "dtype": "float32" if is_tensor else None,
                     "sha256": value or None if is_tensor else None,
                     "is_output": False,
+                }
+            )
+
+    def add_allocations(self, dump_id, *allocations, run_index=0):
+        """Allocations of a run: (name of the allocator, bytes) each."""
+        for event_index, (allocator, size) in enumerate(allocations):
+            self._rows["allocations"].append(
+                {
+                    "dump_id": dump_id,
+                    "run_index": run_index,
+                    "event_index": event_index,
+                    "allocator_id": 1,
+                    "allocator": allocator,
+                    "bytes": size,
                 }
             )
 

@@ -84,8 +84,10 @@ def build_fleet(rows: pa.Table, min_change: MinChange) -> Fleet:
     numbers = {name: number for number, name in enumerate(sorted(set(operators)))}
     kernel = np.array(
         [
-            NO_KERNEL if kind in CONTAINERS else numbers[name]
-            for kind, name in zip(kinds, operators, strict=True)
+            NO_KERNEL if kind in CONTAINERS or is_relative else numbers[name]
+            for kind, name, is_relative in zip(
+                kinds, operators, values.has_reference.tolist(), strict=True
+            )
         ],
         np.int64,
     )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -72,6 +73,22 @@ def test_version_of_executorch_is_kept_as_a_tag(run, program, own):
     done = run("sql", "SELECT manifest FROM dumps", "--store", own, "--format", "json")
     (row,) = json.loads(done.out)
     assert json.loads(row["manifest"])["tags"] == {"executorch": VERSION}
+
+
+def test_reference_program_is_recorded_before_in_the_same_session(run, tmp_path, program, own):
+    pinned = write_program(tmp_path / "old.pte", dump="real/cnn_portable_n20")
+    stated = (*NAMES, "--branch", "main", "--parent", "b0", "--reference", pinned)
+    done = run("record", program, *stated, "--store", own)
+    assert done.err == "note: this is dump 2 of the store\n"
+    reference, dump = dumps(run, own)
+    digest = hashlib.sha256(pinned.read_bytes()).hexdigest()
+    assert reference["build"] == f"reference-{digest[:12]}"
+    assert (reference["build_role"], reference["branch"]) == ("reference", None)
+    assert (dump["build"], dump["build_role"], dump["build_parent"]) == ("b1", None, "b0")
+    for name in ("device", "model", "session", "threads", "governor"):
+        assert dump[name] == reference[name]
+    assert dump["session"] is not None
+    assert dump["threads"] >= 1
 
 
 def test_inputs_are_given_to_the_program(run, tmp_path, program, own):

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from ingest.errors import ManifestError, SourceError
-from ingest.manifest.resolver import Build, Device, Manifest, ManifestResolver, Model
+from ingest.manifest.models import RunContext
+from ingest.manifest.resolver import (
+    Build,
+    Device,
+    Manifest,
+    ManifestResolver,
+    Model,
+    check_fields,
+)
 from ingest.sources.paths import Source, find_sources
 
 PLAIN = {"device": "pixel8", "build": "b7", "model": "mv2"}
@@ -45,6 +53,38 @@ def test_short_names_stand_for_fields_of_sections() -> None:
     assert manifest.device == Device(name="pixel8", pool="quiet")
     assert manifest.clock.unit == "us"
     assert manifest.tags == {}
+
+
+def test_what_is_known_of_a_run_has_a_section_of_its_own() -> None:
+    facts = {"firmware": 7, "governor": "schedutil", "threads": "4", "temperature_c": 41}
+    manifest = parse(run={**facts, "fan": "on"}, session="s1", parent="b6", role="reference")
+    assert manifest.run == RunContext(
+        session="s1", firmware="7", governor="schedutil", threads=4, temperature_c=41.0
+    )
+    assert (manifest.build.parent, manifest.build.role) == ("b6", "reference")
+    assert manifest.tags == {"run.fan": "on"}
+    assert parse(**facts, session="s1").run == manifest.run
+    assert parse(run="nightly").tags == {"run": "nightly"}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "problem"),
+    [
+        ("role", "pinned", r"build\.role: found 'pinned', wanted 'reference'"),
+        ("threads", 0, r"run\.threads: found 0"),
+        ("temperature_c", "warm", r"run\.temperature_c: found 'warm'"),
+    ],
+)
+def test_what_cannot_be_known_of_a_run_is_refused(field: str, value: object, problem: str) -> None:
+    with pytest.raises(ManifestError, match=problem):
+        check_fields("options", {field: value})
+
+
+def test_a_manifest_without_facts_of_the_run_is_written_as_ever() -> None:
+    assert parse(run={"threads": None}).canonical_json() == (
+        '{"build":{"id":"b7"},"clock":{"delegates":{},"unit":"ns"},"device":{"name":"pixel8"},'
+        '"model":{"name":"mv2"},"tags":{}}'
+    )
 
 
 def test_unknown_fields_of_any_level_become_tags() -> None:

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ingest.errors import SourceError
-from ingest.manifest.host import describe_host
+from ingest.manifest import host
+from ingest.manifest.host import describe_host, describe_run_context
 from ingest.recording.session import (
     RecordingError,
     RecordingPlan,
@@ -196,3 +197,14 @@ def test_this_host_has_a_system_and_an_architecture():
     assert {"os", "os_version", "arch"} <= facts.keys() <= {"os", "os_version", "arch", "soc"}
     assert all(facts.values())
     assert facts["os"].casefold().startswith(sys.platform[:3])
+
+
+def test_this_host_has_threads_to_run_on_and_perhaps_a_governor(tmp_path, monkeypatch):
+    monkeypatch.setattr(host, "_FREQUENCY_POLICIES", tmp_path)
+    facts = describe_run_context()
+    assert facts.keys() == {"threads"}
+    assert facts["threads"] >= 1
+    for number, governor in enumerate(("schedutil", "performance", "schedutil")):
+        (tmp_path / f"policy{number}").mkdir()
+        (tmp_path / f"policy{number}" / "scaling_governor").write_text(f"{governor}\n")
+    assert describe_run_context()["governor"] == "performance, schedutil"

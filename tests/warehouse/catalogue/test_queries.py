@@ -9,8 +9,12 @@ from warehouse.errors import HeaderError, UnknownQueryError
 def test_catalogue_holds_the_canned_queries_under_their_names():
     assert list(load_catalogue()) == [
         "build_history",
+        "change_points",
+        "dump_values",
         "dumps",
+        "environment_changes",
         "event_blocks",
+        "exact_changes",
         "framework_tax",
         "ingest_errors",
         "module_totals",
@@ -18,6 +22,7 @@ def test_catalogue_holds_the_canned_queries_under_their_names():
         "operator_hotspots",
         "percentiles",
         "regression_deltas",
+        "stability",
     ]
 
 

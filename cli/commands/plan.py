@@ -1,0 +1,44 @@
+"""`tracehouse plan`: how many dumps it takes to see a change."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, Wait
+from cli.output.render import Format, write_table
+from cli.stores import open_to_read
+
+_Names = list[str] | None
+
+
+def plan(
+    change: Annotated[
+        float, typer.Option(min=0, metavar="SHARE", help="The change to see: 0.05 is 5 % slower.")
+    ] = 0.05,
+    device: Annotated[_Names, typer.Option(help="Only these devices; globs too.")] = None,
+    pool: Annotated[_Names, typer.Option(help="Only devices of these pools.")] = None,
+    model: Annotated[_Names, typer.Option(help="Only these models.")] = None,
+    backend: Annotated[_Names, typer.Option(help="Only these backends.")] = None,
+    build: Annotated[_Names, typer.Option(help="Only what these builds' dumps say.")] = None,
+    store: Store = DEFAULT_STORE,
+    wait: Wait = 0.0,
+    output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
+) -> None:
+    """Tell how many dumps of a build it takes to see a change, on each device.
+
+    From the noise of the dumps in the store, for regression_deltas, which finds a change this large
+    in nine of ten comparisons then: of Method::execute, of half of the operators, and of nine of
+    ten; nothing where 200 dumps are not enough, or where there are fewer than 8. seen_share is
+    what the dumps that a build has now (dump_count) are enough for. Changes below 3 % take
+    '--min-change' there too.
+    """
+    from queries.planning import plan_dumps
+
+    names = {"device": device, "pool": pool, "model": model, "backend": backend, "build": build}
+    given = {name: values for name, values in names.items() if values}
+    with open_to_read(store, wait=wait) as warehouse:
+        values = warehouse.query("dump_values", **given)
+    write_table(plan_dumps(values, change=change), output, is_csv_safe=is_csv_safe)

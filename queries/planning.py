@@ -1,0 +1,188 @@
+"""How many dumps a build needs for a change of a given size to be seen; pure.
+
+The noise is what the dumps in a store differ by while nothing changed: each less the median of its
+build. Base and head are taken to have equally many dumps of that noise, the head's slower by the
+change. They are tested as regression_deltas does (exact Mann-Whitney test, normal above 30 dumps),
+and the change must stand out alone among all operators of the model: how often it will follows from
+the mean and the variance of U.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import groupby
+from operator import attrgetter
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from warehouse.statistics.mann_whitney import exact_null_table
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MOST_DUMPS = 200  # that are thought of
+_LEAST_DUMPS = 8  # that regression_deltas wants, and that tell of noise
+_MOST_EXACT = 30
+_FALSE_ALARMS = 0.01  # q of regression_deltas
+_POWER = NormalDist().inv_cdf(0.9)
+_SIZES = np.arange(_LEAST_DUMPS, MOST_DUMPS + 1)
+_FAMILY = ("device", "model", "backend")
+_COUNTS = ("dump_count", "operator_count", "method_dumps", "half_dumps", "most_dumps")
+
+PLAN = pa.schema(
+    [(name, pa.string()) for name in _FAMILY]
+    + [(name, pa.int64()) for name in _COUNTS]
+    + [("seen_share", pa.float64())]
+)
+
+
+class _Operator(NamedTuple):
+    """An operator of a model on a device.
+
+    Attributes:
+        family: Names of device, model and backend.
+        kind: Kind of its events.
+        noise: Its dumps in log time, less the medians of their builds.
+        dump_count: Dumps that a build has of it; the median over builds.
+    """
+
+    family: tuple[str | None, ...]
+    kind: str
+    noise: Floats
+    dump_count: float
+
+
+def plan_dumps(values: pa.Table, *, change: float) -> pa.Table:
+    """Dumps of a build on either side that show a change in nine of ten cases.
+
+    Args:
+        values: Rows of the query dump_values, in its order.
+        change: The change as a share: 0.05 for 5 % slower.
+
+    Returns:
+        A row per device, model and backend, in the order of the values: dump_count that a build
+        has now (the median over builds and operators); operator_count, operators that are not too
+        short for their clock; the dumps it takes for Method::execute (method_dumps), for half of
+        the operators (half_dumps) and for nine of ten (most_dumps), null if more than MOST_DUMPS
+        or where fewer than 8 dumps tell of the noise; seen_share, operators that dump_count dumps
+        are enough for, 0 to 1.
+    """
+    if not values.num_rows:
+        return PLAN.empty_table()
+    families = groupby(_operators(values), key=attrgetter("family"))
+    shift = math.log1p(change)
+    rows = [_plan_family(list(operators), shift) for _, operators in families]
+    return pa.Table.from_pylist(rows, PLAN)
+
+
+def _operators(values: pa.Table) -> Iterator[_Operator]:
+    """The operators that are not too short for their clock."""
+    series, position = values["series_id"].to_numpy(), values["position"].to_numpy()
+    y = np.log(np.maximum(values["value_ns"].to_numpy(), 1))
+    order = np.lexsort((y, position, series))
+    series, position, y = series[order], position[order], y[order]
+    builds, firsts = _starts(series, position), _starts(series)
+    counts = np.diff(builds, append=len(y))
+    noise = _noise(y, builds, counts)
+    names = values.select([*_FAMILY, "kind", "floor_ns"]).take(pa.array(firsts)).to_pylist()
+    ends = np.append(firsts[1:], len(y))
+    of_builds = np.searchsorted(builds, firsts), np.searchsorted(builds, ends)
+    for name, first, end, low, high in zip(names, firsts, ends, *of_builds, strict=True):
+        if np.median(y[first:end]) >= math.log(name["floor_ns"]):
+            known = noise[first:end]
+            yield _Operator(
+                family=tuple(name[column] for column in _FAMILY),
+                kind=name["kind"],
+                noise=np.sort(known[~np.isnan(known)]),
+                dump_count=float(np.median(counts[low:high])),
+            )
+
+
+def _noise(y: Floats, builds: Ints, counts: Ints) -> Floats:
+    """Values less the medians of their builds, within which they ascend; a lone one's is unknown.
+
+    A median is nearer to the values that it was made of than to others of their kind.
+    """
+    middle = (y[builds + (counts - 1) // 2] + y[builds + counts // 2]) / 2
+    wider = np.sqrt(counts / np.maximum(counts - 1, 1))
+    wider[counts == 1] = np.nan
+    noise: Floats = (y - np.repeat(middle, counts)) * np.repeat(wider, counts)
+    return noise
+
+
+def _starts(*keys: Ints) -> Ints:
+    """Where a row differs from the one before it in any key."""
+    changes = np.ones(len(keys[0]), bool)
+    changes[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+    return np.flatnonzero(changes)
+
+
+def _plan_family(operators: Sequence[_Operator], shift: float) -> dict[str, object]:
+    """The row of PLAN for the operators of one family."""
+    lost = _most_lost(_FALSE_ALARMS / len(operators))
+    needed = np.array([_dumps_needed(operator.noise, shift, lost) for operator in operators])
+    methods = [
+        n for n, operator in zip(needed, operators, strict=True) if operator.kind == "method"
+    ]
+    dump_count = float(np.median([operator.dump_count for operator in operators]))
+    return {
+        **dict(zip(_FAMILY, operators[0].family, strict=True)),
+        "dump_count": int(dump_count),
+        "operator_count": len(operators),
+        "method_dumps": _if_known(max(methods, default=np.inf)),
+        "half_dumps": _if_known(_enough_for(0.5, needed)),
+        "most_dumps": _if_known(_enough_for(0.9, needed)),
+        "seen_share": float(np.mean(needed <= dump_count)),
+    }
+
+
+def _enough_for(share: float, needed: Floats) -> float:
+    """Dumps that are enough for this share of what needs so many."""
+    return float(np.sort(needed)[math.ceil(share * len(needed)) - 1])
+
+
+def _if_known(dumps: float) -> int | None:
+    return int(dumps) if math.isfinite(dumps) else None
+
+
+def _dumps_needed(noise: Floats, shift: float, most_lost: Floats) -> float:
+    """The least of _SIZES that is enough, else infinity; the noise ascends.
+
+    Of the pairs of a base dump and a head dump some are lost: the head's is not the slower one.
+    """
+    others = len(noise) - 1
+    if others < _LEAST_DUMPS - 1:
+        return math.inf
+    # A dump wins against itself, which is no pair.
+    of_base = 1 - _count_below(noise, noise - shift) / others
+    of_head = (_count_below(noise, noise + shift) - 1) / others
+    won = float(of_head.mean())
+    spread = float(of_base.var() + of_head.var())
+    deviation = _SIZES * np.sqrt(won * (1 - won) + (_SIZES - 1) * spread)
+    enough = np.flatnonzero(_SIZES**2 * (1 - won) + _POWER * deviation <= most_lost)
+    return float(_SIZES[enough[0]]) if len(enough) else math.inf
+
+
+def _count_below(noise: Floats, values: Floats) -> Floats:
+    """How much of the noise is below each value; what equals it counts half."""
+    below: Ints = np.searchsorted(noise, values, "left")
+    return (below + np.searchsorted(noise, values, "right")) / 2
+
+
+@cache
+def _most_lost(alpha: float) -> Floats:
+    """Pairs of two samples of each of _SIZES that may be lost for p to be alpha; -1 if none may."""
+    z = NormalDist().inv_cdf(1 - alpha / 2)
+    most: Floats = _SIZES**2 / 2 - 0.5 - z * _SIZES * np.sqrt((2 * _SIZES + 1) / 12)
+    most[_SIZES <= _MOST_EXACT] = -1
+    exact = exact_null_table(_MOST_EXACT)
+    n, u, p = (exact[name].to_numpy() for name in ("n_small", "u", "p"))
+    rare = (n == exact["n_large"].to_numpy()) & (p <= alpha) & (n >= _LEAST_DUMPS)
+    np.maximum.at(most, n[rare] - _LEAST_DUMPS, u[rare].astype(float))
+    return most

@@ -1,0 +1,139 @@
+"""The groups of a night as alerts: what state each is in, what it costs, what to do about it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+from queries.report.content import Group, Headline, Member, State
+from queries.report.members import describe_member
+from queries.report.night import Night
+from warehouse.regressions.groups import ChangeGroup
+
+_FEWEST_DUMPS = 8  # that a recording should have to confirm
+
+
+def list_alerts(night: Night, commits: Mapping[str, str | None]) -> list[Group]:
+    """The groups that a report tells: open ones, and those that ended or got faster of late.
+
+    Args:
+        night: The night.
+        commits: Source revision of each build, where known.
+
+    Returns:
+        Open regressions first, each kind by cost and then id.
+    """
+    told = [group for group in night.groups if _is_told(night, group)]
+    alerts = [_describe(night, group, commits) for group in told]
+    order = {"confirmed": 0, "new": 1, "acknowledged": 2, "accepted": 3, "fixed": 4}
+    return sorted(
+        alerts,
+        key=lambda alert: (
+            alert.direction == "improvement",
+            order[alert.state],
+            -abs(alert.headline.cost_ns or 0.0),
+            alert.id,
+        ),
+    )
+
+
+def _is_told(night: Night, group: ChangeGroup) -> bool:
+    lately = len(night.fleet.nights) - night.rules.base_builds
+    fixed = [change.fixed for change in group.changes]
+    is_over = all(build is not None and build <= lately for build in fixed)
+    is_settled = group.direction < 0 or _state(night, group) == "accepted"
+    return not is_over and not (is_settled and group.first_bad <= lately)
+
+
+def _state(night: Night, group: ChangeGroup) -> State:
+    if all(change.fixed is not None for change in group.changes):
+        return "fixed"
+    decision = night.decisions.get(group.id)
+    if decision is not None and decision.state == "accepted":
+        return "accepted"
+    if all(change.confirmed is None for change in group.changes):
+        return "new"
+    if decision is not None and decision.state == "acknowledged":
+        return "acknowledged"
+    return "confirmed"
+
+
+def _describe(night: Night, group: ChangeGroup, commits: Mapping[str, str | None]) -> Group:
+    members = [describe_member(night, change) for change in group.changes]
+    members.sort(key=lambda member: (-abs(member.cost_ns or 0.0), _name(member)))
+    explains = [describe_member(night, change) for change in group.explains]
+    nights, state = night.fleet.nights, _state(night, group)
+    fixed = [change.fixed for change in group.changes if change.fixed is not None]
+    decision = night.decisions.get(group.id)
+    first = members[0]
+    bad, good = nights[group.first_bad].build, nights[group.last_good].build
+    return Group(
+        id=group.id,
+        state=state,
+        direction="regression" if group.direction > 0 else "improvement",
+        first_bad=bad,
+        last_good=good,
+        headline=_headline(group.operator, members, explains),
+        members=members,
+        explains=explains,
+        dumps_needed=_FEWEST_DUMPS if state == "new" else 0,
+        reason=decision.reason if decision else None,
+        owner=night.settings.owner(
+            device=first.device or "", model=first.model, event=first.event_name
+        ),
+        fixed_in=nights[max(fixed)].build if state == "fixed" else None,
+        commands=_commands(group.id, first, bad, good, commits),
+    )
+
+
+def _name(member: Member) -> tuple[str, ...]:
+    parts = member.device, member.model, member.backend, member.event_name, member.delegate_id
+    return (*(part or "" for part in parts), f"{member.ordinal:06}")
+
+
+def _headline(operator: str, members: Sequence[Member], explains: Sequence[Member]) -> Headline:
+    devices = len({member.device for member in members})
+    models = len({(member.model, member.backend) for member in members})
+    costs = [member.cost_ns for member in members if member.cost_ns is not None]
+    whole = [member.cost_ns for member in explains if member.kind == "method" and member.cost_ns]
+    where = f"{_count(devices, 'device')}, {_count(models, 'model')}"
+    return Headline(
+        title=f"{operator} {members[0].delta:+.1%} on {where}",
+        operator=operator,
+        delta=members[0].delta,
+        cost_ns=sum(costs) if costs else None,
+        device_count=devices,
+        model_count=models,
+        member_count=len(members),
+        total_share=sum(costs) / sum(whole) if costs and whole and sum(whole) else None,
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _commands(
+    group: str, member: Member, bad: str, good: str, commits: Mapping[str, str | None]
+) -> list[str]:
+    where = f" --device {_quote(member.device)}" if member.device else ""
+    compare = (
+        f"tracehouse compare {_quote(good)} {_quote(bad)}{where} --model {_quote(member.model)}"
+    )
+    history = (
+        f"tracehouse query build_history --event {_quote(member.event_name)}{where} "
+        f"--model {_quote(member.model)}"
+    )
+    bad_commit, good_commit = commits.get(bad), commits.get(good)
+    if not bad_commit or not good_commit:
+        return [compare, history]
+    return [
+        compare,
+        history,
+        f"git bisect start {_quote(bad_commit)} {_quote(good_commit)}",
+        f"git bisect run tracehouse bisect-step {group}",
+    ]
+
+
+def _quote(text: str) -> str:
+    return shlex.quote(text)

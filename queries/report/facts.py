@@ -1,0 +1,116 @@
+"""What a report takes from canned queries: measures without noise, tax, quality, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from queries.report.content import (
+    EnvironmentChange,
+    ExactChange,
+    Quality,
+    Refused,
+    Stability,
+    TaxRow,
+)
+from warehouse.store import Warehouse
+
+_MOST_REFUSED = 100
+
+Row = Mapping[str, Any]
+
+
+class Facts(NamedTuple):
+    """Parts of a report, see `Report`."""
+
+    exact_changes: list[ExactChange]
+    framework_tax: list[TaxRow]
+    quality: Quality
+    refused: list[Refused]
+
+
+def read_facts(store: Warehouse, *, base: str | None, head: str) -> Facts:
+    """What the store says of a build beside its operators' times.
+
+    Args:
+        store: The store.
+        base: The build it is compared with; None if there is none.
+        head: The build.
+    """
+    stability = [_stability(row) for row in store.query("stability", build=head).to_pylist()]
+    refused = [row for row in store.query("ingest_errors").to_pylist() if not row["is_resolved"]]
+    warnings = []
+    if len(refused) > _MOST_REFUSED:
+        warnings.append(f"{len(refused):,} files were refused; {_MOST_REFUSED} are listed")
+    return Facts(
+        _exact_changes(store, base, head) if base else [],
+        _framework_tax(store, base, head),
+        Quality(
+            stability=stability,
+            environment=_environment(store, base, head) if base else [],
+            warnings=warnings,
+        ),
+        [
+            Refused(source=row["source"], reason=row["reason"], detail=row["detail"])
+            for row in refused[:_MOST_REFUSED]
+        ],
+    )
+
+
+def _stability(row: Row) -> Stability:
+    names = "device", "model", "backend", "dump_count", "cv", "iqr_share", "p99_over_p50"
+    return Stability(
+        **{name: row[name] for name in (*names, "max_over_min", "score", "note")},
+    )
+
+
+def _exact_changes(store: Warehouse, base: str, head: str) -> list[ExactChange]:
+    rows = store.query("exact_changes", base=base, head=head).to_pylist()
+    return [
+        ExactChange(
+            device=row["device"],
+            model=row["model"],
+            backend=row["backend"],
+            measure=" ".join(filter(None, (row["measure"], row["run_name"], row["allocator"]))),
+            base=row["base"],
+            head=row["head"],
+        )
+        for row in rows
+        if row["verdict"] == "changed" and None not in (row["base"], row["head"])
+    ]
+
+
+def _environment(store: Warehouse, base: str, head: str) -> list[EnvironmentChange]:
+    rows = store.query("environment_changes", base=base, head=head).to_pylist()
+    return [
+        EnvironmentChange(
+            device=row["device"],
+            attribute=row["attribute"],
+            base=row["base"] or "unknown",
+            head=row["head"] or "unknown",
+        )
+        for row in rows
+        if row["verdict"] == "changed"
+    ]
+
+
+def _framework_tax(store: Warehouse, base: str | None, head: str) -> list[TaxRow]:
+    builds = [head] if base is None else [base, head]
+    shares: dict[tuple[str, str, str | None], dict[str, float | None]] = {}
+    for row in store.query("framework_tax", build=builds, scope="total").to_pylist():
+        key = row["device"], row["model"], row["backend"]
+        share = row["tax_share"]
+        shares.setdefault(key, {})[row["build"]] = None if share is None else 100 * share
+    return [
+        TaxRow(
+            device=device,
+            model=model,
+            backend=backend,
+            base_percent=by_build.get(base) if base else None,
+            head_percent=by_build.get(head),
+        )
+        for (device, model, backend), by_build in sorted(
+            shares.items(), key=lambda item: tuple(part or "" for part in item[0])
+        )
+        if head in by_build
+    ]

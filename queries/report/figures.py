@@ -1,0 +1,140 @@
+"""Numbers and names of a report as people read them: alike in all its forms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from queries.printable import printable, shorten
+
+if TYPE_CHECKING:
+    from queries.report.content import Member
+
+NONE = "–"
+MAX_NAME = 120
+MAX_TEXT = 1000
+_MOST = 1e12  # from there on, powers of ten: no clock can have told that
+_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
+
+
+def name_text(text: str | None, most: int = MAX_NAME) -> str:
+    r"""A name or text that came from outside: escaped, and of some length; a dash for None.
+
+    >>> name_text("a\x1bb")
+    'a\\x1bb'
+    """
+    return NONE if text is None else shorten(printable(shorten(text, most)), most)
+
+
+def duration_text(value_ns: float | None) -> str:
+    """A duration, or a difference of two, to four digits in the unit that fits.
+
+    >>> duration_text(1_234_567), duration_text(-950), duration_text(10_000), duration_text(None)
+    ('1.235 ms', '−950 ns', '10.00 µs', '–')
+    """
+    if value_ns is None:
+        return NONE
+    size = abs(value_ns)
+    scale, unit = next((pair for pair in _UNITS if size >= pair[0] * 0.99995), (1, "ns"))
+    shown = f"{size:.4g}" if scale == 1 else _digits(size / scale)
+    return f"{_sign(value_ns)}{shown} {unit}"
+
+
+def cost_text(value_ns: float | None) -> str:
+    """A difference of durations, with its sign.
+
+    >>> cost_text(84_500), cost_text(0)
+    ('+84.50 µs', '0 ns')
+    """
+    text = duration_text(value_ns)
+    return f"+{text}" if value_ns is not None and value_ns > 0 else text
+
+
+def delta_text(share: float | None) -> str:
+    """A change in percent, with its sign.
+
+    >>> delta_text(0.0624), delta_text(-0.0031), delta_text(2.5), delta_text(None)
+    ('+6.2 %', '−0.31 %', '+250 %', '–')
+    """
+    if share is None:
+        return NONE
+    percent = abs(share) * 100
+    digits = 0 if percent >= 99.95 else 1 if percent >= 0.995 else 2
+    shown = f"{percent:,.{digits}f}" if percent < _MOST else f"{percent:.3g}"
+    return f"{_sign(share) or '+'}{shown} %"
+
+
+def interval_text(low: float | None, high: float | None) -> str:
+    """An interval of a change.
+
+    >>> interval_text(0.049, 0.074), interval_text(None, None)
+    ('+4.9 % to +7.4 %', '–')
+    """
+    return NONE if low is None and high is None else f"{delta_text(low)} to {delta_text(high)}"
+
+
+def number_text(value: float | None) -> str:
+    """A number with a comma between thousands.
+
+    >>> number_text(16_000), number_text(0.0213), number_text(-1234.5)
+    ('16,000', '0.0213', '−1,234')
+    """
+    if value is None:
+        return NONE
+    size = abs(value)
+    return f"{_sign(value)}{f'{size:,.0f}' if 1000 <= size < _MOST else f'{size:.4g}'}"
+
+
+def count_text(count: int, noun: str) -> str:
+    """How many there are of what; more than one takes an s.
+
+    >>> count_text(1, "device"), count_text(2048, "dump")
+    ('1 device', '2,048 dumps')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def value_text(member: Member, value: float) -> str:
+    """A value of one of the member's dumps: a duration, or ticks of a clock of unknown rate."""
+    is_time = member.base_ns is not None or member.head_ns is not None
+    return duration_text(value) if is_time else f"{number_text(value)} ticks"
+
+
+def place_text(device: str | None, model: str, backend: str | None, pool: str | None = None) -> str:
+    """Where something runs.
+
+    >>> place_text("pixel8", "mv2", None), place_text(None, "mv2", "xnnpack", "arm")
+    ('pixel8 · mv2', 'pool arm · mv2 · xnnpack')
+    """
+    where = device if device is not None else NONE if pool is None else f"pool {pool}"
+    return " · ".join(name_text(part) for part in (where, model, backend) if part)
+
+
+def member_place(member: Member) -> str:
+    """Where a member runs: its device, or the pool that its devices are of."""
+    return place_text(member.device, member.model, member.backend, member.pool)
+
+
+def operator_text(event_name: str, delegate_id: str | None, ordinal: int) -> str:
+    """An operator of a model: its name, its delegate id and which of that name it is.
+
+    >>> operator_text("convolution.out", None, 2), operator_text("", "conv", 1)
+    ('convolution.out #2', '[conv] #1')
+    """
+    place = None if delegate_id is None else f"[{name_text(delegate_id)}]"
+    return " ".join(part for part in (name_text(event_name), place, f"#{ordinal}") if part)
+
+
+def member_operator(member: Member) -> str:
+    """The operator of a member."""
+    return operator_text(member.event_name, member.delegate_id, member.ordinal)
+
+
+def _sign(value: float) -> str:
+    return "−" if value < 0 else ""
+
+
+def _digits(size: float) -> str:
+    """Four digits, or more before the point: numbers of one unit stand below each other."""
+    if size >= _MOST:
+        return f"{size:.4g}"
+    return f"{size:,.{sum(size < edge for edge in (999.95, 99.995, 9.9995))}f}"

@@ -1,0 +1,31 @@
+"""A report as JSON, byte for byte the same for the same report, and the schema of that."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from queries.printable import json_text
+
+if TYPE_CHECKING:
+    from queries.report.content import Report
+
+
+def json_form(report: Report) -> str:
+    """The report as one line of JSON, keys sorted."""
+    return json_text(json.loads(json.dumps(report.model_dump(mode="json"), sort_keys=True))) + "\n"
+
+
+def schema_text() -> str:
+    """The JSON schema of a report, as docs/report.schema.json has it."""
+    from queries.report.content import Report
+
+    schema = Report.model_json_schema(mode="serialization")
+    return json.dumps(_open(schema), indent=2, sort_keys=True) + "\n"
+
+
+def _open(schema: object) -> object:
+    """The schema without its bans of further fields: later versions may add some."""
+    if isinstance(schema, dict):
+        return {key: _open(part) for key, part in schema.items() if key != "additionalProperties"}
+    return [_open(part) for part in schema] if isinstance(schema, list) else schema

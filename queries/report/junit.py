@@ -1,0 +1,112 @@
+"""A report as JUnit XML, for CI: a group is a test case, a regression a failure.
+
+Names of cases stay from night to night, so that CI can tell a new failure from an old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+from queries.report import figures
+from queries.report.outline import facts, line_text, outline, verdict_text
+
+if TYPE_CHECKING:
+    from queries.report.content import Group, Report
+
+_MEMBERS = 20  # of a group
+_OUTCOMES = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+
+
+def junit_text(report: Report) -> str:
+    """The XML: a suite of groups, one of what was measured, one of refused dumps.
+
+    A confirmed or acknowledged regression is a failure and a refused dump an error; a suspect is
+    skipped, as is a model on a device that the head has no data of.
+    """
+    suites = [
+        _suite("groups", [_verdict(report), *_groups(report)], report.head),
+        _suite("measured", list(_measured(report)), report.head),
+        _suite("dumps", list(_refused(report)), report.head),
+    ]
+    root = ElementTree.Element("testsuites", name="tracehouse")
+    for total in ("tests", *_OUTCOMES):
+        root.set(total, str(sum(int(suite.get(total, "0")) for suite in suites)))
+    root.extend(suites)
+    ElementTree.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, "unicode")}\n'
+
+
+def _suite(name: str, cases: list[ElementTree.Element], head: str) -> ElementTree.Element:
+    suite = ElementTree.Element("testsuite", name=f"tracehouse.{name}", tests=str(len(cases)))
+    for total, tag in _OUTCOMES.items():
+        suite.set(total, str(sum(case.find(tag) is not None for case in cases)))
+    suite.set("time", "0")
+    properties = ElementTree.SubElement(suite, "properties")
+    ElementTree.SubElement(properties, "property", name="head", value=figures.name_text(head))
+    suite.extend(cases)
+    return suite
+
+
+def _verdict(report: Report) -> ElementTree.Element:
+    has_data = report.verdict != "not_enough_data"
+    return _case(
+        "report", "verdict", "system-out" if has_data else "skipped", verdict_text(report),
+        report.summary,
+    )  # fmt: skip
+
+
+def _groups(report: Report) -> Iterator[ElementTree.Element]:
+    parts = outline(report)
+    tags = zip(parts, ("failure", "skipped", "system-out", "system-out"), strict=True)
+    for groups, tag in tags:
+        for group in groups:
+            name = f"{group.headline.operator} {group.id}"
+            yield _case(group.direction, name, tag, line_text(group), *_details(group))
+
+
+def _details(group: Group) -> list[str]:
+    more = len(group.members) - _MEMBERS
+    return [
+        *(f"{label}: {text}" for label, text in facts(group)),
+        *(
+            f"{figures.member_place(member)}: {figures.member_operator(member)} "
+            f"{figures.delta_text(member.delta)} "
+            f"({figures.interval_text(member.delta_low, member.delta_high)}), "
+            f"{figures.duration_text(member.base_ns)} to {figures.duration_text(member.head_ns)}"
+            for member in group.members[:_MEMBERS]
+        ),
+        *([f"{more:,} more series"] if more > 0 else []),
+        *group.commands,
+    ]
+
+
+def _measured(report: Report) -> Iterator[ElementTree.Element]:
+    for row in report.quality.stability:
+        dumps = figures.count_text(row.dump_count, "dump")
+        place = figures.place_text(row.device, row.model, row.backend)
+        yield _case("measured", place, "system-out", dumps, *([row.note] if row.note else []))
+    for missing in report.coverage.missing:
+        place = figures.place_text(missing.device, missing.model, missing.backend)
+        yield _case("measured", place, "skipped", f"no data since build {missing.last_build}")
+
+
+def _refused(report: Report) -> Iterator[ElementTree.Element]:
+    for dump in report.refused:
+        yield _case("dumps", dump.source, "error", dump.reason, dump.detail)
+
+
+def _case(class_: str, name: str, tag: str, title: str, *lines: str) -> ElementTree.Element:
+    """A case and how it ended: a tag whose message is the title, and lines of text."""
+    shown = [figures.name_text(line, figures.MAX_TEXT) for line in (title, *lines)]
+    case = ElementTree.Element(
+        "testcase", classname=f"tracehouse.{class_}", name=figures.name_text(name, 250), time="0"
+    )
+    outcome = ElementTree.SubElement(case, tag)
+    if tag == "system-out":
+        outcome.text = "\n".join(shown)
+    else:
+        outcome.set("message", shown[0])
+        outcome.text = "\n".join(shown[1:])
+    return case

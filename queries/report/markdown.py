@@ -1,0 +1,150 @@
+"""A report as a comment on a pull request: Markdown as GitHub and GitLab read it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from queries.report import figures
+from queries.report.outline import facts, line_text, outline, verdict_text
+from queries.report.tables import Listing, changes, evidence
+
+if TYPE_CHECKING:
+    from queries.report.content import Group, Member, Report
+
+MAX_BYTES = 60_000  # GitHub takes 65,536 characters
+MAX_ROWS = 20  # of a table
+_DETAILED = 10  # groups of a part; the others have a line each
+_MEMBERS = 5  # of a group
+_CUT = "\n*Cut here: the comment would be too long. The other forms have the rest.*\n"
+_PLAIN = re.compile(r"[^\s`|\\]([^`|\\]*[^\s`|\\])?")  # can stand between backticks in a table
+_MARKS = re.compile(r"[!-/:-@\[-`{-~]")
+_LIVE_MARKS = re.compile(r"[!-/:-@\[-^`{-~]|(?<![^\W_])_|_(?![^\W_])")  # _ only where a word ends
+_HARMLESS = frozenset(" .,:;()%+/='-")
+_LIGHTS = {"regressions": "🔴", "suspects": "🟡", "clear": "🟢", "not_enough_data": "⚪"}
+
+
+def markdown_text(report: Report) -> str:
+    """The comment, at most MAX_BYTES of UTF-8: what does not fit is left off, and it says so."""
+    text, room = "", MAX_BYTES - len(_CUT.encode())
+    for block in _blocks(report):
+        room -= len(block.encode())
+        if room < 0:
+            return text + _CUT
+        text += block
+    return text
+
+
+def plain(text: str) -> str:
+    """Text from outside, in a line or a cell: it marks nothing up and calls nobody.
+
+    >>> plain("*a* | @b")
+    '&#42;a&#42; &#124; <code>@</code>b'
+    """
+    shown = figures.name_text(text, figures.MAX_TEXT)
+    return _LIVE_MARKS.sub(lambda match: _quote(match.group()), shown)
+
+
+def code(text: str) -> str:
+    """A name or command from outside, as code.
+
+    >>> code("aten::add.out"), code("a|`b")
+    ('`aten::add.out`', '<code>a&#124;&#96;b</code>')
+    """
+    shown = figures.name_text(text, figures.MAX_TEXT)
+    if _PLAIN.fullmatch(shown):
+        return f"`{shown}`"
+    return f"<code>{_MARKS.sub(lambda match: f'&#{ord(match.group())};', shown)}</code>"
+
+
+def _quote(mark: str) -> str:
+    if mark in _HARMLESS:
+        return mark
+    # What these start is looked for after the entities are read; not in code.
+    return f"<code>{mark}</code>" if mark in "@#" else f"&#{ord(mark)};"
+
+
+def _blocks(report: Report) -> Iterator[str]:
+    parts = outline(report)
+    yield f"## {_LIGHTS[report.verdict]} {verdict_text(report)}\n\n{plain(report.summary)}\n\n"
+    base = ", ".join(_build(build) for build in report.base[:MAX_ROWS]) or "none"
+    yield f"Head {_build(report.head)}, base {base}. {_counts(report)}\n"
+    yield from _groups("Regressions", parts.failures)
+    yield from _groups("Suspects", parts.suspects)
+    yield from _summaries("Improvements", parts.improvements)
+    yield from _summaries("Accepted and fixed", parts.settled)
+    for table in (*changes(report), *evidence(report)):
+        if table.rows:
+            yield _folded(table)
+
+
+def _build(name: str) -> str:
+    return code(figures.name_text(name))
+
+
+def _counts(report: Report) -> str:
+    coverage = report.coverage
+    return (
+        f"{coverage.series_count:,} series judged on "
+        f"{figures.count_text(coverage.device_count, 'device')}, "
+        f"{figures.count_text(coverage.model_count, 'model')}, "
+        f"{figures.count_text(coverage.dump_count, 'dump')}."
+    )
+
+
+def _groups(title: str, groups: list[Group]) -> Iterator[str]:
+    for i, group in enumerate(groups[:_DETAILED]):
+        heading = "" if i else f"\n### {title}\n"
+        yield f"{heading}\n{_line(group)}\n\n{_details(group)}"
+    yield from _summaries(f"More {title.lower()}", groups[_DETAILED:])
+
+
+def _summaries(title: str, groups: list[Group]) -> Iterator[str]:
+    for i, group in enumerate(groups):
+        heading = "" if i else f"\n### {title}\n\n"
+        yield f"{heading}- {_line(group)}\n"
+
+
+def _line(group: Group) -> str:
+    return f"**{plain(line_text(group))}**"
+
+
+def _details(group: Group) -> str:
+    said = " · ".join(f"{label}: {plain(text)}" for label, text in facts(group))
+    columns = ("Series", "Operator", "Base", "Head", "Change", "99 % interval", "Cost per run")
+    rows = [_member(member) for member in group.members[:_MEMBERS]]
+    more = len(group.members) - len(rows)
+    rest = f"\n{more:,} more series.\n" if more else ""
+    commands = "".join(f"- {code(command)}\n" for command in group.commands)
+    folded = f"\n<details><summary>Reproduce</summary>\n\n{commands}\n</details>\n"
+    return f"{said}\n\n{_table(columns, range(2, 7), rows)}{rest}{folded if commands else ''}"
+
+
+def _member(member: Member) -> tuple[str, ...]:
+    return (
+        plain(figures.member_place(member)),
+        code(figures.member_operator(member)),
+        figures.duration_text(member.base_ns),
+        figures.duration_text(member.head_ns),
+        figures.delta_text(member.delta),
+        figures.interval_text(member.delta_low, member.delta_high),
+        figures.cost_text(member.cost_ns),
+    )
+
+
+def _folded(table: Listing) -> str:
+    rows = [tuple(map(plain, row)) for row in table.rows[:MAX_ROWS]]
+    more = len(table.rows) - len(rows)
+    rest = f"\n{more:,} more rows.\n" if more else ""
+    note = f"{table.note}\n\n" if table.note else ""
+    return (
+        f"\n<details><summary>{table.title} ({len(table.rows):,})</summary>\n\n"
+        f"{note}{_table(table.columns, table.numbers, rows)}{rest}\n</details>\n"
+    )
+
+
+def _table(columns: Iterable[str], numbers: Iterable[int], rows: Iterable[tuple[str, ...]]) -> str:
+    names, right = list(columns), set(numbers)
+    rule = ("--:" if i in right else "---" for i in range(len(names)))
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in (names, rule, *rows))

@@ -1,0 +1,110 @@
+"""The series of a group with their numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from queries.report.content import BuildPoint, Member
+from queries.report.night import Night
+from warehouse.regressions.history import History, gather_values
+from warehouse.regressions.replay import Change
+from warehouse.statistics.two_samples import Comparison, compare_samples
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def describe_member(night: Night, change: Change) -> Member:
+    """A series that changed: the builds of its base against those since the change."""
+    history, series = night.fleet.history, change.series
+    keys = {name: night.fleet.keys[name][series].as_py() for name in night.fleet.keys.column_names}
+    since = changed_nights(night, change)
+    figures = compare_nights(night, change, change.base, since)
+    base = _values(history, series, change.base)
+    head = _values(history, series, since[-1:])
+    is_time = keys["unit"] == "ns"
+    base_ns, head_ns = (float(np.exp(np.median(v))) if is_time else None for v in (base, head))
+    has_interval = not math.isnan(figures.low[0])
+    return Member(
+        device=keys["device"],
+        pool=keys["pool"],
+        model=keys["model"],
+        backend=keys["backend"],
+        event_name=keys["event_name"],
+        delegate_id=keys["delegate_id"],
+        ordinal=keys["ordinal"],
+        kind=keys["kind"],
+        module_path=None,
+        delta=math.expm1(figures.shift[0]),
+        delta_low=math.expm1(figures.low[0]) if has_interval else None,
+        delta_high=math.expm1(figures.high[0]) if has_interval else None,
+        p_adjusted=change.p_adjusted,
+        base_ns=base_ns,
+        head_ns=head_ns,
+        cost_ns=None if base_ns is None or head_ns is None else head_ns - base_ns,
+        base_values=np.exp(base).tolist(),
+        head_values=np.exp(head).tolist(),
+        history=_history(night, series, is_time=is_time),
+        rule=_rule(night, change, figures, len(base), since),
+    )
+
+
+def changed_nights(night: Night, change: Change) -> Ints:
+    """The nights of a series at its new level."""
+    end = change.fixed if change.fixed is not None else night.fleet.history.build_count
+    nights = np.arange(change.first_bad, end)
+    return nights[night.replay.cells.dump_count[change.series, nights] > 0]
+
+
+def compare_nights(night: Night, change: Change, base: Ints, head: Ints) -> Comparison:
+    """Dumps of some nights of a series against those of others, in the frame of its change."""
+    history = night.fleet.history
+    row = np.array([change.series])
+    offset = night.replay.shifts[history.series.family[row]] * change.is_framed
+    chosen = np.zeros((2, 1, history.build_count), bool)
+    chosen[0, 0, base] = True
+    chosen[1, 0, head] = True
+    return compare_samples(*(gather_values(history, row, each, offset) for each in chosen))
+
+
+def _values(history: History, series: int, nights: Ints) -> Floats:
+    cells = series * history.build_count + nights
+    return np.concatenate(
+        [history.values[history.start[cell] : history.start[cell + 1]] for cell in cells.tolist()]
+    )
+
+
+def _history(night: Night, series: int, *, is_time: bool) -> list[BuildPoint]:
+    cells = night.replay.cells
+    points = []
+    for number, recording in enumerate(night.fleet.nights):
+        count = int(cells.dump_count[series, number])
+        if count:
+            median = float(np.exp(cells.median[series, number])) if is_time else None
+            points.append(BuildPoint(build=recording.build, dump_count=count, median_ns=median))
+    return points
+
+
+def _rule(night: Night, change: Change, figures: Comparison, base_dumps: int, since: Ints) -> str:
+    dumps = int(night.replay.cells.dump_count[change.series, since].sum())
+    new, old = _builds(len(since)), _builds(len(change.base))
+    parts = [
+        f"{dumps} dumps of {new} against {base_dumps} of {old}",
+        f"p = {change.p_adjusted:.2g} in its first night, {night.rules.q:g} allowed",
+    ]
+    if change.is_framed:
+        parts.append("the shift of the whole device taken out")
+    if figures.is_centred[0]:
+        parts.append("modes of the process compared each with its own")
+    if night.fleet.has_reference[change.series]:
+        parts.append("relative to the reference build")
+    if change.confirmed is not None:
+        parts.append(f"confirmed by {night.fleet.nights[change.confirmed].build}")
+    return "; ".join(parts)
+
+
+def _builds(count: int) -> str:
+    return "1 build" if count == 1 else f"{count} builds"

@@ -1,0 +1,135 @@
+"""A build judged against those before it, with all that a report says of its series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from queries.report.settings import Settings
+from warehouse.catalogue.sql_files import read_statement
+from warehouse.errors import ParameterError, suggest
+from warehouse.regressions.fleet import CONTAINERS, Fleet, build_fleet
+from warehouse.regressions.groups import ChangeGroup, Place, group_changes
+from warehouse.regressions.nightly import Rules
+from warehouse.regressions.replay import Change, Replay, replay
+from warehouse.store import Warehouse
+
+Floats = NDArray[np.float64]
+
+_BUILDS = "SELECT build, build_role FROM builds_in_order ORDER BY position"
+_LAST_DAY = "SELECT CAST(max(captured_at) AS DATE) AS day FROM named_dumps WHERE build = $head"
+_DECISIONS = "SELECT group_id, state, reason FROM group_decisions ORDER BY decided_at"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What somebody decided about a group: acknowledged, accepted or reopened, and why."""
+
+    state: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Night:
+    """A head judged as of its night.
+
+    Attributes:
+        head: Id of the build.
+        fleet: The values of its series and of the builds before it.
+        replay: What they say.
+        groups: The changes put together, those that nobody wants to hear of left out.
+        muted: How many changes were left out, by reason.
+        decisions: The last decision about each group, by its id.
+        settings: What the team has settled.
+        rules: The numbers behind the verdicts.
+    """
+
+    head: str
+    fleet: Fleet
+    replay: Replay
+    groups: list[ChangeGroup]
+    muted: dict[str, int]
+    decisions: dict[str, Decision]
+    settings: Settings
+    rules: Rules
+
+
+def judge_head(store: Warehouse, head: str | None, settings: Settings) -> Night:
+    """Judge a build of a store, by default the last one, as of its night.
+
+    Raises:
+        ParameterError: The store has no such build, or none at all.
+    """
+    head = find_build(store, head)
+    rows = store.sql(read_statement("fleet_values"), {"head": head})
+    fleet = build_fleet(rows, lambda keys: _min_changes(keys, settings))
+    chosen = settings.nightly
+    rules = Rules(base_builds=chosen.base_builds, q=chosen.q, gate=chosen.gate)
+    result = replay(fleet.history, rules)
+    days = store.sql(_LAST_DAY, {"head": head}).to_pylist()
+    heard, muted = _leave_out_muted(fleet, result, settings, days[0]["day"] if days else None)
+    groups = group_changes(heard, list_places(fleet), [night.build for night in fleet.nights])
+    decided = store.sql(_DECISIONS).to_pylist()
+    decisions = {row["group_id"]: Decision(row["state"], row["reason"]) for row in decided}
+    return Night(head, fleet, result, groups, muted, decisions, settings, rules)
+
+
+def find_build(store: Warehouse, name: str | None) -> str:
+    """The build of this name; by default the last one that is no reference.
+
+    Raises:
+        ParameterError: The store has no such build, or none at all.
+    """
+    builds = store.sql(_BUILDS).to_pylist()
+    names = [row["build"] for row in builds]
+    if name is None:
+        own = [row["build"] for row in builds if row["build_role"] is None]
+        if not own:
+            raise ParameterError("report", "head", "the store has no builds yet")
+        return str(own[-1])
+    if name not in names:
+        problem = f"nothing in the store is called '{name}'{suggest(name, names)}"
+        raise ParameterError("report", "head", problem)
+    return name
+
+
+def list_places(fleet: Fleet) -> list[Place]:
+    """Where each series of a fleet is."""
+    families = fleet.history.series.family.tolist()
+    kinds = fleet.keys["kind"].to_pylist()
+    return [
+        Place(family, operator, kind in CONTAINERS)
+        for family, operator, kind in zip(families, fleet.operators, kinds, strict=True)
+    ]
+
+
+def _min_changes(keys: pa.Table, settings: Settings) -> Floats:
+    if not settings.thresholds:
+        return np.full(len(keys), settings.nightly.min_change)
+    names = (keys[name].to_pylist() for name in ("device", "model", "event_name"))
+    return np.array(
+        [
+            settings.min_change(device=device, model=model, event=event)
+            for device, model, event in zip(*names, strict=True)
+        ]
+    )
+
+
+def _leave_out_muted(
+    fleet: Fleet, result: Replay, settings: Settings, day: date | None
+) -> tuple[list[Change], dict[str, int]]:
+    heard, muted = [], dict[str, int]()
+    for change in result.changes:
+        device, model, event = (
+            fleet.keys[name][change.series].as_py() for name in ("device", "model", "event_name")
+        )
+        mute = settings.mute(device=device, model=model, event=event, on=day)
+        if mute is None:
+            heard.append(change)
+        else:
+            muted[mute.reason] = muted.get(mute.reason, 0) + 1
+    return heard, muted

@@ -1,0 +1,8 @@
+"""placeholder"""
+from queries.report.content import Report
+from queries.report.settings import Settings
+from warehouse.store import Warehouse
+
+
+def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str) -> Report:
+    raise NotImplementedError

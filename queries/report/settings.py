@@ -1,0 +1,123 @@
+"""What a team has settled about its alerts: tracehouse.toml."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from datetime import date
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from warehouse.errors import QueryError
+
+FILE_NAME = "tracehouse.toml"
+
+
+class SettingsError(QueryError):
+    """A settings file that cannot be read or says something else than it may."""
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _Pattern(_Table):
+    """Which series something holds for: globs, all by default."""
+
+    device: str = "*"
+    model: str = "*"
+    event: str = "*"
+
+    def fits(self, *, device: str, model: str, event: str) -> bool:
+        """Whether a series is meant."""
+        return (
+            fnmatchcase(device, self.device)
+            and fnmatchcase(model, self.model)
+            and fnmatchcase(event, self.event)
+        )
+
+
+class Threshold(_Pattern):
+    """The smallest change of some series that counts, as a share."""
+
+    min_change: float = Field(gt=0, le=10)
+
+
+class Owner(_Pattern):
+    """Who looks after some series."""
+
+    owner: str = Field(min_length=1)
+
+
+class Mute(_Pattern):
+    """Series of which nobody wants to hear, why, and until when."""
+
+    reason: str = Field(min_length=1)
+    until: date | None = None
+
+
+class Nightly(_Table):
+    """The numbers of the nightly rule; see docs/regressions.md."""
+
+    base_builds: int = Field(default=8, ge=4, le=64)
+    q: float = Field(default=0.01, gt=0, lt=0.5)
+    min_change: float = Field(default=0.03, gt=0, le=10)
+    gate: float = Field(default=3.5, ge=1, le=20)
+
+
+class Settings(_Table):
+    """A settings file; of several patterns that fit, the last one holds."""
+
+    nightly: Nightly = Nightly()
+    thresholds: list[Threshold] = []
+    owners: list[Owner] = []
+    muted: list[Mute] = []
+
+    def min_change(self, *, device: str, model: str, event: str) -> float:
+        """The smallest change of a series that counts."""
+        fitting = [
+            threshold.min_change
+            for threshold in self.thresholds
+            if threshold.fits(device=device, model=model, event=event)
+        ]
+        return fitting[-1] if fitting else self.nightly.min_change
+
+    def owner(self, *, device: str, model: str, event: str) -> str | None:
+        """Who looks after a series; None if nobody is named."""
+        fitting = [
+            owner.owner
+            for owner in self.owners
+            if owner.fits(device=device, model=model, event=event)
+        ]
+        return fitting[-1] if fitting else None
+
+    def mute(self, *, device: str, model: str, event: str, on: date | None) -> Mute | None:
+        """Why a series is muted on a day; None if it is not. Without a day nothing has expired."""
+        for mute in self.muted:
+            expired = mute.until is not None and on is not None and on > mute.until
+            if not expired and mute.fits(device=device, model=model, event=event):
+                return mute
+        return None
+
+
+def read_settings(path: str | os.PathLike[str] | None = None) -> Settings:
+    """The settings of a file; by default of ./tracehouse.toml, or what holds without one.
+
+    Raises:
+        SettingsError: The file cannot be read, is no TOML, or has a field or value it may not have.
+    """
+    file = Path(path) if path is not None else Path(FILE_NAME)
+    if path is None and not file.exists():
+        return Settings()
+    try:
+        return Settings.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise SettingsError(f"{file}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file}: not TOML: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise SettingsError(f"{file}: {place}: {first['msg']}") from error

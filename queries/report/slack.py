@@ -1,0 +1,126 @@
+"""A report as a message for Slack, and for what takes the same: its incoming webhooks' payload.
+
+Names are in plain text only, which Slack does not read as markup; `text` is what others show.
+"""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from http.client import HTTPException
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from queries.printable import json_text, printable
+from queries.report import figures
+from queries.report.outline import facts, line_text, outline, verdict_text
+from warehouse.errors import QueryError
+
+if TYPE_CHECKING:
+    from queries.report.content import Report
+
+MAX_BLOCKS = 50
+MAX_HEADER = 150  # characters
+MAX_SECTION = 3000
+_GROUPS = 12  # two blocks each
+_TITLE = 300
+_SECONDS = 10.0
+_ANSWER = 200  # characters of what the other side answers, in an error
+_Block = dict[str, object]
+
+
+class PostError(QueryError):
+    """The message did not arrive."""
+
+
+def slack_text(report: Report) -> str:
+    """The payload as a line of JSON: the verdict, the worst groups, and what else there is."""
+    blocks = list(_blocks(report))
+    return json_text({"text": _fallback(report), "blocks": blocks}) + "\n"
+
+
+def post_payload(payload: str, url: str, *, timeout_seconds: float = _SECONDS) -> None:
+    """Post a payload to a webhook, whose path is a secret and is in no error.
+
+    Raises:
+        PostError: The URL is none of a webhook, or it cannot be reached or refuses the payload.
+    """
+    try:
+        place = urlsplit(url)
+        host = place.hostname
+    except ValueError:
+        host = None
+    if not host or place.scheme not in {"http", "https"}:
+        raise PostError("the URL to post to is not one of http:// or https:// and a host")
+    headers = {"Content-Type": "application/json; charset=utf-8"}
+    try:
+        request = urllib.request.Request(url, payload.encode(), headers, method="POST")  # noqa: S310
+        with urllib.request.urlopen(request, timeout=timeout_seconds):  # noqa: S310
+            pass
+    except urllib.error.HTTPError as error:
+        raise PostError(f"{host}: refused the report ({error.code} {_answer(error)})") from None
+    except (OSError, HTTPException, ValueError) as error:
+        reason = error.reason if isinstance(error, urllib.error.URLError) else type(error).__name__
+        raise PostError(f"{host}: cannot be reached ({reason}); is the URL right?") from None
+
+
+def _answer(error: urllib.error.HTTPError) -> str:
+    """Why the other side refused: Slack says so in a word, such as invalid_blocks."""
+    with error:
+        try:
+            return printable(error.read(_ANSWER).decode("utf-8", "replace").strip())
+        except (OSError, HTTPException):
+            return printable(str(error.reason))
+
+
+def _blocks(report: Report) -> Iterator[_Block]:
+    parts = outline(report)
+    kind = "nightly" if report.kind == "nightly" else "comparison"
+    verdict = f"{verdict_text(report)}: {kind} of {report.head}"
+    yield {"type": "header", "text": _plain(verdict, MAX_HEADER)}
+    yield _section(report.summary)
+    open_groups = [*parts.failures, *parts.suspects]
+    for group in open_groups[:_GROUPS]:
+        yield _section(line_text(group))
+        yield _context(" · ".join(f"{label}: {text}" for label, text in facts(group)))
+    if len(open_groups) > _GROUPS:
+        yield _section(f"{len(open_groups) - _GROUPS:,} more groups are in the report.")
+    yield _context(_counts(report))
+
+
+def _fallback(report: Report) -> str:
+    """The message without blocks, in which Slack reads markup: hence & < > are escaped."""
+    parts = outline(report)
+    lines = [f"{verdict_text(report)}: {report.head}", report.summary]
+    lines += [line_text(group) for group in [*parts.failures, *parts.suspects][:_GROUPS]]
+    text = "\n".join(figures.name_text(line, _TITLE) for line in lines)
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _counts(report: Report) -> str:
+    parts, coverage = outline(report), report.coverage
+    counts = [
+        (len(parts.failures), "regression"),
+        (len(parts.suspects), "suspect"),
+        (len(parts.improvements), "improvement"),
+        (coverage.device_count, "device"),
+        (coverage.model_count, "model"),
+        (coverage.dump_count, "dump"),
+        (len(report.refused), "refused dump"),
+    ]
+    texts = [figures.count_text(count, what) for count, what in counts]
+    return " · ".join([*texts, f"{len(coverage.missing):,} without data"])
+
+
+def _section(text: str) -> _Block:
+    return {"type": "section", "text": _plain(text, MAX_SECTION)}
+
+
+def _context(text: str) -> _Block:
+    return {"type": "context", "elements": [_plain(text, MAX_SECTION)]}
+
+
+def _plain(text: str, most: int) -> _Block:
+    shown = figures.name_text(text, most) or figures.NONE  # Slack refuses an empty text
+    return {"type": "plain_text", "text": shown, "emoji": False}

@@ -1,0 +1,221 @@
+"""The tables of a report, as texts: the same rows in its page and in its Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from queries.report.figures import (
+    MAX_TEXT,
+    NONE,
+    cost_text,
+    count_text,
+    name_text,
+    number_text,
+    operator_text,
+    place_text,
+)
+
+if TYPE_CHECKING:
+    from queries.report.content import Report
+
+_CHANGES = {"new_op": "new", "removed_op": "removed", "moved": "moved"}
+_MOST = 1e6  # from there on, powers of ten
+_Rows = Iterable[tuple[str, ...]]
+
+
+class Listing(NamedTuple):
+    """A table: what it is called, says and holds; right-aligned columns are numbers."""
+
+    title: str
+    note: str
+    columns: tuple[str, ...]
+    numbers: frozenset[int]
+    rows: list[tuple[str, ...]]
+    is_folded: bool = False
+
+
+def changes(report: Report) -> list[Listing]:
+    """What changed besides times: operators, exact measures, surroundings, whole runs."""
+    shifts = [row for row in report.run_shifts if row.is_notable]
+    calm = number_text(len(report.run_shifts) - len(shifts))
+    return [
+        _listing(
+            "New, removed and moved operators",
+            "One of the builds lacks them, or their time went elsewhere.",
+            ("Change", "Where", "Operator", "Cost per run>", "Detail"),
+            (
+                (
+                    _CHANGES[row.change],
+                    place_text(row.device, row.model, row.backend),
+                    operator_text(row.event_name, row.delegate_id, row.ordinal),
+                    cost_text(row.cost_ns),
+                    name_text(row.detail, MAX_TEXT),
+                )
+                for row in report.operator_changes
+            ),
+        ),
+        _listing(
+            "Exact measures",
+            "They have no noise: any difference is a change.",
+            ("Where", "Measure", "Base>", "Head>", "Change>"),
+            (
+                (
+                    place_text(row.device, row.model, row.backend),
+                    name_text(row.measure),
+                    _exact(row.base),
+                    _exact(row.head),
+                    ("+" if row.head > row.base else "") + _exact(row.head - row.base),
+                )
+                for row in report.exact_changes
+            ),
+        ),
+        _listing(
+            "Environment",
+            "It changed around the code: not a regression of the code.",
+            ("Device", "Attribute", "Base", "Head"),
+            (
+                tuple(map(name_text, (row.device, row.attribute, row.base, row.head)))
+                for row in report.quality.environment
+            ),
+        ),
+        _listing(
+            "Whole runs",
+            f"All operators moved together: the state of the device. {calm} more within limits.",
+            ("Where", "Shift>", "Limit>"),
+            (
+                (
+                    place_text(row.device, row.model, row.backend),
+                    f"{_tenths(100 * row.shift, sign='+')} %",
+                    _percent(100 * row.limit),
+                )
+                for row in shifts
+            ),
+        ),
+        _listing(
+            "Framework tax",
+            "Share of a method's time that is neither kernel nor delegate.",
+            ("Where", "Base>", "Head>", "Points>"),
+            (
+                (
+                    place_text(row.device, row.model, row.backend),
+                    _percent(row.base_percent),
+                    _percent(row.head_percent),
+                    _points(row.base_percent, row.head_percent),
+                )
+                for row in report.framework_tax
+            ),
+            is_folded=True,
+        ),
+    ]
+
+
+def evidence(report: Report) -> list[Listing]:
+    """What the verdicts rest on: what is missing, how steady the devices are, what was refused."""
+    coverage, quality = report.coverage, report.quality
+    return [
+        _listing(
+            "No data of the head",
+            "Not measured is not unchanged.",
+            ("Where", "Last build with data"),
+            (
+                (place_text(row.device, row.model, row.backend), name_text(row.last_build))
+                for row in coverage.missing
+            ),
+        ),
+        _listing("Too few dumps", "", ("What is wanted",), _texts(coverage.too_few)),
+        _listing("Warnings", "", ("Warning",), _texts(quality.warnings)),
+        _listing(
+            "Refused dumps",
+            "Ingest could not read them; their numbers are in no verdict.",
+            ("File", "Reason", "Detail"),
+            (
+                (name_text(row.source, 200), name_text(row.reason), name_text(row.detail, MAX_TEXT))
+                for row in report.refused
+            ),
+        ),
+        _listing(
+            "Stability",
+            "How steady each model runs on its device, in the head.",
+            ("Where", "Dumps>", "CV>", "IQR>", "p99/p50>", "Max/min>", "Score>", "Note"),
+            (
+                (
+                    place_text(row.device, row.model, row.backend),
+                    number_text(row.dump_count),
+                    _percent(_times(row.cv)),
+                    _percent(_times(row.iqr_share)),
+                    _ratio(row.p99_over_p50),
+                    _ratio(row.max_over_min),
+                    NONE if row.score is None else number_text(round(row.score)),
+                    "" if row.note is None else name_text(row.note, MAX_TEXT),
+                )
+                for row in quality.stability
+            ),
+            is_folded=True,
+        ),
+        _listing(
+            "Series by verdict",
+            f"{count_text(coverage.series_count, 'operator')} of a model on a device, each judged.",
+            ("Verdict", "Series>"),
+            (
+                (name_text(verdict.replace("_", " ")), number_text(count))
+                for verdict, count in sorted(
+                    report.verdict_counts.items(), key=lambda pair: (-pair[1], pair[0])
+                )
+            ),
+            is_folded=True,
+        ),
+        _listing(
+            "Rules",
+            "What the verdicts were made by.",
+            ("Rule", "Value>"),
+            ((name_text(key), _rule(rule)) for key, rule in sorted(report.rules.items())),
+            is_folded=True,
+        ),
+    ]
+
+
+def _listing(
+    title: str, note: str, columns: tuple[str, ...], rows: _Rows, *, is_folded: bool = False
+) -> Listing:
+    """A listing; a column whose name ends in > holds numbers."""
+    numbers = frozenset(i for i, name in enumerate(columns) if name.endswith(">"))
+    names = tuple(name.removesuffix(">") for name in columns)
+    return Listing(title, note, names, numbers, list(rows), is_folded)
+
+
+def _texts(texts: list[str]) -> _Rows:
+    return ((name_text(text, MAX_TEXT),) for text in texts)
+
+
+def _rule(rule: str | float | bool | None) -> str:
+    if isinstance(rule, bool):
+        return "yes" if rule else "no"
+    return NONE if rule is None else name_text(str(rule), MAX_TEXT)
+
+
+def _exact(value: float) -> str:
+    """Every digit of a count."""
+    is_count = value == int(value) and abs(value) < 2**53
+    return f"{value:,.0f}".replace("-", "−") if is_count else number_text(value)
+
+
+def _percent(percent: float | None) -> str:
+    return NONE if percent is None else f"{_tenths(percent)} %"
+
+
+def _points(base: float | None, head: float | None) -> str:
+    return NONE if base is None or head is None else _tenths(head - base, sign="+")
+
+
+def _tenths(number: float, *, sign: str = "") -> str:
+    form = ".1f" if abs(number) < _MOST else ".3g"
+    return f"{number:{sign}{form}}".replace("-", "−")
+
+
+def _times(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
+def _ratio(ratio: float | None) -> str:
+    return NONE if ratio is None else f"{ratio:.2f}" if ratio < _MOST else f"{ratio:.3g}"

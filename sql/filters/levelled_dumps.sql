@@ -1,0 +1,64 @@
+-- levelled_dumps: The chosen dumps with the level that each runs at.
+--
+-- The dumps of a build of a model on a device have two levels if the largest gap
+-- between neighbouring values, in log time, is above 0.08 and above 8 times the median
+-- gap, with more than 8 % of the dumps on either side.
+--
+-- filters: steady_dumps
+--
+-- columns:
+--   dump_id       INT        Number of the dump.
+--   device        STRING     Name of the device.
+--   model         STRING     Name of the model.
+--   backend       STRING     Backend of the model; null if none.
+--   build         STRING     Id of the build.
+--   captured_at   TIMESTAMP  Time of recording; null if unknown.
+--   run_count     BIGINT     Runs that count, at least 20.
+--   value         DOUBLE     Median duration: nanoseconds, ticks in cycles of unknown
+--                            rate.
+--   value_ns      DOUBLE     Median duration in nanoseconds; null in such cycles.
+--   cv            DOUBLE     Standard deviation over mean; null, as what follows, where
+--                            it would be over 0.
+--   iqr_share     DOUBLE     75th less 25th percentile over median.
+--   p99_over_p50  DOUBLE     99th percentile over median.
+--   max_over_min  DOUBLE     Longest over shortest.
+--   drift         DOUBLE     Median of the last third of the runs over that of the
+--                            first third, less 1.
+--   y             DOUBLE     Natural logarithm of the value; one of 0 counts as 1.
+--   group_id      BIGINT     Numbers device, model, backend and build.
+--   group_count   BIGINT     Dumps of the group.
+--   level_gap     DOUBLE     Gap between its levels, in log time; null if it has but
+--                            one.
+--   is_slow       INT        1 above the gap, 0 below; null without a gap.
+WITH series AS (
+    SELECT
+        *, ln(greatest(value, 1e0)) AS y,
+        count(*) OVER (PARTITION BY device, model, backend, build) AS group_count,
+        dense_rank() OVER (ORDER BY device, model, backend, build) AS group_id
+    FROM steady_dumps
+),
+gaps AS (
+    SELECT group_id, y, gap, max(gap) OVER (PARTITION BY group_id) AS widest
+    FROM (
+        SELECT
+            group_id, y, group_count AS n, row_number() OVER by_value - 1 AS below,
+            y - lag(y) OVER by_value AS gap
+        FROM series
+        WINDOW by_value AS (PARTITION BY group_id ORDER BY y, dump_id)
+    ) AS v
+    WHERE least(below, n - below) > floor(8 * n / 100)
+),
+levels AS (
+    SELECT group_id, widest, min(CASE WHEN gap = widest THEN y END) AS edge
+    FROM gaps
+    GROUP BY group_id, widest
+    HAVING widest > 8e-2 AND widest > 8 * median(gap)
+)
+SELECT
+    s.dump_id, s.device, s.model, s.backend, s.build, s.captured_at,
+    s.run_count, s.value, s.value_ns,
+    s.cv, s.iqr_share, s.p99_over_p50, s.max_over_min, s.drift,
+    s.y, s.group_id, s.group_count, l.widest AS level_gap,
+    CASE WHEN s.y >= l.edge THEN 1 WHEN s.y < l.edge THEN 0 END AS is_slow
+FROM series AS s
+LEFT JOIN levels AS l ON l.group_id = s.group_id

@@ -1,0 +1,98 @@
+-- measured_dumps: Measures without noise of the chosen dumps of two builds.
+--
+-- Counts and shares are those of complete runs (with a Method::execute and without a
+-- flagged event); a dump without any has no rows of them. A run that logged nothing of
+-- an allocator that others of its name log took no bytes of it.
+--
+-- filters: compared_dumps
+--
+-- columns:
+--   dump_id    INT     Number of the dump.
+--   device     STRING  Name of the device.
+--   model      STRING  Name of the model.
+--   backend    STRING  Backend of the model; null if none.
+--   is_head    INT     1 in the head, 0 in the base.
+--   measure    STRING  runs_per_dump, dump_bytes, operator_count, delegate_call_count,
+--                      operator_calls, delegate_calls, delegated_share or
+--                      allocated_bytes.
+--   run_name   STRING  Name of the runs that allocated; null in other measures.
+--   allocator  STRING  Allocator of the bytes; null in other measures, and if it has no
+--                      name.
+--   low        DOUBLE  Value; the lowest of its runs, if they differ.
+--   high       DOUBLE  Highest value of its runs.
+WITH instructions AS (
+    SELECT
+        dump_id,
+        count(DISTINCT CASE WHEN kind = 'kernel' THEN event_name END) AS kernels,
+        count(DISTINCT CASE WHEN kind = 'delegate_call' THEN event_name END) AS calls,
+        count(DISTINCT CASE WHEN kind = 'delegate_op' THEN delegate_id END) AS ops,
+        sum(CASE WHEN kind = 'kernel' THEN event_count ELSE 0 END) AS kernel_events,
+        sum(CASE WHEN kind = 'delegate_call' THEN event_count ELSE 0 END)
+            AS call_events,
+        sum(CASE WHEN kind = 'method' THEN event_count ELSE 0 END) AS methods
+    FROM complete_run_totals
+    WHERE dump_id IN (SELECT dump_id FROM compared_dumps)
+    GROUP BY dump_id, chain_index, instruction_id
+),
+counts AS (
+    SELECT
+        dump_id, sum(kernels) AS kernels, sum(calls) AS calls,
+        sum(kernel_events) / nullif(sum(methods), 0) AS kernel_calls,
+        sum(call_events) / nullif(sum(methods), 0) AS delegate_calls,
+        sum(greatest(calls, ops)) / nullif(sum(kernels + greatest(calls, ops)), 0)
+            AS delegated_share
+    FROM instructions
+    GROUP BY dump_id
+),
+measured AS (
+    SELECT
+        d.dump_id, m.measure,
+        CASE m.measure
+            WHEN 'runs_per_dump' THEN CAST(d.n_runs AS DOUBLE)
+            WHEN 'dump_bytes' THEN CAST(d.byte_count AS DOUBLE)
+            WHEN 'operator_count' THEN CAST(c.kernels AS DOUBLE)
+            WHEN 'delegate_call_count' THEN CAST(c.calls AS DOUBLE)
+            WHEN 'operator_calls' THEN c.kernel_calls
+            WHEN 'delegate_calls' THEN c.delegate_calls
+            ELSE c.delegated_share
+        END AS value
+    FROM dumps AS d
+    JOIN compared_dumps AS p ON p.dump_id = d.dump_id
+    LEFT JOIN counts AS c ON c.dump_id = d.dump_id
+    CROSS JOIN (
+        VALUES ('runs_per_dump'), ('dump_bytes'), ('operator_count'),
+            ('delegate_call_count'), ('operator_calls'), ('delegate_calls'),
+            ('delegated_share')
+    ) AS m (measure)
+),
+allocated AS (
+    SELECT dump_id, run_index, allocator, CAST(sum(bytes) AS DOUBLE) AS bytes
+    FROM allocations
+    WHERE dump_id IN (SELECT dump_id FROM compared_dumps)
+    GROUP BY dump_id, run_index, allocator
+),
+named_runs AS (
+    SELECT dump_id, run_index, name, count(*) OVER (PARTITION BY dump_id, name) AS n
+    FROM runs
+    WHERE dump_id IN (SELECT dump_id FROM compared_dumps)
+),
+measures AS (
+    SELECT
+        dump_id, measure, CAST(NULL AS STRING) AS run_name,
+        CAST(NULL AS STRING) AS allocator, value AS low, value AS high
+    FROM measured
+    WHERE value IS NOT NULL
+    UNION ALL
+    SELECT
+        a.dump_id, 'allocated_bytes' AS measure, r.name AS run_name, a.allocator,
+        CASE WHEN count(*) < max(r.n) THEN 0e0 ELSE min(a.bytes) END AS low,
+        max(a.bytes) AS high
+    FROM allocated AS a
+    JOIN named_runs AS r ON r.dump_id = a.dump_id AND r.run_index = a.run_index
+    GROUP BY a.dump_id, r.name, a.allocator
+)
+SELECT
+    p.dump_id, p.device, p.model, p.backend, p.is_head,
+    m.measure, m.run_name, m.allocator, m.low, m.high
+FROM measures AS m
+JOIN compared_dumps AS p ON p.dump_id = m.dump_id

@@ -1,0 +1,56 @@
+-- steady_dumps: The chosen dumps with how steady their runs are, after warm-up.
+--
+-- Of Method::execute in complete runs, from the sixth on; dumps that have at least 20
+-- of them. All but the value are shares, so they hold in cycles of unknown rate too.
+--
+-- filters: chosen_dumps
+--
+-- columns:
+--   dump_id       INT        Number of the dump.
+--   device        STRING     Name of the device.
+--   model         STRING     Name of the model.
+--   backend       STRING     Backend of the model; null if none.
+--   build         STRING     Id of the build.
+--   captured_at   TIMESTAMP  Time of recording; null if unknown.
+--   run_count     BIGINT     Runs that count, at least 20.
+--   value         DOUBLE     Median duration: nanoseconds, ticks in cycles of unknown
+--                            rate.
+--   value_ns      DOUBLE     Median duration in nanoseconds; null in such cycles.
+--   cv            DOUBLE     Standard deviation over mean; null, as what follows, where
+--                            it would be over 0.
+--   iqr_share     DOUBLE     75th less 25th percentile over median.
+--   p99_over_p50  DOUBLE     99th percentile over median.
+--   max_over_min  DOUBLE     Longest over shortest.
+--   drift         DOUBLE     Median of the last third of the runs over that of the
+--                            first third, less 1.
+WITH noise AS (
+    SELECT
+        dump_id, run_count, median(value) AS value,
+        stddev_samp(value) / nullif(avg(value), 0e0) AS cv,
+        (percentile_cont(0.75) WITHIN GROUP (ORDER BY value)
+            - percentile_cont(0.25) WITHIN GROUP (ORDER BY value))
+            / nullif(median(value), 0e0) AS iqr_share,
+        percentile_cont(0.99) WITHIN GROUP (ORDER BY value)
+            / nullif(median(value), 0e0) AS p99_over_p50,
+        max(value) / nullif(min(value), 0e0) AS max_over_min,
+        median(CASE WHEN 3 * k > 2 * run_count THEN value END) / nullif(
+            median(CASE WHEN 3 * k <= run_count THEN value END), 0e0
+        ) - 1 AS drift
+    FROM (
+        SELECT
+            t.dump_id, t.execute_ticks * coalesce(d.ns_per_tick, 1e0) AS value,
+            row_number() OVER (PARTITION BY t.dump_id ORDER BY t.run_index) - 5 AS k,
+            count(*) OVER (PARTITION BY t.dump_id) - 5 AS run_count
+        FROM run_totals AS t
+        JOIN dumps AS d ON d.dump_id = t.dump_id
+        WHERE t.dump_id IN (SELECT dump_id FROM chosen_dumps)
+    ) AS r
+    WHERE k > 0 AND run_count >= 20
+    GROUP BY dump_id, run_count
+)
+SELECT
+    n.dump_id, d.device, d.model, d.backend, d.build, d.captured_at,
+    n.run_count, n.value, CASE WHEN d.ns_per_tick > 0 THEN n.value END AS value_ns,
+    n.cv, n.iqr_share, n.p99_over_p50, n.max_over_min, n.drift
+FROM noise AS n
+JOIN named_dumps AS d ON d.dump_id = n.dump_id

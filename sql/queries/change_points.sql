@@ -1,0 +1,98 @@
+-- change_points: Since which build an operator is slower or faster, on each device.
+--
+-- Each of the last 8 builds that has another one after it is tried as the first of a
+-- new level: a Mann-Whitney test (normal, two-sided) of the dumps of up to 10 builds
+-- before it against the dumps from it on. The build of the largest difference counts.
+-- Builds come in the order of build_history, and a dump has the value that it has in
+-- regression_deltas. It takes more nights than a comparison of two builds to find a
+-- change, and is surer.
+--
+-- Verdicts, the first that applies: insufficient_data (no difference between so few
+-- dumps could reach p = 1e-6, or fewer than 3 builds), below_resolution (the level
+-- before is too short for its clock), unchanged (p above 1e-6, or a change below
+-- min_change), gone (there was a change, but the last two builds have lost more than
+-- half of it), regression, improvement.
+--
+-- params:
+--   min_change  DOUBLE(0..) = 0.03  Smallest change that counts, as a share.
+--
+-- filters: scanned_values
+--
+-- columns:
+--   device       STRING  Name of the device.
+--   model        STRING  Name of the model.
+--   backend      STRING  Backend of the model; null if none.
+--   event_name   STRING  Name of the operator, else its delegate id.
+--   delegate_id  STRING  Delegate debug id; null outside delegates.
+--   ordinal      INT     Which of the build's instructions of that name and delegate
+--                        id, from 1.
+--   build_count  BIGINT  Builds with dumps that count, at least 1.
+--   dump_count   BIGINT  Dumps that count, at least 1.
+--   first_bad    STRING  First build of the new level; null without a change.
+--   last_good    STRING  Last build before it; the cause is between both.
+--   before_ns    DOUBLE  Median of the dumps before, nanoseconds; null without a
+--                        change, and in cycles of unknown rate.
+--   after_ns     DOUBLE  Median of the dumps from it on; lower is better.
+--   now_ns       DOUBLE  Median of the dumps of the last two builds.
+--   delta        DOUBLE  Change as a share: 0.05 is 5 % slower (Hodges-Lehmann); null
+--                        where p is above 1e-6.
+--   p            DOUBLE  Of the test; null where none was made.
+--   verdict      STRING  See above.
+WITH shifts AS (
+    SELECT a.series_id, median(a.y - b.y) AS shift
+    FROM scanned_values AS b
+    JOIN scanned_values AS a ON a.series_id = b.series_id
+    WHERE b.is_after = 0 AND a.is_after = 1 AND b.z >= 4.891638e0
+    GROUP BY a.series_id
+),
+series AS (
+    SELECT
+        series_id, device, model, backend, event_name, delegate_id, ordinal,
+        count(DISTINCT build) AS build_count, count(*) AS dump_count,
+        max(CASE WHEN back = split THEN build END) AS first_bad,
+        max(CASE WHEN back = split + 1 THEN build END) AS last_good,
+        median(CASE WHEN is_after = 0 THEN value_ns END) AS before_ns,
+        median(CASE WHEN is_after = 1 THEN value_ns END) AS after_ns,
+        median(CASE WHEN back <= 2 THEN value_ns END) AS now_ns,
+        median(floor_ns) AS floor_ns,
+        median(CASE WHEN back <= 2 THEN y END)
+            - median(CASE WHEN is_after = 0 THEN y END) AS shift_now,
+        max(reach) AS reach, max(z) AS z
+    FROM scanned_values
+    GROUP BY series_id, device, model, backend, event_name, delegate_id, ordinal
+),
+-- The two-sided normal p is erfc(z / sqrt(2)), as in regression_deltas.
+verdicts AS (
+    SELECT
+        v.*, s.shift, t * exp(
+            -z * z / 2 - 1.26551223e0 + t * (1.00002368e0 + t * (0.37409196e0
+            + t * (0.09678418e0 + t * (-0.18628806e0 + t * (0.27886807e0
+            + t * (-1.13520398e0 + t * (1.48851587e0 + t * (-0.82215223e0
+            + t * 0.17087277e0))))))))
+        ) AS p,
+        CASE
+            WHEN v.reach IS NULL OR v.reach < 4.891638e0 THEN 'insufficient_data'
+            WHEN v.before_ns < v.floor_ns THEN 'below_resolution'
+            WHEN s.shift IS NULL
+                OR abs(exp(s.shift) - 1) < CAST(:min_change AS DOUBLE) THEN 'unchanged'
+            WHEN v.shift_now / s.shift < 5e-1 THEN 'gone'
+            WHEN s.shift > 0 THEN 'regression'
+            ELSE 'improvement'
+        END AS verdict
+    FROM (SELECT *, 1 / (1 + z / sqrt(8e0)) AS t FROM series) AS v
+    LEFT JOIN shifts AS s ON s.series_id = v.series_id
+)
+SELECT
+    device, model, backend, event_name, delegate_id, ordinal, build_count, dump_count,
+    CASE WHEN has_change THEN first_bad END AS first_bad,
+    CASE WHEN has_change THEN last_good END AS last_good,
+    CASE WHEN has_change THEN before_ns END AS before_ns,
+    CASE WHEN has_change THEN after_ns END AS after_ns,
+    CASE WHEN has_change THEN now_ns END AS now_ns,
+    exp(shift) - 1 AS delta, CASE WHEN p > 1 THEN 1e0 ELSE p END AS p, verdict
+FROM (
+    SELECT *, verdict IN ('gone', 'regression', 'improvement') AS has_change
+    FROM verdicts
+) AS v
+ORDER BY
+    device, model, backend NULLS LAST, event_name, delegate_id NULLS LAST, ordinal

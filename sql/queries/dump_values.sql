@@ -1,0 +1,31 @@
+-- dump_values: What each dump says of each operator, as comparisons take it.
+--
+-- The dump is what counts once: its runs resemble one another. Its value is the median
+-- of the operator after warm-up (from the sixth run on), if at least 20 events are
+-- left; else it has no row.
+--
+-- filters: operator_values
+--
+-- columns:
+--   device       STRING  Name of the device.
+--   model        STRING  Name of the model.
+--   backend      STRING  Backend of the model; null if none.
+--   event_name   STRING  Name of the operator, else its delegate id.
+--   delegate_id  STRING  Delegate debug id; null outside delegates.
+--   ordinal      INT     Which of the build's instructions of that name and delegate
+--                        id, from 1.
+--   kind         STRING  Kind of the events.
+--   series_id    BIGINT  Numbers operators of models on devices, in the order of the
+--                        rows.
+--   build        STRING  Id of the build.
+--   position     BIGINT  Place of the build in the order of build_history, from 1.
+--   dump_id      INT     Number of the dump.
+--   value_ns     DOUBLE  Its value, nanoseconds; lower is better.
+--   floor_ns     DOUBLE  Least value that can be compared.
+SELECT
+    device, model, backend, event_name, delegate_id, ordinal, kind, series_id,
+    build, position, dump_id, value_ns, floor_ns
+FROM operator_values
+ORDER BY
+    device, model, backend NULLS LAST, event_name, delegate_id NULLS LAST, ordinal,
+    position, dump_id

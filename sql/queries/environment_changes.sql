@@ -1,0 +1,91 @@
+-- environment_changes: What changed around the code between two builds, by device.
+--
+-- A change of time beside a change here need not be one of the code. Compared are
+-- devices that have dumps of both builds; one row per device and attribute: os,
+-- os_version, firmware, governor, threads and temperature, as the manifests state them.
+-- The temperature is the median of a build's dumps in whole degrees Celsius, and has
+-- changed if the medians are 5 degrees apart or more.
+--
+-- Verdicts: unknown (no dump of one of the builds states it), changed (one build has a
+-- value that the other has not), varies (the same values in both, but several),
+-- unchanged.
+--
+-- filters: compared_dumps
+--
+-- columns:
+--   device      STRING  Name of the device.
+--   attribute   STRING  os, os_version, firmware, governor, threads or temperature.
+--   base_count  BIGINT  Dumps of the base that state it.
+--   head_count  BIGINT  Dumps of the head that state it.
+--   base        STRING  What the base was recorded with: '14', '14, 15', '13, ..., 15';
+--                       null if unknown.
+--   head        STRING  What the head was recorded with; null if unknown.
+--   verdict     STRING  See above.
+WITH stated AS (
+    SELECT
+        p.device, a.attribute, p.is_head,
+        CASE a.attribute
+            WHEN 'os' THEN n.os
+            WHEN 'os_version' THEN n.os_version
+            WHEN 'firmware' THEN get_json_object(d.manifest, '$.run.firmware')
+            WHEN 'governor' THEN get_json_object(d.manifest, '$.run.governor')
+            WHEN 'threads' THEN get_json_object(d.manifest, '$.run.threads')
+        END AS value,
+        CASE WHEN a.attribute = 'temperature' THEN CAST(
+            get_json_object(d.manifest, '$.run.temperature_c') AS DOUBLE
+        ) END AS celsius
+    FROM compared_dumps AS p
+    JOIN named_dumps AS n ON n.dump_id = p.dump_id
+    JOIN dumps AS d ON d.dump_id = p.dump_id
+    CROSS JOIN (
+        VALUES ('os'), ('os_version'), ('firmware'), ('governor'), ('threads'),
+            ('temperature')
+    ) AS a (attribute)
+),
+-- The temperature becomes one value per build and device.
+facts AS (
+    SELECT
+        device, attribute, is_head,
+        CASE WHEN attribute = 'temperature' THEN median(celsius) END AS celsius,
+        count(coalesce(value, CAST(celsius AS STRING))) AS n,
+        count(DISTINCT value) AS value_count, min(value) AS low, max(value) AS high
+    FROM stated
+    GROUP BY device, attribute, is_head
+),
+texts AS (
+    SELECT
+        *,
+        CASE
+            WHEN celsius IS NOT NULL THEN CAST(CAST(round(celsius) AS INT) AS STRING)
+            WHEN value_count <= 1 THEN low
+            WHEN value_count = 2 THEN low || ', ' || high
+            ELSE low || ', ..., ' || high
+        END AS shown
+    FROM facts
+),
+-- Values that only one of the builds has.
+lone AS (
+    SELECT device, attribute, count(*) AS n
+    FROM (
+        SELECT device, attribute, value
+        FROM stated
+        WHERE value IS NOT NULL
+        GROUP BY device, attribute, value
+        HAVING min(is_head) = max(is_head)
+    ) AS v
+    GROUP BY device, attribute
+)
+SELECT
+    b.device, b.attribute, b.n AS base_count, h.n AS head_count,
+    b.shown AS base, h.shown AS head,
+    CASE
+        WHEN b.n = 0 OR h.n = 0 THEN 'unknown'
+        WHEN l.n > 0 OR abs(h.celsius - b.celsius) >= 5 THEN 'changed'
+        WHEN b.value_count > 1 THEN 'varies'
+        ELSE 'unchanged'
+    END AS verdict
+FROM texts AS b
+JOIN texts AS h ON h.device = b.device AND h.attribute = b.attribute
+LEFT JOIN lone AS l ON l.device = b.device AND l.attribute = b.attribute
+WHERE b.is_head = 0 AND h.is_head = 1
+ORDER BY b.device, b.attribute

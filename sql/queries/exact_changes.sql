@@ -1,0 +1,87 @@
+-- exact_changes: Measures without noise in two builds: any change counts.
+--
+-- What a program does rather than how long it takes, so that one dump is enough and no
+-- test is needed. Compared are models on devices that have dumps of both builds.
+--
+-- Measures: runs_per_dump; dump_bytes, only where all dumps have equally many runs, for
+-- each adds to it; operator_count, instructions that run a kernel; delegate_call_count,
+-- those that call a delegate; operator_calls and delegate_calls, how often they do per
+-- Method::execute (more than the count in loops); delegated_share, operators inside
+-- delegates over all operators, a delegate that logs none counting as one;
+-- allocated_bytes per run, 0 where a dump logged none.
+--
+-- Verdicts: varies (not the same in all dumps, or runs, of one build), changed,
+-- unchanged.
+--
+-- filters: measured_dumps
+--
+-- columns:
+--   device      STRING  Name of the device.
+--   model       STRING  Name of the model.
+--   backend     STRING  Backend of the model; null if none.
+--   measure     STRING  What is measured, see above.
+--   run_name    STRING  Name of the runs that allocated; null in other measures.
+--   allocator   STRING  Allocator of the bytes; null in other measures, and if it has
+--                       no name.
+--   base_count  BIGINT  Dumps of the base that count.
+--   head_count  BIGINT  Dumps of the head that count.
+--   base        DOUBLE  Value in the base; the lowest, if it varies.
+--   base_high   DOUBLE  Highest value in the base.
+--   head        DOUBLE  Value in the head; the lowest, if it varies.
+--   head_high   DOUBLE  Highest value in the head.
+--   verdict     STRING  See above.
+WITH families AS (
+    SELECT
+        device, model, backend, min(low) = max(low) AS has_equal_runs,
+        count(CASE WHEN is_head = 0 THEN 1 END) AS base_dumps,
+        count(CASE WHEN is_head = 1 THEN 1 END) AS head_dumps
+    FROM measured_dumps
+    WHERE measure = 'runs_per_dump'
+    GROUP BY device, model, backend
+),
+series AS (
+    SELECT
+        device, model, backend, measure, run_name, allocator,
+        measure = 'allocated_bytes' AS is_logged,
+        count(CASE WHEN is_head = 0 THEN 1 END) AS base_count,
+        count(CASE WHEN is_head = 1 THEN 1 END) AS head_count,
+        min(CASE WHEN is_head = 0 THEN low END) AS base_low,
+        max(CASE WHEN is_head = 0 THEN high END) AS base_high,
+        min(CASE WHEN is_head = 1 THEN low END) AS head_low,
+        max(CASE WHEN is_head = 1 THEN high END) AS head_high
+    FROM measured_dumps
+    GROUP BY device, model, backend, measure, run_name, allocator
+),
+-- A dump that logged no allocation of a kind that others log allocated nothing.
+completed AS (
+    SELECT
+        s.device, s.model, s.backend, s.measure, s.run_name, s.allocator,
+        CASE WHEN is_logged THEN f.base_dumps ELSE s.base_count END AS base_count,
+        CASE WHEN is_logged THEN f.head_dumps ELSE s.head_count END AS head_count,
+        CASE WHEN is_logged AND s.base_count < f.base_dumps THEN 0e0 ELSE base_low END
+            AS base,
+        CASE WHEN is_logged THEN coalesce(base_high, 0e0) ELSE base_high END
+            AS base_high,
+        CASE WHEN is_logged AND s.head_count < f.head_dumps THEN 0e0 ELSE head_low END
+            AS head,
+        CASE WHEN is_logged THEN coalesce(head_high, 0e0) ELSE head_high END
+            AS head_high
+    FROM series AS s
+    JOIN families AS f
+        ON f.device = s.device AND f.model = s.model
+        AND f.backend IS NOT DISTINCT FROM s.backend
+    WHERE s.measure <> 'dump_bytes' OR f.has_equal_runs
+)
+SELECT
+    device, model, backend, measure, run_name, allocator, base_count, head_count,
+    base, base_high, head, head_high,
+    CASE
+        WHEN base < base_high OR head < head_high THEN 'varies'
+        WHEN base = head THEN 'unchanged'
+        ELSE 'changed'
+    END AS verdict
+FROM completed
+WHERE base_count > 0 AND head_count > 0
+ORDER BY
+    device, model, backend NULLS LAST, measure, run_name NULLS LAST,
+    allocator NULLS LAST

@@ -1,0 +1,124 @@
+-- stability: How steady a model runs on a device, and what its noise hides.
+--
+-- Of Method::execute, after warm-up (from the sixth run on), in complete runs. The
+-- value of a dump is the median of its runs, if at least 20 are left; other dumps do
+-- not count. The first figures are those of the dumps' values; those named run_ are of
+-- the runs within a dump, the median over dumps. The score is that of ExecuTorch's
+-- benchmark tooling: 0.5 max(0, 100 - 1000 cv) + 0.25 max(0, 100 - 50 (max_over_min -
+-- 1)) + 0.25 max(0, 100 - 100 (p99_over_p50 - 1)); 90 is excellent, 80 good, 60
+-- moderate.
+--
+-- A note tells what makes comparisons doubtful: fewer than 8 dumps; a smallest
+-- detectable change above 10 %; drift of 3 % or more within dumps; levels, which is
+-- when whole dumps run at one of two speeds (the largest gap between neighbouring
+-- values is above 8 % and above 8 times the median gap, with more than 8 % of the dumps
+-- on either side), as with steps of the clock frequency.
+--
+-- filters: levelled_dumps
+--
+-- columns:
+--   device              STRING  Name of the device.
+--   model               STRING  Name of the model.
+--   backend             STRING  Backend of the model; null if none.
+--   build               STRING  Id of the build.
+--   dump_count          BIGINT  Dumps that count, at least 1.
+--   run_count           BIGINT  Runs after warm-up in them.
+--   p50_ns              DOUBLE  Median of the dumps' values, nanoseconds; null in
+--                               cycles of unknown rate.
+--   cv                  DOUBLE  Standard deviation over mean of the dumps' values, a
+--                               share; null for a lone dump; lower is better, as in all
+--                               that follow but the score.
+--   iqr_share           DOUBLE  75th less 25th percentile over median.
+--   p99_over_p50        DOUBLE  99th percentile over median, at least 1.
+--   max_over_min        DOUBLE  Highest over lowest; null if that is 0.
+--   score               DOUBLE  See above, 0 to 100; null for a lone dump.
+--   run_cv              DOUBLE  Like cv, of the runs within a dump.
+--   run_iqr_share       DOUBLE  Like iqr_share.
+--   run_p99_over_p50    DOUBLE  Like p99_over_p50.
+--   run_max_over_min    DOUBLE  Like max_over_min.
+--   drift               DOUBLE  Change within a dump, as a share: median of the last
+--                               third of the runs over that of the first, less 1.
+--   level_gap           DOUBLE  How far two levels of dumps are apart, as a share; null
+--                               if there are none.
+--   level_steps         BIGINT  How often dumps went from one level to the other, in
+--                               order of time; 0 without levels.
+--   minimum_detectable  DOUBLE  Change that as many dumps on either side could show, as
+--                               a share; null with fewer than 5.
+--   note                STRING  What makes comparisons doubtful; null if nothing does.
+WITH figures AS (
+    SELECT
+        group_id, device, model, backend, build, count(*) AS dump_count,
+        CAST(sum(run_count) AS BIGINT) AS run_count, median(value_ns) AS p50_ns,
+        stddev_samp(value) / nullif(avg(value), 0e0) AS cv,
+        (percentile_cont(0.75) WITHIN GROUP (ORDER BY value)
+            - percentile_cont(0.25) WITHIN GROUP (ORDER BY value))
+            / nullif(median(value), 0e0) AS iqr_share,
+        percentile_cont(0.99) WITHIN GROUP (ORDER BY value)
+            / nullif(median(value), 0e0) AS p99_over_p50,
+        max(value) / nullif(min(value), 0e0) AS max_over_min,
+        median(cv) AS run_cv, median(iqr_share) AS run_iqr_share,
+        median(p99_over_p50) AS run_p99_over_p50,
+        median(max_over_min) AS run_max_over_min, median(drift) AS drift,
+        exp(max(level_gap)) - 1 AS level_gap,
+        count(CASE WHEN is_slow <> was_slow THEN 1 END) AS level_steps
+    FROM (
+        SELECT
+            *, lag(is_slow) OVER (
+                PARTITION BY group_id ORDER BY captured_at NULLS LAST, dump_id
+            ) AS was_slow
+        FROM levelled_dumps
+    ) AS d
+    GROUP BY group_id, device, model, backend, build
+),
+-- What the 99 % interval would be against as many dumps of the same kind: the place of
+-- its upper end among n * n differences, taken among those that there are.
+intervals AS (
+    SELECT group_id, min(CASE WHEN k >= place * n * (n - 1) THEN d END) AS high
+    FROM (
+        SELECT
+            p.*, row_number() OVER (PARTITION BY p.group_id ORDER BY p.d) AS k,
+            CASE
+                WHEN p.n <= 30 THEN 1 - (r.u + 5e-1) / (p.n * p.n)
+                ELSE 5e-1 + 2.575829e0 * sqrt((2 * p.n + 1) / 12e0) / p.n
+            END AS place
+        FROM (
+            SELECT a.group_id, CAST(a.group_count AS DOUBLE) AS n, b.y - a.y AS d
+            FROM levelled_dumps AS a
+            JOIN levelled_dumps AS b
+                ON b.group_id = a.group_id AND b.dump_id <> a.dump_id
+        ) AS p
+        LEFT JOIN (
+            SELECT n_small, max(u) AS u
+            FROM mann_whitney_exact
+            WHERE n_small = n_large AND p <= 1e-2
+            GROUP BY n_small
+        ) AS r ON r.n_small = p.n
+    ) AS o
+    GROUP BY group_id
+),
+scores AS (
+    SELECT
+        f.*, exp(i.high) - 1 AS minimum_detectable,
+        CASE WHEN f.cv IS NOT NULL THEN
+            5e-1 * greatest(100 - 1000 * f.cv, 0e0)
+            + 25e-2 * greatest(100 - 50 * (f.max_over_min - 1), 0e0)
+            + 25e-2 * greatest(100 - 100 * (f.p99_over_p50 - 1), 0e0)
+        END AS score
+    FROM figures AS f
+    LEFT JOIN intervals AS i ON i.group_id = f.group_id
+)
+SELECT
+    device, model, backend, build, dump_count, run_count, p50_ns,
+    cv, iqr_share, p99_over_p50, max_over_min, score,
+    run_cv, run_iqr_share, run_p99_over_p50, run_max_over_min,
+    drift, level_gap, level_steps, minimum_detectable,
+    nullif(substr(
+        CASE WHEN dump_count < 8 THEN '; fewer than 8 dumps' ELSE '' END
+        || CASE WHEN minimum_detectable > 1e-1 THEN '; hides changes below '
+            || CAST(CAST(round(100 * minimum_detectable) AS INT) AS STRING) || ' %'
+            ELSE '' END
+        || CASE WHEN abs(drift) >= 3e-2 THEN '; drifts within dumps' ELSE '' END
+        || CASE WHEN level_gap > 0 THEN '; dumps run at two levels' ELSE '' END, 3
+    ), '') AS note
+FROM scores
+ORDER BY device, model, backend NULLS LAST, build

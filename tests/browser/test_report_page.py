@@ -1,0 +1,141 @@
+"""A report's page in real headless Chromium: `make test-browser`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from queries.report.html import html_text
+from tests.support.browser import CHROMIUM, Page, open_browser
+from tests.support.reports import full_report, large_report, named_report
+from tests.support.strange_names import LONG_NAME, NAMES
+
+pytestmark = pytest.mark.skipif(
+    not CHROMIUM, reason="make test-browser finds no chromium: apt-get install chromium"
+)
+PHONE, DESK = 360, 1200
+HOSTILE = (
+    "<script>document.title = 'taken'</script>", '"><img src=x onerror="document.title=1">',
+    "</title></svg><script>document.title = 'taken'</script>", "x" * 5_000, *NAMES, LONG_NAME,
+)  # fmt: skip
+# Every text's colour against the first opaque background behind it, as WCAG reckons contrast.
+CONTRASTS = """(() => {
+  const parse = text => text.match(/[\\d.]+/g).map(Number);
+  const light = color => color.slice(0, 3).map(c => c / 255).map(
+    c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4
+  ).reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = element => {
+    for (; element; element = element.parentElement) {
+      const color = parse(getComputedStyle(element).backgroundColor);
+      if (color.length < 4 || color[3] > 0) return color;
+    }
+    return [255, 255, 255];
+  };
+  const found = [...document.querySelectorAll('body *')].filter(element =>
+    [...element.childNodes].some(node => node.nodeType === 3 && node.data.trim())
+      && element.checkVisibility() && element.tagName !== 'title');
+  return found.map(element => {
+    const style = getComputedStyle(element), isDrawn = element.closest('svg');
+    const text = light(parse(isDrawn ? style.fill : style.color)), page = light(behind(element));
+    const ratio = (Math.max(text, page) + 0.05) / (Math.min(text, page) + 0.05);
+    return [ratio, element.outerHTML.slice(0, 80)];
+  }).filter(pair => pair[0] < 4.5);
+})()"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with open_browser(tmp_path_factory.mktemp("profile")) as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pages")
+    reports = {"full": full_report(), "large": large_report(), "named": named_report(HOSTILE)}
+    for name, report in reports.items():
+        (folder / f"{name}.html").write_text(html_text(report), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("name", ["full", "large", "named"])
+@pytest.mark.parametrize("width", [PHONE, DESK])
+def test_page_fits_complains_of_nothing_and_loads_nothing(browser, pages, name, width) -> None:
+    path = pages / f"{name}.html"
+    browser.show(path, width=width)
+    assert browser.complaints() == []
+    assert browser.requests() == [path.as_uri()]
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_page_shows_the_verdict_the_alerts_and_their_plots(browser, pages) -> None:
+    browser.show(pages / "full.html", width=DESK)
+    text = browser.evaluate("document.body.innerText")
+    for part in ("2 causes made operators slower", "+499.3 µs", "b40", "watch2 · kws"):
+        assert part in text
+    sizes = browser.evaluate(
+        "[...document.querySelectorAll('article:first-of-type svg')]"
+        ".map(svg => svg.getBoundingClientRect()).map(box => [box.width, box.height])"
+    )
+    assert all(width > 80 and height > 10 for width, height in sizes[:4])
+
+
+def test_nothing_but_titles_of_ours_comes_of_hostile_names(browser, pages) -> None:
+    browser.show(pages / "named.html", width=DESK)
+    assert browser.evaluate("document.title") == f"{len(HOSTILE)} regressions: {HOSTILE[0]}"
+    assert browser.evaluate("document.querySelectorAll('script, img, [onerror]').length") == 0
+
+
+@pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
+def test_every_text_stands_out_from_what_is_behind_it(browser, pages, is_dark) -> None:
+    browser.show(pages / "full.html", width=DESK, is_dark=is_dark)
+    browser.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+    assert browser.evaluate(CONTRASTS) == []
+
+
+def test_dark_mode_is_dark_and_paper_is_not(browser, pages) -> None:
+    lights = {}
+    for name, is_dark, media in (
+        ("light", False, ""),
+        ("dark", True, ""),
+        ("paper", True, "print"),
+    ):
+        browser.show(pages / "full.html", width=DESK, is_dark=is_dark, media=media)
+        color = browser.evaluate("getComputedStyle(document.body).backgroundColor")
+        lights[name] = sum(map(int, color[4:-1].split(",")))
+        lights[name + " picture"] = hashlib.sha256(browser.screenshot()).hexdigest()
+    assert lights["light"] > 700
+    assert lights["dark"] < 100
+    assert lights["paper"] == 3 * 255
+    assert lights["light picture"] != lights["dark picture"]
+
+
+def test_paper_has_what_is_folded(browser, pages) -> None:
+    browser.show(pages / "full.html", width=DESK)
+    folded = browser.evaluate("document.documentElement.scrollHeight")
+    browser.show(pages / "full.html", width=DESK, media="print")
+    assert browser.evaluate("document.documentElement.scrollHeight") > folded + 500
+
+
+def test_a_screen_reader_hears_plots_tables_and_headings(browser, pages) -> None:
+    browser.show(pages / "full.html", width=DESK)
+    images = browser.names("image")
+    assert any("base 40 dumps, median 1.240 ms" in name for name in images)
+    assert any(name.startswith("History over 14 builds") for name in images)
+    assert "" not in images
+    assert "Series of this group, costliest first" in browser.names("table")
+    assert browser.names("heading")[:2] == ["2 regressions", "Regressions"]
+    assert "native_call_convolution.out +6.2 % on 8 devices, 1 model" in browser.names("heading")
+    assert "Sections" in browser.names("navigation")
+
+
+def test_titles_show_on_hover(browser, pages) -> None:
+    browser.show(pages / "full.html", width=DESK)
+    titles = browser.evaluate(
+        "[...document.querySelectorAll('svg title')].map(title => title.textContent)"
+    )
+    assert "b33: no data, 0 dumps" in titles
+    assert "first bad build: b40" in titles

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.command import Outcome
+
+Run = Callable[..., Outcome]
+
+
+def test_each_device_model_and_backend_has_a_plan(run: Run, store: Path) -> None:
+    rows = json.loads(run("plan", "--store", store, "--format", "json").text)
+    named = [(row["device"], row["model"], row["backend"]) for row in rows]
+    assert ("lab-x86-quiet-ab", "txf", "portable") in named
+    assert named == sorted(named)
+    quiet = rows[named.index(("lab-x86-quiet-ab", "txf", "portable"))]
+    assert (quiet["dump_count"], quiet["method_dumps"], quiet["half_dumps"]) == (12, 8, 8)
+
+
+def test_a_change_too_small_for_the_noise_has_no_number(run: Run, store: Path) -> None:
+    args = ("plan", "--store", store, "--format", "json", "--model", "conv", "--build", "base")
+    (fine, _), (coarse, _) = (
+        json.loads(run(*args, "--change", change).text) for change in ("0.001", "10")
+    )
+    assert (fine["method_dumps"], fine["seen_share"]) == (None, 0)
+    assert coarse["method_dumps"] == 8
+
+
+def test_filters_choose_and_are_checked(run: Run, store: Path) -> None:
+    chosen = ("--device", "*-ab", "--model", "txf", "--backend", "portable")
+    rows = json.loads(run("plan", *chosen, "--store", store, "--format", "json").text)
+    assert [(row["device"], row["model"]) for row in rows] == [("lab-x86-quiet-ab", "txf")]
+    assert "did you mean txf" in run("plan", "--model", "tfx", "--store", store).error
+    assert run("plan", "--change", "-1", "--store", store).code == 2

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+
+from queries.report.figures import (
+    delta_text,
+    duration_text,
+    member_operator,
+    member_place,
+    name_text,
+    number_text,
+    value_text,
+)
+from tests.support.reports import member
+
+
+@pytest.mark.parametrize(
+    ("value_ns", "text"),
+    [
+        (0.0, "0 ns"),
+        (0.25, "0.25 ns"),
+        (999.9, "999.9 ns"),
+        (999.96, "1.000 µs"),
+        (99_996.0, "100.0 µs"),
+        (999_949.0, "999.9 µs"),
+        (999_950.0, "1.000 ms"),
+        (-2.5e9, "−2.500 s"),
+        (1.5e13, "15,000 s"),
+    ],
+)
+def test_durations_have_four_digits_in_the_unit_that_fits(value_ns: float, text: str) -> None:
+    assert duration_text(value_ns) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.0, "+0.00 %"), (0.00994, "+0.99 %"), (0.00996, "+1.0 %"), (0.9996, "+100 %")],
+)  # fmt: skip
+def test_small_changes_have_more_digits(share: float, text: str) -> None:
+    assert delta_text(share) == text
+
+
+def test_numbers_below_zero_have_a_minus_sign() -> None:
+    assert [number_text(-7), delta_text(-0.2)] == ["−7", "−20.0 %"]
+
+
+def test_values_of_a_clock_of_unknown_rate_are_ticks() -> None:
+    assert value_text(member(base_ns=None), 1234.0) == "1,234 ticks"
+    assert value_text(member(), 1234.0) == "1.234 µs"
+
+
+def test_a_pool_stands_for_devices_that_show_only_together() -> None:
+    assert member_place(member(device=None)) == "pool phones · mobilenet_v2 · xnnpack"
+    assert member_place(member(device=None, pool=None, backend=None)) == "– · mobilenet_v2"
+
+
+def test_an_operator_of_a_delegate_has_its_id() -> None:
+    one = member(event_name="DELEGATE_CALL", delegate_id="17", ordinal=2)
+    assert member_operator(one) == "DELEGATE_CALL [17] #2"
+
+
+def test_long_and_strange_names_are_shortened_and_escaped() -> None:
+    shown = name_text("\x1b" * 60_000)
+    assert len(shown) == 120
+    assert shown.isprintable()

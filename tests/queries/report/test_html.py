@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import time
+from html.parser import HTMLParser
+
+import pytest
+
+from queries.report.html import FOLDED, MAX_OPEN, MAX_ROWS, SHOWN, html_text
+from tests.support.reports import coverage, full_report, group, large_report, member, named_report
+from tests.support.reports import report as report_of
+from tests.support.strange_names import LONG_NAME, NAMES
+
+HOSTILE = (
+    "<script>alert(1)</script>", "</style><script>x</script>", '"><img src=x onerror=alert(1)>',
+    "' onload='x", "&amp;", "{{ 7 * 7 }}", "{% raw %}", "]]>", "<!--", *NAMES,
+)  # fmt: skip
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+
+
+class Reader(HTMLParser):
+    """What a page holds: its tags with their attributes, its texts, and tags left open."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.texts: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+
+def test_page_says_everything_verdict_first() -> None:
+    text = Reader(html_text(full_report())).text
+    wanted = (
+        "2 regressions", "2 causes made operators slower", "Head b42", "2 regressions", "1 suspect",
+        "native_call_convolution.out +6.2 % on 8 devices, 1 model", "since b40, last good b39",
+        "head against the last 5 builds", "+4.9 % to +7.4 %", "+76.88 µs", "3 more series",
+        "Moved by it", "Method::execute", "tracehouse query regression_deltas --base b39",
+        "git bisect start b40 b39 && git bisect run", "vk_linear +11.8 %", "Suspects",
+        "4 more dumps of the head", "Improvements", "aten::addmm −8.4 %", "Accepted and fixed",
+        "exact gelu is wanted", "New, removed and moved operators", "allocated_bytes", "os_version",
+        "Framework tax", "watch2 · kws", "5 wanted", "two firmware versions",
+        "offset 24: ends early",
+        "its noise hides up to 22 %", "4,812", "min_change",
+    )  # fmt: skip
+    place = 0
+    for part in wanted:
+        place = text.find(part, place)
+        assert place >= 0, part
+
+
+def test_tags_are_closed_and_ids_are_each_one_s_own() -> None:
+    page = Reader(html_text(full_report()))
+    assert page.open == []
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids)) > 10
+    links = [attributes["href"] for tag, attributes in page.tags if tag == "a"]
+    assert {f"#{name}" for name in ids} >= set(links)
+
+
+def test_page_loads_nothing_and_runs_no_script() -> None:
+    page = Reader(html_text(full_report()))
+    assert not {"script", "link", "img", "iframe", "object"} & {tag for tag, _ in page.tags}
+    policy = next(a for _, a in page.tags if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy["content"] == "default-src 'none'; style-src 'unsafe-inline'"
+    assert "http://" not in html_text(full_report()).replace("http://www.w3.org", "")
+
+
+def test_names_are_text_wherever_they_stand() -> None:
+    page, calm = Reader(html_text(named_report(HOSTILE))), Reader(html_text(full_report()))
+    assert page.open == []
+    assert {tag for tag, _ in page.tags} <= {tag for tag, _ in calm.tags}
+    known = {key for _, attributes in calm.tags for key in attributes}
+    assert {key for _, attributes in page.tags for key in attributes} <= known
+    assert page.text.count("<script>alert(1)</script>") > 20
+    assert "{{ 7 * 7 }}" in page.text
+    assert "clear\\x1b[2J" in page.text
+    assert "".join(page.texts).replace("\n", "").isprintable()
+
+
+def test_names_of_64_kib_are_shortened() -> None:
+    assert len(html_text(named_report([LONG_NAME]))) < 200_000
+
+
+def test_long_lists_are_folded_and_then_cut_with_a_count() -> None:
+    members = [member(device=f"device-{i}") for i in range(SHOWN + FOLDED + 7)]
+    page = Reader(html_text(report_of(group(*members))))
+    assert f"{FOLDED} more series" in page.text
+    assert "7 more series are not shown" in page.text
+    assert f"device-{SHOWN + FOLDED - 1} " in page.text
+    assert f"device-{SHOWN + FOLDED} " not in page.text
+
+
+def test_tables_are_cut_with_a_count() -> None:
+    few = coverage(too_few=[f"row {i}" for i in range(MAX_ROWS + 3)])
+    text = Reader(html_text(report_of(coverage=few))).text
+    assert "3 more rows are not shown" in text
+    assert f"row {MAX_ROWS}" not in text
+
+
+def test_the_costliest_groups_are_open_and_the_others_folded() -> None:
+    groups = [group(id=f"g-{i}") for i in range(MAX_OPEN + 2)]
+    page = Reader(html_text(report_of(*groups, group(member(delta=-0.1)))))
+    cards = [
+        "open" in page.tags[i + 1][1]
+        for i, (tag, attributes) in enumerate(page.tags)
+        if tag == "article"
+    ]
+    assert cards == [True] * MAX_OPEN + [False] * 3
+
+
+def test_a_night_without_changes_is_short_and_says_so() -> None:
+    page = Reader(html_text(report_of(summary="4,812 series, nothing moved.")))
+    assert "Nothing got slower" in page.text
+    assert "None is confirmed." in page.text
+    assert "svg" not in {tag for tag, _ in page.tags}
+
+
+@pytest.mark.parametrize("verdict", ["regressions", "suspects", "clear", "not_enough_data"])
+def test_every_verdict_has_a_name_and_a_colour(verdict) -> None:
+    page = html_text(report_of(verdict=verdict))
+    assert f'class="verdict {verdict}"' in page
+    assert f".verdict.{verdict}" in page
+
+
+def test_the_same_report_is_the_same_page() -> None:
+    assert html_text(full_report()) == html_text(full_report())
+
+
+def test_200_groups_of_40_members_are_5_megabytes_at_most() -> None:
+    report = large_report()
+    start = time.process_time()
+    page = html_text(report)
+    assert time.process_time() - start < 20  # 1 on a calm machine
+    assert len(page.encode()) < 5_000_000

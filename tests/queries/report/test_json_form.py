@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from queries.report.content import Report
+from queries.report.json_form import json_form, schema_text
+from tests.support.reports import full_report, member, named_report
+from tests.support.reports import report as report_of
+from tests.support.strange_names import NAMES
+
+SCHEMA = Path(__file__).parents[3] / "docs" / "report.schema.json"
+
+
+def test_json_reads_back_as_the_report() -> None:
+    for report in (full_report(), named_report(NAMES)):
+        assert Report.model_validate_json(json_form(report)) == report
+
+
+def test_json_is_a_line_with_its_keys_sorted() -> None:
+    text = json_form(full_report())
+    assert text.endswith("}\n")
+    assert text.count("\n") == 1
+    assert json.dumps(json.loads(text), sort_keys=True) == json.dumps(json.loads(text))
+
+
+def test_the_order_in_which_counts_and_rules_are_given_does_not_show() -> None:
+    counts = {"unchanged": 2, "inconclusive": 1}
+    turned = dict(reversed(counts.items()))
+    assert json_form(report_of(verdict_counts=counts)) == json_form(
+        report_of(verdict_counts=turned)
+    )
+
+
+def test_strange_characters_are_escaped() -> None:
+    assert json_form(named_report(NAMES)).rstrip("\n").isprintable()
+
+
+def test_numbers_that_json_lacks_are_refused_when_the_report_is_made() -> None:
+    with pytest.raises(ValidationError, match="finite number"):
+        member(delta=float("inf"))
+
+
+def test_the_schema_that_is_shipped_is_the_model_s(request) -> None:
+    if request.config.getoption("--refresh-golden"):
+        SCHEMA.write_text(schema_text(), encoding="utf-8")
+    assert SCHEMA.read_text(encoding="utf-8") == schema_text()
+
+
+def test_the_schema_documents_every_group_and_allows_for_more_fields() -> None:
+    schema = json.loads(schema_text())
+    assert "additionalProperties" not in schema["$defs"]["Group"]
+    assert schema["$defs"]["Group"]["properties"]["first_bad"]["description"]
+    assert set(schema["required"]) == set(Report.model_fields)

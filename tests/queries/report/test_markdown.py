@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from queries.report.markdown import MAX_BYTES, code, markdown_text, plain
+from tests.support.reports import full_report, group, large_report, member, named_report
+from tests.support.reports import report as report_of
+from tests.support.strange_names import LONG_NAME, NAMES
+
+HOSTILE = (
+    "a|b",
+    "`x`",
+    "``",
+    "\\",
+    "\\|",
+    "<b>",
+    "@team",
+    "#12",
+    "[x](y)",
+    "![x](y)",
+    "*a*",
+    *NAMES,
+)
+
+
+def test_comment_says_everything_verdict_first() -> None:
+    text = markdown_text(full_report())
+    wanted = (
+        "## 🔴 2 regressions", "2 causes made", "Head `b42`, base `b41`, `b40`", "### Regressions",
+        "**▲ native_call_convolution.out +6.2 % on 8 devices, 1 model, +499.3 µs per run",
+        "`native_call_convolution.out #3`", "+4.9 % to +7.4 %", "3 more series.",
+        "- `tracehouse query regression_deltas --base b39", "### Suspects", "### Improvements",
+        "### Accepted and fixed", "<summary>New, removed and moved operators (2)</summary>",
+        "<summary>Rules (3)</summary>",
+    )  # fmt: skip
+    places = [text.find(part) for part in wanted]
+    assert -1 not in places
+    assert places == sorted(places)
+
+
+def test_every_row_of_a_table_has_its_cells_whatever_names_hold() -> None:
+    for name in HOSTILE:
+        text = markdown_text(named_report([name]))
+        for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+            assert len({len(cells(row)) for row in table.splitlines()}) == 1, name
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+def test_names_mark_nothing_up_and_call_nobody(name: str) -> None:
+    text = markdown_text(named_report([name]))
+    bare = re.sub(r"`[^`\n]+`|<code>[^<`\n]*</code>", "", text)
+    assert not re.search(r"[@`\[\]\\]|<(?!/?(details|summary)>)", bare)
+    assert not re.search(r"(?<!&)#\d", bare)
+    assert text.replace("\n", "").isprintable()
+
+
+def test_text_is_escaped_only_where_it_must_be() -> None:
+    assert plain("native_call_add +6.2 % (99 %)") == "native_call_add +6.2 % (99 %)"
+    assert plain("_a_ <b> & #1") == "&#95;a&#95; &#60;b&#62; &#38; <code>#</code>1"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a & <b> *c*", "`a & <b> *c*`"),
+        ("a|b", "<code>a&#124;b</code>"),
+        ("`", "<code>&#96;</code>"),
+        ("a\\", "<code>a&#92;</code>"),
+        (" a", "<code> a</code>"),
+        ("", "<code></code>"),
+        ("x", "`x`"),
+    ],
+)
+def test_code_stands_between_backticks_where_it_can(name: str, shown: str) -> None:
+    assert code(name) == shown
+
+
+def test_long_comments_are_cut_between_parts_and_say_so() -> None:
+    text = markdown_text(large_report(group_count=900, member_count=1))
+    assert 50_000 < len(text.encode()) <= MAX_BYTES
+    assert text.endswith("The other forms have the rest.*\n")
+    assert text.count("<details>") == text.count("</details>")
+    assert "Cut here" not in markdown_text(full_report())
+
+
+def test_the_costliest_groups_are_told_in_full_and_the_others_in_a_line_each() -> None:
+    text = markdown_text(report_of(*(group(id=f"g-{i}") for i in range(12))))
+    assert text.count("Reproduce") == 10
+    assert text.partition("### More regressions\n\n")[2].count("- **▲ ") == 2
+
+
+def test_names_of_64_kib_do_not_fill_the_comment() -> None:
+    assert "### Regressions" in markdown_text(named_report([LONG_NAME]))
+
+
+def test_a_night_without_changes_is_a_few_lines() -> None:
+    text = markdown_text(report_of(rules={}, verdict_counts={}))
+    assert text.startswith("## 🟢 Nothing got slower\n\n0 groups of series changed.\n\nHead `b42`")
+    assert text.count("\n") == 5
+
+
+def test_members_past_the_first_are_counted() -> None:
+    text = markdown_text(report_of(group(*(member(device=f"d{i}") for i in range(9)))))
+    assert "4 more series." in text
+
+
+def cells(row: str) -> list[str]:
+    return re.split(r"(?<!\\)\|", row)

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from queries.report.content import BuildPoint
+from queries.report.plots import MAX_BUILDS, history_plot, interval_plot, strip_plot
+from tests.support.reports import member, read_xml
+from tests.support.strange_names import LONG_NAME, NAMES
+
+HOSTILE = ("</title><script>x</script>", '"><svg onload=x>', "&lt;", "' x='", *NAMES, LONG_NAME)
+
+
+def test_strip_plot_has_a_dot_for_each_dump() -> None:
+    plot = read_xml(strip_plot(member(base_values=[1.0, 2.0, 2.0], head_values=[3.0])))
+    paths = {path.get("class"): path.get("d") for path in plot.iter("path")}
+    assert paths["dots base"].count("h 0") == 3
+    assert paths["dots head"].count("h 0") == 1
+
+
+def test_equal_values_stand_beside_each_other() -> None:
+    plot = read_xml(strip_plot(member(base_values=[5.0] * 6, head_values=[])))
+    (path,) = plot.iter("path")
+    places = re.findall(r"M ([\d.]+) ([\d.]+)", path.get("d"))
+    assert len({x for x, _ in places}) == 1
+    assert len({y for _, y in places}) == 6
+
+
+def test_strip_plot_tells_its_numbers_on_hover_and_to_a_screen_reader() -> None:
+    plot = read_xml(strip_plot(member(base_values=[1e6, 2e6, 4e6], head_values=[])))
+    said = "base 3 dumps, median 2.000 ms, 1.000 ms to 4.000 ms"
+    assert said in [title.text for title in plot.iter("title")]
+    assert plot.get("role") == "img"
+    assert said in plot.get("aria-label")
+    assert plot.get("aria-label").endswith("head has no dumps")
+
+
+def test_strip_plot_of_no_dumps_is_none() -> None:
+    assert strip_plot(member(base_values=[], head_values=[])) == ""
+
+
+def test_history_has_a_hole_where_a_build_has_no_data() -> None:
+    plot = read_xml(history_plot(member(history=points(1.0, None, 2.0, 3.0)), "b2"))
+    assert len(list(plot.iter("polyline"))) == 2
+    assert [title.text for title in plot.iter("title")][1:3] == [
+        "b0: 1 ns, 1 dump", "b1: no data, 0 dumps",
+    ]  # fmt: skip
+
+
+def test_history_marks_the_first_bad_build() -> None:
+    plot = history_plot(member(history=points(1.0, 2.0)), "b1")
+    assert "first bad build: b1" in plot
+    assert "first bad build" not in history_plot(member(history=points(1.0, 2.0)), "elsewhere")
+
+
+def test_history_is_of_the_latest_builds() -> None:
+    plot = read_xml(history_plot(member(history=points(*range(1, 100))), "b0"))
+    assert len(list(plot.iter("circle"))) == MAX_BUILDS
+
+
+@pytest.mark.parametrize("history", [[], [BuildPoint(build="b", dump_count=0, median_ns=None)]])
+def test_history_without_values_is_none(history: list[BuildPoint]) -> None:
+    assert history_plot(member(history=history), "b") == ""
+
+
+def test_intervals_have_one_scale() -> None:
+    near = member(delta=0.1, delta_low=0.05, delta_high=0.15)
+    wide = member(delta=0.1, delta_low=-0.2, delta_high=0.2)
+    zeros = [interval_line(one, "zero")[0] for one in (near, wide)]
+    assert zeros[0] == zeros[1]
+    assert interval_line(wide, "range") == (4.0, 92.0)
+    assert interval_line(near, "range")[0] > zeros[0]
+
+
+def test_an_interval_that_is_not_known_is_a_point() -> None:
+    one = member(delta=0.0, delta_low=None, delta_high=None)
+    start, end = interval_line(one, "range", low=0.0, high=0.0)
+    assert start == end
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+def test_names_are_text_in_every_plot(name: str) -> None:
+    history = [BuildPoint(build=name, dump_count=1, median_ns=ns) for ns in (1.0, 2.0)]
+    one = member(event_name=name, delegate_id=name, device=name, history=history)
+    for plot in (strip_plot(one), history_plot(one, name), interval_plot(one, 0, 1)):
+        root = read_xml(plot)
+        tags = {element.tag for element in root.iter()}
+        assert tags <= {"svg", "g", "line", "path", "circle", "polyline", "text", "title"}
+        assert not any(key.startswith("on") for element in root.iter() for key in element.attrib)
+        assert len(plot) < 12_000
+
+
+def points(*medians: float | None) -> list[BuildPoint]:
+    return [
+        BuildPoint(build=f"b{i}", dump_count=median is not None, median_ns=median)
+        for i, median in enumerate(medians)
+    ]
+
+
+def interval_line(one, class_: str, *, low: float = -0.2, high: float = 0.2) -> tuple[float, float]:
+    plot = read_xml(interval_plot(one, low, high))
+    (line,) = (line for line in plot.iter("line") if line.get("class") == class_)
+    return float(line.get("x1")), float(line.get("x2"))

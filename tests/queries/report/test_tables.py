@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+
+from queries.report.content import ExactChange, RunShift
+from queries.report.tables import Listing, changes, evidence
+from tests.support.reports import full_report, report
+
+TABLES = {table.title: table for table in (*changes(full_report()), *evidence(full_report()))}
+
+
+@pytest.mark.parametrize(
+    ("title", "row"),
+    [
+        (
+            "New, removed and moved operators",
+            ("new", "pixel8 · mobilenet_v2 · xnnpack", "aten::clone.out #9",
+             "+18.40 µs", "after #8"),
+        ),
+        (
+            "Exact measures",
+            ("pixel8 · mobilenet_v2 · xnnpack", "allocated_bytes",
+             "1,048,576", "1,310,720", "+262,144"),
+        ),
+        ("Environment", ("s24", "os_version", "14", "15")),
+        ("Whole runs", ("pixel8 · mobilenet_v2 · xnnpack", "+3.4 %", "3.0 %")),
+        ("Framework tax", ("pixel8 · mobilenet_v2 · xnnpack", "3.2 %", "3.4 %", "+0.2")),
+        ("No data of the head", ("watch2 · kws", "b38")),
+        ("Too few dumps", ("iphone15 mobilenet_v2 coreml: 2 dumps, 5 wanted",)),
+        ("Warnings", ("pixel8 ran at two firmware versions",)),
+        ("Refused dumps", ("s24/b42/run_007.etdp", "truncated", "offset 24: ends early")),
+        (
+            "Stability",
+            ("pixel8 · mobilenet_v2 · xnnpack", "10", "1.2 %", "1.1 %", "1.08", "1.21", "96", ""),
+        ),
+        ("Series by verdict", ("unchanged", "4,812")),
+        ("Rules", ("builds", "5")),
+    ],
+)  # fmt: skip
+def test_table_has_its_rows_as_texts(title: str, row: tuple[str, ...]) -> None:
+    assert TABLES[title].rows[0] == row
+    assert len(TABLES[title].columns) == len(row)
+
+
+def test_numbers_are_aligned_and_texts_are_not() -> None:
+    assert TABLES["Exact measures"].numbers == {2, 3, 4}
+    assert TABLES["Exact measures"].columns[2] == "Base"
+
+
+def test_whole_runs_within_the_limit_are_counted_only() -> None:
+    calm = RunShift(device="d", model="m", backend=None, shift=0.0, limit=1, is_notable=False)
+    table = found(report(run_shifts=[calm] * 2), "Whole runs")
+    assert table.rows == []
+    assert table.note.endswith("2 more within limits.")
+
+
+def test_exact_measures_may_fall_and_be_no_whole_numbers() -> None:
+    change = ExactChange(device="d", model="m", backend=None, measure="x", base=0.5, head=-2)
+    assert found(report(exact_changes=[change]), "Exact measures").rows[0][2:] == (
+        "0.5", "−2", "−2.5",
+    )  # fmt: skip
+
+
+def test_verdicts_are_sorted_by_count_and_then_by_name() -> None:
+    counts = {"b_b": 1, "a": 1, "z": 9}
+    rows = found(report(verdict_counts=counts), "Series by verdict").rows
+    assert rows == [("z", "9"), ("a", "1"), ("b b", "1")]
+
+
+def test_rules_are_spelt_for_people() -> None:
+    rows = found(report(rules={"b": None, "a": True, "c": 0.02}), "Rules").rows
+    assert rows == [("a", "yes"), ("b", "–"), ("c", "0.02")]
+
+
+def found(one, title: str) -> Listing:
+    return next(table for table in (*changes(one), *evidence(one)) if table.title == title)

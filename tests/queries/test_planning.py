@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import math
+from itertools import product
+from statistics import NormalDist
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from queries.planning import MOST_DUMPS, PLAN, plan_dumps
+from warehouse.statistics.mann_whitney import exact_null_table
+
+STEADY = [100_000 + step for step in range(10)]
+
+
+def _values(*operators, device="phone", floor_ns=1000.0):
+    """Rows of dump_values: each operator is a list of builds, each a list of values."""
+    rows = [
+        {
+            "device": device,
+            "model": "net",
+            "backend": None,
+            "kind": "method" if number == 1 else "kernel",
+            "series_id": number,
+            "position": position,
+            "value_ns": float(value),
+            "floor_ns": floor_ns,
+        }
+        for number, builds in enumerate(operators, start=1)
+        for position, values in enumerate(builds, start=1)
+        for value in values
+    ]
+    schema = pa.schema({name: PLAN.field(name).type for name in ("device", "model", "backend")})
+    for name, type_ in (("kind", "string"), ("series_id", "int64"), ("position", "int64")):
+        schema = schema.append(pa.field(name, type_))
+    for name in ("value_ns", "floor_ns"):
+        schema = schema.append(pa.field(name, pa.float64()))
+    return pa.Table.from_pylist(rows, schema)
+
+
+def _plan(*operators, change=0.05, **columns):
+    (row,) = plan_dumps(_values(*operators, **columns), change=change).to_pylist()
+    return row
+
+
+@pytest.mark.parametrize(("operators", "dumps"), [(1, 8), (64, 8), (65, 9), (243, 9), (244, 10)])
+def test_without_overlap_it_takes_what_the_exact_test_can_tell(operators: int, dumps: int) -> None:
+    # Of 2n dumps, n of each build can be ordered in (2n over n) ways, of which two are extreme.
+    assert 2 / math.comb(2 * dumps, dumps) <= 0.01 / operators
+    row = _plan(*[[STEADY]] * operators)
+    assert (row["method_dumps"], row["half_dumps"], row["most_dumps"]) == (dumps,) * 3
+    assert row["operator_count"] == operators
+
+
+def test_one_model_by_hand() -> None:
+    noisy = [100_000, 130_000] * 5
+    row = _plan([STEADY, STEADY], [STEADY[:8], noisy], [noisy, noisy])
+    assert row == {
+        "device": "phone",
+        "model": "net",
+        "backend": None,
+        "dump_count": 10,
+        "operator_count": 3,
+        "method_dumps": 8,
+        "half_dumps": row["half_dumps"],
+        "most_dumps": row["most_dumps"],
+        "seen_share": pytest.approx(1 / 3),
+    }
+    assert 8 < row["half_dumps"] < row["most_dumps"] <= MOST_DUMPS
+
+
+@pytest.mark.parametrize("spread", [0.02, 0.03, 0.04])
+def test_planned_dumps_find_the_change_in_nine_of_ten_cases(spread: float) -> None:
+    quantiles = [NormalDist().inv_cdf((step + 0.5) / 500) for step in range(500)]
+    planned = _plan([np.exp(spread * np.array(quantiles)) * 1e6])["method_dumps"]
+    table = exact_null_table().to_pylist()
+    most = max(
+        row["u"]
+        for row in table
+        if row["n_small"] == row["n_large"] == planned and row["p"] <= 0.01
+    )
+    random = np.random.default_rng(0)
+    base = random.normal(0, spread, (2000, planned, 1))
+    head = random.normal(math.log(1.05), spread, (2000, 1, planned))
+    found = ((head < base).sum(axis=(1, 2)) <= most).mean()
+    assert 0.87 <= found <= 0.97
+
+
+def test_larger_changes_and_less_noise_take_fewer_dumps() -> None:
+    noisy = [100_000 + 1000 * step for step in range(20)]
+    by_change = [_plan([noisy], change=change)["method_dumps"] for change in (0.04, 0.08, 0.2)]
+    assert by_change == sorted(by_change, reverse=True)
+    assert by_change[0] > by_change[2]
+
+
+def test_change_of_level_between_builds_is_no_noise() -> None:
+    levels = [[value * factor for value in STEADY] for factor in (1, 3, 10)]
+    assert _plan(levels)["method_dumps"] == 8
+
+
+def test_operators_too_short_for_their_clock_are_left_out() -> None:
+    assert _plan([STEADY], [[900.0] * 10])["operator_count"] == 1
+
+
+def test_few_dumps_tell_nothing_of_noise() -> None:
+    row = _plan([STEADY[:7]])
+    assert (row["method_dumps"], row["most_dumps"], row["seen_share"]) == (None, None, 0)
+    assert _plan(*[[[value] for value in STEADY]])["method_dumps"] is None  # one in each build
+
+
+def test_devices_have_plans_of_their_own() -> None:
+    tables = [_values([STEADY], device="a"), _values([STEADY, STEADY[:8]], device="b")]
+    numbers = pa.array([1] * 10 + [2] * 18)
+    both = pa.concat_tables(tables).set_column(4, "series_id", numbers)
+    rows = plan_dumps(both, change=0.05).to_pylist()
+    assert [(row["device"], row["dump_count"]) for row in rows] == [("a", 10), ("b", 9)]
+
+
+def test_no_values_are_no_plan() -> None:
+    for values in (_values(), _values([[1.0]])):
+        assert plan_dumps(values, change=0.05) == PLAN.empty_table()
+
+
+def test_count_of_lost_pairs_is_the_mann_whitney_u() -> None:
+    # Half of the dumps are 10 % slower: against a head 5 % slower, a quarter of the pairs is lost.
+    halves = [100_000 + step for step in range(50)] + [110_000 + step for step in range(50)]
+    lost = [b > h for b, h in product(halves, [1.05 * value for value in halves])]
+    assert sum(lost) / len(lost) == 0.25
+    assert _plan([halves])["method_dumps"] > 30
