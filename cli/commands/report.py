@@ -54,7 +54,7 @@ _Fail = Annotated[
 ]
 
 
-def report(  # noqa: PLR0913 - each is an option
+def report(
     base: _Base = None,
     head: _Head = None,
     form: _Form = None,

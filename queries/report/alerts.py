@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 
 from queries.report.content import Group, Headline, Member, State
 from queries.report.members import describe_member
-from queries.report.night import Night
+from queries.report.night import HeadNight
 from warehouse.regressions.groups import ChangeGroup
 
 _FEWEST_DUMPS = 8  # that a recording should have to confirm
 
 
-def list_alerts(night: Night, commits: Mapping[str, str | None]) -> list[Group]:
+def list_alerts(night: HeadNight, commits: Mapping[str, str | None]) -> list[Group]:
     """The groups that a report tells: open ones, and those that ended or got faster of late.
 
     Args:
@@ -37,7 +37,7 @@ def list_alerts(night: Night, commits: Mapping[str, str | None]) -> list[Group]:
     )
 
 
-def _is_told(night: Night, group: ChangeGroup) -> bool:
+def _is_told(night: HeadNight, group: ChangeGroup) -> bool:
     lately = len(night.fleet.nights) - night.rules.base_builds
     fixed = [change.fixed for change in group.changes]
     is_over = all(build is not None and build <= lately for build in fixed)
@@ -45,7 +45,7 @@ def _is_told(night: Night, group: ChangeGroup) -> bool:
     return not is_over and not (is_settled and group.first_bad <= lately)
 
 
-def _state(night: Night, group: ChangeGroup) -> State:
+def _state(night: HeadNight, group: ChangeGroup) -> State:
     if all(change.fixed is not None for change in group.changes):
         return "fixed"
     decision = night.decisions.get(group.id)
@@ -58,7 +58,7 @@ def _state(night: Night, group: ChangeGroup) -> State:
     return "confirmed"
 
 
-def _describe(night: Night, group: ChangeGroup, commits: Mapping[str, str | None]) -> Group:
+def _describe(night: HeadNight, group: ChangeGroup, commits: Mapping[str, str | None]) -> Group:
     members = [describe_member(night, change) for change in group.changes]
     members.sort(key=lambda member: (-abs(member.cost_ns or 0.0), _name(member)))
     explains = [describe_member(night, change) for change in group.explains]

@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Direction = Literal["regression", "improvement"]
+Verdict = Literal["regressions", "suspects", "clear", "not_enough_data"]
 State = Literal["new", "confirmed", "acknowledged", "accepted", "fixed"]
 
 
@@ -194,7 +195,7 @@ class Report(_Part):
     kind: Literal["nightly", "compare"]
     head: str
     base: list[str] = Field(description="Builds that the head is compared with, newest first.")
-    verdict: Literal["regressions", "suspects", "clear", "not_enough_data"]
+    verdict: Verdict
     summary: str = Field(description="The verdict in a sentence.")
     groups: list[Group] = Field(description="Open regressions first, by cost; then the others.")
     run_shifts: list[RunShift]

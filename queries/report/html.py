@@ -42,7 +42,7 @@ class MemberRow(NamedTuple):
     p_adjusted: str
 
 
-class Series(NamedTuple):
+class PlottedSeries(NamedTuple):
     """A member with its plots."""
 
     place: str
@@ -62,7 +62,7 @@ class GroupView(NamedTuple):
     since: str
     size: str
     facts: list[tuple[str, str]]
-    series: list[Series]
+    series: list[PlottedSeries]
     shown: list[MemberRow]
     folded: list[MemberRow]
     cut: int
@@ -201,9 +201,9 @@ def _row(member: Member, low: float, high: float) -> MemberRow:
     )
 
 
-def _series(member: Member, first_bad: str) -> Series:
+def _series(member: Member, first_bad: str) -> PlottedSeries:
     base, head = len(member.base_values), len(member.head_values)
-    return Series(
+    return PlottedSeries(
         place=figures.member_place(member),
         operator=figures.member_operator(member),
         counts=f"{figures.count_text(base, 'dump')} of the base, {head:,} of the head",

@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from queries.report.content import BuildPoint, Member
-from queries.report.night import Night
-from warehouse.regressions.history import History, gather_values
-from warehouse.regressions.replay import Change
-from warehouse.statistics.two_samples import Comparison, compare_samples
+from queries.report.night import HeadNight
+from warehouse.regressions.history import SeriesHistory, gather_values
+from warehouse.regressions.replay import LevelChange
+from warehouse.statistics.two_samples import SampleComparison, compare_samples
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def describe_member(night: Night, change: Change) -> Member:
+def describe_member(night: HeadNight, change: LevelChange) -> Member:
     """A series that changed: the builds of its base against those since the change."""
     history, series = night.fleet.history, change.series
     keys = {name: night.fleet.keys[name][series].as_py() for name in night.fleet.keys.column_names}
@@ -52,14 +52,17 @@ def describe_member(night: Night, change: Change) -> Member:
     )
 
 
-def changed_nights(night: Night, change: Change) -> Ints:
+def changed_nights(night: HeadNight, change: LevelChange) -> Ints:
     """The nights of a series at its new level."""
     end = change.fixed if change.fixed is not None else night.fleet.history.build_count
     nights = np.arange(change.first_bad, end)
-    return nights[night.replay.cells.dump_count[change.series, nights] > 0]
+    there: Ints = nights[night.replay.cells.dump_count[change.series, nights] > 0]
+    return there
 
 
-def compare_nights(night: Night, change: Change, base: Ints, head: Ints) -> Comparison:
+def compare_nights(
+    night: HeadNight, change: LevelChange, base: Ints, head: Ints
+) -> SampleComparison:
     """Dumps of some nights of a series against those of others, in the frame of its change."""
     history = night.fleet.history
     row = np.array([change.series])
@@ -70,14 +73,14 @@ def compare_nights(night: Night, change: Change, base: Ints, head: Ints) -> Comp
     return compare_samples(*(gather_values(history, row, each, offset) for each in chosen))
 
 
-def _values(history: History, series: int, nights: Ints) -> Floats:
+def _values(history: SeriesHistory, series: int, nights: Ints) -> Floats:
     cells = series * history.build_count + nights
     return np.concatenate(
         [history.values[history.start[cell] : history.start[cell + 1]] for cell in cells.tolist()]
     )
 
 
-def _history(night: Night, series: int, *, is_time: bool) -> list[BuildPoint]:
+def _history(night: HeadNight, series: int, *, is_time: bool) -> list[BuildPoint]:
     cells = night.replay.cells
     points = []
     for number, recording in enumerate(night.fleet.nights):
@@ -88,7 +91,9 @@ def _history(night: Night, series: int, *, is_time: bool) -> list[BuildPoint]:
     return points
 
 
-def _rule(night: Night, change: Change, figures: Comparison, base_dumps: int, since: Ints) -> str:
+def _rule(
+    night: HeadNight, change: LevelChange, figures: SampleComparison, base_dumps: int, since: Ints
+) -> str:
     dumps = int(night.replay.cells.dump_count[change.series, since].sum())
     new, old = _builds(len(since)), _builds(len(change.base))
     parts = [

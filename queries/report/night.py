@@ -13,9 +13,9 @@ from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.errors import ParameterError, suggest
 from warehouse.regressions.fleet import CONTAINERS, Fleet, build_fleet
-from warehouse.regressions.groups import ChangeGroup, Place, group_changes
+from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
 from warehouse.regressions.nightly import Rules
-from warehouse.regressions.replay import Change, Replay, replay
+from warehouse.regressions.replay import LevelChange, Replay, replay
 from warehouse.store import Warehouse
 
 Floats = NDArray[np.float64]
@@ -26,7 +26,7 @@ _DECISIONS = "SELECT group_id, state, reason FROM group_decisions ORDER BY decid
 
 
 @dataclass(frozen=True)
-class Decision:
+class GroupDecision:
     """What somebody decided about a group: acknowledged, accepted or reopened, and why."""
 
     state: str
@@ -34,7 +34,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Night:
+class HeadNight:
     """A head judged as of its night.
 
     Attributes:
@@ -53,12 +53,12 @@ class Night:
     replay: Replay
     groups: list[ChangeGroup]
     muted: dict[str, int]
-    decisions: dict[str, Decision]
+    decisions: dict[str, GroupDecision]
     settings: Settings
     rules: Rules
 
 
-def judge_head(store: Warehouse, head: str | None, settings: Settings) -> Night:
+def judge_head(store: Warehouse, head: str | None, settings: Settings) -> HeadNight:
     """Judge a build of a store, by default the last one, as of its night.
 
     Raises:
@@ -74,8 +74,8 @@ def judge_head(store: Warehouse, head: str | None, settings: Settings) -> Night:
     heard, muted = _leave_out_muted(fleet, result, settings, days[0]["day"] if days else None)
     groups = group_changes(heard, list_places(fleet), [night.build for night in fleet.nights])
     decided = store.sql(_DECISIONS).to_pylist()
-    decisions = {row["group_id"]: Decision(row["state"], row["reason"]) for row in decided}
-    return Night(head, fleet, result, groups, muted, decisions, settings, rules)
+    decisions = {row["group_id"]: GroupDecision(row["state"], row["reason"]) for row in decided}
+    return HeadNight(head, fleet, result, groups, muted, decisions, settings, rules)
 
 
 def find_build(store: Warehouse, name: str | None) -> str:
@@ -97,12 +97,12 @@ def find_build(store: Warehouse, name: str | None) -> str:
     return name
 
 
-def list_places(fleet: Fleet) -> list[Place]:
+def list_places(fleet: Fleet) -> list[SeriesPlace]:
     """Where each series of a fleet is."""
     families = fleet.history.series.family.tolist()
     kinds = fleet.keys["kind"].to_pylist()
     return [
-        Place(family, operator, kind in CONTAINERS)
+        SeriesPlace(family, operator, kind in CONTAINERS)
         for family, operator, kind in zip(families, fleet.operators, kinds, strict=True)
     ]
 
@@ -121,7 +121,7 @@ def _min_changes(keys: pa.Table, settings: Settings) -> Floats:
 
 def _leave_out_muted(
     fleet: Fleet, result: Replay, settings: Settings, day: date | None
-) -> tuple[list[Change], dict[str, int]]:
+) -> tuple[list[LevelChange], dict[str, int]]:
     heard, muted = [], dict[str, int]()
     for change in result.changes:
         device, model, event = (

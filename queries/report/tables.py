@@ -196,7 +196,7 @@ def _rule(rule: str | float | bool | None) -> str:
 
 def _exact(value: float) -> str:
     """Every digit of a count."""
-    is_count = value == int(value) and abs(value) < 2**53
+    is_count = abs(value) < 2**53 and value == int(value)
     return f"{value:,.0f}".replace("-", "−") if is_count else number_text(value)
 
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ingest.signatures import operator_type
-from warehouse.regressions.history import NO_KERNEL, History, Series, lay_out
+from warehouse.regressions.history import NO_KERNEL, Series, SeriesHistory, lay_out
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -28,7 +28,7 @@ _OPERATOR = ("event_name", "delegate_id", "ordinal", "kind")
 _KEY = (*_FAMILY, *_OPERATOR)
 
 
-class Recording(NamedTuple):
+class FleetNight(NamedTuple):
     """One night: a build, and the session it was recorded in ('' if unstated)."""
 
     build: str
@@ -47,14 +47,14 @@ class Fleet(NamedTuple):
         has_reference: Whether the values are relative to a reference build; shape (series,).
     """
 
-    nights: tuple[Recording, ...]
+    nights: tuple[FleetNight, ...]
     keys: pa.Table
     operators: tuple[str, ...]
-    history: History
+    history: SeriesHistory
     has_reference: NDArray[np.bool_]
 
 
-class _Values(NamedTuple):
+class _SeriesValues(NamedTuple):
     """Values by series and night, in any order."""
 
     keys: pa.Table
@@ -102,7 +102,7 @@ def _operator_types(keys: pa.Table) -> tuple[str, ...]:
     return tuple(operator_type(*parts) for parts in zip(*names, strict=True))
 
 
-def _order_nights(rows: pa.Table) -> tuple[tuple[Recording, ...], Ints]:
+def _order_nights(rows: pa.Table) -> tuple[tuple[FleetNight, ...], Ints]:
     """The nights, and that of each row; -1 for rows of a reference build."""
     own = rows.filter(pc.is_valid(rows["distance"]))
     found = own.group_by(["distance", "build", "session", "recorded_at"]).aggregate([])
@@ -110,10 +110,10 @@ def _order_nights(rows: pa.Table) -> tuple[tuple[Recording, ...], Ints]:
         zip(*(found[name].to_pylist() for name in found.column_names), strict=True),
         key=lambda row: (-row[0], row[3] is None, row[3] or 0, row[2]),
     )
-    nights = tuple(Recording(build, session) for _, build, session, _ in places)
+    nights = tuple(FleetNight(build, session) for _, build, session, _ in places)
     numbers = {night: number for number, night in enumerate(nights)}
     pairs = zip(rows["build"].to_pylist(), rows["session"].to_pylist(), strict=True)
-    of_row = np.array([numbers.get(Recording(*pair), -1) for pair in pairs], np.int64)
+    of_row = np.array([numbers.get(FleetNight(*pair), -1) for pair in pairs], np.int64)
     return nights, of_row
 
 
@@ -127,7 +127,7 @@ def _number_rows(table: pa.Table) -> Ints:
     return number.ravel().astype(np.int64)
 
 
-def _number_series(rows: pa.Table, night: Ints) -> _Values:
+def _number_series(rows: pa.Table, night: Ints) -> _SeriesValues:
     number = _number_rows(rows.select(_KEY))
     count = int(number.max(initial=-1)) + 1
     lists = rows["logs"].combine_chunks()
@@ -140,7 +140,7 @@ def _number_series(rows: pa.Table, night: Ints) -> _Values:
     chosen = np.repeat(kept, size)
     first = np.full(count, len(rows))
     np.minimum.at(first, number, np.arange(len(rows)))
-    return _Values(
+    return _SeriesValues(
         rows.select(_KEY).take(pa.array(first)),
         np.repeat(number, size)[chosen],
         np.repeat(night, size)[chosen],

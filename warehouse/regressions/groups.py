@@ -13,13 +13,13 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from warehouse.regressions.replay import Change
+from warehouse.regressions.replay import LevelChange
 
 _NEIGHBOURS = 2  # builds between the beginnings of changes of one cause
 _ID_LETTERS = 12
 
 
-class Place(NamedTuple):
+class SeriesPlace(NamedTuple):
     """Where a change is.
 
     Attributes:
@@ -51,12 +51,12 @@ class ChangeGroup(NamedTuple):
     direction: int
     first_bad: int
     last_good: int
-    changes: tuple[Change, ...]
-    explains: tuple[Change, ...]
+    changes: tuple[LevelChange, ...]
+    explains: tuple[LevelChange, ...]
 
 
 def group_changes(
-    changes: Sequence[Change], places: Sequence[Place], builds: Sequence[str]
+    changes: Sequence[LevelChange], places: Sequence[SeriesPlace], builds: Sequence[str]
 ) -> list[ChangeGroup]:
     """Groups of changes; by first bad build, operator type and direction.
 
@@ -68,7 +68,7 @@ def group_changes(
     own = [change for change in changes if not places[change.series].is_container]
     containers = [change for change in changes if places[change.series].is_container]
     clusters = list(_cluster(own, places))
-    explained: dict[int, list[Change]] = defaultdict(list)
+    explained: dict[int, list[LevelChange]] = defaultdict(list)
     alone = []
     for change in containers:
         numbers = _explaining(change, clusters, places)
@@ -85,18 +85,20 @@ def group_changes(
     return _tell_apart(groups)
 
 
-def told_at(change: Change) -> int:
+def told_at(change: LevelChange) -> int:
     """The build whose report spoke of a change first."""
     if change.is_loud or change.confirmed is None:
         return change.suspected
     return change.confirmed
 
 
-def _cluster(changes: Sequence[Change], places: Sequence[Place]) -> list[list[Change]]:
-    by_key: dict[tuple[str, int], list[Change]] = defaultdict(list)
+def _cluster(
+    changes: Sequence[LevelChange], places: Sequence[SeriesPlace]
+) -> list[list[LevelChange]]:
+    by_key: dict[tuple[str, int], list[LevelChange]] = defaultdict(list)
     for change in changes:
         by_key[places[change.series].operator, change.direction].append(change)
-    clusters: list[list[Change]] = []
+    clusters: list[list[LevelChange]] = []
     for key in sorted(by_key):
         ordered = sorted(by_key[key], key=lambda change: (change.first_bad, change.series))
         cluster = [ordered[0]]
@@ -110,7 +112,7 @@ def _cluster(changes: Sequence[Change], places: Sequence[Place]) -> list[list[Ch
 
 
 def _explaining(
-    change: Change, clusters: Sequence[list[Change]], places: Sequence[Place]
+    change: LevelChange, clusters: Sequence[list[LevelChange]], places: Sequence[SeriesPlace]
 ) -> list[int]:
     family = places[change.series].family
     return [
@@ -126,9 +128,9 @@ def _explaining(
 
 
 def _make_group(
-    cluster: Sequence[Change],
-    explained: Sequence[Change],
-    places: Sequence[Place],
+    cluster: Sequence[LevelChange],
+    explained: Sequence[LevelChange],
+    places: Sequence[SeriesPlace],
     builds: Sequence[str],
 ) -> ChangeGroup:
     begins = Counter(change.first_bad for change in cluster)

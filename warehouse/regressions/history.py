@@ -41,7 +41,7 @@ class Series(NamedTuple):
     min_change: Floats
 
 
-class History(NamedTuple):
+class SeriesHistory(NamedTuple):
     """Values of dumps, by series and then build.
 
     Attributes:
@@ -83,7 +83,7 @@ class Cells(NamedTuple):
     is_split: Mask
 
 
-def lay_out(series: Series, build_count: int, where: Ints, values: Floats) -> History:
+def lay_out(series: Series, build_count: int, where: Ints, values: Floats) -> SeriesHistory:
     """A history of values in any order.
 
     Args:
@@ -95,10 +95,10 @@ def lay_out(series: Series, build_count: int, where: Ints, values: Floats) -> Hi
     order = np.lexsort((values, where))
     count = np.bincount(where, minlength=len(series.family) * build_count)
     start = np.concatenate([[0], np.cumsum(count)])
-    return History(series, build_count, values[order], start)
+    return SeriesHistory(series, build_count, values[order], start)
 
 
-def summarise_cells(history: History) -> Cells:
+def summarise_cells(history: SeriesHistory) -> Cells:
     """Count, median and spread of every cell; its values must be in ascending order."""
     shape = history.series_count, history.build_count
     count = np.diff(history.start)
@@ -114,7 +114,7 @@ def summarise_cells(history: History) -> Cells:
     )
 
 
-def _find_split(history: History) -> Mask:
+def _find_split(history: SeriesHistory) -> Mask:
     """Whether two neighbours in a cell, neither its first nor its last, are far apart."""
     wide = np.flatnonzero(np.diff(history.values) > LEAST_GAP)  # between `wide` and the next
     cell = np.searchsorted(history.start, wide, side="right") - 1
@@ -135,7 +135,7 @@ def _middle(values: Floats, start: Ints) -> Floats:
     return middle
 
 
-def gather_values(history: History, rows: Ints, chosen: Mask, offset: Floats) -> Floats:
+def gather_values(history: SeriesHistory, rows: Ints, chosen: Mask, offset: Floats) -> Floats:
     """Values of some builds of some series, a row per series, filled up with NaN.
 
     Args:

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from warehouse.regressions.history import Cells, History, gather_values
-from warehouse.statistics.two_samples import Comparison, compare_samples, least_p, row_median
+from warehouse.regressions.history import Cells, SeriesHistory, gather_values
+from warehouse.statistics.two_samples import SampleComparison, compare_samples, least_p, row_median
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -49,9 +49,9 @@ class Rules(NamedTuple):
     """
 
     base_builds: int = 8
-    least_builds: int = 4
+    least_builds: int = 3
     least_dumps: int = 5
-    least_base_dumps: int = 40
+    least_base_dumps: int = 24
     q: float = 0.01
     gate: float = 3.5
     weak_p: float = 0.01
@@ -115,7 +115,7 @@ class Base(NamedTuple):
         return error
 
 
-class Night(NamedTuple):
+class JudgedNight(NamedTuple):
     """What a night says of every series.
 
     Attributes:
@@ -134,7 +134,7 @@ class Night(NamedTuple):
     direction: Ints
     base: Base
     tested: Ints
-    comparison: Comparison
+    comparison: SampleComparison
     raw_shift: Floats
     framed_shift: Floats
     p_adjusted: Floats
@@ -142,7 +142,7 @@ class Night(NamedTuple):
 
 
 def find_base(
-    history: History,
+    history: SeriesHistory,
     cells: Cells,
     shifts: Floats,
     usable: Mask,
@@ -175,8 +175,8 @@ def find_base(
 
 
 def judge_night(
-    history: History, cells: Cells, shifts: Floats, night: int, base: Base, rules: Rules
-) -> Night:
+    history: SeriesHistory, cells: Cells, shifts: Floats, night: int, base: Base, rules: Rules
+) -> JudgedNight:
     """Compare build number `night` of every series with its base.
 
     Args:
@@ -200,7 +200,9 @@ def judge_night(
     raw = _compare(history, night, tested, base.chosen, np.zeros_like(shifts))
     framed = _compare(history, night, tested, base.chosen, shifts)
     is_framed = base.is_framed[tested]
-    decisive = Comparison(*(np.where(is_framed, a, b) for a, b in zip(framed, raw, strict=True)))
+    decisive = SampleComparison(
+        *(np.where(is_framed, a, b) for a, b in zip(framed, raw, strict=True))
+    )
     raw_p = adjust_p(raw.p, family[tested], size[tested])
     p = adjust_p(decisive.p, family[tested], size[tested])
     least = np.maximum(
@@ -226,12 +228,12 @@ def judge_night(
     status[tested[hit]] = Status.HIT
     direction = np.zeros(history.series_count, np.int64)
     direction[tested[watched]] = np.sign(decisive.shift[watched]).astype(np.int64)
-    return Night(
+    return JudgedNight(
         status, direction, base, tested, decisive, raw.shift, framed.shift, p, size[tested]
     )
 
 
-def _eligible(history: History, cells: Cells, night: int, base: Base, rules: Rules) -> Ints:
+def _eligible(history: SeriesHistory, cells: Cells, night: int, base: Base, rules: Rules) -> Ints:
     """The status of each series before any test: UNCHANGED for those that can be tested."""
     head = cells.dump_count[:, night]
     status = np.full(history.series_count, Status.UNCHANGED, np.int64)
@@ -249,7 +251,9 @@ def _sizes(base: Ints, head: Ints) -> list[tuple[int, int]]:
     return list(zip(base.tolist(), head.tolist(), strict=True))
 
 
-def _compare(history: History, night: int, rows: Ints, chosen: Mask, shifts: Floats) -> Comparison:
+def _compare(
+    history: SeriesHistory, night: int, rows: Ints, chosen: Mask, shifts: Floats
+) -> SampleComparison:
     offset = shifts[history.series.family[rows]]
     before = offset[:, : chosen.shape[1]]
     head = np.zeros((len(rows), night + 1), bool)

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from warehouse.regressions.common_shift import common_shift, find_voters
 from warehouse.regressions.errors import MOST_IN_A_ROW, Errors
-from warehouse.regressions.history import Cells, History, gather_values, summarise_cells
-from warehouse.regressions.nightly import Base, Night, Rules, Status, find_base, judge_night
-from warehouse.statistics.two_samples import Comparison, compare_samples
+from warehouse.regressions.history import Cells, SeriesHistory, gather_values, summarise_cells
+from warehouse.regressions.nightly import Base, JudgedNight, Rules, Status, find_base, judge_night
+from warehouse.statistics.two_samples import SampleComparison, compare_samples
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -41,7 +41,7 @@ class _Answer(enum.Enum):
 
 
 @dataclass
-class Change:
+class LevelChange:
     """A series that moved to another level.
 
     Attributes:
@@ -85,13 +85,13 @@ class Replay(NamedTuple):
         cells: Summaries of the dumps.
     """
 
-    changes: list[Change]
-    night: Night
+    changes: list[LevelChange]
+    night: JudgedNight
     shifts: Floats
     cells: Cells
 
 
-def replay(history: History, rules: Rules = Rules()) -> Replay:  # noqa: B008 - it is immutable
+def replay(history: SeriesHistory, rules: Rules = Rules()) -> Replay:  # noqa: B008 - it is immutable
     """Judge every build in order; the last one is the head."""
     nights = _Nights(history, rules)
     for build in range(history.build_count):
@@ -103,18 +103,18 @@ def replay(history: History, rules: Rules = Rules()) -> Replay:  # noqa: B008 - 
 class _Nights:
     """The state from night to night."""
 
-    def __init__(self, history: History, rules: Rules) -> None:
+    def __init__(self, history: SeriesHistory, rules: Rules) -> None:
         shape = history.series_count, history.build_count
-        self.changes: list[Change] = []
+        self.changes: list[LevelChange] = []
         self.cells = summarise_cells(history)
         self.shifts = np.zeros((history.family_count, history.build_count))
-        self.latest: Night
+        self.latest: JudgedNight
         self._history, self._rules = history, rules
         self._voters = find_voters(history.series)
         self._usable = np.ones(shape, bool)
         self._raw_errors, self._framed_errors = Errors(*shape), Errors(*shape)
-        self._suspects: dict[int, Change] = {}
-        self._open: dict[int, list[Change]] = {}
+        self._suspects: dict[int, LevelChange] = {}
+        self._open: dict[int, list[LevelChange]] = {}
 
     def judge(self, build: int) -> None:
         family, median = self._history.series.family, self.cells.median[:, build]
@@ -149,10 +149,10 @@ class _Nights:
             framed_error=self._framed_errors.of_builds(1, build, family),
         )
 
-    def _suspect(self, series: int, build: int, night: Night) -> None:
+    def _suspect(self, series: int, build: int, night: JudgedNight) -> None:
         place = int(np.searchsorted(night.tested, series))
         before = np.flatnonzero(night.base.chosen[series])
-        change = Change(
+        change = LevelChange(
             series=series,
             direction=int(night.direction[series]),
             suspected=build,
@@ -198,7 +198,7 @@ class _Nights:
             for is_framed, errors in ((False, self._raw_errors), (True, self._framed_errors))
         }
 
-    def _ask_again(self, change: Change, build: int, errors: list[Floats]) -> _Answer:
+    def _ask_again(self, change: LevelChange, build: int, errors: list[Floats]) -> _Answer:
         """Whether all builds since the suspicion hit, and the last shows it by itself."""
         rules, series = self._rules, change.series
         since = np.arange(change.suspected, build + 1)
@@ -216,7 +216,7 @@ class _Nights:
             return _Answer.YES
         return _Answer.WAIT if len(since) < rules.most_nights else _Answer.NO
 
-    def _confirm(self, change: Change, build: int) -> None:
+    def _confirm(self, change: LevelChange, build: int) -> None:
         change.confirmed = build
         self._localise(change, build)
         since = np.arange(change.first_bad, build + 1)
@@ -231,7 +231,7 @@ class _Nights:
         self._raw_errors.forget(series, builds)
         self._framed_errors.forget(series, builds)
 
-    def _localise(self, change: Change, build: int) -> None:
+    def _localise(self, change: LevelChange, build: int) -> None:
         """Move the change to where its dumps are told apart best."""
         there = np.flatnonzero(self.cells.dump_count[change.series, : build + 1] > 0)
         known = np.union1d(change.base, there[there >= change.base[0]])
@@ -266,7 +266,7 @@ class _Nights:
         }
         return returning
 
-    def _fix(self, change: Change, build: int) -> None:
+    def _fix(self, change: LevelChange, build: int) -> None:
         change.fixed = change.back[0]
         usable = self._usable[change.series]
         usable[change.first_bad : change.fixed] = False
@@ -274,7 +274,7 @@ class _Nights:
         usable[change.fixed : build + 1] = True
         self._forget_errors(change.series, slice(change.fixed, build + 1))
 
-    def _compare(self, change: Change, base: Ints, head: Ints) -> Comparison:
+    def _compare(self, change: LevelChange, base: Ints, head: Ints) -> SampleComparison:
         builds = self._history.build_count
         row = np.array([change.series])
         offset = self.shifts[self._history.series.family[row]] * change.is_framed

@@ -24,7 +24,8 @@ LEAST_GAP = 0.08  # between two modes
 _EXACT_SIZE = 30
 _LEFT_OUT = 0.08  # of the values at either end, where a gap is no sign of two modes
 _GAP_RATIO = 8
-_RARE_SHARE = 0.25  # of the base's values on a side that is not what it usually runs
+_LEAST_SHARE = 0.15  # of the base's values in a mode: fewer are outliers, which ranks bear well
+_SHARE_P = 1e-3  # from which samples have not the same share in each mode
 _PAIRS_AT_ONCE = 4_000_000
 
 Floats = NDArray[np.float64]
@@ -32,7 +33,7 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-class Comparison(NamedTuple):
+class SampleComparison(NamedTuple):
     """What two samples say of each other, a row per pair.
 
     Attributes:
@@ -54,7 +55,7 @@ class Comparison(NamedTuple):
     head_slow: Floats
 
 
-def compare_samples(base: Floats, head: Floats) -> Comparison:
+def compare_samples(base: Floats, head: Floats) -> SampleComparison:
     """Compare each row of `base`, shape (pairs, n), with that of `head`, shape (pairs, m)."""
     count = len(base)
     parts = [np.full(count, np.nan) for _ in range(6)]
@@ -68,11 +69,11 @@ def compare_samples(base: Floats, head: Floats) -> Comparison:
             part[rows] = values
         centred[rows] = modes.is_centred
     p, shift, low, high, base_slow, head_slow = parts
-    return Comparison(p, shift, low, high, centred, base_slow, head_slow)
+    return SampleComparison(p, shift, low, high, centred, base_slow, head_slow)
 
 
 class Modes(NamedTuple):
-    """Samples whose modes were told apart, see `Comparison`."""
+    """Samples whose modes were told apart, see `SampleComparison`."""
 
     base: Floats
     head: Floats
@@ -85,18 +86,22 @@ def centre_modes(base: Floats, head: Floats) -> Modes:
     """Values less the base's median of their side of the largest gap, where there is a clear one.
 
     The gap must be wider than 0.08 and than 8 times the median gap, 8 % of the values left out at
-    either end, and the base must have values on both sides. A head that has all but left the side
-    where the base is has moved, whatever a stray dump of the base did: such a pair stays as it is.
+    either end, and the base must have 15 % of its values on either side. Where the head has surely
+    another share on the slow side it has moved, by going to another mode: such a pair stays as it
+    is.
     """
     split = _find_gap(np.concatenate([base, head], axis=1))[:, None]
     with np.errstate(invalid="ignore"):
         base_slow, head_slow = base > split, head > split
     slow_base, slow_head = _share(base_slow, base), _share(head_slow, head)
-    has_both = (slow_base > 0) & (slow_base < 1)
-    has_left = ((slow_base <= _RARE_SHARE) & (slow_head >= 1 - _RARE_SHARE)) | (
-        (slow_base >= 1 - _RARE_SHARE) & (slow_head <= _RARE_SHARE)
-    )
-    centred = has_both & ~has_left
+    has_both = (slow_base >= _LEAST_SHARE) & (slow_base <= 1 - _LEAST_SHARE)
+    counts = (_count_known(base), _count_known(head))
+    slow = (np.count_nonzero(base_slow, axis=1), np.count_nonzero(head_slow, axis=1))
+    changed = np.zeros(len(base), bool)
+    for row in np.flatnonzero(has_both).tolist():
+        sizes = int(counts[0][row]), int(counts[1][row])
+        changed[row] = share_p(*sizes, int(slow[0][row]), int(slow[1][row])) <= _SHARE_P
+    centred = has_both & ~changed
     fast_level = row_median(np.where(base_slow, np.nan, base))[:, None]
     slow_level = row_median(np.where(base_slow, base, np.nan))[:, None]
     level_of_base = np.where(base_slow, slow_level, fast_level)
@@ -122,10 +127,26 @@ def row_median(rows: Floats) -> Floats:
     return median
 
 
+@cache
+def share_p(base_count: int, head_count: int, base_slow: int, head_slow: int) -> float:
+    """Two-sided p of Fisher's exact test: do two samples have the same share of something?"""
+    slow, total = base_slow + head_slow, base_count + head_count
+    least, most = max(0, slow - base_count), min(slow, head_count)
+    ways = [
+        math.comb(head_count, n) * math.comb(base_count, slow - n) for n in range(least, most + 1)
+    ]
+    seen = ways[head_slow - least]
+    return sum(way for way in ways if way <= seen) / math.comb(total, slow)
+
+
 def _share(chosen: Mask, values: Floats) -> Floats:
-    count = np.count_nonzero(~np.isnan(values), axis=1)
-    share: Floats = np.count_nonzero(chosen, axis=1) / np.maximum(count, 1)
+    share: Floats = np.count_nonzero(chosen, axis=1) / np.maximum(_count_known(values), 1)
     return share
+
+
+def _count_known(values: Floats) -> Ints:
+    count: Ints = np.count_nonzero(~np.isnan(values), axis=1).astype(np.int64)
+    return count
 
 
 def _find_gap(pooled: Floats) -> Floats:

@@ -59,6 +59,8 @@ def test_exact_measures_may_fall_and_be_no_whole_numbers() -> None:
     assert found(report(exact_changes=[change]), "Exact measures").rows[0][2:] == (
         "0.5", "−2", "−2.5",
     )  # fmt: skip
+    change = change.model_copy(update={"base": -1.7e308, "head": 1.7e308})
+    assert found(report(exact_changes=[change]), "Exact measures").rows[0][3] == "1.7e+308"
 
 
 def test_verdicts_are_sorted_by_count_and_then_by_name() -> None:

@@ -1,0 +1,150 @@
+"""What a night says of its head beside the alerts: coverage, shifts of runs, new operators."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from queries.report.content import Coverage, Missing, OperatorChange, RunShift
+from queries.report.night import HeadNight
+from warehouse.regressions.nightly import Status
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_LEAST_SHIFT = 0.03
+_SHIFT_GATE = 3.5
+_MAD_TO_SD = 1.4826
+
+
+class HeadView:
+    """The head's own nights, by family and series."""
+
+    def __init__(self, night: HeadNight) -> None:
+        self._night = night
+        nights, counts = night.fleet.nights, night.replay.cells.dump_count
+        own = np.array([recording.build == night.head for recording in nights])
+        self._there = counts[:, own].sum(axis=1) > 0
+        self._most_dumps = counts[:, own].max(axis=1, initial=0)
+        family = night.fleet.history.series.family
+        self._family_there = _any_of(family, counts > 0)
+        self._own = own
+        before = np.flatnonzero(~own)
+        self._heads: Mask = np.any(self._family_there[:, own], axis=1)
+        used = before[self._family_there[self._heads][:, before].any(axis=0)]
+        builds = [nights[number].build for number in used[::-1].tolist()]
+        self.base: list[str] = list(dict.fromkeys(builds))[: night.rules.base_builds]
+        self._lately = before[-night.rules.base_builds :]
+        self._names = _family_names(night)
+
+    def count_verdicts(self) -> dict[str, int]:
+        """Series by what the night says of each."""
+        counts = Counter(self._night.replay.night.status.tolist())
+        names = {status: status.name.lower() for status in Status} | {Status.HIT: "suspect"}
+        return {names[Status(status)]: count for status, count in counts.items()}
+
+    def coverage(self, dump_count: int) -> Coverage:
+        """What the head was recorded on, and what is missing."""
+        missing, too_few = [], []
+        nights, family = self._night.fleet.nights, self._night.fleet.history.series.family
+        for number, (device, model, backend) in enumerate(self._names):
+            before = self._lately[self._family_there[number, self._lately]]
+            if not self._heads[number] and len(before):
+                last = nights[int(before[-1])].build
+                missing.append(
+                    Missing(device=device, model=model, backend=backend, last_build=last)
+                )
+            dumps = int(self._most_dumps[family == number].max(initial=0))
+            if 0 < dumps < self._night.rules.least_dumps:
+                name = " ".join(filter(None, (device, model, backend)))
+                wanted = self._night.rules.least_dumps
+                too_few.append(f"{name}: {dumps} dumps, {wanted} wanted")
+        there = [name for name, is_there in zip(self._names, self._heads, strict=True) if is_there]
+        return Coverage(
+            device_count=len({device for device, _, _ in there}),
+            model_count=len({(model, backend) for _, model, backend in there}),
+            dump_count=dump_count,
+            series_count=int(self._there.sum()),
+            missing=missing,
+            too_few=too_few,
+        )
+
+    def run_shifts(self) -> list[RunShift]:
+        """How far each family moved as a whole in the head's last night."""
+        shifts = self._night.replay.shifts
+        last = int(np.flatnonzero(self._own)[-1])
+        found = []
+        for number, (device, model, backend) in enumerate(self._names):
+            there = np.flatnonzero(self._family_there[number, :last])
+            before = shifts[number, there[-self._night.rules.base_builds :]]
+            if not self._family_there[number, last] or not len(before):
+                continue
+            usual = float(np.median(before))
+            spread = _MAD_TO_SD * float(np.median(np.abs(before - usual)))
+            limit = max(_LEAST_SHIFT, _SHIFT_GATE * spread * float(np.sqrt(1 + 1 / len(before))))
+            shift = float(np.expm1(shifts[number, last] - usual))
+            found.append(
+                RunShift(
+                    device=device,
+                    model=model,
+                    backend=backend,
+                    shift=shift,
+                    limit=limit,
+                    is_notable=abs(shift) > limit,
+                )
+            )
+        return found
+
+    def operator_changes(self) -> list[OperatorChange]:
+        """Operators that the head has and the build before has not, or the other way round."""
+        fleet, cells = self._night.fleet, self._night.replay.cells
+        family = fleet.history.series.family
+        last = int(np.flatnonzero(self._own)[-1])
+        before: dict[int, int] = {}
+        for number in range(len(self._names)):
+            there = np.flatnonzero(self._family_there[number, :last] & ~self._own[:last])
+            if len(there) and self._family_there[number, last]:
+                before[number] = int(there[-1])
+        found = []
+        for series, number in enumerate(family.tolist()):
+            if number not in before:
+                continue
+            was = bool(cells.dump_count[series, before[number]])
+            if was != bool(self._there[series]):
+                found.append(self._operator_change(series, before[number], last, was=was))
+        return found
+
+    def _operator_change(self, series: int, before: int, last: int, *, was: bool) -> OperatorChange:
+        fleet, cells = self._night.fleet, self._night.replay.cells
+        keys = {name: fleet.keys[name][series].as_py() for name in fleet.keys.column_names}
+        level = cells.median[series, before if was else last]
+        base = fleet.nights[before].build
+        return OperatorChange(
+            change="removed_op" if was else "new_op",
+            device=keys["device"],
+            model=keys["model"],
+            backend=keys["backend"],
+            event_name=keys["event_name"],
+            delegate_id=keys["delegate_id"],
+            ordinal=keys["ordinal"],
+            cost_ns=(-1 if was else 1) * float(np.exp(level)) if keys["unit"] == "ns" else None,
+            detail=f"{base} has it, {self._night.head} not" if was else f"{base} has it not",
+        )
+
+
+def _any_of(family: Ints, there: Mask) -> Mask:
+    found = np.zeros((int(family.max(initial=-1)) + 1, there.shape[1]), bool)
+    np.logical_or.at(found, family, there)
+    return found
+
+
+def _family_names(night: HeadNight) -> list[tuple[str, str, str | None]]:
+    names: dict[int, tuple[str, str, str | None]] = {}
+    columns = (night.fleet.keys[name].to_pylist() for name in ("device", "model", "backend"))
+    for family, name in zip(
+        night.fleet.history.series.family.tolist(), zip(*columns, strict=True), strict=True
+    ):
+        names.setdefault(family, name)
+    return [names[number] for number in range(len(names))]
