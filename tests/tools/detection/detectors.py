@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tests.tools.detection.farms import Farm
-from warehouse.regressions.history import History, Series, lay_out
+from warehouse.regressions.history import Series, SeriesHistory, lay_out
 from warehouse.regressions.nightly import Rules
 from warehouse.regressions.replay import Replay, replay
 
@@ -35,7 +35,7 @@ class Alarm(NamedTuple):
 Detector = Callable[[Farm], list[Alarm]]
 
 
-def lay_out_farm(farm: Farm) -> History:
+def lay_out_farm(farm: Farm) -> SeriesHistory:
     """A farm as the nightly rule takes it; each series is a kernel of its own."""
     count, nights, dumps = farm.values.shape
     series = Series(

@@ -80,20 +80,8 @@ class Farm(NamedTuple):
     family: Ints
     planted: tuple[Planted, ...] = ()
 
-    def select(self, series: Ints) -> Farm:
-        """The farm of those series only, numbered anew."""
-        number = {old: new for new, old in enumerate(series.tolist())}
-        planted = (one for one in self.planted if one.series in number)
-        return Farm(
-            self.values[series],
-            np.unique(self.family[series], return_inverse=True)[1],
-            tuple(one._replace(series=number[one.series]) for one in planted),
-        )
 
-
-def simulate_farm(
-    noise: Noise, *, families: int, nights: int, rng: np.random.Generator
-) -> Farm:
+def simulate_farm(noise: Noise, *, families: int, nights: int, rng: np.random.Generator) -> Farm:
     """A farm in which nothing changes."""
     shape = families, SERIES_PER_FAMILY, nights, DUMPS
     logs = _draw_dumps(noise, shape, rng) + _draw_slow(noise, shape, rng)
@@ -104,9 +92,7 @@ def simulate_farm(
     return Farm(values, np.repeat(np.arange(families), SERIES_PER_FAMILY))
 
 
-def plant_changes(
-    farm: Farm, ratio: float, *, nights: range, rng: np.random.Generator
-) -> Farm:
+def plant_changes(farm: Farm, ratio: float, *, nights: range, rng: np.random.Generator) -> Farm:
     """The farm with one series of each family changed from one of the `nights` on."""
     values = farm.values.copy()
     planted = []

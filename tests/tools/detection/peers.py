@@ -1,7 +1,9 @@
 """Other projects' detectors, in an environment of their own: Apache Otava's and asv's.
 
-Both take one value per build, the median of its dumps, and see the whole history anew every night.
-What they say is an alarm the first night that they name a build, or one near it.
+Both take one value per build, the median of its dumps, and look at the whole history anew every
+night. It is an alarm when they name a build for the first time, and none near it was named before.
+Series mean nothing to each other for them, so that of farms with planted changes they are given
+those series alone.
 """
 
 from __future__ import annotations
@@ -35,13 +37,15 @@ class Peer:
         self._python, self._name = python, name
 
     def __call__(self, farm: Farm) -> list[Alarm]:
-        """What it says of the farm, night by night."""
-        levels = np.median(farm.values, axis=2).tolist()
+        """What it says of the series with a planted change, or of all where there is none."""
+        series = [change.series for change in farm.planted] or list(range(len(farm.values)))
+        levels = np.median(farm.values[series], axis=2).tolist()
         answer = subprocess.run(
             [self._python, "-m", "tests.tools.detection.peers_worker", self._name],
             input=json.dumps(levels), stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT,
         ).stdout  # fmt: skip
-        return keep_first([Named(*named) for named in json.loads(answer)])
+        named = (Named(*one) for one in json.loads(answer))
+        return keep_first([one._replace(series=series[one.series]) for one in named])
 
 
 def keep_first(named: list[Named], near: int = 2) -> list[Alarm]:

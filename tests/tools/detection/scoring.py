@@ -33,9 +33,7 @@ class Found(NamedTuple):
     def right_share(self) -> float:
         """Share of those found whose very build was named; NaN without any."""
         right = [
-            right
-            for right, taken in zip(self.is_right, self.builds, strict=True)
-            if taken != NEVER
+            right for right, taken in zip(self.is_right, self.builds, strict=True) if taken != NEVER
         ]
         return float(np.mean(right)) if right else float("nan")
 
