@@ -33,6 +33,7 @@ _FALSE_ALARMS = 0.01  # q of regression_deltas
 _POWER = NormalDist().inv_cdf(0.9)
 _SIZES = np.arange(_LEAST_DUMPS, MOST_DUMPS + 1)
 _FAMILY = ("device", "model", "backend")
+_OPERATOR = (*_FAMILY, "event_name", "delegate_id", "ordinal", "unit")
 _COUNTS = ("dump_count", "operator_count", "method_dumps", "half_dumps", "most_dumps")
 
 PLAN = pa.schema(
@@ -83,18 +84,17 @@ def plan_dumps(values: pa.Table, *, change: float) -> pa.Table:
 
 def _operators(values: pa.Table) -> Iterator[_Operator]:
     """The operators that are not too short for their clock."""
-    series, position = values["series_id"].to_numpy(), values["position"].to_numpy()
-    y = np.log(np.maximum(values["value_ns"].to_numpy(), 1))
-    order = np.lexsort((y, position, series))
-    series, position, y = series[order], position[order], y[order]
-    builds, firsts = _starts(series, position), _starts(series)
+    y = np.log(np.maximum(values["value"].to_numpy(), 1))
+    series, build = _numbers(values, _OPERATOR), _numbers(values, (*_OPERATOR, "build"))
+    y = y[np.lexsort((y, build))]
+    builds, firsts = _starts(build), _starts(series)
     counts = np.diff(builds, append=len(y))
     noise = _noise(y, builds, counts)
-    names = values.select([*_FAMILY, "kind", "floor_ns"]).take(pa.array(firsts)).to_pylist()
+    names = values.select([*_FAMILY, "kind", "floor"]).take(pa.array(firsts)).to_pylist()
     ends = np.append(firsts[1:], len(y))
     of_builds = np.searchsorted(builds, firsts), np.searchsorted(builds, ends)
     for name, first, end, low, high in zip(names, firsts, ends, *of_builds, strict=True):
-        if np.median(y[first:end]) >= math.log(name["floor_ns"]):
+        if np.median(y[first:end]) >= math.log(name["floor"]):
             known = noise[first:end]
             yield _Operator(
                 family=tuple(name[column] for column in _FAMILY),
@@ -116,11 +116,18 @@ def _noise(y: Floats, builds: Ints, counts: Ints) -> Floats:
     return noise
 
 
-def _starts(*keys: Ints) -> Ints:
-    """Where a row differs from the one before it in any key."""
-    changes = np.ones(len(keys[0]), bool)
-    changes[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
-    return np.flatnonzero(changes)
+def _numbers(values: pa.Table, columns: Sequence[str]) -> Ints:
+    """0, 1, ... for the rows' stretches of neighbours that are equal in these columns."""
+    changes = np.zeros(values.num_rows, bool)
+    for column in columns:
+        codes = values[column].combine_chunks().dictionary_encode("encode").indices.to_numpy()
+        changes[1:] |= codes[1:] != codes[:-1]
+    return np.cumsum(changes)
+
+
+def _starts(numbers: Ints) -> Ints:
+    """Where the first row of each number is, which ascend."""
+    return np.flatnonzero(np.diff(numbers, prepend=-1))
 
 
 def _plan_family(operators: Sequence[_Operator], shift: float) -> dict[str, object]:

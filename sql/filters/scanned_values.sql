@@ -18,9 +18,10 @@
 --   build        STRING  Id of the build.
 --   back         BIGINT  1 for the operator's last build on the device, 2 for the one
 --                        before, ...
---   series_id    BIGINT  Numbers device, model, backend and operator.
---   value_ns     DOUBLE  Value of the dump, nanoseconds.
---   floor_ns     DOUBLE  Least time that can be compared.
+--   series_id    BIGINT  Numbers device, model, backend, operator and unit.
+--   unit         STRING  ns; ticks where the clock's rate is unknown.
+--   value        DOUBLE  Value of the dump in that unit.
+--   floor        DOUBLE  Least value that can be compared.
 --   y            DOUBLE  Natural logarithm of the value.
 --   split        INT     The first build of the new level, counted like back; null with
 --                        fewer than 3 builds, as is what follows.
@@ -76,7 +77,7 @@ best AS (
 )
 SELECT
     v.dump_id, v.device, v.model, v.backend, v.event_name, v.delegate_id, v.ordinal,
-    v.build, v.back, v.series_id, v.value_ns, v.floor_ns, v.y, b.split, b.z, b.reach,
+    v.build, v.back, v.series_id, v.unit, v.value, v.floor, v.y, b.split, b.z, b.reach,
     CASE WHEN v.back <= b.split THEN 1 WHEN v.back <= b.split + 10 THEN 0 END
         AS is_after
 FROM operator_values AS v

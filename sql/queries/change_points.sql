@@ -30,10 +30,12 @@
 --   dump_count   BIGINT  Dumps that count, at least 1.
 --   first_bad    STRING  First build of the new level; null without a change.
 --   last_good    STRING  Last build before it; the cause is between both.
---   before_ns    DOUBLE  Median of the dumps before, nanoseconds; null without a
---                        change, and in cycles of unknown rate.
---   after_ns     DOUBLE  Median of the dumps from it on; lower is better.
---   now_ns       DOUBLE  Median of the dumps of the last two builds.
+--   unit         STRING  Unit of the times that follow: ns; ticks where the clock's
+--                        rate is unknown.
+--   before       DOUBLE  Median of the dumps before; null without a change, as the next
+--                        two.
+--   after        DOUBLE  Median of the dumps from it on; lower is better.
+--   now          DOUBLE  Median of the dumps of the last two builds.
 --   delta        DOUBLE  Change as a share: 0.05 is 5 % slower (Hodges-Lehmann); null
 --                        where p is above 1e-6.
 --   p            DOUBLE  Of the test; null where none was made.
@@ -47,19 +49,20 @@ WITH shifts AS (
 ),
 series AS (
     SELECT
-        series_id, device, model, backend, event_name, delegate_id, ordinal,
+        series_id, device, model, backend, event_name, delegate_id, ordinal, unit,
         count(DISTINCT build) AS build_count, count(*) AS dump_count,
         max(CASE WHEN back = split THEN build END) AS first_bad,
         max(CASE WHEN back = split + 1 THEN build END) AS last_good,
-        median(CASE WHEN is_after = 0 THEN value_ns END) AS before_ns,
-        median(CASE WHEN is_after = 1 THEN value_ns END) AS after_ns,
-        median(CASE WHEN back <= 2 THEN value_ns END) AS now_ns,
-        median(floor_ns) AS floor_ns,
+        median(CASE WHEN is_after = 0 THEN value END) AS before,
+        median(CASE WHEN is_after = 1 THEN value END) AS after,
+        median(CASE WHEN back <= 2 THEN value END) AS now,
+        median(floor) AS floor,
         median(CASE WHEN back <= 2 THEN y END)
             - median(CASE WHEN is_after = 0 THEN y END) AS shift_now,
         max(reach) AS reach, max(z) AS z
     FROM scanned_values
-    GROUP BY series_id, device, model, backend, event_name, delegate_id, ordinal
+    GROUP BY
+        series_id, device, model, backend, event_name, delegate_id, ordinal, unit
 ),
 -- The two-sided normal p is erfc(z / sqrt(2)), as in regression_deltas.
 verdicts AS (
@@ -72,10 +75,10 @@ verdicts AS (
         ) AS p,
         CASE
             WHEN v.reach IS NULL OR v.reach < 4.891638e0 THEN 'insufficient_data'
-            WHEN v.before_ns < v.floor_ns THEN 'below_resolution'
+            WHEN v.before < v.floor THEN 'below_resolution'
             WHEN s.shift IS NULL
                 OR abs(exp(s.shift) - 1) < CAST(:min_change AS DOUBLE) THEN 'unchanged'
-            WHEN v.shift_now / s.shift < 5e-1 THEN 'gone'
+            WHEN v.shift_now / nullif(s.shift, 0e0) < 5e-1 THEN 'gone'
             WHEN s.shift > 0 THEN 'regression'
             ELSE 'improvement'
         END AS verdict
@@ -86,13 +89,13 @@ SELECT
     device, model, backend, event_name, delegate_id, ordinal, build_count, dump_count,
     CASE WHEN has_change THEN first_bad END AS first_bad,
     CASE WHEN has_change THEN last_good END AS last_good,
-    CASE WHEN has_change THEN before_ns END AS before_ns,
-    CASE WHEN has_change THEN after_ns END AS after_ns,
-    CASE WHEN has_change THEN now_ns END AS now_ns,
+    unit, CASE WHEN has_change THEN before END AS before,
+    CASE WHEN has_change THEN after END AS after,
+    CASE WHEN has_change THEN now END AS now,
     exp(shift) - 1 AS delta, CASE WHEN p > 1 THEN 1e0 ELSE p END AS p, verdict
 FROM (
     SELECT *, verdict IN ('gone', 'regression', 'improvement') AS has_change
     FROM verdicts
 ) AS v
 ORDER BY
-    device, model, backend NULLS LAST, event_name, delegate_id NULLS LAST, ordinal
+    device, model, backend NULLS LAST, event_name, delegate_id NULLS LAST, ordinal, unit

@@ -1,8 +1,8 @@
 -- dump_values: What each dump says of each operator, as comparisons take it.
 --
--- The dump is what counts once: its runs resemble one another. Its value is the median
--- of the operator after warm-up (from the sixth run on), if at least 20 events are
--- left; else it has no row.
+-- The dump is what counts once: its runs resemble one another. Its value is the grouped
+-- median of the operator after warm-up (from the sixth run on), if at least 20 events
+-- are left; else it has no row.
 --
 -- filters: operator_values
 --
@@ -15,17 +15,15 @@
 --   ordinal      INT     Which of the build's instructions of that name and delegate
 --                        id, from 1.
 --   kind         STRING  Kind of the events.
---   series_id    BIGINT  Numbers operators of models on devices, in the order of the
---                        rows.
 --   build        STRING  Id of the build.
---   position     BIGINT  Place of the build in the order of build_history, from 1.
 --   dump_id      INT     Number of the dump.
---   value_ns     DOUBLE  Its value, nanoseconds; lower is better.
---   floor_ns     DOUBLE  Least value that can be compared.
+--   unit         STRING  ns; ticks where the clock's rate is unknown.
+--   value        DOUBLE  Its value in that unit; lower is better.
+--   floor        DOUBLE  Least value that can be compared.
 SELECT
-    device, model, backend, event_name, delegate_id, ordinal, kind, series_id,
-    build, position, dump_id, value_ns, floor_ns
+    device, model, backend, event_name, delegate_id, ordinal, kind,
+    build, dump_id, unit, value, floor
 FROM operator_values
 ORDER BY
     device, model, backend NULLS LAST, event_name, delegate_id NULLS LAST, ordinal,
-    position, dump_id
+    unit, position, dump_id

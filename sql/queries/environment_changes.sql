@@ -22,25 +22,24 @@
 --   head        STRING  What the head was recorded with; null if unknown.
 --   verdict     STRING  See above.
 WITH stated AS (
-    SELECT
-        p.device, a.attribute, p.is_head,
-        CASE a.attribute
-            WHEN 'os' THEN n.os
-            WHEN 'os_version' THEN n.os_version
-            WHEN 'firmware' THEN get_json_object(d.manifest, '$.run.firmware')
-            WHEN 'governor' THEN get_json_object(d.manifest, '$.run.governor')
-            WHEN 'threads' THEN get_json_object(d.manifest, '$.run.threads')
-        END AS value,
-        CASE WHEN a.attribute = 'temperature' THEN CAST(
-            get_json_object(d.manifest, '$.run.temperature_c') AS DOUBLE
-        ) END AS celsius
+    -- No CASE over the columns: it would pick another one's dictionary in every chunk,
+    -- which DuckDB 2.0 does not survive.
+    SELECT p.device, p.is_head, s.*
     FROM compared_dumps AS p
-    JOIN named_dumps AS n ON n.dump_id = p.dump_id
-    JOIN dumps AS d ON d.dump_id = p.dump_id
-    CROSS JOIN (
-        VALUES ('os'), ('os_version'), ('firmware'), ('governor'), ('threads'),
-            ('temperature')
-    ) AS a (attribute)
+    JOIN (
+        SELECT dump_id, 'os' AS attribute, os AS value, CAST(NULL AS DOUBLE) AS celsius
+        FROM named_dumps
+        UNION ALL
+        SELECT dump_id, 'os_version', os_version, NULL FROM named_dumps
+        UNION ALL
+        SELECT dump_id, 'firmware', firmware, NULL FROM named_dumps
+        UNION ALL
+        SELECT dump_id, 'governor', governor, NULL FROM named_dumps
+        UNION ALL
+        SELECT dump_id, 'threads', CAST(threads AS STRING), NULL FROM named_dumps
+        UNION ALL
+        SELECT dump_id, 'temperature', NULL, temperature_c FROM named_dumps
+    ) AS s ON s.dump_id = p.dump_id
 ),
 -- The temperature becomes one value per build and device.
 facts AS (

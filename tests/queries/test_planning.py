@@ -11,32 +11,37 @@ import pytest
 from queries.planning import MOST_DUMPS, PLAN, plan_dumps
 from warehouse.statistics.mann_whitney import exact_null_table
 
+SCHEMA = pa.schema(
+    [
+        *((name, "string") for name in ("device", "model", "backend", "event_name")),
+        *(("delegate_id", "string"), ("ordinal", "int32"), ("kind", "string")),
+        *(("build", "string"), ("unit", "string"), ("value", "double"), ("floor", "double")),
+    ]
+)
 STEADY = [100_000 + step for step in range(10)]
 
 
-def _values(*operators, device="phone", floor_ns=1000.0):
+def _values(*operators, device="phone", floor=1000.0):
     """Rows of dump_values: each operator is a list of builds, each a list of values."""
     rows = [
         {
             "device": device,
             "model": "net",
             "backend": None,
+            "event_name": f"operator {number}",
+            "delegate_id": None,
+            "ordinal": 1,
             "kind": "method" if number == 1 else "kernel",
-            "series_id": number,
-            "position": position,
-            "value_ns": float(value),
-            "floor_ns": floor_ns,
+            "build": f"b{position}",
+            "unit": "ns",
+            "value": float(value),
+            "floor": floor,
         }
         for number, builds in enumerate(operators, start=1)
         for position, values in enumerate(builds, start=1)
         for value in values
     ]
-    schema = pa.schema({name: PLAN.field(name).type for name in ("device", "model", "backend")})
-    for name, type_ in (("kind", "string"), ("series_id", "int64"), ("position", "int64")):
-        schema = schema.append(pa.field(name, type_))
-    for name in ("value_ns", "floor_ns"):
-        schema = schema.append(pa.field(name, pa.float64()))
-    return pa.Table.from_pylist(rows, schema)
+    return pa.Table.from_pylist(rows, SCHEMA)
 
 
 def _plan(*operators, change=0.05, **columns):
@@ -111,9 +116,7 @@ def test_few_dumps_tell_nothing_of_noise() -> None:
 
 def test_devices_have_plans_of_their_own() -> None:
     tables = [_values([STEADY], device="a"), _values([STEADY, STEADY[:8]], device="b")]
-    numbers = pa.array([1] * 10 + [2] * 18)
-    both = pa.concat_tables(tables).set_column(4, "series_id", numbers)
-    rows = plan_dumps(both, change=0.05).to_pylist()
+    rows = plan_dumps(pa.concat_tables(tables), change=0.05).to_pylist()
     assert [(row["device"], row["dump_count"]) for row in rows] == [("a", 10), ("b", 9)]
 
 

@@ -48,9 +48,10 @@ def test_a_step_of_ten_per_cent_by_hand():
         "dump_count": 40,
         "first_bad": "b3",
         "last_good": "b2",
-        "before_ns": median(before),
-        "after_ns": median(after),
-        "now_ns": median(after),
+        "unit": "ns",
+        "before": median(before),
+        "after": median(after),
+        "now": median(after),
         "delta": pytest.approx(median(math.log(b / a) for a in before for b in after), abs=5e-3),
         "p": pytest.approx(math.erfc((200 - 0.5) / math.sqrt(2 * variance)), rel=1e-6),
         "verdict": "regression",
@@ -90,7 +91,7 @@ def test_certain_but_small_change_is_unchanged():
 def test_change_that_later_builds_lost_is_gone():
     row = _ask(*[OLD] * 6, *[_faster(OLD, 20)] * 5, *[OLD] * 2)
     assert (row["verdict"], row["first_bad"]) == ("gone", "b7")
-    assert (row["before_ns"], row["now_ns"]) == (median(OLD), median(OLD))
+    assert (row["before"], row["now"]) == (median(OLD), median(OLD))
 
 
 def test_change_of_the_last_build_alone_waits_for_another():

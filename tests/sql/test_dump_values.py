@@ -17,23 +17,28 @@ def test_values_of_two_builds_by_hand():
     _add(store, "b", 100)
     _add(store, "b", 110)
     rows = run_query(store.connect(), "dump_values")
-    assert [(r["build"], r["position"], r["dump_id"], r["value_ns"]) for r in rows] == [
-        ("b", 1, 2, 100),
-        ("b", 1, 3, 110),
-        ("a", 2, 1, 120),
+    assert [(r["build"], r["dump_id"], r["value"]) for r in rows] == [
+        ("b", 2, 100),
+        ("b", 3, 110),
+        ("a", 1, 120),
     ]
-    assert {(r["event_name"], r["ordinal"], r["kind"], r["series_id"]) for r in rows} == {
-        (CONV, 1, "kernel", 1)
-    }
-    assert {r["floor_ns"] for r in rows} == {1000}
+    assert {(r["event_name"], r["ordinal"], r["kind"]) for r in rows} == {(CONV, 1, "kernel")}
+    assert {(r["unit"], r["floor"]) for r in rows} == {("ns", 1000)}
 
 
-def test_operators_are_numbered_in_the_order_of_the_rows():
+def test_clock_of_unknown_rate_counts_ticks():
     store = StoreRows()
-    for device in ("tablet", "phone"):
-        _add(store, "a", 100, device=device)
-    rows = run_query(store.connect(), "dump_values")
-    assert [(r["device"], r["series_id"]) for r in rows] == [("phone", 1), ("tablet", 2)]
+    _add(store, "a", 100, ns_per_tick=None)
+    (row,) = run_query(store.connect(), "dump_values")
+    assert (row["unit"], row["value"], row["floor"]) == ("ticks", 100, 2)
+
+
+def test_reference_builds_are_left_out():
+    store = StoreRows()
+    store.add_build("pinned", role="reference")
+    _add(store, "pinned", 100)
+    _add(store, "a", 100)
+    assert {row["build"] for row in run_query(store.connect(), "dump_values")} == {"a"}
 
 
 def test_dump_with_too_few_events_has_no_value():

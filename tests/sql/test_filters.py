@@ -19,6 +19,7 @@ QUESTIONS = {
     "framework_tax": {"scope": "all"},
     "numeric_divergence": {"base": "old", "head": "new"},
     "regression_deltas": {"base": "old", "head": "new"},
+    "run_shifts": {"base": "old", "head": "new"},
 }
 
 
@@ -106,6 +107,8 @@ ELSEWHERE = {
     ("percentiles", "approx"): "test_percentiles",
     ("regression_deltas", "base"): "below",
     ("regression_deltas", "head"): "below",
+    ("run_shifts", "base"): "test_run_shifts",
+    ("run_shifts", "head"): "test_run_shifts",
     ("regression_deltas", "q"): "test_regression_deltas",
     ("regression_deltas", "min_change"): "test_regression_deltas",
 }

@@ -20,6 +20,7 @@ RECORDED = {
     "change_points": {"event": "native_call_c*"},
     "environment_changes": {"base": "base", "head": "ch26"},
     "exact_changes": {"base": "base", "head": "extra"},
+    "run_shifts": {"base": "base", "head": "f136"},
     "stability": {},
 }
 

@@ -129,6 +129,7 @@ def test_query_takes_the_filters_that_its_rows_can_be_told_apart_by(name):
         "ingest_errors": {"device", "pool", "build", "model", "backend", "tag"},
         "numeric_divergence": {"build"},
         "regression_deltas": {"build"},
+        "run_shifts": {"build"},
     }
     assert set(FILTERS) - names == exempt.get(name, set())
 

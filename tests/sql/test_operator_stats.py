@@ -1,5 +1,7 @@
 """The view that comparisons read: values, units, floors and names that hold across builds."""
 
+import json
+
 import pytest
 
 from tests.support.store_rows import Event, StoreRows
@@ -84,3 +86,22 @@ def test_role_of_a_build_is_beside_its_name():
     _add(store, [DELEGATED], runs=1, build="pinned")
     _add(store, [DELEGATED], runs=1)
     assert _rows(store, "build, build_role") == [("b1", None), ("pinned", "reference")]
+
+
+def test_rows_of_other_builds_are_left_out_where_statistics_are_scanned():
+    store = StoreRows()
+    for build in range(60):
+        _add(store, [DELEGATED, Event("conv", 10, 2)], runs=1, build=f"b{build:02}")
+    asked = "SELECT value, ordinal FROM operator_stats WHERE build = 'b17'"
+    ((_, plan),) = store.connect().execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {asked}").fetchall()
+    counts = sorted(_scanned(json.loads(plan)["operator"]))
+    assert counts[:2] == [2, 2]  # its values, its instructions
+    assert len(counts) <= 3  # and signatures of the same operator, of which there are few
+
+
+def _scanned(nodes):
+    """Rows that each scan of event_stats gives to the rest of the plan."""
+    for node in nodes:
+        if node["extra_info"].get("Table", "").endswith("event_stats"):
+            yield node["intermediate_rows"]
+        yield from _scanned(node.get("children", ()))

@@ -9,12 +9,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from warehouse.statistics.two_samples import row_median
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_IN_A_ROW = 3
 _NIGHTS = 32
 _FAMILY_NIGHTS = 8  # that the family's median counts like
+_MOST_OF_MEDIAN = 4.0
 _MEAN_TO_SD = 1.2533  # of the absolute values of normal errors
 
 
@@ -35,18 +38,35 @@ class Errors:
         """Leave out those that were no errors but a change."""
         self._made[:, series, builds] = np.nan
 
-    def of_builds(self, count: int, build: int, family: Ints) -> Floats:
-        """Standard deviation of the mean of `count` errors in a row before a build.
+    def of_one(self, build: int, family: Ints) -> Floats:
+        """Standard deviation of the errors before a build, drawn towards that of the family.
 
-        Drawn towards that of the family; NaN where the whole family has none.
+        NaN where the whole family has none.
         """
-        return _size(self._made[count - 1, :, max(0, build - _NIGHTS) : build], family)
+        return _size(self._made[0, :, max(0, build - _NIGHTS) : build], family)
+
+    def in_a_row(self, build: int, family: Ints) -> Floats:
+        """The same of the means of 1, 2, ... errors in a row; shape (MOST_IN_A_ROW, series).
+
+        Where there were no such rows yet, they are taken to be independent.
+        """
+        one = self.of_one(build, family)
+        rows = [one]
+        for count in range(2, MOST_IN_A_ROW + 1):
+            made = self._made[count - 1, :, max(0, build - _NIGHTS) : build]
+            size = _size(made, family)
+            rows.append(np.where(np.isnan(size), one / np.sqrt(count), size))
+        return np.stack(rows)
 
 
 def _size(made: Floats, family: Ints) -> Floats:
+    sizes = np.abs(made)
     count = np.count_nonzero(~np.isnan(made), axis=1)
+    middle = row_median(sizes)
+    common = _group_median(middle, family)[family]
+    limit = _MOST_OF_MEDIAN * np.fmax(middle, common)  # a change that nobody saw is no error
     with np.errstate(invalid="ignore", divide="ignore"):
-        own = _MEAN_TO_SD * np.nansum(np.abs(made), axis=1) / count
+        own = _MEAN_TO_SD * np.nansum(np.minimum(sizes, limit[:, None]), axis=1) / count
     common = _group_median(own, family)[family]
     weighed = np.where(count > 0, count * own**2, 0) + _FAMILY_NIGHTS * common**2
     size: Floats = np.sqrt(weighed / (count + _FAMILY_NIGHTS))

@@ -49,7 +49,7 @@ class Rules(NamedTuple):
     """
 
     base_builds: int = 8
-    least_builds: int = 3
+    least_builds: int = 2
     least_dumps: int = 5
     least_base_dumps: int = 24
     q: float = 0.01
@@ -59,8 +59,8 @@ class Rules(NamedTuple):
     weak_gate: float = 1.5
     confirm_p: float = 0.05
     both_p: float = 1e-4
-    fast_gate: float = 5.0
-    slow_gate: float = 4.0
+    fast_gate: float = 5.5
+    slow_gate: float = 4.5
     most_nights: int = 4
 
 

@@ -54,6 +54,7 @@ class LevelChange:
         is_loud: Whether the first hit was worth a word before it was confirmed.
         is_framed: Whether it is judged without the family's shifts.
         shift: How far it moved, a logarithm.
+        errors: Of 1, 2, ... builds in a row, as they were known at the suspicion.
         p_adjusted: p of the night that found it, after Benjamini-Hochberg.
         confirmed: Build that confirmed it; None as long as it is suspected.
         fixed: First build that was back at the old level; None as long as it is not.
@@ -69,6 +70,7 @@ class LevelChange:
     is_loud: bool
     is_framed: bool
     shift: float
+    errors: list[float]
     p_adjusted: float
     confirmed: int | None = None
     fixed: int | None = None
@@ -135,9 +137,14 @@ class _Nights:
         there = self.cells.dump_count[:, build] > 0
         known = self._settle_open(build, there) | self._settle_suspects(build, there)
         known |= self._suspects.keys()
-        for series in np.flatnonzero(self.latest.direction).tolist():
-            if series not in known:
-                self._suspect(series, build, self.latest)
+        news = [n for n in np.flatnonzero(self.latest.direction).tolist() if n not in known]
+        if news:
+            raw, framed = (
+                errors.in_a_row(build, family) for errors in (self._raw_errors, self._framed_errors)
+            )
+            for series in news:
+                errors = framed if base.is_framed[series] else raw
+                self._suspect(series, build, errors[:, series].tolist())
 
     def _find_base(self, build: int) -> Base:
         history, family = self._history, self._history.series.family
@@ -145,11 +152,12 @@ class _Nights:
             history, self.cells, self.shifts, self._usable[:, :build], self._rules.base_builds
         )
         return base._replace(
-            raw_error=self._raw_errors.of_builds(1, build, family),
-            framed_error=self._framed_errors.of_builds(1, build, family),
+            raw_error=self._raw_errors.of_one(build, family),
+            framed_error=self._framed_errors.of_one(build, family),
         )
 
-    def _suspect(self, series: int, build: int, night: JudgedNight) -> None:
+    def _suspect(self, series: int, build: int, errors: list[float]) -> None:
+        night = self.latest
         place = int(np.searchsorted(night.tested, series))
         before = np.flatnonzero(night.base.chosen[series])
         change = LevelChange(
@@ -162,6 +170,7 @@ class _Nights:
             is_loud=bool(night.status[series] == Status.HIT),
             is_framed=bool(night.base.is_framed[series]),
             shift=float(night.comparison.shift[place]),
+            errors=errors,
             p_adjusted=float(night.p_adjusted[place]),
         )
         self._suspects[series] = change
@@ -174,10 +183,9 @@ class _Nights:
         if not waiting:
             return set()
         confirmed = set()
-        errors = self._row_errors(build)
         for series in sorted(waiting):
             change = self._suspects[series]
-            verdict = self._ask_again(change, build, errors[change.is_framed])
+            verdict = self._ask_again(change, build)
             if verdict is _Answer.WAIT:
                 self._usable[series, build] = False
                 continue
@@ -190,15 +198,7 @@ class _Nights:
                 self._usable[series, change.suspected : build + 1] = True
         return confirmed
 
-    def _row_errors(self, build: int) -> dict[bool, list[Floats]]:
-        """Errors of 1, 2, ... builds in a row, raw and framed."""
-        family = self._history.series.family
-        return {
-            is_framed: [errors.of_builds(n + 1, build, family) for n in range(MOST_IN_A_ROW)]
-            for is_framed, errors in ((False, self._raw_errors), (True, self._framed_errors))
-        }
-
-    def _ask_again(self, change: LevelChange, build: int, errors: list[Floats]) -> _Answer:
+    def _ask_again(self, change: LevelChange, build: int) -> _Answer:
         """Whether all builds since the suspicion hit, and the last shows it by itself."""
         rules, series = self._rules, change.series
         since = np.arange(change.suspected, build + 1)
@@ -208,7 +208,7 @@ class _Nights:
         if alone.p[0] > rules.confirm_p or alone.shift[0] * change.direction < least / 2:
             return _Answer.NO
         both = self._compare(change, change.base, since)
-        error = errors[min(len(since), MOST_IN_A_ROW) - 1][series]
+        error = change.errors[min(len(since), MOST_IN_A_ROW) - 1]
         gate = rules.fast_gate if len(since) == _FEWEST_NIGHTS else rules.slow_gate
         if both.p[0] <= rules.both_p and both.shift[0] * change.direction >= max(
             least, gate * error

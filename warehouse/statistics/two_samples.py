@@ -118,6 +118,8 @@ def centre_modes(base: Floats, head: Floats) -> Modes:
 
 def row_median(rows: Floats) -> Floats:
     """The median of each row without its NaN; NaN for a row of nothing else."""
+    if rows.shape[1] == 0:
+        return np.full(len(rows), np.nan)
     ordered = np.sort(rows, axis=1)  # NaN last
     count = np.count_nonzero(~np.isnan(rows), axis=1)
     low, high = np.maximum((count - 1) // 2, 0)[:, None], (count // 2)[:, None]

@@ -22,6 +22,7 @@ def test_catalogue_holds_the_canned_queries_under_their_names():
         "operator_hotspots",
         "percentiles",
         "regression_deltas",
+        "run_shifts",
         "stability",
     ]
 

@@ -37,7 +37,7 @@ class LivedIn:
         self.ingest()
         deeds = (
             self.ingest, self.ingest, self.ingest, self.attach, self.amend, self.drop, self.forget,
-            self.merge, self.compact, self.lose,
+            self.merge, self.compact, self.lose, self.decide,
         )  # fmt: skip
         done = [self._random.choice(deeds) for _ in range(count)]
         for deed in done:
@@ -66,7 +66,8 @@ class LivedIn:
     def amend(self) -> None:
         stated = self._random.choice(
             [["build=c", "build.commit=9"], ["device=x"], ["device.os=Linux", "clock=us"],
-             ["model.backend="], ["build.commit=", "build.ordinal=4"], ["captured_at=2026-01-01"]]
+             ["model.backend="], ["build.parent=a", "role=reference"],
+             ["build.commit=", "build.ordinal=4"], ["captured_at=2026-01-01"]]
         )  # fmt: skip
         with Warehouse.open(self.store) as warehouse:
             dumps = all_dumps(warehouse)
@@ -84,6 +85,10 @@ class LivedIn:
             dumps = all_dumps(warehouse)
             forget_dumps(warehouse.writing, self.store, dumps[: self._random.randrange(3)])
 
+    def decide(self) -> None:
+        with Warehouse.open(self.store) as warehouse:
+            warehouse.decide(self._random.choice("gh"), state="accepted", reason="it must be")
+
     def merge(self) -> None:
         merge_segments(Archive(self.store))
 
@@ -94,7 +99,7 @@ class LivedIn:
         """Go on with an older file, as after a log that was cut."""
         older = (self.store / FILE_NAME).read_bytes()
         self.ingest()
-        self._random.choice([self.ingest, self.amend, self.forget])()
+        self._random.choice([self.ingest, self.amend, self.forget, self.decide])()
         (self.store / FILE_NAME).write_bytes(older)
 
 
