@@ -30,12 +30,12 @@ class Found(NamedTuple):
         return float(np.mean([taken <= builds for taken in self.builds]))
 
     @property
-    def right_share(self) -> float:
-        """Share of those found whose very build was named; NaN without any."""
+    def right_share(self) -> float | None:
+        """Share of those found whose very build was named; None without any."""
         right = [
             right for right, taken in zip(self.is_right, self.builds, strict=True) if taken != NEVER
         ]
-        return float(np.mean(right)) if right else float("nan")
+        return float(np.mean(right)) if right else None
 
 
 def find_planted(alarms: Sequence[Alarm], planted: Sequence[Planted]) -> Found:

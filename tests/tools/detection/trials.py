@@ -29,8 +29,8 @@ RIGHT = "right build, %"
 _LOOK_EVERY = 10  # nights, at what is suspected
 
 
-PLANTED_NIGHTS = 28
-FIRST_BAD = range(14, 20)
+PLANTED_NIGHTS = 40
+FIRST_BAD = range(16, 34)
 
 
 class Extent(NamedTuple):
@@ -91,7 +91,9 @@ def _score(farm: Farm, detector: Detector) -> dict[str, float]:
     ratio = farm.planted[0].ratio
     found = find_planted(detector(farm), farm.planted)
     shares = {found_unit(ratio, n): 100 * found.share_within(n) for n in BUILDS}
-    return shares | {right_unit(ratio): 100 * found.right_share}
+    if found.right_share is not None:
+        shares[right_unit(ratio)] = 100 * found.right_share
+    return shares
 
 
 def count_suspects(noise: Noise, extent: Extent, seed: int) -> float:
