@@ -16,7 +16,7 @@ recordings AS (
 SELECT
     o.device, o.pool, o.model, o.backend, o.event_name, o.delegate_id, o.ordinal, o.kind, o.unit,
     r.distance, r.build, r.session, r.recorded_at, max(o.floor) AS floor,
-    max(o.half_tick) AS half_tick, list(ln(greatest(o.value, o.half_tick))) AS logs
+    max(o.half_tick) AS half_tick, list_sort(list(ln(greatest(o.value, o.half_tick)))) AS logs
 FROM operator_stats AS o
 JOIN recordings AS r ON r.dump_id = o.dump_id
 WHERE o.value IS NOT NULL AND o.kind NOT IN ('operator_call', 'load')

@@ -24,8 +24,9 @@ _MEAN_TO_SD = 1.2533  # of the absolute values of normal errors
 class Errors:
     """Errors of the nights so far in one frame: of single builds, and of several in a row."""
 
-    def __init__(self, series_count: int, build_count: int) -> None:
-        self._made = np.full((MOST_IN_A_ROW, series_count, build_count), np.nan)
+    def __init__(self, family: Ints, build_count: int) -> None:
+        self._made = np.full((MOST_IN_A_ROW, len(family), build_count), np.nan)
+        self._family, self._members = family, _list_members(family)
 
     def add(self, build: int, errors: Floats) -> None:
         """Keep those of a build; NaN where there are none."""
@@ -38,49 +39,48 @@ class Errors:
         """Leave out those that were no errors but a change."""
         self._made[:, series, builds] = np.nan
 
-    def of_one(self, build: int, family: Ints) -> Floats:
+    def size(self, build: int) -> Floats:
         """Standard deviation of the errors before a build, drawn towards that of the family.
 
         NaN where the whole family has none.
         """
-        return _size(self._made[0, :, max(0, build - _NIGHTS) : build], family)
+        return self._size(self._made[0, :, max(0, build - _NIGHTS) : build])
 
-    def in_a_row(self, build: int, family: Ints) -> Floats:
+    def size_in_a_row(self, build: int, one: Floats) -> Floats:
         """The same of the means of 1, 2, ... errors in a row; shape (MOST_IN_A_ROW, series).
 
-        Where there were no such rows yet, they are taken to be independent.
+        Where there were no such rows yet, they are taken to be independent. `one` is `size`.
         """
-        one = self.of_one(build, family)
         rows = [one]
         for count in range(2, MOST_IN_A_ROW + 1):
-            made = self._made[count - 1, :, max(0, build - _NIGHTS) : build]
-            size = _size(made, family)
+            size = self._size(self._made[count - 1, :, max(0, build - _NIGHTS) : build])
             rows.append(np.where(np.isnan(size), one / np.sqrt(count), size))
         return np.stack(rows)
 
+    def _size(self, made: Floats) -> Floats:
+        sizes = np.abs(made)
+        count = np.count_nonzero(~np.isnan(made), axis=1)
+        middle = row_median(sizes)
+        # A change that nobody saw is no error.
+        limit = _MOST_OF_MEDIAN * np.fmax(middle, self._family_median(middle))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            own = _MEAN_TO_SD * np.nansum(np.minimum(sizes, limit[:, None]), axis=1) / count
+        common = self._family_median(own)
+        weighed = np.where(count > 0, count * own**2, 0) + _FAMILY_NIGHTS * common**2
+        size: Floats = np.sqrt(weighed / (count + _FAMILY_NIGHTS))
+        return size
 
-def _size(made: Floats, family: Ints) -> Floats:
-    sizes = np.abs(made)
-    count = np.count_nonzero(~np.isnan(made), axis=1)
-    middle = row_median(sizes)
-    common = _group_median(middle, family)[family]
-    limit = _MOST_OF_MEDIAN * np.fmax(middle, common)  # a change that nobody saw is no error
-    with np.errstate(invalid="ignore", divide="ignore"):
-        own = _MEAN_TO_SD * np.nansum(np.minimum(sizes, limit[:, None]), axis=1) / count
-    common = _group_median(own, family)[family]
-    weighed = np.where(count > 0, count * own**2, 0) + _FAMILY_NIGHTS * common**2
-    size: Floats = np.sqrt(weighed / (count + _FAMILY_NIGHTS))
-    return size
+    def _family_median(self, values: Floats) -> Floats:
+        """The median of each series' family."""
+        median: Floats = row_median(np.append(values, np.nan)[self._members])[self._family]
+        return median
 
 
-def _group_median(values: Floats, group: Ints) -> Floats:
-    count = int(group.max(initial=-1)) + 1
-    order = np.lexsort((values, group))
-    known = order[~np.isnan(values[order])]
-    size = np.bincount(group[known], minlength=count)
-    first = np.cumsum(size) - size
-    padded = np.append(values[known], np.nan)
-    low = np.where(size > 0, first + np.maximum(size - 1, 0) // 2, len(known))
-    high = np.where(size > 0, first + size // 2, len(known))
-    median: Floats = (padded[low] + padded[high]) / 2
-    return median
+def _list_members(family: Ints) -> Ints:
+    """The series of each family, filled up with the number after the last series."""
+    count = np.bincount(family)
+    order = np.argsort(family, kind="stable")
+    place = np.arange(len(family)) - np.repeat(np.cumsum(count) - count, count)
+    members = np.full((len(count), int(count.max(initial=0))), len(family))
+    members[family[order], place] = order
+    return members

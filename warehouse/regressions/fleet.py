@@ -26,6 +26,7 @@ CONTAINERS = frozenset({"method", "delegate_call"})
 _FAMILY = ("device", "pool", "model", "backend", "unit")
 _OPERATOR = ("event_name", "delegate_id", "ordinal", "kind")
 _KEY = (*_FAMILY, *_OPERATOR)
+_MOST_CODES = 1 << 40
 
 
 class FleetNight(NamedTuple):
@@ -55,11 +56,12 @@ class Fleet(NamedTuple):
 
 
 class _SeriesValues(NamedTuple):
-    """Values by series and night, in any order."""
+    """Values of series, those of one night side by side and in ascending order."""
 
     keys: pa.Table
     series: Ints
     night: Ints
+    size: Ints
     logs: Floats
     floor: Floats
     half_tick: Floats
@@ -79,7 +81,7 @@ def build_fleet(rows: pa.Table, min_change: MinChange) -> Fleet:
     nights, night_of = _order_nights(rows)
     values = _number_series(rows, night_of)
     operators = _operator_types(values.keys)
-    family = _number_rows(values.keys.select(_FAMILY))
+    family = _number_rows(values.keys.select(_FAMILY))[0]
     kinds = values.keys["kind"].to_pylist()
     numbers = {name: number for number, name in enumerate(sorted(set(operators)))}
     kernel = np.array(
@@ -92,8 +94,8 @@ def build_fleet(rows: pa.Table, min_change: MinChange) -> Fleet:
         np.int64,
     )
     series = Series(family, kernel, values.floor, values.half_tick, min_change(values.keys))
-    where = values.series * len(nights) + values.night
-    history = lay_out(series, len(nights), where, values.logs)
+    cell = values.series * len(nights) + values.night
+    history = lay_out(series, len(nights), cell, values.size, values.logs)
     return Fleet(nights, values.keys, operators, history, values.has_reference)
 
 
@@ -112,41 +114,50 @@ def _order_nights(rows: pa.Table) -> tuple[tuple[FleetNight, ...], Ints]:
     )
     nights = tuple(FleetNight(build, session) for _, build, session, _ in places)
     numbers = {night: number for number, night in enumerate(nights)}
-    pairs = zip(rows["build"].to_pylist(), rows["session"].to_pylist(), strict=True)
-    of_row = np.array([numbers.get(FleetNight(*pair), -1) for pair in pairs], np.int64)
-    return nights, of_row
+    number, first = _number_rows(rows.select(["build", "session"]))
+    named = rows.select(["build", "session"]).take(pa.array(first)).to_pylist()
+    of_pair = [numbers.get(FleetNight(**pair), -1) for pair in named]
+    return nights, np.array(of_pair, np.int64)[number]
 
 
-def _number_rows(table: pa.Table) -> Ints:
-    """A number for each row, the same for equal ones, by first appearance."""
-    number = np.zeros(len(table), np.int64)
+def _number_rows(table: pa.Table) -> tuple[Ints, Ints]:
+    """A number for each row, the same for equal ones and in their order; the first of each."""
+    number, limit = np.zeros(len(table), np.int64), 1
     for name in table.column_names:
         column = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
         codes = column.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        _, number = np.unique(number * (len(column.dictionary) + 1) + codes, return_inverse=True)
-    return number.ravel().astype(np.int64)
+        limit *= len(column.dictionary)
+        if limit > _MOST_CODES:
+            known, number = np.unique(number, return_inverse=True)
+            limit = len(known) * len(column.dictionary)
+        number = number * len(column.dictionary) + codes
+    _, first, number = np.unique(number, return_index=True, return_inverse=True)
+    order = pc.sort_indices(
+        table.take(pa.array(first)), sort_keys=[(name, "ascending") for name in table.column_names]
+    ).to_numpy()
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return place[number.ravel()], first[order]
 
 
 def _number_series(rows: pa.Table, night: Ints) -> _SeriesValues:
-    number = _number_rows(rows.select(_KEY))
-    count = int(number.max(initial=-1)) + 1
+    number, first = _number_rows(rows.select(_KEY))
     lists = rows["logs"].combine_chunks()
     size = np.diff(lists.offsets.to_numpy())
     logs = lists.flatten().to_numpy(zero_copy_only=False)
     level = _reference_levels(rows, number, night)
-    is_relative = np.zeros(count, bool)
+    is_relative = np.zeros(len(first), bool)
     is_relative[number[~np.isnan(level)]] = True
     kept = (night >= 0) & ~(np.isnan(level) & is_relative[number])
-    chosen = np.repeat(kept, size)
-    first = np.full(count, len(rows))
-    np.minimum.at(first, number, np.arange(len(rows)))
+    logs = logs - np.repeat(np.nan_to_num(level), size) if is_relative.any() else logs
     return _SeriesValues(
         rows.select(_KEY).take(pa.array(first)),
-        np.repeat(number, size)[chosen],
-        np.repeat(night, size)[chosen],
-        (logs - np.repeat(np.nan_to_num(level), size))[chosen],
-        np.log(_most(rows["floor"].to_numpy(), number, count)),
-        _most(rows["half_tick"].to_numpy(), number, count),
+        number[kept],
+        night[kept],
+        size[kept],
+        logs[np.repeat(kept, size)],
+        np.log(_most(rows["floor"].to_numpy(), number, len(first))),
+        _most(rows["half_tick"].to_numpy(), number, len(first)),
         is_relative,
     )
 

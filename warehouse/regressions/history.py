@@ -83,29 +83,38 @@ class Cells(NamedTuple):
     is_split: Mask
 
 
-def lay_out(series: Series, build_count: int, where: Ints, values: Floats) -> SeriesHistory:
-    """A history of values in any order.
+def lay_out(
+    series: Series, build_count: int, cell: Ints, count: Ints, values: Floats
+) -> SeriesHistory:
+    """A history of cells in any order.
 
     Args:
         series: What is known of the series.
         build_count: Builds, the head included.
-        where: The cell of each value: series * build_count + build.
-        values: Logarithms of the values.
+        cell: Each cell that has values, once: series * build_count + build.
+        count: How many it has.
+        values: Logarithms of the values, cell by cell, those of a cell in ascending order.
     """
-    order = np.lexsort((values, where))
-    count = np.bincount(where, minlength=len(series.family) * build_count)
-    start = np.concatenate([[0], np.cumsum(count)])
-    return SeriesHistory(series, build_count, values[order], start)
+    counts = np.zeros(len(series.family) * build_count, np.int64)
+    counts[cell] = count
+    start = np.concatenate([[0], np.cumsum(counts)])
+    item = np.arange(len(values)) - np.repeat(np.cumsum(count) - count, count)
+    ordered = np.empty(len(values))
+    ordered[np.repeat(start[cell], count) + item] = values
+    return SeriesHistory(series, build_count, ordered, start)
 
 
 def summarise_cells(history: SeriesHistory) -> Cells:
-    """Count, median and spread of every cell; its values must be in ascending order."""
+    """Count, median and spread of every cell."""
     shape = history.series_count, history.build_count
     count = np.diff(history.start)
-    median = _middle(history.values, history.start)
-    cell = np.repeat(np.arange(len(count)), count)
-    distance = np.abs(history.values - median[cell])
-    spread = _MAD_TO_SD * _middle(distance[np.lexsort((distance, cell))], history.start)
+    median, spread = np.full(len(count), np.nan), np.full(len(count), np.nan)
+    for size in np.unique(count[count > 0]).tolist():
+        cells = np.flatnonzero(count == size)
+        values = history.values[history.start[cells][:, None] + np.arange(size)]
+        median[cells] = (values[:, (size - 1) // 2] + values[:, size // 2]) / 2
+        distance = np.sort(np.abs(values - median[cells][:, None]), axis=1)
+        spread[cells] = _MAD_TO_SD * (distance[:, (size - 1) // 2] + distance[:, size // 2]) / 2
     return Cells(
         count.reshape(shape),
         median.reshape(shape),
@@ -122,17 +131,6 @@ def _find_split(history: SeriesHistory) -> Mask:
     is_split = np.zeros(len(history.start) - 1, bool)
     is_split[cell[inside]] = True
     return is_split
-
-
-def _middle(values: Floats, start: Ints) -> Floats:
-    count = np.diff(start)
-    padded = np.append(values, np.nan)
-    low = start[:-1] + np.maximum(count - 1, 0) // 2
-    high = start[:-1] + count // 2
-    high = np.where(count > 0, high, len(values))
-    low = np.where(count > 0, low, len(values))
-    middle: Floats = (padded[low] + padded[high]) / 2
-    return middle
 
 
 def gather_values(history: SeriesHistory, rows: Ints, chosen: Mask, offset: Floats) -> Floats:

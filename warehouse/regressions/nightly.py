@@ -23,7 +23,7 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 _QUIETER = 0.8  # of the raw spread between builds, for the other frame to decide
-_WORTH_TESTING = 0.5  # of the smallest change that counts: medians further apart are tested
+_WORTH_TESTING = 0.6  # of the smallest change that counts: medians further apart are tested
 _SPLIT_SHARE = 0.25  # of the builds of a base that have two modes, for medians to say little
 _FEW_DUMPS = 8
 

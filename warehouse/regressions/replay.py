@@ -12,6 +12,7 @@ again.
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -40,7 +41,7 @@ class _Answer(enum.Enum):
     WAIT = enum.auto()
 
 
-@dataclass
+@dataclass(eq=False)
 class LevelChange:
     """A series that moved to another level.
 
@@ -114,7 +115,9 @@ class _Nights:
         self._history, self._rules = history, rules
         self._voters = find_voters(history.series)
         self._usable = np.ones(shape, bool)
-        self._raw_errors, self._framed_errors = Errors(*shape), Errors(*shape)
+        family = history.series.family
+        self._raw_errors = Errors(family, history.build_count)
+        self._framed_errors = Errors(family, history.build_count)
         self._suspects: dict[int, LevelChange] = {}
         self._open: dict[int, list[LevelChange]] = {}
 
@@ -139,21 +142,19 @@ class _Nights:
         known |= self._suspects.keys()
         news = [n for n in np.flatnonzero(self.latest.direction).tolist() if n not in known]
         if news:
-            raw, framed = (
-                errors.in_a_row(build, family) for errors in (self._raw_errors, self._framed_errors)
-            )
+            raw = self._raw_errors.size_in_a_row(build, base.raw_error)
+            framed = self._framed_errors.size_in_a_row(build, base.framed_error)
             for series in news:
                 errors = framed if base.is_framed[series] else raw
                 self._suspect(series, build, errors[:, series].tolist())
 
     def _find_base(self, build: int) -> Base:
-        history, family = self._history, self._history.series.family
         base = find_base(
-            history, self.cells, self.shifts, self._usable[:, :build], self._rules.base_builds
+            self._history, self.cells, self.shifts, self._usable[:, :build], self._rules.base_builds
         )
         return base._replace(
-            raw_error=self._raw_errors.of_one(build, family),
-            framed_error=self._framed_errors.of_one(build, family),
+            raw_error=self._raw_errors.size(build),
+            framed_error=self._framed_errors.size(build),
         )
 
     def _suspect(self, series: int, build: int, errors: list[float]) -> None:
@@ -179,71 +180,88 @@ class _Nights:
 
     def _settle_suspects(self, build: int, there: Mask) -> set[int]:
         """Confirm or clear what was suspected; the series that were confirmed."""
-        waiting = {series for series in self._suspects if there[series]}
-        if not waiting:
-            return set()
-        confirmed = set()
-        for series in sorted(waiting):
-            change = self._suspects[series]
-            verdict = self._ask_again(change, build)
-            if verdict is _Answer.WAIT:
-                self._usable[series, build] = False
+        waiting = [self._suspects[n] for n in sorted(self._suspects) if there[n]]
+        confirmed = []
+        for change, answer in zip(waiting, self._ask_again(waiting, build), strict=True):
+            if answer is _Answer.WAIT:
+                self._usable[change.series, build] = False
                 continue
-            del self._suspects[series]
-            if verdict is _Answer.YES:
-                self._confirm(change, build)
-                confirmed.add(series)
+            del self._suspects[change.series]
+            if answer is _Answer.YES:
+                confirmed.append(change)
             else:
                 self.changes.remove(change)
-                self._usable[series, change.suspected : build + 1] = True
-        return confirmed
+                self._usable[change.series, change.suspected : build + 1] = True
+        self._confirm(confirmed, build)
+        return {change.series for change in confirmed}
 
-    def _ask_again(self, change: LevelChange, build: int) -> _Answer:
-        """Whether all builds since the suspicion hit, and the last shows it by itself."""
-        rules, series = self._rules, change.series
-        since = np.arange(change.suspected, build + 1)
-        since = since[self.cells.dump_count[series, since] > 0]
-        least = float(np.log1p(self._history.series.min_change[series]))
-        alone = self._compare(change, change.base, since[-1:])
-        if alone.p[0] > rules.confirm_p or alone.shift[0] * change.direction < least / 2:
-            return _Answer.NO
-        both = self._compare(change, change.base, since)
-        error = change.errors[min(len(since), MOST_IN_A_ROW) - 1]
-        gate = rules.fast_gate if len(since) == _FEWEST_NIGHTS else rules.slow_gate
-        if both.p[0] <= rules.both_p and both.shift[0] * change.direction >= max(
-            least, gate * error
-        ):
-            return _Answer.YES
-        return _Answer.WAIT if len(since) < rules.most_nights else _Answer.NO
+    def _ask_again(self, changes: Sequence[LevelChange], build: int) -> list[_Answer]:
+        """Whether all builds since each suspicion hit, and the last shows it by itself."""
+        rules = self._rules
+        since = [self._nights_since(change.suspected, change, build) for change in changes]
+        alone = self._compare(
+            [
+                (change, change.base, nights[-1:])
+                for change, nights in zip(changes, since, strict=True)
+            ]
+        )
+        both = self._compare(
+            [(change, change.base, nights) for change, nights in zip(changes, since, strict=True)]
+        )
+        answers = []
+        for row, (change, nights) in enumerate(zip(changes, since, strict=True)):
+            least = float(np.log1p(self._history.series.min_change[change.series]))
+            error = change.errors[min(len(nights), MOST_IN_A_ROW) - 1]
+            gate = rules.fast_gate if len(nights) == _FEWEST_NIGHTS else rules.slow_gate
+            one, all_ = (each.shift[row] * change.direction for each in (alone, both))
+            if alone.p[row] > rules.confirm_p or one < least / 2:
+                answers.append(_Answer.NO)
+            elif both.p[row] <= rules.both_p and all_ >= max(least, gate * error):
+                answers.append(_Answer.YES)
+            else:
+                wait = len(nights) < rules.most_nights
+                answers.append(_Answer.WAIT if wait else _Answer.NO)
+        return answers
 
-    def _confirm(self, change: LevelChange, build: int) -> None:
-        change.confirmed = build
-        self._localise(change, build)
-        since = np.arange(change.first_bad, build + 1)
-        change.shift = float(self._compare(change, change.base, since).shift[0])
-        self._open.setdefault(change.series, []).append(change)
-        usable = self._usable[change.series]
-        usable[: change.first_bad] = False
-        usable[change.first_bad : build + 1] = True
-        self._forget_errors(change.series, slice(change.first_bad, build + 1))
+    def _nights_since(self, first: int, change: LevelChange, build: int) -> Ints:
+        nights = np.arange(first, build + 1)
+        there: Ints = nights[self.cells.dump_count[change.series, nights] > 0]
+        return there
+
+    def _confirm(self, changes: Sequence[LevelChange], build: int) -> None:
+        self._localise(changes, build)
+        figures = self._compare(
+            [(change, change.base, np.arange(change.first_bad, build + 1)) for change in changes]
+        )
+        for row, change in enumerate(changes):
+            change.confirmed, change.shift = build, float(figures.shift[row])
+            self._open.setdefault(change.series, []).append(change)
+            usable = self._usable[change.series]
+            usable[: change.first_bad] = False
+            usable[change.first_bad : build + 1] = True
+            self._forget_errors(change.series, slice(change.first_bad, build + 1))
 
     def _forget_errors(self, series: int, builds: slice) -> None:
         self._raw_errors.forget(series, builds)
         self._framed_errors.forget(series, builds)
 
-    def _localise(self, change: LevelChange, build: int) -> None:
-        """Move the change to where its dumps are told apart best."""
-        there = np.flatnonzero(self.cells.dump_count[change.series, : build + 1] > 0)
-        known = np.union1d(change.base, there[there >= change.base[0]])
-        starts = known[(known >= change.suspected - _LOOK_BACK) & (known > change.base[1])]
-        splits = [
-            (self._compare(change, known[known < start], known[known >= start]).p[0], start)
-            for start in starts.tolist()
-        ]
-        if splits:
-            change.first_bad = min(splits)[1]
-            before = known[known < change.first_bad]
-            change.last_good = int(before[-1])
+    def _localise(self, changes: Sequence[LevelChange], build: int) -> None:
+        """Move changes to where their dumps are told apart best."""
+        splits = []
+        for change in changes:
+            known = np.union1d(change.base, self._nights_since(change.base[0], change, build))
+            earliest = max(change.suspected - _LOOK_BACK, int(change.base[1]) + 1)
+            splits += [
+                (change, known[known < start], known[known >= start])
+                for start in known[known >= earliest].tolist()
+            ]
+        best: dict[int, tuple[float, int]] = {}
+        for (change, before, after), p in zip(splits, self._compare(splits).p, strict=True):
+            split = float(p), int(after[0])
+            if split < best.get(change.series, (np.inf, 0)):
+                best[change.series] = split
+                change.first_bad, change.last_good = split[1], int(before[-1])
+        for change in changes:
             change.base = change.base[change.base < change.first_bad]
 
     def _settle_open(self, build: int, there: Mask) -> set[int]:
@@ -274,11 +292,13 @@ class _Nights:
         usable[change.fixed : build + 1] = True
         self._forget_errors(change.series, slice(change.fixed, build + 1))
 
-    def _compare(self, change: LevelChange, base: Ints, head: Ints) -> SampleComparison:
-        builds = self._history.build_count
-        row = np.array([change.series])
-        offset = self.shifts[self._history.series.family[row]] * change.is_framed
-        chosen = np.zeros((2, 1, builds), bool)
-        chosen[0, 0, base] = True
-        chosen[1, 0, head] = True
-        return compare_samples(*(gather_values(self._history, row, c, offset) for c in chosen))
+    def _compare(self, pairs: Sequence[tuple[LevelChange, Ints, Ints]]) -> SampleComparison:
+        """Compare some builds of changed series with others, in the frame of each change."""
+        series = np.array([change.series for change, _, _ in pairs], np.int64)
+        framed = np.array([change.is_framed for change, _, _ in pairs], bool)
+        offset = self.shifts[self._history.series.family[series]] * framed[:, None]
+        chosen = np.zeros((2, len(pairs), self._history.build_count), bool)
+        for row, (_, base, head) in enumerate(pairs):
+            chosen[0, row, base] = True
+            chosen[1, row, head] = True
+        return compare_samples(*(gather_values(self._history, series, c, offset) for c in chosen))
