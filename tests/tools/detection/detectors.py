@@ -45,8 +45,9 @@ def lay_out_farm(farm: Farm) -> SeriesHistory:
         half_tick=np.full(count, 0.5),
         min_change=np.full(count, _MIN_CHANGE),
     )
-    where = np.repeat(np.arange(count * nights), dumps)
-    return lay_out(series, nights, where, np.log(farm.values).ravel())
+    cells = np.arange(count * nights)
+    values = np.sort(np.log(farm.values), axis=2)
+    return lay_out(series, nights, cells, np.full(len(cells), dumps), values.ravel())
 
 
 def detect_nightly(farm: Farm) -> list[Alarm]:
