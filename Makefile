@@ -41,6 +41,7 @@ torture: .venv/.installed ## Kill, damage, fill up and unplug stores again and a
 	$(BIN)/python -m tests.tools.reliability.damage $(if $(RECORD),--record tests/tools/reliability/record-damage.json)
 	$(BIN)/python -m tests.tools.reliability.intake $(if $(RECORD),--record tests/tools/reliability/record-intake.json)
 	$(BIN)/python -m tests.tools.reliability.upkeep $(if $(RECORD),--record tests/tools/reliability/record-upkeep.json)
+	$(BIN)/python -m tests.tools.reliability.readers $(if $(RECORD),--record tests/tools/reliability/record-readers.json)
 	$(BIN)/python -m tests.tools.reliability.damaged_logs $(if $(RECORD),--record tests/tools/reliability/record-damaged-logs.json)
 	$(BIN)/python -m tests.tools.reliability.power_loss $(if $(RECORD),--record tests/tools/reliability/record-power-loss.json)
 

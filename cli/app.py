@@ -36,6 +36,10 @@ EXAMPLES = {
         "tracehouse query percentiles --model mv2",
         "tracehouse query percentiles --help",
     ),
+    "compare": (
+        "tracehouse compare b41 b42",
+        "tracehouse compare b41 b42 --pool lab --format json",
+    ),
     "report": (
         "tracehouse report --nightly --output report.html",
         "tracehouse report --base b41 --head b42 --format markdown --fail-on-regression",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import signal
+import sys
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run a command line, by default the process's own; the exit status if it fails.
+    """Run a command line, by default the process's own, which ends then; the status if it fails.
 
     A command line that succeeds or is malformed ends in SystemExit instead. Ctrl-C ends the
     process at once: a store can be left at any moment.
@@ -20,6 +24,23 @@ def main(args: Sequence[str] | None = None) -> int:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from cli.app import run
 
-    if args is None:
-        gc.freeze()  # what is imported now stays: no search for garbage need look at it
-    return run(args)
+    if args is not None:
+        return run(args)
+    gc.freeze()  # what is imported now stays: no search for garbage need look at it
+    try:
+        code: int | str | None = run(None)
+    except SystemExit as end:
+        code = end.code
+    if isinstance(code, int):
+        _end(code)
+    sys.exit(code)
+
+
+def _end(code: int) -> None:
+    """End the process, unless something is left to do: to take Python apart takes longer."""
+    if threading.active_count() == 1:
+        with suppress(OSError):  # of a full disk, say, which Python's own end tells too
+            atexit._run_exitfuncs()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)

@@ -6,12 +6,15 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from cli.output.render import Format
 from warehouse import DEFAULT_PATH
+
+if TYPE_CHECKING:
+    from warehouse.catalogue.header import Parameter
 
 DEFAULT_STORE = Path(DEFAULT_PATH)
 
@@ -99,6 +102,23 @@ def add_options(function: Callable[..., None], options: Iterable[TextOption]) ->
     first = [parameter for parameter in own if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
     last = [parameter for parameter in own if parameter.kind is parameter.KEYWORD_ONLY]
     function.__signature__ = inspect.Signature([*first, *made, *last])  # type: ignore[attr-defined]
+
+
+def parameter_option(parameter: Parameter) -> TextOption:
+    """The option for a parameter of a canned query."""
+    is_repeatable, is_flag = parameter.type.endswith("[]"), parameter.type == "BOOLEAN"
+    notes = (
+        "required" if parameter.is_required else None,
+        f"default: {parameter.default}" if parameter.default and not is_flag else None,
+        "repeatable" if is_repeatable else None,
+    )
+    return TextOption(
+        parameter.name,
+        "|".join(parameter.choices) or parameter.type,
+        "  ".join([parameter.doc, *(f"[{note}]" for note in notes if note)]),
+        is_repeatable=is_repeatable,
+        is_flag=is_flag,
+    )
 
 
 def _parameter(option: TextOption) -> inspect.Parameter:

@@ -41,6 +41,6 @@ def open_to_read(store: Path, *, wait: float = 0.0) -> Iterator[Warehouse]:
             age = max((datetime.now(UTC) - taken_at).total_seconds(), 0.0)
             write_note(
                 f"note: answered from the snapshot of {taken_at:%Y-%m-%d %H:%M:%S}Z, which is "
-                f"{age:,.0f} s old: the store cannot be read now"
+                f"{age:,.0f} s old: {warehouse.damage or 'the store cannot be read now'}"
             )
         yield warehouse

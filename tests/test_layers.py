@@ -70,6 +70,7 @@ ROOMS = {
     "queries.planning": set(),
     "queries.profiler_blob": set(),
     "queries.etrecord": set(),
+    "queries.comparison": set(),
     "queries.report": {"printable"},
     "queries.inspector": {"event_blocks", "numeric_gap", "printable"},
     "cli": set(),

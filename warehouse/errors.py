@@ -79,11 +79,11 @@ class OldStoreError(StoreError):
 class DamagedStoreError(StoreError):
     """The store's DuckDB file is damaged or gone."""
 
-    def __init__(self, path: str, problem: str) -> None:
-        """Tell what is wrong with it."""
-        super().__init__(
-            path, f"{problem}; make it anew out of the archive with 'tracehouse rebuild'"
-        )
+    def __init__(self, path: str, problem: str, meanwhile: str = "") -> None:
+        """Tell what is wrong with it, and what is there until it is mended."""
+        remedy = "make it anew out of the archive with 'tracehouse rebuild'"
+        super().__init__(path, f"{problem}; {remedy}{meanwhile and '; '}{meanwhile}")
+        self.damage = problem
 
 
 class ArchiveError(WarehouseError):

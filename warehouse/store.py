@@ -4,32 +4,24 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from warehouse import DEFAULT_PATH
-from warehouse.archive.archive import Archive
-from warehouse.archive.rewriting import merge_segments
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
 from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.answering import Answering
 from warehouse.engine.connection import reading, translated_errors
 from warehouse.engine.dropped import noted
 from warehouse.engine.statements import answer_statement
-from warehouse.engine.store_file import FILE_NAME, make_folder, sync_names
-from warehouse.engine.store_lock import StoreLock
 from warehouse.engine.views import comment_views, load_views
 from warehouse.engine.writer import Writer
 from warehouse.errors import StatementError, StoreError
-from warehouse.storage.catching_up import catch_up
-from warehouse.storage.reading import OpenedStore, is_there, open_to_read
-from warehouse.storage.snapshots import Publisher, Snapshot, publish_snapshot
+from warehouse.storage.reading import OpenedStore, open_to_read
+from warehouse.storage.snapshots import Snapshot, publish_snapshot
 
 if TYPE_CHECKING:
     import duckdb
@@ -37,9 +29,8 @@ if TYPE_CHECKING:
 
     from ingest.incoming import FoundDumps, Incoming
     from ingest.sources.paths import Source
+    from warehouse.intake.children import DecodingChildren
     from warehouse.intake.pipeline import IngestProgress, IngestSummary
-
-_SMALL_SEGMENTS = 33  # that stand together, and are merged when an ingest ends
 
 
 class Warehouse:
@@ -47,13 +38,15 @@ class Warehouse:
 
     Attributes:
         snapshot_time: When the snapshot was taken that is read; None if it is the store itself.
+        damage: What is wrong with the store, and what to do; then a snapshot is read.
     """
 
     def __init__(self, path: Path, opened: OpenedStore, writer: Writer | None = None) -> None:
         """Wrap a locked store; see `open`."""
         self._path, self._writer = path, writer
-        self._answering, self._lock, snapshot = opened
+        self._answering, self._lock, snapshot, self.damage = opened
         self.snapshot_time: datetime | None = snapshot and snapshot.taken_at
+        self._children: DecodingChildren | None = None
 
     @classmethod
     def open(
@@ -70,7 +63,8 @@ class Warehouse:
         Args:
             path: The store's directory.
             read_only: Let other readers in, and refuse to write. While another process writes the
-                store, or it is of an older tracehouse, its newest snapshot is read.
+                store, or it is of an older tracehouse, damaged or gone, its newest snapshot is
+                read.
             create: Make a store if there is none; a misspelt path must not be one.
             is_shared: Leave the permissions of a new store to the umask; else it is its owner's.
             wait: Seconds to wait for others who have it open.
@@ -84,26 +78,13 @@ class Warehouse:
             DamagedStoreError: Its file is damaged or gone, and there is an archive.
         """
         store = Path(path)
-        if not is_there(store) and (read_only or not create):
-            raise StoreError(
-                str(store), "no store here; create one with 'tracehouse ingest PATHS...'"
-            )
         if read_only:
             return cls(store, open_to_read(store, wait=wait))
-        make_folder(store, is_shared=is_shared)
-        lock = StoreLock.for_writing(store, is_shared=is_shared, wait=wait)
-        writer = None
-        try:
-            writer = Writer(store, is_shared=is_shared)
-            with translated_errors(store):
-                catch_up(writer.connection, store)
-            answering = Answering(store, store / FILE_NAME, writer=writer.connection)
-            return cls(store, OpenedStore(answering, lock), writer)
-        except BaseException:  # an interrupt too must not leave the store locked
-            if writer:
-                writer.close()
-            lock.release()
-            raise
+        # What writes needs the archive, which a question need not wait for.
+        from warehouse.storage.writing import open_to_write
+
+        opened = open_to_write(store, create=create, is_shared=is_shared, wait=wait)
+        return cls(store, *opened)
 
     def ingest(  # noqa: PLR0913 - each says something else of the dumps or of the ingest
         self,
@@ -143,20 +124,20 @@ class Warehouse:
         """
         # Reading dumps takes half a second of imports, which a question need not wait for.
         from ingest.incoming import find_incoming
-        from warehouse.intake.pipeline import ingest_dumps
+        from warehouse.storage.writing import ingest_found
 
         start = time.perf_counter()
         found = find_incoming(dumps, manifest=manifest, layout=layout, etrecord=etrecord)
-        kept = Archive(self._path) if archive else None
-        publisher = Publisher(self._to_write(), self._path) if snapshot else None
-        with self._writing(progress, publisher) as (connection, report):
-            summary = ingest_dumps(connection, found, archive=kept, jobs=jobs, progress=report)
-            if kept:
-                merge_segments(kept, least=_SMALL_SEGMENTS)
-        if snapshot:
-            self.snapshot()
-        notes = () if isinstance(found, list) else tuple(found.notes)
-        return replace(summary, notes=notes, seconds=time.perf_counter() - start)
+        summary = ingest_found(
+            self._to_write(),
+            self._path,
+            found,
+            is_archived=archive,
+            is_published=snapshot,
+            jobs=jobs,
+            progress=progress,
+        )
+        return replace(summary, seconds=time.perf_counter() - start)
 
     def drain(
         self,
@@ -165,6 +146,10 @@ class Warehouse:
         progress: Callable[[IngestProgress], None] | None = None,
     ) -> IngestSummary:
         """Ingest what was handed over to the store's `Inbox` so far, which is emptied by it.
+
+        It may come from anybody, so it is decoded in another process, which is kept until the store
+        is closed. What would take too much memory or time there is refused, and so is what that
+        process dies of; `ingest` sets no such limit.
 
         Args:
             jobs: Threads that read and decode; by default as many as there are cores for.
@@ -176,37 +161,15 @@ class Warehouse:
         Raises:
             StoreError: A batch cannot be written; it stays in the inbox, as all after it.
         """
+        from warehouse.intake.children import DecodingChildren
         from warehouse.storage.draining import drain_inbox
+        from warehouse.storage.writing import writing
 
         start = time.perf_counter()
-        with self._writing(progress) as (connection, report):
-            summary = drain_inbox(connection, self._path, jobs=jobs, progress=report)
+        self._children = children = self._children or DecodingChildren()
+        with writing(self._to_write(), self._path, progress) as (connection, report):
+            summary = drain_inbox(connection, self._path, children, jobs=jobs, progress=report)
         return replace(summary, seconds=time.perf_counter() - start)
-
-    @contextmanager
-    def _writing(
-        self,
-        progress: Callable[[IngestProgress], None] | None,
-        publisher: Publisher | None = None,
-    ) -> Iterator[tuple[duckdb.DuckDBPyConnection, Callable[[IngestProgress], None]]]:
-        """The connection that writes, and what to call with each progress.
-
-        Raises:
-            StoreError: The store was opened to be read, was deleted or replaced, or its disk fails.
-        """
-        writer = self._to_write()
-
-        def report(done: IngestProgress) -> None:
-            writer.file.check()
-            if publisher:
-                publisher.publish_if_due()
-            if progress:
-                progress(done)
-
-        with translated_errors(self._path):
-            yield writer.connection, report
-        writer.file.check()
-        sync_names(self._path)
 
     def snapshot(self) -> Snapshot:
         """Publish a snapshot of the store, which others can read while this process writes.
@@ -313,21 +276,13 @@ class Warehouse:
             graph: Its name, as in the table graph_nodes, by default the edge dialect's program;
                 with ``/METHOD`` for another method than forward.
         """
-        from ingest.etrecord.names import EDGE_PROGRAM
-        from warehouse.programs.exported_programs import (
-            find_etrecord,
-            pick_exported_program,
-            read_exported_program,
-        )
+        from warehouse.storage.stored_programs import read_stored_program
 
         with translated_errors(self._path, self._answering.file):
             connection = self._answering.connection("ours")
-            source, sha256 = find_etrecord(connection, etrecord_id=etrecord_id, dump_id=dump_id)
-        wanted = graph or EDGE_PROGRAM
-        archived = Archive(self._path).find(sha256)
-        if archived is not None:
-            return pick_exported_program(archived.data, source.name, graph=wanted)
-        return read_exported_program(source, graph=wanted, sha256=sha256)
+            return read_stored_program(
+                connection, self._path, etrecord_id=etrecord_id, dump_id=dump_id, graph=graph
+            )
 
     @property
     def writing(self) -> duckdb.DuckDBPyConnection:
@@ -352,6 +307,8 @@ class Warehouse:
             self._let_go()
 
     def _let_go(self) -> None:
+        if self._children is not None:
+            self._children.close()
         self._answering.close()
         if self._writer is not None:
             self._writer.close()
@@ -360,12 +317,7 @@ class Warehouse:
     def __enter__(self) -> Warehouse:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         if error is None:
             self.close()
         else:  # which tells more than what closing would add

@@ -33,8 +33,7 @@ def forget(
     import pyarrow as pa
 
     from warehouse.storage.choice import choose_dumps
-    from warehouse.storage.compaction import compact_store
-    from warehouse.storage.forgetting import find_kept_files, forget_dumps
+    from warehouse.storage.forgetting import find_kept_files, finish_forgetting, forget_dumps
 
     stated = {"device": device, "build": build}
     where = {name: value for name, value in stated.items() if value is not None}
@@ -43,7 +42,7 @@ def forget(
         if is_meant:
             forget_dumps(warehouse.writing, store, chosen)
     if is_meant:
-        compact_store(store, wait=wait)  # which leaves nothing of them in its free blocks
+        finish_forgetting(store, wait=wait)
     rows = pa.Table.from_pylist([one._asdict() for one in chosen])
     write_table(rows.drop_columns(["manifest"]), output, is_csv_safe=is_csv_safe)
     if not is_meant:

@@ -10,12 +10,11 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from cli.errors import options_at_fault
-from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, TextOption, Wait, add_options
+from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, Wait, add_options, parameter_option
 from cli.output.query_help import column_help, query_example
 from cli.output.render import Format, write_table
 from cli.output_file import with_output_file
 from cli.stores import open_to_read
-from warehouse.catalogue.header import Parameter
 from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.queries import Query, find_query, load_catalogue
 
@@ -76,7 +75,7 @@ def _function(query: Query) -> Callable[..., None]:
             table = warehouse.query(name, **given)
         write_table(table, output, is_csv_safe=is_csv_safe)
 
-    add_options(run, map(_option, query.header.params))
+    add_options(run, map(parameter_option, query.header.params))
     return run
 
 
@@ -87,19 +86,3 @@ def _unknown(args: list[str]) -> dict[str, str]:
         raise typer.BadParameter(f"unexpected '{args[0]}'; parameters are options: --NAME VALUE")
     name, _, value = args[0].removeprefix("--").partition("=")
     return {name.replace("-", "_"): value}
-
-
-def _option(parameter: Parameter) -> TextOption:
-    is_repeatable, is_flag = parameter.type.endswith("[]"), parameter.type == "BOOLEAN"
-    notes = (
-        "required" if parameter.is_required else None,
-        f"default: {parameter.default}" if parameter.default and not is_flag else None,
-        "repeatable" if is_repeatable else None,
-    )
-    return TextOption(
-        parameter.name,
-        "|".join(parameter.choices) or parameter.type,
-        "  ".join([parameter.doc, *(f"[{note}]" for note in notes if note)]),
-        is_repeatable=is_repeatable,
-        is_flag=is_flag,
-    )

@@ -92,7 +92,8 @@ def report(
     with standard_output_to(output):
         sys.stdout.write(text)
     if output is not None:
-        write_note(f"{made.summary}\nreport: {os.fspath(output)}")
+        write_note(made.summary)
+        write_note(f"report: {os.fspath(output)}")
     if slack is not None:
         from queries.report.slack import post_payload
 

@@ -19,12 +19,15 @@ def status(
     While another process writes the store, what is in it is counted in its newest snapshot. Exits 1
     if the store cannot be read for another reason.
     """
+    from warehouse.storage.forgetting import UNCOMPACTED
     from warehouse.storage.status import read_status
 
     found = read_status(store)
     table = status_table(found)
     shown = status_rows(table) if output is Format.TABLE else table
     write_table(shown, output, is_csv_safe=is_csv_safe)
+    if found.is_uncompacted:
+        write_note(f"note: {UNCOMPACTED}")
     if found.problem:
         write_note(f"error: {store}: {found.problem}")
         fail()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from warehouse.storage.status import StoreStatus
 
 _TEXTS = ("problem",)
-_TRUTHS = ("is_locked",)
+_TRUTHS = ("is_locked", "is_uncompacted")
 _TIMES = ("counted_at", "last_ingest_at")
 
 

@@ -73,7 +73,7 @@ def _describe(night: HeadNight, group: ChangeGroup, commits: Mapping[str, str | 
         direction="regression" if group.direction > 0 else "improvement",
         first_bad=bad,
         last_good=good,
-        headline=_headline(group.operator, members, explains),
+        headline=make_headline(group.operator, members, explains),
         members=members,
         explains=explains,
         dumps_needed=_FEWEST_DUMPS if state == "new" else 0,
@@ -91,7 +91,8 @@ def _name(member: Member) -> tuple[str, ...]:
     return (*(part or "" for part in parts), f"{member.ordinal:06}")
 
 
-def _headline(operator: str, members: Sequence[Member], explains: Sequence[Member]) -> Headline:
+def make_headline(operator: str, members: Sequence[Member], explains: Sequence[Member]) -> Headline:
+    """A group in one line; its members come costliest first."""
     devices = len({member.device for member in members})
     models = len({(member.model, member.backend) for member in members})
     costs = [member.cost_ns for member in members if member.cost_ns is not None]
@@ -113,26 +114,28 @@ def _count(number: int, noun: str) -> str:
     return f"1 {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def compare_commands(member: Member, bad: str, good: str) -> list[str]:
+    """Commands that show a member again."""
+    where = f" --device {_quote(member.device)}" if member.device else ""
+    model = f" --model {_quote(member.model)}"
+    event = f" --event {_quote(member.event_name)}"
+    return [
+        f"tracehouse compare {_quote(good)} {_quote(bad)}{where}{model}",
+        f"tracehouse query build_history{event}{where}{model}",
+    ]
+
+
 def _commands(
     group: str, member: Member, bad: str, good: str, commits: Mapping[str, str | None]
 ) -> list[str]:
-    where = f" --device {_quote(member.device)}" if member.device else ""
-    compare = (
-        f"tracehouse compare {_quote(good)} {_quote(bad)}{where} --model {_quote(member.model)}"
-    )
-    history = (
-        f"tracehouse query build_history --event {_quote(member.event_name)}{where} "
-        f"--model {_quote(member.model)}"
-    )
+    commands = compare_commands(member, bad, good)
     bad_commit, good_commit = commits.get(bad), commits.get(good)
-    if not bad_commit or not good_commit:
-        return [compare, history]
-    return [
-        compare,
-        history,
-        f"git bisect start {_quote(bad_commit)} {_quote(good_commit)}",
-        f"git bisect run tracehouse bisect-step {group}",
-    ]
+    if bad_commit and good_commit:
+        commands += [
+            f"git bisect start {_quote(bad_commit)} {_quote(good_commit)}",
+            f"git bisect run tracehouse bisect-step {group}",
+        ]
+    return commands
 
 
 def _quote(text: str) -> str:

@@ -97,7 +97,7 @@ class RunShift(_Part):
 class OperatorChange(_Part):
     """An operator that one of the builds lacks, or time that moved to another place."""
 
-    change: Literal["new_op", "removed_op", "moved"]
+    change: Literal["new_op", "removed_op", "moved", "mode_mix"]
     device: str
     model: str
     backend: str | None

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from queries.report.content import Coverage, Missing, OperatorChange, RunShift
+from queries.report.members import describe_member
 from queries.report.night import HeadNight
 from warehouse.regressions.nightly import Status
+from warehouse.regressions.replay import LevelChange
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -114,7 +116,26 @@ class HeadView:
             was = bool(cells.dump_count[series, before[number]])
             if was != bool(self._there[series]):
                 found.append(self._operator_change(series, before[number], last, was=was))
-        return found
+        return found + [
+            self._moved(change)
+            for change in self._night.moved
+            if change.first_bad > last - self._night.rules.base_builds
+        ]
+
+    def _moved(self, change: LevelChange) -> OperatorChange:
+        member = describe_member(self._night, change)
+        build = self._night.fleet.nights[change.first_bad].build
+        return OperatorChange(
+            change="moved",
+            device=member.device or "",
+            model=member.model,
+            backend=member.backend,
+            event_name=member.event_name,
+            delegate_id=member.delegate_id,
+            ordinal=member.ordinal,
+            cost_ns=member.cost_ns,
+            detail=f"{member.delta:+.1%} since {build}, which has other operators in it",
+        )
 
     def _operator_change(self, series: int, before: int, last: int, *, was: bool) -> OperatorChange:
         fleet, cells = self._night.fleet, self._night.replay.cells

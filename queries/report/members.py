@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from queries.report.content import BuildPoint, Member
-from queries.report.night import HeadNight
+from queries.report.night import SERIES, HeadNight
 from warehouse.regressions.history import SeriesHistory, gather_values
 from warehouse.regressions.replay import LevelChange
 from warehouse.statistics.two_samples import SampleComparison, compare_samples
@@ -37,7 +37,7 @@ def describe_member(night: HeadNight, change: LevelChange) -> Member:
         delegate_id=keys["delegate_id"],
         ordinal=keys["ordinal"],
         kind=keys["kind"],
-        module_path=None,
+        module_path=night.modules.get(tuple(keys[name] for name in SERIES)),
         delta=math.expm1(figures.shift[0]),
         delta_low=math.expm1(figures.low[0]) if has_interval else None,
         delta_high=math.expm1(figures.high[0]) if has_interval else None,

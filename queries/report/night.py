@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.errors import ParameterError, suggest
-from warehouse.regressions.fleet import CONTAINERS, Fleet, build_fleet
+from warehouse.regressions.fleet import CONTAINERS, Fleet, build_fleet, find_rebuilt
 from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
 from warehouse.regressions.nightly import Rules
 from warehouse.regressions.replay import LevelChange, Replay, replay
@@ -20,6 +20,7 @@ from warehouse.store import Warehouse
 
 Floats = NDArray[np.float64]
 
+SERIES = ("device", "model", "backend", "event_name", "delegate_id", "ordinal")
 _BUILDS = "SELECT build, build_role FROM builds_in_order ORDER BY position"
 _LAST_DAY = "SELECT CAST(max(captured_at) AS DATE) AS day FROM named_dumps WHERE build = $head"
 _DECISIONS = "SELECT group_id, state, reason FROM group_decisions ORDER BY decided_at"
@@ -42,7 +43,10 @@ class HeadNight:
         fleet: The values of its series and of the builds before it.
         replay: What they say.
         groups: The changes put together, those that nobody wants to hear of left out.
+        moved: Changes of methods and delegates that got or lost operators.
         muted: How many changes were left out, by reason.
+        modules: Module that an operator of the head runs, by device, model, backend, event name,
+            delegate id and ordinal; of those with an ETRecord.
         decisions: The last decision about each group, by its id.
         settings: What the team has settled.
         rules: The numbers behind the verdicts.
@@ -52,7 +56,9 @@ class HeadNight:
     fleet: Fleet
     replay: Replay
     groups: list[ChangeGroup]
+    moved: list[LevelChange]
     muted: dict[str, int]
+    modules: dict[tuple[object, ...], str]
     decisions: dict[str, GroupDecision]
     settings: Settings
     rules: Rules
@@ -72,10 +78,13 @@ def judge_head(store: Warehouse, head: str | None, settings: Settings) -> HeadNi
     result = replay(fleet.history, rules)
     days = store.sql(_LAST_DAY, {"head": head}).to_pylist()
     heard, muted = _leave_out_muted(fleet, result, settings, days[0]["day"] if days else None)
-    groups = group_changes(heard, list_places(fleet), [night.build for night in fleet.nights])
+    builds = [night.build for night in fleet.nights]
+    groups, moved = group_changes(heard, list_places(fleet), builds, find_rebuilt(fleet.history))
+    named = store.sql(read_statement("modules_of_build"), {"head": head}).to_pylist()
+    modules = {tuple(row[name] for name in SERIES): row["module_path"] for row in named}
     decided = store.sql(_DECISIONS).to_pylist()
     decisions = {row["group_id"]: GroupDecision(row["state"], row["reason"]) for row in decided}
-    return HeadNight(head, fleet, result, groups, muted, decisions, settings, rules)
+    return HeadNight(head, fleet, result, groups, moved, muted, modules, decisions, settings, rules)
 
 
 def find_build(store: Warehouse, name: str | None) -> str:

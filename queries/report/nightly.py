@@ -65,5 +65,6 @@ def _summary(head: str, groups: Sequence[Group], counts: dict[str, int]) -> str:
     series = sum(counts.values()) - counts.get("no_data", 0)
     words: dict[State, str] = {"confirmed": "confirmed", "new": "suspected"}
     found = [f"{states[state]} {word}" for state, word in words.items() if states[state]]
-    what = " and ".join(found) + " regressions" if found else "no regressions"
-    return f"{head}: {what}, {faster} improvements, among {series} series"
+    noun = "regression" if sum(states[state] for state in words) == 1 else "regressions"
+    what = f"{' and '.join(found)} {noun}" if found else "no regressions"
+    return f"{head}: {what}, improvements: {faster}, series: {series:,}"

@@ -1,12 +1,235 @@
-"""The report of one build against another."""
+"""The report of one build against another: the query `comparison`, with the dumps it rests on."""
 
 from __future__ import annotations
 
-from queries.report.content import Report
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ingest.signatures import operator_type
+from queries.report.alerts import compare_commands, make_headline
+from queries.report.content import (
+    BuildPoint,
+    Coverage,
+    Direction,
+    Group,
+    Member,
+    Missing,
+    OperatorChange,
+    Report,
+)
+from queries.report.facts import read_facts
+from queries.report.night import SERIES
 from queries.report.settings import Settings
 from warehouse.store import Warehouse
 
+Row = Mapping[str, Any]
+Key = tuple[object, ...]
+
+_FAMILY = ("device", "model", "backend")
+_CONTAINERS = ("method", "delegate")
+_FEWEST_DUMPS = 8
+_DUMPS = """SELECT device, model, backend, count(*) FILTER (build = $base) AS base,
+count(*) FILTER (build = $head) AS head FROM named_dumps
+WHERE build IN ($base, $head) GROUP BY ALL ORDER BY ALL"""
+
 
 def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str) -> Report:
-    """The report of a build against another."""
-    raise NotImplementedError
+    """The report of a build against another.
+
+    Every verdict is final: no other night will confirm it. It is one of the code only if the builds
+    were recorded interleaved.
+
+    Raises:
+        ParameterError: The store has no such build, or both are the same.
+    """
+    chosen = settings.nightly
+    rows = store.query(
+        "comparison", base=base, head=head, q=chosen.q, min_change=chosen.min_change
+    ).to_pylist()
+    own = [row for row in rows if row["level"] in {"operator", *_CONTAINERS}]
+    values = _read_values(store, base, head)
+    found, muted = _list_changes(own, settings)
+    groups = [
+        _describe(key, members, own, values, settings, base=base, head=head)
+        for key, members in sorted(found.items())
+    ]
+    groups.sort(
+        key=lambda group: (
+            group.direction == "improvement",
+            -abs(group.headline.cost_ns or 0.0),
+            group.id,
+        )
+    )
+    facts = read_facts(store, base=base, head=head)
+    counts = Counter(row["verdict"] for row in own) + Counter(muted)
+    dumps = store.sql(_DUMPS, {"base": base, "head": head}).to_pylist()
+    slower = sum(group.direction == "regression" for group in groups)
+    is_known = any(counts[name] for name in ("unchanged", "inconclusive", "improvement"))
+    return Report(
+        kind="compare",
+        head=head,
+        base=[base],
+        verdict="regressions" if slower else "clear" if is_known else "not_enough_data",
+        summary=f"{head} against {base}: slower: {slower}, faster: {len(groups) - slower}, "
+        f"series: {len(own):,}",
+        groups=groups,
+        run_shifts=[],
+        operator_changes=_operator_changes(own, base=base, head=head),
+        exact_changes=facts.exact_changes,
+        framework_tax=facts.framework_tax,
+        coverage=_coverage(dumps, own, base),
+        quality=facts.quality,
+        refused=facts.refused,
+        verdict_counts=dict(sorted(counts.items())),
+        rules={"q": chosen.q, "min_change": chosen.min_change, "least_dumps": _FEWEST_DUMPS},
+    )
+
+
+def _list_changes(
+    rows: Iterable[Row], settings: Settings
+) -> tuple[dict[tuple[Direction, str], list[Row]], dict[str, int]]:
+    """Rows that changed by direction and operator type, and how many are muted by reason."""
+    found: dict[tuple[Direction, str], list[Row]] = defaultdict(list)
+    muted: Counter[str] = Counter()
+    for row in rows:
+        if row["verdict"] not in ("regression", "improvement") or row["level"] in _CONTAINERS:
+            continue
+        place = {"device": row["device"], "model": row["model"], "event": row["event_name"]}
+        mute = settings.mute(**place, on=None)
+        least = settings.min_change(**place)
+        if mute is not None:
+            muted[f"muted: {mute.reason}"] += 1
+        elif abs(row["delta"]) >= least:
+            operator = operator_type(row["event_name"], row["delegate_id"], row["kind"])
+            found[row["verdict"], operator].append(row)
+    return found, muted
+
+
+def _read_values(store: Warehouse, base: str, head: str) -> dict[Key, dict[str, list[float]]]:
+    """Values of the dumps of each series, by build."""
+    values: dict[Key, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in store.query("dump_values", build=[base, head]).to_pylist():
+        values[tuple(row[name] for name in SERIES)][row["build"]].append(row["value"])
+    return values
+
+
+def _describe(  # noqa: PLR0913 - all that a group is made of
+    key: tuple[Direction, str],
+    members: Sequence[Row],
+    rows: Sequence[Row],
+    values: Mapping[Key, Mapping[str, list[float]]],
+    settings: Settings,
+    *,
+    base: str,
+    head: str,
+) -> Group:
+    direction, operator = key
+    families = {tuple(row[name] for name in _FAMILY) for row in members}
+    explains = [
+        _member(row, values, base=base, head=head)
+        for row in rows
+        if row["level"] in _CONTAINERS
+        and row["verdict"] == direction
+        and tuple(row[name] for name in _FAMILY) in families
+    ]
+    told = [_member(row, values, base=base, head=head) for row in members]
+    told.sort(key=lambda member: (-abs(member.cost_ns or 0.0), member.device or "", member.model))
+    identity = "\0".join([operator, direction, base, head])
+    first = told[0]
+    return Group(
+        id=hashlib.sha256(identity.encode()).hexdigest()[:12],
+        state="confirmed",
+        direction=direction,
+        first_bad=head,
+        last_good=base,
+        headline=make_headline(operator, told, explains),
+        members=told,
+        explains=explains,
+        dumps_needed=0,
+        reason=None,
+        owner=settings.owner(device=first.device or "", model=first.model, event=first.event_name),
+        fixed_in=None,
+        commands=compare_commands(first, head, base),
+    )
+
+
+def _member(
+    row: Row, values: Mapping[Key, Mapping[str, list[float]]], *, base: str, head: str
+) -> Member:
+    by_build = values.get(tuple(row[name] for name in SERIES), {})
+    was, now = by_build.get(base, []), by_build.get(head, [])
+    names = (*SERIES, "pool", "kind", "module_path", "delta", "delta_low", "delta_high")
+    is_time = row["base_ns"] is not None
+    parts = [
+        f"{row['head_count']} dumps against {row['base_count']}",
+        f"p = {row['p_adjusted']:.2g} among its model's operators",
+        *([row["note"]] if row["note"] else []),
+    ]
+    return Member(
+        **{name: row[name] for name in names},
+        p_adjusted=row["p_adjusted"],
+        base_ns=row["base_ns"],
+        head_ns=row["head_ns"],
+        cost_ns=row["cost_ns"],
+        base_values=was,
+        head_values=now,
+        history=[
+            BuildPoint(build=base, dump_count=len(was), median_ns=row["base_ns"]),
+            BuildPoint(build=head, dump_count=len(now), median_ns=row["head_ns"]),
+        ]
+        if is_time
+        else [],
+        rule="; ".join(parts),
+    )
+
+
+def _operator_changes(rows: Iterable[Row], *, base: str, head: str) -> list[OperatorChange]:
+    details = {
+        "new_op": f"{base} has it not",
+        "removed_op": f"{head} has it not",
+        "moved": "its time went elsewhere, the whole is as it was",
+        "mode_mix": "another share of the processes ran it slowly",
+    }
+    return [
+        OperatorChange(
+            change=row["verdict"],
+            **{name: row[name] for name in SERIES},
+            cost_ns=_cost(row),
+            detail=details[row["verdict"]],
+        )
+        for row in rows
+        if row["verdict"] in details
+    ]
+
+
+def _cost(row: Row) -> float | None:
+    if row["verdict"] == "new_op":
+        return row["head_ns"]  # type: ignore[no-any-return]
+    if row["verdict"] == "removed_op":
+        return None if row["base_ns"] is None else -row["base_ns"]
+    return row["cost_ns"]  # type: ignore[no-any-return]
+
+
+def _coverage(dumps: Sequence[Row], rows: Sequence[Row], base: str) -> Coverage:
+    there = [row for row in dumps if row["head"]]
+    return Coverage(
+        device_count=len({row["device"] for row in there}),
+        model_count=len({(row["model"], row["backend"]) for row in there}),
+        dump_count=sum(row["head"] for row in there),
+        series_count=sum(bool(row["head_count"]) for row in rows),
+        missing=[
+            Missing(
+                device=row["device"], model=row["model"], backend=row["backend"], last_build=base
+            )
+            for row in dumps
+            if not row["head"]
+        ],
+        too_few=[
+            f"{' '.join(filter(None, (row['device'], row['model'], row['backend'])))}: "
+            f"{row['head']} dumps, {_FEWEST_DUMPS} wanted"
+            for row in there
+            if row["base"] and row["head"] < _FEWEST_DUMPS
+        ],
+    )

@@ -26,7 +26,7 @@ def test_demo_finds_the_changes_that_are_in_the_farm(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     *_, ch26, f136, extra, same = done.stdout.split("\n$ tracehouse ")
     assert "native_call_convolution.out              #3   +8.4 %  regression" in ch26
-    assert f136.count("regression\n") == 4
+    assert f136.count("regression\n") == 6
     assert "native_call_sigmoid.out" in extra
     assert "new_op" in extra
     assert "+" not in same.partition("\n\n")[0]

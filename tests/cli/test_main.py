@@ -22,6 +22,7 @@ COMMANDS = sorted(
         *("ingest", "query", "sql", "schema", "inspect", "numeric-gap", "etrecord", "inspect-prof"),
         *("record", "simulate", "migrate", "snapshot", "status", "rebuild", "drain"),
         *("archive", "doctor", "completion", "amend", "retention", "compact", "forget", "plan"),
+        "compare",
     ]
 )
 # A process that was started in the background ignores Ctrl-C, and so do those that it starts.
@@ -138,7 +139,8 @@ def test_a_question_imports_only_what_it_takes(store: Path, tmp_path: Path) -> N
     program = (
         "import atexit, sys; from cli.main import main;"
         "atexit.register(lambda: print(sorted({'pandas', 'pydantic', 'rich', 'ingest.decode',"
-        "'ingest.etrecord', 'warehouse.intake', 'cli.commands.inspect'} & sys.modules.keys())));"
+        "'ingest.etrecord', 'warehouse.archive', 'warehouse.intake', 'cli.commands.inspect'}"
+        " & sys.modules.keys())));"
         "sys.exit(main())"
     )
     done = subprocess.run(
@@ -148,6 +150,25 @@ def test_a_question_imports_only_what_it_takes(store: Path, tmp_path: Path) -> N
         check=True,
     )
     assert done.stdout == b"a  b\n1  b\n[]\n"
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_process_ends_at_once_unless_something_is_left_to_do(is_busy: bool) -> None:
+    program = (
+        "import os, sys, threading; from cli.main import main; end = os._exit\n"
+        "def say(code): print('at once', flush=True); end(code)\n"
+        "def do(): threading.main_thread().join(); print('done')\n"
+        f"os._exit = say; {is_busy} and threading.Thread(target=do).start()\n"
+        "sys.exit(main())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "query", "nothing"],
+        capture_output=True,
+        env=ENVIRONMENT,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (2, "done\n" if is_busy else "at once\n")
+    assert done.stderr.startswith("error: ")
 
 
 @pytest.mark.parametrize("module", ["typer", "cli.app", "duckdb", "pyarrow"])
@@ -263,8 +284,8 @@ def test_long_error_keeps_its_remedy(run: Run) -> None:
     outcome = run("query", "x" * 50_000)
     assert outcome.error.startswith("error: no query 'xxx")
     assert outcome.error.endswith(
-        "; there are build_history, change_points, dump_values, dumps, environment_changes, "
-        "event_blocks, exact_changes, framework_tax, ingest_errors, module_totals, "
-        "numeric_divergence, operator_hotspots, ..."
+        "; there are build_history, change_points, comparison, dump_values, dumps, "
+        "environment_changes, event_blocks, exact_changes, framework_tax, ingest_errors, "
+        "module_totals, numeric_divergence, ..."
     )
     assert len(outcome.error) == 2000

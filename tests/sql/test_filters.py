@@ -19,6 +19,7 @@ QUESTIONS = {
     "framework_tax": {"scope": "all"},
     "numeric_divergence": {"base": "old", "head": "new"},
     "regression_deltas": {"base": "old", "head": "new"},
+    "comparison": {"base": "old", "head": "new"},
     "run_shifts": {"base": "old", "head": "new"},
 }
 
@@ -95,6 +96,10 @@ EVERYTHING = {
 }
 # Parameters with tests of their own.
 ELSEWHERE = {
+    ("comparison", "base"): "below",
+    ("comparison", "head"): "below",
+    ("comparison", "q"): "test_regression_deltas",
+    ("comparison", "min_change"): "test_regression_deltas",
     ("change_points", "min_change"): "test_change_points",
     ("environment_changes", "base"): "test_environment_changes",
     ("environment_changes", "head"): "test_environment_changes",
@@ -202,11 +207,12 @@ def test_event_blocks_are_those_of_the_dump_alone(farm, number):
     assert rows != _ask(farm, "event_blocks", dump=2)
 
 
-def test_only_base_and_head_are_compared(farm):
-    rows = _ask(farm, "regression_deltas", base="mid", head="side")
+@pytest.mark.parametrize("name", ["comparison", "regression_deltas"])
+def test_only_base_and_head_are_compared(farm, name):
+    rows = _ask(farm, name, base="mid", head="side")
     with _only(farm, _in("build", "mid", "side")):
-        assert rows == _ask(farm, "regression_deltas", base="mid", head="side")
-    swapped = _ask(farm, "regression_deltas", base="side", head="mid")
+        assert rows == _ask(farm, name, base="mid", head="side")
+    swapped = _ask(farm, name, base="side", head="mid")
     sides = ("base_count", "head_count", "base_ns", "head_ns")
     assert [tuple(row[side] for side in sides) for row in rows] == [
         tuple(row[sides[position]] for position in (1, 0, 3, 2)) for row in swapped

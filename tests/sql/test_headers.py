@@ -30,6 +30,10 @@ FILTER_FILES = {
     path.name.removesuffix(".sql"): path.read_text(encoding="utf-8")
     for path in sorted((files("sql") / "filters").iterdir())
 }
+PART_FILES = {
+    path.name.removesuffix(".sql"): path.read_text(encoding="utf-8")
+    for path in sorted((files("sql") / "parts").iterdir())
+}
 CASTS = {"STRING[]": "ARRAY<STRING>", "TAG[]": "ARRAY<STRING>", "TAG_KEY": "STRING"}
 FILTERS = ("device", "pool", "build", "model", "backend", "tag", "since", "until")
 
@@ -76,6 +80,28 @@ def test_header_columns_are_the_filters_columns(name, connection):
     nulls = dict.fromkeys((param.name for param in filters.header.params), None)
     declared = [(column.name, column.type) for column in filters.header.columns]
     assert declared == _describe(connection, duckdb_text(filters.sql), nulls)
+
+
+# Each part behind those that it reads.
+ALL_PARTS = """\
+-- parts: operators, levels AS measured, series, plain_samples, modes, samples
+-- parts: two_samples, compared, pools AS scored, tested, judgements, verdicts
+-- parts: modules, notes, explanations
+"""
+
+
+@pytest.mark.parametrize("name", PART_FILES)
+def test_header_columns_are_the_part_s_columns(name, connection):
+    own = parse_header(PART_FILES[name], name)
+    assert own.name == name
+    header = f"-- x: X.\n--\n-- filters: compared_dumps\n--\n{ALL_PARTS}--\n-- columns:\n"
+    table = {"levels": "measured", "pools": "scored"}.get(name, name)
+    text = f"{header}--   a  INT  A.\nSELECT * FROM {table}\n"
+    query = expand(text, "x.sql", FILTER_FILES, PART_FILES)
+    assert {part.file for part in query.header.parts} == PART_FILES.keys()
+    nulls = dict.fromkeys((param.name for param in query.header.params), None)
+    declared = [(column.name, column.type) for column in own.columns]
+    assert declared == _describe(connection, duckdb_text(query.sql), nulls)
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -128,6 +154,7 @@ def test_query_takes_the_filters_that_its_rows_can_be_told_apart_by(name):
         "exact_changes": {"build"},
         "ingest_errors": {"device", "pool", "build", "model", "backend", "tag"},
         "numeric_divergence": {"build"},
+        "comparison": {"build"},
         "regression_deltas": {"build"},
         "run_shifts": {"build"},
     }

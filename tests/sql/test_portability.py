@@ -9,7 +9,7 @@ from warehouse.catalogue.header import parse_header
 
 FILES = {
     path.name: path.read_text(encoding="utf-8")
-    for folder in ("filters", "queries", "views")
+    for folder in ("filters", "parts", "queries", "views")
     for path in sorted((files("sql") / folder).iterdir())
 }
 
@@ -19,7 +19,7 @@ BANNED = {
     r"|group_concat|first|last|last_value|first_value|any_value|concat|regexp_\w+|log|log2"
     r"|skewness|kurtosis|hash|starts_with|startswith|sha\d+|epoch\w*|strftime|date_diff|datediff"
     r"|struct_\w+|named_struct|xor|generate_series|unnest|explode|posexplode|mad|entropy"
-    r"|histogram|columns|width_bucket|collect_list|listagg|element_at|typeof|factorial)\s*\(",
+    r"|histogram|columns|width_bucket|collect_list|listagg|typeof|factorial)\s*\(",
     "keywords": r"(?i)\b(asof|distinct\s+on|materialized|varchar|ignore\s+nulls|groups|exclude"
     r"|union\s+all\s+by|fetch\s+first|div|left\s+semi|hugeint)\b",
     "operators": r"//|\"|::|\[|->",

@@ -36,7 +36,7 @@ def _verdicts(rows):
 
 def test_ten_per_cent_slower_by_hand():
     (row,) = _ask(BASE, _slower(BASE, 10))
-    # Rank 16 from either end of the 100 differences: floor(50 - 2.5758 sqrt(175) + 0.5).
+    # Rank 17 from either end of the 100 differences: the largest U of p <= 0.01 is 16.
     ratios = sorted(h / b for b in BASE for h in _slower(BASE, 10))
     assert row == {
         "device": "phone",
@@ -50,13 +50,17 @@ def test_ten_per_cent_slower_by_hand():
         "base_ns": 10_045,
         "head_ns": 11_049.5,
         "delta": pytest.approx(0.1, abs=1e-9),
-        "delta_low": pytest.approx(ratios[15] - 1, rel=1e-9),
-        "delta_high": pytest.approx(ratios[84] - 1, rel=1e-9),
+        "delta_low": pytest.approx(ratios[16] - 1, rel=1e-9),
+        "delta_high": pytest.approx(ratios[83] - 1, rel=1e-9),
         "p_adjusted": pytest.approx(2 / math.comb(20, 10), rel=1e-12),
-        "minimum_detectable": pytest.approx(math.sqrt(ratios[84] / ratios[15]) - 1, rel=1e-9),
+        "minimum_detectable": pytest.approx(math.sqrt(ratios[83] / ratios[16]) - 1, rel=1e-9),
         "verdict": "regression",
         "instruction_id": 1,
         "module_path": None,
+        "kind": "kernel",
+        "pool": None,
+        "cost_ns": pytest.approx(1_004.5, rel=1e-6),
+        "dumps_needed": None,
     }
 
 
@@ -92,14 +96,23 @@ def test_share_of_false_alarms_that_is_accepted_decides():
     verdicts = {
         q: _ask(base, head, q=q, min_change=0)[0]["verdict"] for q in (0, 1e-4, 0.1, 0.105, 1)
     }
-    # The least p that 8 dumps a side can give is 1.55e-4, this one is 0.1049.
+    # The least p that 8 dumps a side can give is 1.55e-4, this one is 0.1049: the 99 % interval
+    # has 0 in it.
     assert verdicts == {
-        0: "insufficient_data",
-        1e-4: "insufficient_data",
-        0.1: "unchanged",
-        0.105: "regression",
-        1: "regression",
+        0: "needs_more_dumps",
+        1e-4: "needs_more_dumps",
+        0.1: "inconclusive",
+        0.105: "inconclusive",
+        1: "inconclusive",
     }
+
+
+def test_regression_needs_a_p_of_q_or_less():
+    base = BASE[:8]
+    head = [value + 45 for value in base]
+    assert sum(h < b for b in base for h in head) == 6  # p is 0.0047
+    verdicts = {q: _ask(base, head, q=q, min_change=0.001)[0]["verdict"] for q in (0.004, 0.005)}
+    assert verdicts == {0.004: "inconclusive", 0.005: "regression"}
 
 
 def test_more_than_thirty_dumps_use_the_normal_approximation():
@@ -110,7 +123,7 @@ def test_more_than_thirty_dumps_use_the_normal_approximation():
 
 
 def test_ties_widen_the_normal_approximation():
-    base, head = [10_000] * 20 + [11_000] * 11, [10_000] * 5 + [11_000] * 26
+    base, head = [10_000] * 20 + [10_500] * 11, [10_000] * 5 + [10_500] * 26
     (row,) = _ask(base, head)
     u = 20 * 26 + (20 * 5 + 11 * 26) / 2
     ties = sum(t**3 - t for t in (25, 37))
@@ -127,46 +140,68 @@ def test_p_is_adjusted_over_the_operators_of_a_model_on_a_device():
     assert rows["native_call_0.out"]["p_adjusted"] == 1
 
 
-def test_few_dumps_are_insufficient_data():
+def test_few_dumps_need_more():
     (row,) = _ask(BASE[:7], _slower(BASE, 50))
     assert (row["base_count"], row["p_adjusted"]) == (7, None)
-    assert row["verdict"] == "insufficient_data"
+    assert (row["verdict"], row["dumps_needed"]) == ("needs_more_dumps", 1)
 
 
-def test_interval_needs_five_dumps_a_side():
-    (row,) = _ask(BASE[:4], BASE)
+def test_interval_is_there_where_some_p_is_one_per_cent_or_less():
+    (row,) = _ask(BASE[:4], BASE[:5])  # 2 / (9 over 4) is 0.016
     assert (row["delta_low"], row["delta_high"], row["minimum_detectable"]) == (None, None, None)
+    (row,) = _ask(BASE[:4], _slower(BASE[:6], 10))  # 2 / (10 over 4) is 0.0095
+    ratios = sorted(h / b for b in BASE[:4] for h in _slower(BASE[:6], 10))
+    assert row["delta_low"] == pytest.approx(ratios[0] - 1, rel=1e-9)
+    assert row["delta_high"] == pytest.approx(ratios[-1] - 1, rel=1e-9)
 
 
-def test_eight_dumps_are_insufficient_among_many_operators():
+def test_eight_dumps_are_too_few_among_many_operators():
     many = [Event(f"native_call_{n}.out", 5000, n + 2) for n in range(64)]
     base = [[Event(CONV, value, 1), *many] for value in BASE[:8]]
     head = [[Event(CONV, value, 1), *many] for value in _slower(BASE[:8], 10)]
     # 2 / (16 over 8) is 1.55e-4, above 0.01 / 65 and below 0.01 / 64.
-    assert set(_verdicts(_ask(base, head)).values()) == {"insufficient_data"}
+    rows = _ask(base, head)
+    assert {(r["verdict"], r["dumps_needed"]) for r in rows} == {("needs_more_dumps", 1)}
     fewer = [events[:-1] for events in base], [events[:-1] for events in head]
     assert _verdicts(_ask(*fewer))[CONV] == "regression"
 
 
 def test_dumps_with_fewer_than_twenty_steady_events_do_not_count():
     (row,) = _ask(BASE, BASE, runs=24)
-    assert (row["base_count"], row["base_ns"], row["verdict"]) == (0, None, "insufficient_data")
+    assert (row["base_count"], row["base_ns"], row["verdict"]) == (0, None, "needs_more_dumps")
 
 
-def test_cycles_of_unknown_rate_do_not_count():
-    (row,) = _ask(BASE, BASE, dump={"ns_per_tick": None})
-    assert (row["base_count"], row["verdict"]) == (0, "insufficient_data")
+def test_ticks_are_compared_where_their_rate_is_unknown():
+    (row,) = _ask(BASE, _slower(BASE, 10), dump={"ns_per_tick": None})
+    assert (row["base_ns"], row["head_ns"], row["cost_ns"]) == (None, None, None)
+    assert row["delta"] == pytest.approx(0.1, abs=1e-9)
+    assert (row["base_count"], row["verdict"]) == (10, "regression")
 
 
-def test_base_under_a_microsecond_is_below_resolution():
-    (row,) = _ask([900 + n for n in range(10)], [1900 + n for n in range(10)])
+def test_dumps_in_ticks_do_not_count_beside_others_in_nanoseconds():
+    store = StoreRows()
+    _add_build(store, "base", BASE)
+    _add_build(store, "base", _slower(BASE, 70), ns_per_tick=None)
+    _add_build(store, "head", BASE)
+    (row,) = run_query(store.connect(), "regression_deltas", base="base", head="head")
+    assert (row["base_count"], row["delta"], row["verdict"]) == (10, 0, "unchanged")
+
+
+def test_both_builds_under_a_microsecond_are_below_resolution():
+    (row,) = _ask([600 + n for n in range(10)], [980 + n for n in range(10)])
     assert row["verdict"] == "below_resolution"
     assert row["p_adjusted"] is None
 
 
+@pytest.mark.parametrize(("base", "head"), [(600, 1900), (1900, 600)])
+def test_operator_that_one_build_runs_long_enough_is_compared(base, head):
+    (row,) = _ask([base + n for n in range(10)], [head + n for n in range(10)])
+    assert row["verdict"] == ("regression" if head > base else "improvement")
+
+
 def test_delegate_under_two_ticks_of_its_clock_is_below_resolution():
     base = [[Event("", 1_000, 1, "A #1"), Event("", 2_000, 1, "B #1")]] * 10
-    head = [[Event("", 19_000, 1, "A #1"), Event("", 20_000, 1, "B #1")]] * 10
+    head = [[Event("", 1_900, 1, "A #1"), Event("", 20_000, 1, "B #1")]] * 10
     rows = _ask(base, head, dump={"resolution_ticks": 1000})
     assert _verdicts(rows) == {"A #1": "below_resolution", "B #1": "regression"}
 
@@ -243,7 +278,7 @@ def test_operators_of_a_device_the_other_build_never_ran_on_are_not_new():
     rows = run_query(store.connect(), "regression_deltas", base="base", head="head")
     assert [(r["device"], r["verdict"]) for r in rows] == [
         ("phone", "unchanged"),
-        ("tablet", "insufficient_data"),
+        ("tablet", "needs_more_dumps"),
     ]
 
 
@@ -292,3 +327,73 @@ def test_delta_is_the_median_of_all_ratios():
     (row,) = _ask(base, head)
     logs = [math.log(h / b) for b in base for h in head]
     assert row["delta"] == pytest.approx(math.exp(np.median(logs)) - 1, rel=1e-9)
+
+
+def test_change_below_half_a_tick_is_no_alarm():
+    store = StoreRows()
+    for build, slower in (("base", 0), ("head", 10)):
+        for dump in range(10):
+            number = store.add_dump(build=build, resolution_ticks=1_000)
+            for run in range(105):
+                is_slow = run < 8 + 3 * slower + dump // 5
+                store.add_run(number, [Event("", 5_000 + 1_000 * is_slow, 1, "A #1")])
+    (row,) = run_query(store.connect(), "regression_deltas", base="base", head="head")
+    assert 0.03 < row["delta"] < 0.1
+    assert row["p_adjusted"] < 0.01
+    assert (row["verdict"], row["dumps_needed"]) == ("inconclusive", None)
+
+
+SLOW = 1.4
+
+
+def _mixed(fast_count, slow_count, factor=1.0):
+    fast = [10_000 + 10 * step for step in range(fast_count)]
+    slow = [SLOW * (10_000 + 10 * step) for step in range(slow_count)]
+    return [round(factor * value) for value in fast + slow]
+
+
+def test_modes_are_compared_with_modes():
+    (row,) = _ask(_mixed(7, 5), _mixed(6, 6, 1.05))
+    assert row["verdict"] == "regression"
+    assert row["delta"] == pytest.approx(0.05, abs=0.002)
+
+
+def test_as_many_slow_processes_more_or_less_are_unchanged():
+    (row,) = _ask(_mixed(8, 4), _mixed(5, 7))
+    assert row["verdict"] == "unchanged"
+    assert row["minimum_detectable"] < 0.01
+
+
+def test_share_of_slow_processes_that_changed_is_a_mode_mix():
+    (row,) = _ask(_mixed(14, 6), _mixed(4, 16))
+    assert (row["verdict"], row["dumps_needed"]) == ("mode_mix", None)
+    (row,) = _ask(_mixed(4, 16), _mixed(14, 6))
+    assert row["verdict"] == "mode_mix"
+    (row,) = _ask(_mixed(14, 6), _mixed(4, 16), q=1e-3)
+    assert row["verdict"] == "unchanged"
+
+
+@pytest.mark.parametrize(("fast", "slow"), [(11, 1), (10, 2), (12, 0)])
+def test_head_that_is_slow_throughout_is_a_regression_whatever_a_stray_base_did(fast, slow):
+    (row,) = _ask(_mixed(fast, slow), _mixed(0, 12))
+    assert row["verdict"] == "regression"
+    assert row["delta"] == pytest.approx(SLOW - 1, abs=0.01)
+    (row,) = _ask(_mixed(0, 12), _mixed(fast, slow))
+    assert row["verdict"] == "improvement"
+
+
+def test_dumps_that_an_inconclusive_answer_lacks_follow_from_its_interval():
+    base = [10_000 + 150 * step for step in range(10)]
+    (row,) = _ask(base, base)
+    assert row["verdict"] == "inconclusive"
+    width = math.log(1 + row["minimum_detectable"])
+    assert row["dumps_needed"] == math.ceil(10 * (width / math.log(1.03)) ** 2) - 10
+    (row,) = _ask(base, base, min_change=0.2)
+    assert (row["verdict"], row["dumps_needed"]) == ("unchanged", None)
+
+
+def test_dumps_that_are_lacking_grow_with_the_operators():
+    for count, needed in ((3, 2), (200, 3)):
+        run = [Event(f"native_call_{n}.out", 5000, n) for n in range(count)]
+        rows = _ask([run] * 6, [run] * 9, runs=25)
+        assert {row["dumps_needed"] for row in rows} == {needed}

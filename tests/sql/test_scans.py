@@ -21,6 +21,7 @@ QUESTIONS = {
     "framework_tax": {"scope": "all"},
     "numeric_divergence": {"base": "b1", "head": "b2"},
     "regression_deltas": {"base": "b1", "head": "b2"},
+    "comparison": {"base": "b1", "head": "b2"},
     "run_shifts": {"base": "b1", "head": "b2"},
 }
 FILTERS = [{"device": ["d3"]}, {"build": ["b5"]}, {"device": ["d3"], "build": ["b5"]}]

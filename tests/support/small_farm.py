@@ -18,6 +18,7 @@ QUESTIONS = {
     "numeric_divergence": {"base": "old", "head": "new"},
     "framework_tax": {"scope": "all", "until": "2026-01-01T01:00:00Z"},
     "regression_deltas": {"base": "old", "head": "new"},
+    "comparison": {"base": "old", "head": "new"},
     "run_shifts": {"base": "old", "head": "new"},
 }
 

@@ -1,4 +1,4 @@
-"""Rows put straight into the tables of an in-memory store, so that queries need no decoder."""
+"""Rows put straight into the tables of a store, so that queries need no decoder."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import pyarrow as pa
 from ingest.schemas.dumps import STORED
 from ingest.signatures import event_kind
 from tests.support.plain_rollups import plain_rollups
+from tests.support.store_template import connect_new_store
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
-from warehouse.engine.migrations import migrate
+from warehouse.engine.connection import transaction
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -212,15 +213,16 @@ class StoreRows:
         )
 
     def connect(self) -> duckdb.DuckDBPyConnection:
-        connection = duckdb.connect()
+        connection = connect_new_store()
         connection.execute("SET TimeZone = 'UTC'")
-        migrate(connection)
         self._rows |= plain_rollups(self._rows)
-        for table, rows in self._rows.items():
-            arrow = pa.Table.from_pylist(rows, STORED[table])
-            connection.register("arrow", arrow)
-            connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM arrow")  # noqa: S608
-            connection.unregister("arrow")
+        with transaction(connection):
+            for table, rows in self._rows.items():
+                if rows:
+                    arrow = pa.Table.from_pylist(rows, STORED[table])
+                    connection.register("arrow", arrow)
+                    connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM arrow")  # noqa: S608
+                    connection.unregister("arrow")
         return connection
 
     def _signature(self, event):

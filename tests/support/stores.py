@@ -17,6 +17,7 @@ from queries.event_blocks.build import BuiltBlock, build_event_blocks, decode_ta
 from queries.event_blocks.time_scales import TimeScale
 from tests.support.corpus import dump_names, read_dump
 from tests.support.etrecord_builder import MODELS
+from tests.support.store_template import copy_new_store
 from warehouse import Warehouse
 from warehouse.engine.connection import open_writer, use_database
 from warehouse.engine.store_file import FILE_NAME
@@ -33,14 +34,21 @@ def write(path: Path, data: bytes) -> Path:
 
 
 def ingest(store: Path, *paths: Path, **options: Any) -> IngestSummary:
+    """Ingest files into a store; a new one is a copy, which takes less time than making it."""
+    copy_new_store(store)
+    return make_and_ingest(store, *paths, **options)
+
+
+def make_and_ingest(store: Path, *paths: Path, **options: Any) -> IngestSummary:
+    """Ingest files into a store, which is made if there is none."""
     with Warehouse.open(store, create=True) as warehouse:
         return warehouse.ingest(paths, manifest=options.pop("manifest", MANIFEST), **options)
 
 
 @contextmanager
 def writing(store: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection that writes a store, which is made."""
-    Warehouse.open(store, create=True).close()
+    """A connection that writes a store, a new one if there is none."""
+    copy_new_store(store)
     with open_writer(store / FILE_NAME) as connection:
         use_database(connection)
         yield connection

@@ -12,6 +12,7 @@ from warehouse.catalogue.header import Names
 from warehouse.catalogue.name_filters import resolve_names
 from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.queries import Query
+from warehouse.errors import QueryError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,6 +26,7 @@ def answer_query(
     Raises:
         ParameterError: A parameter is unknown, missing, of the wrong type or out of range, or
             names what the store does not have.
+        QueryError: It needs more memory than there is.
     """
 
     def read_names(names: Names) -> list[object]:
@@ -32,4 +34,11 @@ def answer_query(
         return [value for (value,) in column.fetchall() if value is not None]
 
     values = resolve_names(query, bind_parameters(query, params), read_names)
-    return connection.sql(duckdb_text(query.sql), params=values).to_arrow_table()
+    try:
+        return connection.sql(duckdb_text(query.sql), params=values).to_arrow_table()
+    except duckdb.OutOfMemoryException as error:
+        less = "of fewer dumps, as of one device and build"
+        if values.get("approx") is False:
+            less += ", or for approximate answers with --approx"
+        problem = f"needs more memory than there is ({str(error).splitlines()[0]}): ask {less}"
+        raise QueryError(f"query '{query.header.name}': {problem}") from error

@@ -12,6 +12,7 @@ _OF_DUCKDB = {
     "ARRAY<STRING>": "STRING[]",
     "get_json_object(": "json_extract_string(",
     "try_element_at(": "map_extract_value(",
+    "element_at(": "list_extract(",  # of an array
     "'MAP<STRING, STRING>'": "'\"MAP(VARCHAR, VARCHAR)\"'",
 }
 _TOKENS = re.compile(

@@ -16,10 +16,14 @@ A header is the block of `--` lines a file starts with::
     --
     -- filters: chosen_dumps without build
     --
+    -- parts: operators AS measured, verdicts
+    --
     -- columns:
     --   total_ns  BIGINT   Name, type, and meaning with unit.
 
 `filters` names a file of sql/filters whose parameters the file takes too, but for those left out.
+`parts` names files of sql/parts that stand in front of the query's text, in that order, each as a
+table of its name or of the name after AS; their parameters are the file's too.
 """
 
 from __future__ import annotations
@@ -37,6 +41,7 @@ PARAMETER_TYPES = (*TYPES, "STRING[]", "TAG[]", "TAG_KEY")
 _TITLE = re.compile(r"(\w+): +(\S.*)")
 _SECTIONS = ("params:", "columns:")
 _FILTERS = re.compile(r"filters: (?P<name>\w+)(?: without (?P<without>[\w, ]+))?")
+_PARTS = re.compile(r"parts: (\w+(?: AS \w+)?(?:, \w+(?: AS \w+)?)*)")
 _ENTRY_INDENT = 2
 _ENTRY = re.compile(
     r"(?P<name>\w+) +(?P<type>\w+(?:\[\])?)(?:\((?P<limits>[^)]*)\))?"
@@ -104,6 +109,13 @@ class Filters(NamedTuple):
     without: tuple[str, ...]
 
 
+class QueryPart(NamedTuple):
+    """A file of sql/parts that a query reads, and the name it does so by."""
+
+    file: str
+    name: str
+
+
 class Header(NamedTuple):
     """What a .sql file says about itself.
 
@@ -114,6 +126,7 @@ class Header(NamedTuple):
         params: Parameters, in the file's order.
         columns: Columns of the result, in order.
         filters: The filters it takes; None without any.
+        parts: The parts it is made of, each of which reads only those before it.
     """
 
     name: str
@@ -122,6 +135,7 @@ class Header(NamedTuple):
     params: tuple[Parameter, ...]
     columns: tuple[Column, ...]
     filters: Filters | None = None
+    parts: tuple[QueryPart, ...] = ()
 
 
 class _Entry(NamedTuple):
@@ -139,7 +153,11 @@ def parse_header(text: str, path: str) -> Header:
     title = _TITLE.fullmatch(lines[0]) if lines else None
     if title is None:
         raise HeaderError(f"{path}:1", "wanted '-- name: Purpose.'")
-    starts = [n for n, line in enumerate(lines) if line in _SECTIONS or _FILTERS.fullmatch(line)]
+    starts = [
+        n
+        for n, line in enumerate(lines)
+        if line in _SECTIONS or _FILTERS.fullmatch(line) or _PARTS.fullmatch(line)
+    ]
     end = starts[0] if starts else len(lines)
     sections = {
         lines[start]: list(_entries(lines, start + 1, stop, path))
@@ -148,6 +166,9 @@ def parse_header(text: str, path: str) -> Header:
     if "columns:" not in sections:
         raise HeaderError(f"{path}:{len(lines)}", "wanted a section '-- columns:'")
     filters = [match for line in sections if (match := _FILTERS.fullmatch(line))]
+    parts = [
+        part for line in sections if (match := _PARTS.fullmatch(line)) for part in _parts(match)
+    ]
     return Header(
         name=title[1],
         purpose=title[2],
@@ -155,6 +176,7 @@ def parse_header(text: str, path: str) -> Header:
         params=tuple(_parameter(entry) for entry in sections.get("params:", ())),
         columns=tuple(_column(entry) for entry in sections["columns:"]),
         filters=_filters(filters[0]) if filters else None,
+        parts=tuple(parts),
     )
 
 
@@ -192,6 +214,12 @@ def _indent(line: str) -> int:
 
 def _filters(match: re.Match[str]) -> Filters:
     return Filters(match["name"], tuple(re.findall(r"\w+", match["without"] or "")))
+
+
+def _parts(match: re.Match[str]) -> Iterator[QueryPart]:
+    for text in match[1].split(", "):
+        file, _, name = text.partition(" AS ")
+        yield QueryPart(file, name or file)
 
 
 def _parameter(entry: _Entry) -> Parameter:

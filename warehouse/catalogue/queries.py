@@ -7,7 +7,8 @@ them it takes, and reads it like a table::
     ...
     SELECT ... FROM named_dumps WHERE dump_id IN (SELECT dump_id FROM chosen_dumps)
 
-Here the file gets what it reads as a CTE in front, and the parameters of that as its own.
+Here the file gets what it reads as a CTE in front, and the parameters of that as its own. So it
+does with the parts that it is made of, which are files of sql/parts.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from functools import cache
 from typing import NamedTuple
 
 from warehouse.catalogue.dialect import without_parameter
-from warehouse.catalogue.header import Header, parse_header
+from warehouse.catalogue.header import Filters, Header, parse_header
 from warehouse.catalogue.sql_files import read_sql_files
 from warehouse.errors import HeaderError, UnknownQueryError
 
@@ -26,7 +27,7 @@ class Query(NamedTuple):
     """One canned query.
 
     Attributes:
-        header: Its documentation, parameters (those of its filters too) and columns.
+        header: Its documentation, parameters (those of its parts and filters too) and columns.
         sql: One SELECT with parameters as `:name`, complete: what any engine is to run.
     """
 
@@ -40,16 +41,20 @@ def load_catalogue() -> Mapping[str, Query]:
 
     Raises:
         HeaderError: A .sql file that ships with the project has a malformed header, or names
-            filters that there are not.
+            filters or parts that there are not.
     """
-    filters = {name.removesuffix(".sql"): text for name, text in read_sql_files("filters")}
+    filters, parts = _read_texts("filters"), _read_texts("parts")
     queries = {}
     for path, text in read_sql_files("queries"):
-        query = expand(text, path, filters)
+        query = expand(text, path, filters, parts)
         if f"{query.header.name}.sql" != path:
             raise HeaderError(f"{path}:1", f"is called {query.header.name}")
         queries[query.header.name] = query
     return queries
+
+
+def _read_texts(folder: str) -> dict[str, str]:
+    return {name.removesuffix(".sql"): text for name, text in read_sql_files(folder)}
 
 
 def find_query(name: str) -> Query:
@@ -64,34 +69,54 @@ def find_query(name: str) -> Query:
     return catalogue[name]
 
 
-def expand(text: str, path: str, filters: Mapping[str, str]) -> Query:
-    """The query of a .sql file, complete with the filters that its header names.
+def expand(
+    text: str, path: str, filters: Mapping[str, str], parts: Mapping[str, str] | None = None
+) -> Query:
+    """The query of a .sql file, complete with the parts and filters that its header names.
 
     Args:
         text: The file's text.
         path: Its name, for errors.
         filters: Texts of the files of sql/filters by name; they may take filters themselves.
+        parts: Texts of the files of sql/parts by name; they may be made of parts themselves.
 
     Raises:
-        HeaderError: A header is malformed, or names filters or parameters that there are not.
+        HeaderError: A header is malformed, or names filters, parts or parameters that there are
+            not.
     """
-    header = parse_header(text, path)
-    if header.filters is None:
-        return Query(header, text)
-    name, without = header.filters
+    header, known = parse_header(text, path), parts or {}
+    taken = []
+    for part in header.parts:
+        if part.file not in known:
+            raise HeaderError(path, f"no part '{part.file}' in sql/parts")
+        taken.append((part.name, expand(known[part.file], f"{part.file}.sql", {}, known)))
+    filtered = []
+    if header.filters is not None:
+        filtered = [(header.filters.name, _expand_filters(header.filters, path, filters))]
+    for name, own in reversed([*filtered, *taken]):
+        text = _with_cte(text, name, own.sql)
+    params = (param for _, own in [*taken, *filtered] for param in own.header.params)
+    return Query(header._replace(params=(*header.params, *params)), text)
+
+
+def _expand_filters(wanted: Filters, path: str, filters: Mapping[str, str]) -> Query:
+    """The filters of a query, without the parameters that it leaves out.
+
+    Raises:
+        HeaderError: There are no such filters or parameters.
+    """
+    name, without = wanted
     if name not in filters:
         raise HeaderError(path, f"no filters '{name}' in sql/filters")
-    taken = expand(filters[name], f"{name}.sql", filters)
-    known = {parameter.name for parameter in taken.header.params}
+    query = expand(filters[name], f"{name}.sql", filters)
+    known = {parameter.name for parameter in query.header.params}
     if not known.issuperset(without):
         raise HeaderError(path, f"filters '{name}' have no {', '.join(set(without) - known)}")
-    params = tuple(param for param in taken.header.params if param.name not in without)
-    filter_sql = taken.sql
+    sql = query.sql
     for left_out in without:
-        filter_sql = without_parameter(filter_sql, left_out)
-    return Query(
-        header._replace(params=(*header.params, *params)), _with_cte(text, name, filter_sql)
-    )
+        sql = without_parameter(sql, left_out)
+    params = tuple(param for param in query.header.params if param.name not in without)
+    return Query(query.header._replace(params=params), sql)
 
 
 def _with_cte(text: str, name: str, cte: str) -> str:

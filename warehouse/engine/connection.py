@@ -29,6 +29,8 @@ _WRITER: dict[str, str | bool | int | float | list[str]] = {
     "storage_compatibility_version": "v1.5.0",
     "checkpoint_threshold": "1GB",
 }
+# A file that nobody has yet needs no log, and its tables no second thread.
+_MAKER = _WRITER | {"checkpoint_threshold": "0B", "threads": 1}
 
 # What DuckDB says of a file that is not what it wrote.
 _DAMAGE = re.compile(
@@ -41,12 +43,16 @@ _FULL = re.compile("No space left|File too large|Could not write|disk full", re.
 _OF_A_SESSION = "SET TimeZone = 'UTC'; SET enable_progress_bar = false"
 
 
-def open_writer(file: Path) -> duckdb.DuckDBPyConnection:
+def open_writer(file: Path, *, is_new: bool = False) -> duckdb.DuckDBPyConnection:
     """A connection that writes the database in a file, which is made if there is none.
 
     The database is attached, but not yet the current one: see `use_database`.
+
+    Args:
+        file: The database.
+        is_new: Each commit goes to the file at once, which suits few and small ones.
     """
-    config = {**_CAREFUL, **_WRITER, "temp_directory": f"{file}.tmp"}
+    config = {**_CAREFUL, **(_MAKER if is_new else _WRITER), "temp_directory": f"{file}.tmp"}
     with _closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
         _attach(connection, file, "READ_WRITE", allow_files=False)
         return connection

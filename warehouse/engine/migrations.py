@@ -1,11 +1,13 @@
 """Brings a store's schema up to date: numbered migrations, each in one transaction.
 
-Views and comments follow, all anew whenever one of them is another than the store has.
+Views and comments follow, all anew whenever one of them is another than the store has. A new store
+gets everything in one transaction.
 """
 
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from importlib.metadata import version
 from typing import NamedTuple
 
@@ -16,7 +18,6 @@ from warehouse.engine.comments import comment_tables, comments_digest
 from warehouse.engine.connection import transaction
 from warehouse.engine.views import store_views, views_digest
 from warehouse.errors import OldStoreError, StoreVersionError
-from warehouse.statistics.mann_whitney import exact_null_table
 
 
 class Migration(NamedTuple):
@@ -61,29 +62,42 @@ def check_version(
         raise OldStoreError(store, found, known)
 
 
-def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether nothing is left to migrate."""
-    if schema_version(connection) < load_migrations()[-1].number:
-        return False
-    stored = connection.execute("SELECT sha256 FROM schema_views").fetchall()
-    return [row[0] for row in stored] == [_digest()]
-
-
 def migrate(connection: duckdb.DuckDBPyConnection) -> None:
     """Apply what is missing; killed at any moment, the next call goes on from there."""
     found = schema_version(connection)
+    if not found:
+        _create(connection)
+        return
     for migration in load_migrations():
         if migration.number > found:
             with transaction(connection):
                 _apply(connection, migration)
-    if not is_current(connection):
+    if connection.execute("SELECT sha256 FROM schema_views").fetchall() != [(_digest(),)]:
         with transaction(connection):
-            comment_tables(connection)
-            store_views(connection)
-            connection.execute("DELETE FROM schema_views")
-            connection.execute("INSERT INTO schema_views VALUES (?)", [_digest()])
+            _describe(connection)
 
 
+def _create(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make a whole store: hundreds of small statements, in which there is nothing to optimise."""
+    connection.execute("PRAGMA disable_optimizer")
+    try:
+        with transaction(connection):
+            for migration in load_migrations():
+                _apply(connection, migration)
+            _describe(connection)
+    finally:
+        connection.execute("PRAGMA enable_optimizer")
+
+
+def _describe(connection: duckdb.DuckDBPyConnection) -> None:
+    """Write views and comments into the store, and which they are."""
+    comment_tables(connection)
+    store_views(connection)
+    connection.execute("DELETE FROM schema_views")
+    connection.execute("INSERT INTO schema_views VALUES (?)", [_digest()])
+
+
+@cache
 def _digest() -> str:
     return hashlib.sha256((views_digest() + comments_digest()).encode()).hexdigest()
 
@@ -91,6 +105,8 @@ def _digest() -> str:
 def _apply(connection: duckdb.DuckDBPyConnection, migration: Migration) -> None:
     connection.execute(migration.text)
     if migration.number == 1:
+        from warehouse.statistics.mann_whitney import exact_null_table  # with numpy, for writers
+
         table = exact_null_table()
         connection.register("exact_null_table", table)
         connection.execute("INSERT INTO mann_whitney_exact BY NAME SELECT * FROM exact_null_table")

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import chain
 
 import duckdb
 
@@ -57,16 +58,17 @@ def make_temporary_views(connection: duckdb.DuckDBPyConnection, names: Iterable[
 
 def store_views(connection: duckdb.DuckDBPyConnection) -> None:
     """Put the views into the store, with comments, for those who open it with other tools."""
-    for name, text in load_views().items():
-        connection.execute(f"CREATE OR REPLACE VIEW {name} AS {text}")
+    views = load_views().items()
+    connection.execute(
+        "\n;\n".join(f"CREATE OR REPLACE VIEW {name} AS {text}" for name, text in views)
+    )
     comment_views(connection)
 
 
 def comment_views(connection: duckdb.DuckDBPyConnection) -> None:
     """Say what each view and column means."""
-    for name, text in load_views().items():
-        for statement in _comments(parse_header(text, f"{name}.sql")):
-            connection.execute(statement)
+    headers = (parse_header(text, f"{name}.sql") for name, text in load_views().items())
+    connection.execute(";\n".join(chain.from_iterable(map(_comments, headers))))
 
 
 def _comments(header: Header) -> Iterator[str]:

@@ -29,18 +29,32 @@ class Writer:
         """
         self._store = store
         with translated_errors(store), ExitStack() as opened:
-            if not is_made(store):
+            is_new = not is_made(store)
+            if is_new:
                 make_file(store, _build, is_shared=is_shared)
             self.file = OpenFile(store)
             opened.callback(self.file.close)
             self.connection = open_writer(store / FILE_NAME)
             opened.callback(self.connection.close)
-            check_nothing_strange(self.connection, str(store))
-            use_database(self.connection)
-            check_version(self.connection, str(store))
-            migrate(self.connection)
-            check_tables(self.connection, str(store))
+            if is_new:
+                use_database(self.connection)
+            else:
+                self._bring_up_to_date()
             self._opened = opened.pop_all()
+
+    def _bring_up_to_date(self) -> None:
+        """Check what somebody may have changed, and migrate it.
+
+        Raises:
+            StoreError: Something in it is not ours.
+            StoreVersionError: A newer tracehouse wrote it.
+        """
+        store = str(self._store)
+        check_nothing_strange(self.connection, store)
+        use_database(self.connection)
+        check_version(self.connection, store)
+        migrate(self.connection)
+        check_tables(self.connection, store)
 
     def checkpoint(self) -> None:
         """Bring what was committed into the file; DuckDB, left to itself, would hide a failure.
@@ -59,7 +73,7 @@ class Writer:
 
 
 def _build(file: Path) -> None:
-    connection = open_writer(file)
+    connection = open_writer(file, is_new=True)
     try:
         use_database(connection)
         migrate(connection)

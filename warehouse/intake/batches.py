@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ingest.errors import EtRecordError, ManifestError, SourceError
 from ingest.incoming import Incoming, IncomingFile
 from warehouse.intake.containment import Trouble, contain
+from warehouse.intake.content import UNDECODABLE, split
+from warehouse.intake.decoders import Decoder
 from warehouse.loading.records import LoggedBuffer, NewDump, Refusal
 from warehouse.programs.reader import Program, ProgramReader
 
@@ -45,11 +47,6 @@ class Batch:
     refused: list[Refusal] = field(default_factory=list)
 
     @property
-    def buffers(self) -> list[Any]:
-        """Bytes of the dumps to decode."""
-        return [dump.data for dump in self.dumps]
-
-    @property
     def held_bytes(self) -> int:
         """Bytes of the dumps, and of the debug buffers of all."""
         dumps = (*self.dumps, *(seen.dump for seen in self.seen))
@@ -73,6 +70,20 @@ class Batch:
         self.n_refused_companions += 1
         sha256 = None if data is None else hashlib.sha256(data).hexdigest()
         self.refuse(name, reason, detail, sha256, data)
+
+    def leave_out_buffer(self, dump: NewDump, reason: str, detail: str) -> None:
+        """Put a dump's debug buffer on record as refused, and take the dump without it."""
+
+        def bare(one: NewDump) -> NewDump:
+            return one._replace(debug_buffer=None) if one is dump else one
+
+        if dump.debug_buffer:
+            name, data, _ = dump.debug_buffer
+            self.refuse_companion(
+                name, reason, f"the debug buffer of {dump.source}: {detail}", data
+            )
+            self.dumps = [bare(one) for one in self.dumps]
+            self.seen = [one._replace(dump=bare(one.dump)) for one in self.seen]
 
 
 class Plan(NamedTuple):
@@ -100,10 +111,12 @@ def plan_batches(dumps: Iterable[Incoming]) -> Iterator[Plan]:
 class Describer:
     """Finds what dumps do not say themselves: their manifests and companions."""
 
-    def __init__(self) -> None:
-        """No ETRecord was read yet."""
+    def __init__(self, decoder: Decoder) -> None:
+        """No ETRecord was read yet; the decoder tries what is read here."""
+        self._decoder = decoder
         self._programs = ProgramReader()
-        self._broken: set[IncomingFile] = set()  # ETRecords that broke the reader
+        self._tried: set[object] = set()  # likewise of those that were tried, with their methods
+        self._broken: set[object] = set()  # what reads ETRecords that broke the reader
 
     def describe(self, incoming: Incoming, sha256: str, data: Any, batch: Batch) -> NewDump | None:
         """The dump of these bytes with its manifest and companions.
@@ -123,14 +136,28 @@ class Describer:
         buffer = _read_buffer(incoming.debug_buffer, batch)
         return NewDump(name, sha256, manifest, program, buffer, data)
 
+    def try_buffers(self, batch: Batch) -> None:
+        """Refuse debug buffers that break the decoder; their dumps are taken without them."""
+        dumps = (*batch.dumps, *(seen.dump for seen in batch.seen))
+        logged = [dump for dump in dumps if dump.debug_buffer]
+        for dump, trouble in self._find_broken(logged) if logged else ():
+            batch.leave_out_buffer(dump, UNDECODABLE, trouble.detail)
+
+    def _find_broken(self, dumps: Sequence[NewDump]) -> Iterator[tuple[NewDump, Trouble]]:
+        tried = contain(lambda: self._decoder.try_buffers(dumps))
+        if isinstance(tried, Trouble) and len(dumps) == 1:
+            yield dumps[0], tried
+        elif isinstance(tried, Trouble):
+            for some in split(dumps):
+                yield from self._find_broken(some)
+
     def _read_program(
         self, file: IncomingFile | None, method: str | None, batch: Batch
     ) -> Program | None:
-        if file is None or file in self._broken:
+        if file is None or file.read in self._broken:
             return None
-        wanted = (file,) if method is None else (file, method)
         try:
-            program = contain(lambda: self._programs.read(*wanted))
+            program = contain(lambda: self._try_and_read(file, method))
         except SourceError as error:
             batch.refuse_companion(file.name, "etrecord", _describe_problem(error, file.name))
             return None
@@ -139,10 +166,16 @@ class Describer:
             batch.refuse_companion(file.name, "etrecord", problem, file.read())
             return None
         if isinstance(program, Trouble):
-            self._broken.add(file)
+            self._broken.add(file.read)
             batch.refuse_companion(file.name, "etrecord", program.detail, file.read())
             return None
         return program
+
+    def _try_and_read(self, file: IncomingFile, method: str | None) -> Program | None:
+        if (file.read, method) not in self._tried:
+            self._decoder.try_program(file, method)
+            self._tried.add((file.read, method))
+        return self._programs.read(*((file,) if method is None else (file, method)))
 
 
 def _read_buffer(file: IncomingFile | None, batch: Batch) -> LoggedBuffer | None:

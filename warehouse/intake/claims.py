@@ -11,6 +11,7 @@ from ingest.incoming import Incoming
 from warehouse.engine.connection import open_cursor
 from warehouse.intake.batches import Batch, Describer, Plan, Seen
 from warehouse.intake.content import ReadFile
+from warehouse.intake.decoders import Decoder
 
 _KNOWN = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest(?))"
 _FILED = "SELECT sha256 FROM archived_files WHERE sha256 IN (SELECT unnest(?))"
@@ -22,10 +23,10 @@ class Claims:
     Nothing of it is shared with those who commit: what they need to know is in the batches.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, decoder: Decoder) -> None:
         """Look at the store through a cursor of its own."""
         self._connection = open_cursor(connection)
-        self._describer = Describer()
+        self._describer = Describer(decoder)
         self._manifests: dict[str, str] = {}  # of every dump met so far, by SHA-256
         self._unfiled: set[str] = set()  # dumps of the store that its archive does not hold
 
@@ -39,6 +40,7 @@ class Claims:
         self._meet_stored([file.sha256 for file in read])
         for incoming, file in zip(plan.dumps, read, strict=True):
             self._claim(incoming, file, batch)
+        self._describer.try_buffers(batch)
         return batch
 
     def _claim(self, incoming: Incoming, file: ReadFile, batch: Batch) -> None:

@@ -15,7 +15,8 @@ from ingest.manifest.fields import describe_differences
 from warehouse.archive.archive import Archive
 from warehouse.intake.batches import Batch, Seen
 from warehouse.intake.containment import Trouble, contain
-from warehouse.intake.content import Content, decode_content, merge_contents, stream_apart
+from warehouse.intake.content import Content, merge_contents, split, stream_apart
+from warehouse.intake.decoders import Decoder
 from warehouse.intake.verdicts import Verdict, explain_verdict
 from warehouse.loading.loader import Loader
 from warehouse.loading.records import NewDump, Refusal
@@ -62,8 +63,11 @@ class _Loaded:
 class Committer:
     """Commits decoded batches, one group after the other."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, archive: Archive | None) -> None:
-        """Take the connection that writes, and where what it writes is kept."""
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, archive: Archive | None, decoder: Decoder
+    ) -> None:
+        """Take the connection that writes, where what it writes is kept, and what decodes."""
+        self._decoder = decoder
         self._loader = Loader(connection, archive)
         self._bad: dict[str, Refusal] = {}  # dumps refused for their content, by SHA-256
 
@@ -120,18 +124,16 @@ class Committer:
         return loaded
 
     def _load_some(self, dumps: Sequence[NewDump], batch: Batch) -> _Loaded:
-        """Commit dumps together; where that fails, each half by itself, down to single dumps."""
-        buffers = [dump.data for dump in dumps]
+        """Commit dumps together; where that fails, in parts, down to single ones."""
         if len(dumps) == 1:
-            return self._load_alone(
-                dumps[0], lambda dump: self._load_content([dump], decode_content(buffers)), batch
-            )
-        loaded = contain(lambda: self._load_content(dumps, decode_content(buffers)))
+            return self._load_alone(dumps[0], lambda dump: self._decode_and_load([dump]), batch)
+        loaded = contain(lambda: self._decode_and_load(dumps))
         if isinstance(loaded, Trouble):
-            middle = len(dumps) // 2
-            halves = dumps[:middle], dumps[middle:]
-            return sum((self._load_some(half, batch) for half in halves), _Loaded())
+            return sum((self._load_some(some, batch) for some in split(dumps)), _Loaded())
         return loaded
+
+    def _decode_and_load(self, dumps: Sequence[NewDump]) -> _Loaded:
+        return self._load_content(dumps, self._decoder.decode(dumps))
 
     def _load_streams(self, batch: Batch) -> _Loaded:
         """Commit dumps that were too big to be decoded with the others."""
@@ -145,7 +147,8 @@ class Committer:
         return loaded
 
     def _load_stream(self, dump: NewDump) -> _Loaded:
-        return _Loaded(1, self._loader.load_stream(dump, stream_apart(dump.data, dump.source)))
+        parts = stream_apart(self._decoder.stream(dump), dump.source)
+        return _Loaded(1, self._loader.load_stream(dump, parts))
 
     def _load_alone(
         self, dump: NewDump, load: Callable[[NewDump], _Loaded], batch: Batch

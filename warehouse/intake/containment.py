@@ -34,6 +34,10 @@ _OF_THE_FILE = re.compile(
 )
 
 
+class ChildError(Exception):
+    """What went wrong with a dump in another process, or with that process, in words."""
+
+
 class Trouble(NamedTuple):
     """What went wrong, in words for the record."""
 
@@ -50,6 +54,8 @@ def contain(action: Callable[[], _Result]) -> _Result | Trouble:
         return action()
     except _NOT_OF_A_DUMP:
         raise
+    except ChildError as error:
+        return Trouble(str(error))
     except Exception as error:  # the only place that catches everything: see the docstring
         if isinstance(error, duckdb.Error) and _OF_THE_FILE.search(str(error)):
             raise

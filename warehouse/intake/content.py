@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest import DecodedBatch, decode_dumps, stream_dump
+from ingest import DecodedBatch, decode_dumps
 from ingest.errors import DumpError, SourceError
-from ingest.incoming import Incoming
 from ingest.schemas.dumps import ERRORS
 from ingest.tables.numbering import renumber_dumps
 from warehouse.intake.containment import Trouble, contain
 from warehouse.statistics.rollups import Statistics, summarise
 
+if TYPE_CHECKING:
+    from ingest.incoming import Incoming
+
 UNDECODABLE = "undecodable"  # for no reason the decoder knows
+
+_PARTS = 8
+_Dump = TypeVar("_Dump")
 
 
 class ReadFile(NamedTuple):
@@ -62,20 +67,27 @@ def _read_whole(dump: Incoming) -> ReadFile:
     return ReadFile(data, hashlib.sha256(data).hexdigest())
 
 
-def decode_apart(buffers: Sequence[Any]) -> Content:
+def decode_apart(dumps: Sequence[_Dump], decode: Callable[[Sequence[_Dump]], Content]) -> Content:
     """Decode and summarise dumps; one that breaks the decoder is refused, and harms no other."""
-    content = contain(lambda: decode_content(buffers))
+    content = contain(lambda: decode(dumps))
     if not isinstance(content, Trouble):
         return content
-    if len(buffers) == 1:
-        return _refuse(content)
-    middle = len(buffers) // 2
-    return merge_contents([decode_apart(buffers[:middle]), decode_apart(buffers[middle:])])
+    if len(dumps) == 1:
+        return _refuse(content, decode(()))
+    return merge_contents([decode_apart(some, decode) for some in split(dumps)])
 
 
-def _refuse(trouble: Trouble) -> Content:
-    """The content of one dump that broke the decoder."""
-    nothing = decode_content(())
+def split(dumps: Sequence[_Dump]) -> list[Sequence[_Dump]]:
+    """Parts of at least two dumps, among which one is to be found that is in the way.
+
+    They are several, for each look at one that is may take as long as is granted to it.
+    """
+    size = -(-len(dumps) // _PARTS)
+    return [dumps[first : first + size] for first in range(0, len(dumps), size)]
+
+
+def _refuse(trouble: Trouble, nothing: Content) -> Content:
+    """The content of one dump that broke the decoder, from which there is nothing."""
     row = {"dump_index": 0, "reason": UNDECODABLE, "detail": trouble.detail}
     errors = pa.Table.from_pylist([row], schema=ERRORS)
     resolution = np.ones(1, np.int64)
@@ -85,13 +97,12 @@ def _refuse(trouble: Trouble) -> Content:
     )
 
 
-def stream_apart(data: Any, source: str) -> Iterator[DecodedBatch]:
-    """Parts of a big dump.
+def stream_apart(parts: Iterator[DecodedBatch], source: str) -> Iterator[DecodedBatch]:
+    """Parts of a big dump, as they are decoded.
 
     Raises:
         DumpError: It is malformed, or breaks the decoder; forget the parts before.
     """
-    parts = stream_dump(data, source)
     while (part := contain(lambda: next(parts, None))) is not None:
         if isinstance(part, Trouble):
             raise DumpError(source, reason=UNDECODABLE, byte_offset=None, detail=part.detail)

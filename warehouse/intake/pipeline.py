@@ -25,6 +25,7 @@ from warehouse.intake.batches import Batch, Plan, plan_batches
 from warehouse.intake.claims import Claims
 from warehouse.intake.committer import CONFLICT, Committed, Committer
 from warehouse.intake.content import Content, ReadFile, decode_apart, read_dumps
+from warehouse.intake.decoders import OWN_DECODER, Decoder
 from warehouse.loading.records import Refusal
 
 # Fewer events at a time would leave DuckDB's row groups so empty that it rewrites them when the
@@ -102,6 +103,7 @@ def ingest_dumps(
     dumps: IncomingDumps,
     *,
     archive: Archive | None = None,
+    decoder: Decoder = OWN_DECODER,
     jobs: int | None = None,
     progress: Callable[[IngestProgress], None] | None = None,
 ) -> IngestSummary:
@@ -111,6 +113,7 @@ def ingest_dumps(
         connection: The store's only writer.
         dumps: What comes in.
         archive: Where all that is taken or refused is kept, sealed before it is committed.
+        decoder: What decodes them.
         jobs: Threads that read and decode, besides the one that commits; by default as many as
             there are cores for.
         progress: Called after each committed batch.
@@ -125,14 +128,14 @@ def ingest_dumps(
     programs: set[int] = set()  # ids of the ETRecords that came along
     with (
         ThreadPoolExecutor(workers) as pool,
-        closing(Claims(connection)) as claims,
+        closing(Claims(connection, decoder)) as claims,
         ThreadPoolExecutor(1) as thread,
         _few_collections(),
     ):
-        committer = Committer(connection, archive)
+        committer = Committer(connection, archive, decoder)
         reading = _hold_back((_start_reading(pool, plan) for plan in plan_batches(dumps)), workers)
         claimed = (claims.claim(plan, read.result()) for plan, read in reading)
-        for group in _prefetch(thread, decoded_groups(pool, claimed, workers)):
+        for group in _prefetch(thread, decoded_groups(pool, claimed, workers, decoder)):
             summary = _add(summary, committer.commit(group))
             n_done += sum(batch.file_count for batch, _ in group)
             programs.update(id_ for batch, _ in group for id_ in batch.program_ids())
@@ -145,10 +148,15 @@ def ingest_dumps(
 
 
 def decoded_groups(
-    pool: Executor, batches: Iterable[_AnyBatch], workers: int
+    pool: Executor,
+    batches: Iterable[_AnyBatch],
+    workers: int,
+    decoder: Decoder = OWN_DECODER,
 ) -> Iterator[list[tuple[_AnyBatch, Content | None]]]:
     """Batches decoded in a pool, as many at a time as are to be committed together."""
-    return _groups(_hold_back((_start_decoding(pool, batch) for batch in batches), workers))
+    return _groups(
+        _hold_back((_start_decoding(pool, batch, decoder) for batch in batches), workers)
+    )
 
 
 def _read_doubts(connection: duckdb.DuckDBPyConnection, programs: Iterable[int]) -> tuple[str, ...]:
@@ -183,11 +191,13 @@ def _start_reading(pool: Executor, plan: Plan) -> _Reading:
     return plan, pool.submit(read_dumps, plan.dumps)
 
 
-def _start_decoding(pool: Executor, batch: _AnyBatch) -> tuple[_AnyBatch, Future[Content] | None]:
+def _start_decoding(
+    pool: Executor, batch: _AnyBatch, decoder: Decoder
+) -> tuple[_AnyBatch, Future[Content] | None]:
     """Start decoding a batch, unless it is so big that it is to be streamed."""
-    if sum(map(len, batch.buffers)) >= STREAM_BYTES:
+    if sum(len(dump.data) for dump in batch.dumps) >= STREAM_BYTES:
         return batch, None
-    return batch, pool.submit(decode_apart, batch.buffers)
+    return batch, pool.submit(decode_apart, batch.dumps, decoder.decode)
 
 
 def _hold_back(

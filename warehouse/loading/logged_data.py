@@ -24,6 +24,7 @@ from warehouse.loading.records import LoggedBuffer
 Buffers = Mapping[int, LoggedBuffer]
 
 _LONG_BYTES = 64 << 20
+_PARSED = DELEGATE_METADATA.field("parsed")
 _DUMPS = "SELECT sha256, dump_id FROM dumps WHERE sha256 IN (SELECT unnest(?))"
 
 
@@ -69,11 +70,16 @@ def _stored_values(connection: duckdb.DuckDBPyConnection, buffers: Buffers) -> p
 
 
 def parse_metadata(rows: pa.Table, backend: Callable[[int], str | None]) -> pa.Table:
-    """Decoded delegate metadata with what it says as JSON; `backend` is that of a dump_index."""
+    """Decoded delegate metadata with what it says as JSON, unless it has that already.
+
+    `backend` is that of a dump_index.
+    """
+    if _PARSED.name in rows.column_names:
+        return rows
     parse = lru_cache(maxsize=1024)(metadata_json)
     dumps, raw = rows["dump_index"].to_pylist(), rows["metadata"].to_pylist()
     texts = [parse(data, backend(dump)) for dump, data in zip(dumps, raw, strict=True)]
-    return rows.append_column(DELEGATE_METADATA.field("parsed"), pa.array(texts, pa.string()))
+    return rows.append_column(_PARSED, pa.array(texts, pa.string()))
 
 
 def number_dumps(rows: pa.Table, ids: NDArray[np.int32]) -> pa.Table:

@@ -99,6 +99,22 @@ def build_fleet(rows: pa.Table, min_change: MinChange) -> Fleet:
     return Fleet(nights, values.keys, operators, history, values.has_reference)
 
 
+def find_rebuilt(history: SeriesHistory) -> set[tuple[int, int]]:
+    """Families and the nights in which they have not the operators that they had before."""
+    there = np.diff(history.start).reshape(history.series_count, -1) > 0
+    family_there = np.zeros((history.family_count, there.shape[1]), bool)
+    np.logical_or.at(family_there, history.series.family, there)
+    rebuilt: set[tuple[int, int]] = set()
+    before = np.full(history.family_count, -1)
+    for night in range(there.shape[1]):
+        last = before[history.series.family]
+        changed = (there[:, night] != there[np.arange(len(there)), last]) & (last >= 0)
+        changed &= family_there[history.series.family, night]
+        rebuilt.update((family, night) for family in history.series.family[changed].tolist())
+        before[family_there[:, night]] = night
+    return rebuilt
+
+
 def _operator_types(keys: pa.Table) -> tuple[str, ...]:
     names = (keys[name].to_pylist() for name in ("event_name", "delegate_id", "kind"))
     return tuple(operator_type(*parts) for parts in zip(*names, strict=True))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from warehouse.regressions.replay import LevelChange
@@ -31,6 +31,19 @@ class SeriesPlace(NamedTuple):
     family: int
     operator: str
     is_container: bool
+
+
+class Grouped(NamedTuple):
+    """Changes by what they are.
+
+    Attributes:
+        groups: Alerts, by first bad build, operator type and direction.
+        moved: Changes of containers whose operators are not those that they were: time came or went
+            with operators, which are told one by one.
+    """
+
+    groups: list[ChangeGroup]
+    moved: list[LevelChange]
 
 
 class ChangeGroup(NamedTuple):
@@ -56,25 +69,31 @@ class ChangeGroup(NamedTuple):
 
 
 def group_changes(
-    changes: Sequence[LevelChange], places: Sequence[SeriesPlace], builds: Sequence[str]
-) -> list[ChangeGroup]:
-    """Groups of changes; by first bad build, operator type and direction.
+    changes: Sequence[LevelChange],
+    places: Sequence[SeriesPlace],
+    builds: Sequence[str],
+    rebuilt: Collection[tuple[int, int]] = (),
+) -> Grouped:
+    """Put changes together.
 
     Args:
         changes: The changes of a replay.
         places: Where each series is.
         builds: Names of the builds.
+        rebuilt: Families and the builds in which they have not the operators they had before.
     """
     own = [change for change in changes if not places[change.series].is_container]
     containers = [change for change in changes if places[change.series].is_container]
     clusters = list(_cluster(own, places))
     explained: dict[int, list[LevelChange]] = defaultdict(list)
-    alone = []
+    alone, moved = [], []
     for change in containers:
         numbers = _explaining(change, clusters, places)
         for number in numbers:
             explained[number].append(change)
-        if not numbers:
+        if not numbers and (places[change.series].family, change.first_bad) in rebuilt:
+            moved.append(change)
+        elif not numbers:
             alone.append(change)
     groups = [
         _make_group(cluster, explained[number], places, builds)
@@ -82,7 +101,7 @@ def group_changes(
     ]
     groups += [_make_group(cluster, [], places, builds) for cluster in _cluster(alone, places)]
     groups.sort(key=lambda group: (group.first_bad, group.operator, group.direction))
-    return _tell_apart(groups)
+    return Grouped(_tell_apart(groups), moved)
 
 
 def told_at(change: LevelChange) -> int:

@@ -22,27 +22,26 @@ def exact_null_table(max_n: int = 30) -> pa.Table:
     p <= 0.2, where U is the smaller of the two and no values are tied.
     """
     parts: list[NDArray[np.float64]] = []
-    for small, large, counts in _arrangements(max_n):
-        p = 2 * np.cumsum(counts) / math.comb(small + large, small)
-        p = p[p <= LARGEST_P]
-        sizes = np.full(len(p), small), np.full(len(p), large)
-        parts.append(np.stack([*sizes, np.arange(len(p)), p]))
+    for small, counts in _arrangements(max_n):
+        orders = [math.comb(small + large, small) for large in range(small, max_n + 1)]
+        p = 2 * np.cumsum(counts[small:], axis=1) / np.array(orders)[:, None]
+        more, u = np.nonzero(p <= LARGEST_P)
+        parts.append(np.stack([np.full(len(u), small), more + small, u, p[more, u]]))
     columns = np.concatenate(parts, axis=1)
     return pa.table(dict(zip(_SCHEMA.names, columns, strict=True))).cast(_SCHEMA)
 
 
-def _arrangements(max_n: int) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
-    """Number of orders of two samples that give U = 0, 1, ...; 60 choose 30 still fits 64 bits.
+def _arrangements(max_n: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Per size m of one sample: the number of orders that give U, for each size n of the other.
 
-    The largest value is in the smaller sample (and above all of the larger one) or it is not:
+    One row per n from 0, one column per U from 0 to the middle; 60 choose 30 still fits 64 bits.
+    The largest value is in the one sample (and above all of the other) or it is not:
     count(m, n, u) = count(m - 1, n, u - n) + count(m, n - 1, u).
     """
-    counts = {(0, n): np.ones(1, np.int64) for n in range(max_n + 1)}
-    for small in range(1, max_n + 1):
-        for large in range(small, max_n + 1):
-            total = np.zeros(small * large + 1, np.int64)
-            total[large:] += counts[small - 1, large]
-            fewer = counts[min(small, large - 1), max(small, large - 1)]
-            total[: len(fewer)] += fewer
-            counts[small, large] = total
-            yield small, large, total
+    n = np.arange(max_n + 1)[:, None]
+    rest = np.arange(max_n**2 // 2 + 1) - n
+    counts = np.zeros(rest.shape, np.int64)
+    counts[:, 0] = 1
+    for m in range(1, max_n + 1):
+        counts = np.cumsum(np.where(rest >= 0, counts[n, rest], 0), axis=0)
+        yield m, counts

@@ -18,11 +18,14 @@ from warehouse.engine.connection import (
     use_database,
 )
 from warehouse.engine.migrations import migrate
-from warehouse.engine.store_file import FILE_NAME, make_file
+from warehouse.engine.store_file import FILE_NAME, make_file, sync_path
 from warehouse.engine.store_lock import StoreLock
 from warehouse.errors import StoreError
 
 _HISTORY = "schema_migrations"  # of the store, which outlives its file
+
+
+_WANTED = "uncompacted"  # a file that stands in a store while dumps are in free blocks of another
 
 
 class Compacted(NamedTuple):
@@ -51,10 +54,34 @@ def compact_store(path: Path, *, wait: float = 0.0) -> Compacted:
             take_in_log(file)
             is_shared = bool(path.stat().st_mode & 0o077)
             make_file(path, lambda new: _copy(path, new), is_shared=is_shared)
+            end_wanting(path)
             merged = merge_segments(Archive(path))
     finally:
         lock.release()
     return Compacted(old_bytes, file.stat().st_size, merged)
+
+
+def want_compaction(store: Path) -> None:
+    """Put on disk that dumps are about to be deleted that free blocks will hold.
+
+    Raises:
+        StoreError: The store cannot be written.
+    """
+    try:
+        (store / _WANTED).touch()
+        sync_path(store)
+    except OSError as error:
+        raise StoreError(str(store), f"cannot be written: {error.strerror}") from error
+
+
+def is_compaction_wanted(store: Path) -> bool:
+    """Whether dumps were deleted, and nobody compacted the store or rebuilt it since."""
+    return (store / _WANTED).exists()
+
+
+def end_wanting(store: Path) -> None:
+    """The store has a new file; an OSError is passed on."""
+    (store / _WANTED).unlink(missing_ok=True)
 
 
 def _copy(store: Path, new: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,10 +15,11 @@ from warehouse.archive.segments import sync_and_hash
 from warehouse.engine.failpoints import failpoint
 from warehouse.engine.store_file import INBOX_FOLDER, sync_path
 from warehouse.errors import StoreError
+from warehouse.intake.children import ChildDecoder, DecodingChildren, FilePart
 from warehouse.intake.pipeline import IngestProgress, IngestSummary, ingest_dumps
 from warehouse.loading.history_entries import parse_manifest
 from warehouse.storage.intake_log import SealedLog, seal_logs
-from warehouse.storage.log_records import Damage, LoggedFile
+from warehouse.storage.log_records import Damage, LoggedFile, LogRecord
 
 DAMAGED = "damaged"  # why dumps were refused; and the folder of what is left of them
 
@@ -29,6 +30,7 @@ _COPIED_BYTES = 1 << 20  # at a time
 def drain_inbox(
     connection: duckdb.DuckDBPyConnection,
     store: Path,
+    children: DecodingChildren,
     *,
     jobs: int | None = None,
     progress: Callable[[IngestProgress], None] | None = None,
@@ -40,6 +42,7 @@ def drain_inbox(
     Args:
         connection: The store's only writer.
         store: The store's directory.
+        children: What decodes: what breaks it is not to break this process.
         jobs: Threads that read and decode; see `ingest_dumps`.
         progress: Called after each committed batch; the total grows from round to round.
 
@@ -54,7 +57,9 @@ def drain_inbox(
     archive, folder = Archive(store), store / INBOX_FOLDER
     try:
         for paths in _rounds(seal_logs(folder)):
-            summary += _drain_logs(connection, archive, paths, jobs, _after(summary, progress))
+            children.prepare()
+            report = _after(summary, progress)
+            summary += _drain_logs(connection, archive, paths, children, jobs, report)
     except OSError as error:
         raise StoreError(
             str(folder),
@@ -95,6 +100,7 @@ def _drain_logs(
     connection: duckdb.DuckDBPyConnection,
     archive: Archive,
     paths: Sequence[Path],
+    children: DecodingChildren,
     jobs: int | None,
     progress: Callable[[IngestProgress], None],
 ) -> IngestSummary:
@@ -102,7 +108,14 @@ def _drain_logs(
     try:
         content = _read_logs(logs)
         failpoint("claim")
-        summary = ingest_dumps(connection, content, archive=archive, jobs=jobs, progress=progress)
+        summary = ingest_dumps(
+            connection,
+            content,
+            archive=archive,
+            decoder=ChildDecoder(children, content.places),
+            jobs=jobs,
+            progress=progress,
+        )
         is_unread = any(not (one.sha256 or one.reason == DAMAGED) for one in summary.refused)
         for log in logs:
             failpoint("log clear")
@@ -132,11 +145,13 @@ class _LoggedDumps:
         logs: Logs, and the offsets of the records in each.
         damaged: What is wrong with what is no record.
         notes: What was torn off, as sentences.
+        places: Where files of the dumps made so far stand, by SHA-256; ETRecords as they are.
     """
 
     logs: list[tuple[SealedLog, list[int]]]
     damaged: list[SourceError]
     notes: tuple[str, ...]
+    places: dict[Hashable, FilePart] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return sum(len(offsets) for _, offsets in self.logs) + len(self.damaged)
@@ -144,8 +159,23 @@ class _LoggedDumps:
     def __iter__(self) -> Iterator[Incoming]:
         for log, offsets in self.logs:
             for offset in offsets:
-                yield _incoming(log, offset)
+                yield self._incoming(log, log.record(offset))
         yield from map(unreadable, self.damaged)
+
+    def _incoming(self, log: SealedLog, record: LogRecord) -> Incoming:
+        etrecord = _companion(log, record.etrecord)
+        for part in filter(None, record[1:4]):
+            self.places[part.sha256] = FilePart(log.path, part.offset, part.byte_count)
+        if record.etrecord:
+            self.places[etrecord] = self.places[record.etrecord.sha256]
+        return Incoming(
+            record.dump.name,
+            _LoggedBytes(record.dump.sha256, log, record.dump),
+            lambda: parse_manifest(record.manifest),
+            record.dump.byte_count,
+            etrecord,
+            _companion(log, record.debug_buffer),
+        )
 
 
 def _read_logs(logs: Sequence[SealedLog]) -> _LoggedDumps:
@@ -177,18 +207,6 @@ class _LoggedBytes:
 
     def __call__(self) -> Bytes:
         return self.log.read(self.part)
-
-
-def _incoming(log: SealedLog, offset: int) -> Incoming:
-    record = log.record(offset)
-    return Incoming(
-        record.dump.name,
-        _LoggedBytes(record.dump.sha256, log, record.dump),
-        lambda: parse_manifest(record.manifest),
-        record.dump.byte_count,
-        _companion(log, record.etrecord),
-        _companion(log, record.debug_buffer),
-    )
 
 
 def _companion(log: SealedLog, part: LoggedFile | None) -> IncomingFile | None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from warehouse.archive.archive import Archive
 from warehouse.engine.answering import Answering
 from warehouse.engine.store_file import FILE_NAME, is_made
 from warehouse.engine.store_lock import StoreLock
-from warehouse.errors import DamagedStoreError, OldStoreError, StoreLockedError
-from warehouse.storage.snapshots import HeldSnapshot, Snapshot, hold_newest
+from warehouse.errors import DamagedStoreError, OldStoreError, StoreError, StoreLockedError
+from warehouse.storage.snapshots import HeldSnapshot, Snapshot, find_snapshots, hold_newest
+
+NO_STORE = "no store here; create one with 'tracehouse ingest PATHS...'"
 
 
 class OpenedStore(NamedTuple):
@@ -21,11 +23,13 @@ class OpenedStore(NamedTuple):
         answering: What answers.
         lock: What keeps its file as it is.
         snapshot: The snapshot that is read; None if it is the store's own file.
+        damage: What is wrong with that file, and what to do; empty if nothing is known to be.
     """
 
     answering: Answering
     lock: StoreLock | HeldSnapshot
     snapshot: Snapshot | None = None
+    damage: str = ""
 
 
 def is_there(store: Path) -> bool:
@@ -37,28 +41,50 @@ def is_there(store: Path) -> bool:
     """
     if is_made(store):
         return True
+    from warehouse.archive.archive import Archive  # which a question need not wait for
+
     if Archive(store).segments():
         raise DamagedStoreError(str(store), f"{FILE_NAME} is gone")
     return False
 
 
 def open_to_read(store: Path, *, wait: float) -> OpenedStore:
-    """The store's file; or while another process writes it or it is old, the newest snapshot.
+    """The store's file; or where it is written, old, damaged or gone, the newest snapshot.
 
     Raises:
         StoreError: It cannot be read, or is none.
         StoreLockedError: Another process writes it, and there is no snapshot.
         StoreVersionError: A newer tracehouse wrote it.
         OldStoreError: An older one did, and there is no snapshot of its migrated self.
-        DamagedStoreError: It is damaged, and there is an archive.
+        DamagedStoreError: It is damaged or gone; there is an archive, and no snapshot.
     """
     try:
+        if not is_there(store):
+            raise StoreError(str(store), NO_STORE)
         return open_live(store, wait=wait)
-    except (StoreLockedError, OldStoreError):
+    except (StoreLockedError, OldStoreError, DamagedStoreError) as error:
         opened = open_snapshot(store)
         if opened is None:
             raise
-        return opened
+        is_damage = isinstance(error, DamagedStoreError)
+        return opened._replace(damage=error.problem if is_damage else "")
+
+
+@contextmanager
+def told_of_snapshots(store: Path) -> Iterator[None]:
+    """Let what tells of damage tell, too, that the newest snapshot is read until it is mended.
+
+    Raises:
+        DamagedStoreError: The body raised one.
+    """
+    try:
+        yield
+    except DamagedStoreError as error:
+        snapshots = find_snapshots(store)
+        if not snapshots:
+            raise
+        newest = f"until then, what is asked is answered from {snapshots[-1].describe()}"
+        raise DamagedStoreError(error.path, error.damage, newest) from error
 
 
 def open_live(store: Path, *, wait: float) -> OpenedStore:

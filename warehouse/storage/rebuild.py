@@ -25,6 +25,7 @@ from warehouse.engine.migrations import migrate, schema_version
 from warehouse.engine.store_file import FILE_NAME, WAL_SUFFIX, make_file
 from warehouse.engine.store_lock import StoreLock
 from warehouse.errors import ArchiveError, StoreError
+from warehouse.storage.compaction import end_wanting
 from warehouse.storage.erasing import erase_forgotten, is_unerased
 from warehouse.storage.replay import ReplayProgress, replay
 
@@ -126,6 +127,7 @@ def rebuild_store(
         with translated_errors(path):
             is_shared = bool(path.stat().st_mode & 0o077)
             make_file(path, build, is_shared=is_shared)
+            end_wanting(path)
     finally:
         lock.release()
     (replayed,) = done

@@ -16,6 +16,7 @@ from warehouse.archive.entries import REFUSED, SETTLED
 from warehouse.archive.segments import Segment
 from warehouse.engine.connection import insert_rows, open_cursor, transaction
 from warehouse.intake.content import Content, merge_contents, stream_apart
+from warehouse.intake.decoders import OWN_DECODER
 from warehouse.intake.pipeline import count_cores, decoded_groups
 from warehouse.loading.loader import Loader
 from warehouse.loading.records import NewDump, Refusal
@@ -96,7 +97,9 @@ def _load(loader: Loader, group: Sequence[tuple[ArchivedBatch, Content | None]])
             continue
         for dump in batch.dumps:
             try:
-                n_events += loader.load_stream(dump, stream_apart(dump.data, dump.source))
+                n_events += loader.load_stream(
+                    dump, stream_apart(OWN_DECODER.stream(dump), dump.source)
+                )
                 n_dumps += 1
             except DumpError as error:
                 fault = (error.reason, error.byte_offset, error.detail)

@@ -55,6 +55,11 @@ class Snapshot(NamedTuple):
             return cls(path, int(found[1]), datetime.strptime(found[2], _TIME))
         return None
 
+    def describe(self) -> str:
+        """When it was taken, and how old it is."""
+        age = max((datetime.now(UTC) - self.taken_at).total_seconds(), 0.0)
+        return f"the snapshot of {self.taken_at:%Y-%m-%d %H:%M:%S}Z, which is {age:,.0f} s old"
+
 
 def find_snapshots(store: Path) -> list[Snapshot]:
     """The snapshots of a store, the oldest first."""

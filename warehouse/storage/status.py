@@ -18,6 +18,7 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import reading, translated_errors
 from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER, WAL_SUFFIX
 from warehouse.errors import StoreError, StoreLockedError
+from warehouse.storage.compaction import is_compaction_wanted
 from warehouse.storage.reading import OpenedStore, is_there, open_live, open_snapshot
 from warehouse.storage.snapshots import find_snapshots
 
@@ -63,6 +64,7 @@ class StoreStatus(NamedTuple):
         inbox_bytes: Size of what was taken but not yet committed.
         inbox_files: Files that it is in.
         archive_segments: Files that the archive is in.
+        is_uncompacted: Whether dumps were forgotten that free blocks of the file may still hold.
         unindexed_segments: Those whose entries the file lacks; None if it was not read.
         snapshot_ages_seconds: Ages of the snapshots, the newest first.
         counted_at: When the snapshot was taken that was counted; None if it was the file.
@@ -79,6 +81,7 @@ class StoreStatus(NamedTuple):
     inbox_bytes: int
     inbox_files: int
     archive_segments: int
+    is_uncompacted: bool
     unindexed_segments: int | None
     snapshot_ages_seconds: list[int]
     counted_at: datetime | None
@@ -111,6 +114,7 @@ def read_status(store: Path) -> StoreStatus:
         inbox_bytes=_size(inbox),
         inbox_files=len(inbox),
         archive_segments=len(archive.segments()),
+        is_uncompacted=is_compaction_wanted(store),
         snapshot_ages_seconds=[
             max(int(now - snapshot.taken_at.timestamp()), 0) for snapshot in reversed(snapshots)
         ],

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
+from warehouse.errors import StoreError
+from warehouse.storage import forgetting
 
 
 @pytest.fixture
@@ -48,3 +50,24 @@ def test_nobody_forgets_everything_by_saying_nothing(run: Run, own: Path) -> Non
     assert "nothing says which dumps" in asked.error
     asked = run("forget", "--device", "nobody", "--store", own, "--yes")
     assert "has no dump of device=nobody" in asked.error
+
+
+def test_status_tells_what_ends_a_forget_that_was_interrupted(
+    run: Run, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dumps = json.loads(run("query", "dumps", "--store", own, "--format", "json").text)
+    args = ("--dump", dumps[0]["sha256"], "--store", own, "--yes")
+    with monkeypatch.context() as patched:
+        patched.setattr(forgetting, "compact_store", _fail)
+        done = run("forget", *args)
+    assert done.code == 1
+    assert "the disk is full; dumps were forgotten, but free blocks" in done.error
+    done = run("status", "--store", own)
+    assert (done.code, done.error.startswith("note: dumps were forgotten")) == (0, True)
+    assert done.error.endswith("until 'tracehouse compact' is run")
+    assert run("compact", "--store", own).code == 0
+    assert run("status", "--store", own).err == ""
+
+
+def _fail(*_: object, **__: object) -> None:
+    raise StoreError("store", "the disk is full")

@@ -57,3 +57,13 @@ def test_a_snapshot_of_no_store_makes_none(run: Run, tmp_path: Path) -> None:
     done = run("snapshot", "--store", tmp_path / "none")
     assert (done.code, list(tmp_path.iterdir())) == (1, [])
     assert "no store here" in done.error
+
+
+def test_who_reads_a_snapshot_of_a_damaged_store_is_told_so(run: Run, own: Path) -> None:
+    before = run("query", "dumps", "--store", own)
+    run("snapshot", "--store", own)
+    (own / "warehouse.duckdb").unlink()
+    done = run("query", "dumps", "--store", own)
+    assert (done.code, done.out) == (0, before.out)
+    told = NOTE.removesuffix("the store ") + r"warehouse.duckdb is gone; .* 'tracehouse rebuild'"
+    assert re.fullmatch(told, done.error)

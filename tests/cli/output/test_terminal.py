@@ -71,7 +71,7 @@ def test_names_break_between_words() -> None:
     assert found == {"1", "2"} | {word for text in texts for word in re.findall("[a-z0-9]+", text)}
 
 
-COMPARISONS = ("regression_deltas", "numeric_divergence")
+COMPARISONS = ("comparison", "regression_deltas", "numeric_divergence")
 
 
 def test_every_canned_query_fits_a_terminal(store: Path) -> None:

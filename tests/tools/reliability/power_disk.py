@@ -118,6 +118,21 @@ class Disk:
         self._safe: _Names = {}
         self._later: list[_Change] = []
 
+    @classmethod
+    def holding(cls, folder: Path) -> Disk:
+        """One that holds what is in a folder, all of it safe."""
+        disk = cls()
+        disk._add(folder, disk._root)
+        disk._safe = dict(disk._names)
+        return disk
+
+    def _add(self, folder: Path, place: _Folder) -> None:
+        for path in folder.iterdir():
+            node = _Folder() if path.is_dir() else _File(bytearray(path.read_bytes()))
+            self._inodes[path.stat().st_ino] = self._names[place, path.name] = node
+            if isinstance(node, _Folder):
+                self._add(path, node)
+
     def do(self, done: Done) -> None:
         """Do one thing more."""
         if done.kind == "B":

@@ -1,13 +1,13 @@
 """Cut the power again and again: `make torture`, and a short run in the tests.
 
 A process works with a store while all that it does to files is logged (power_shim.c). Out of the
-log is made what a disk may hold if the power failed at some moment (power_disk.py). Whoever opens
-that must find every dump that was acknowledged by then, once and whole.
+log is made what a disk may hold if the power failed at some moment (power_disk.py); at some, the
+power fails once more while that is made ready. Whoever opens what is left must find every dump that
+was acknowledged by then, once and whole, and what was done to it (power_life.py).
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
 import shutil
@@ -17,29 +17,19 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 from tests.support.documents import ROOT
-from tests.support.tiny_dumps import COUNTED, tiny_dump, tiny_dump_events, tiny_incoming
 from tests.tools.reliability.power_disk import Disk, Done, read_log
+from tests.tools.reliability.power_life import DEEDS, Known, Life, check, learn, recover
 from tests.tools.reliability.recorded import Results, run_recorded
-from warehouse import Inbox, Warehouse
-from warehouse.archive.archive import Archive
-from warehouse.archive.rewriting import merge_segments
-from warehouse.archive.verification import verify_archive
-from warehouse.errors import DamagedStoreError, WarehouseError
-from warehouse.storage.compaction import compact_store
-from warehouse.storage.rebuild import rebuild_store
 
 MODULE = "tests.tools.reliability.power_loss"
 SHIM = Path(__file__).with_name("power_shim.c")
 COMPILER = "cc"
 STORE = Path("somewhere", "store")  # in the folder that is looked after
-DUMPS = 6  # handed over together
-DEEDS = 5  # in a life of a store
 POINTS = 50  # in a life
-MOST_DUMPS = 1_000
+AGAIN = 0.3  # of the moments: the power fails once more
 TURNING = "SRUDCM"  # after these things another state is safe, or may be there
 
 
@@ -52,109 +42,36 @@ def build_shim(folder: Path) -> Path:
 
 def log_life(folder: Path, shim: Path, seed: int, deeds: int = DEEDS) -> list[Done]:
     """What was done in a life of a store, which is in `folder` / "disk" afterwards."""
-    disk, log = folder / "disk", folder / "log"
-    disk.mkdir()
+    (folder / "disk").mkdir()
+    return _log(folder / "disk", folder / "log", shim, "live", str(seed), str(deeds))
+
+
+def _log(disk: Path, log: Path, shim: Path, *what: str) -> list[Done]:
+    """What a process of this module did to the files in a folder."""
     environment = os.environ | {
         "LD_PRELOAD": str(shim),
         "POWER_ROOT": str(disk),
         "POWER_LOG": str(log),
     }
-    life = (disk / STORE, f"{log}.marks", str(seed), str(deeds))
-    command = (sys.executable, "-m", MODULE, "live", *life)
+    command = (sys.executable, "-m", MODULE, *what, disk / STORE, f"{log}.marks")
     subprocess.run(command, env=environment, cwd=ROOT, check=True)
     return read_log(log)
 
 
-class Life:
-    """What is done with a store, in an order that a seed says; acknowledged dumps are marked."""
-
-    def __init__(self, store: Path, marks: Path, seed: int) -> None:
-        """Take a store that is not there yet."""
-        self.store = store
-        self._marks = os.open(marks, os.O_WRONLY | os.O_CREAT)
-        self._random = random.Random(seed)  # noqa: S311 - for choosing an order
-        self._number = 0
-
-    def live(self, count: int) -> None:
-        """Do so many things, at most `DEEDS`."""
-        with Warehouse.open(self.store, create=True) as warehouse:
-            self._ingest(warehouse)
-        deeds = [self._work, self._work, self._work, self._make_anew, self._make_anew]
-        self._random.shuffle(deeds)
-        for deed in deeds[:count]:
-            deed()
-
-    def _work(self) -> None:
-        """Ingest and hand over, in several threads, while the inbox is drained."""
-        with Warehouse.open(self.store) as warehouse, Inbox.open(self.store) as inbox:
-            for _ in range(self._random.randint(1, 3)):
-                threads = [Thread(target=self._hand_over, args=(inbox, self._next())) for _ in "ab"]
-                for thread in threads:
-                    thread.start()
-                warehouse.drain()
-                self._ingest(warehouse)
-                for thread in threads:
-                    thread.join()
-            if self._random.random() < 0.5:
-                warehouse.drain()
-            self._random.choice((warehouse.snapshot, self._merge))()
-
-    def _make_anew(self) -> None:
-        """Write the DuckDB file anew."""
-        self._random.choice((rebuild_store, compact_store))(self.store)
-
-    def _merge(self) -> None:
-        merge_segments(Archive(self.store))
-
-    def _ingest(self, warehouse: Warehouse) -> None:
-        numbers = self._next()
-        warehouse.ingest([tiny_incoming(number) for number in numbers])
-        self._mark(*map(_hash, numbers))
-
-    def _hand_over(self, inbox: Inbox, numbers: Sequence[int]) -> None:
-        for number in numbers:
-            self._mark(inbox.accept(tiny_incoming(number)))
-
-    def _next(self) -> range:
-        self._number += DUMPS
-        return range(self._number - DUMPS, self._number)
-
-    def _mark(self, *hashes: str) -> None:
-        os.write(self._marks, "".join(f"{sha256}\n" for sha256 in hashes).encode())
-
-
-def check(store: Path, acknowledged: set[str]) -> tuple[str, str]:
-    """What became of a store that is left, and what is wrong with that."""
-    outcome = "opened"
-    try:
-        try:
-            Warehouse.open(store, create=not acknowledged).close()
-        except DamagedStoreError:
-            outcome = "rebuilt"
-            rebuild_store(store)
-        with Warehouse.open(store) as warehouse:
-            warehouse.drain()
-            rows = warehouse.sql(COUNTED).to_pylist()
-            refused = warehouse.sql("SELECT reason FROM ingest_errors").to_pylist()
-            known = warehouse.sql("SELECT segment FROM archive_segments").to_pylist()
-    except WarehouseError as error:
-        return outcome, f"not ready: {type(error).__name__}: {error}"
-    stored = {row["sha256"]: row["n"] for row in rows}
-    events = {_hash(number): tiny_dump_events(number) for number in range(MOST_DUMPS)}
-    verified = verify_archive(Archive(store), [row["segment"] for row in known])
-    found = {
-        "lost": len(acknowledged - stored.keys()),
-        "doubled": len(rows) - len(stored),
-        "partial": sum(n != events[sha256] for sha256, n in stored.items()),
-        "refused": sum(row["reason"] != "damaged" for row in refused),
-        "left in the inbox": len(list((store / "inbox").glob("*.*"))),
-        "damaged segments": [one.problem for one in verified if one.problem],
-    }
-    return outcome, ", ".join(f"{what}: {count}" for what, count in found.items() if count)
+def cut_again(left: Path, shim: Path, random_: random.Random) -> None:
+    """Cut the power, too, while a store that is left is made ready."""
+    disk, log = Disk.holding(left), left.with_name("again")
+    done = _log(left, log, shim, "recover")
+    (point,) = choose_points(done, 1, random_)
+    for one in done[:point]:
+        disk.do(one)
+    shutil.rmtree(left)
+    disk.write_left(left, random_)
+    log.unlink()
 
 
 def cut_power(
-    done: Sequence[Done], points: Sequence[int], random_: random.Random, folder: Path
+    done: Sequence[Done], points: Sequence[int], random_: random.Random, shim: Path
 ) -> Iterator[tuple[str, str]]:
     """What became of the store, and what is wrong with it, for a power loss at each of the points.
 
@@ -162,19 +79,22 @@ def cut_power(
         done: What was done.
         points: How much of that, in ascending order.
         random_: Chooses what is left of it.
-        folder: Where it is put.
+        shim: What logs; a folder for what is left is made beside it.
     """
-    disk, acknowledged, position = Disk(), set[str](), 0
+    disk, known, position, left = Disk(), Known(set), 0, shim.with_name("left")
     for point in points:
         for one in done[position:point]:
             disk.do(one)
             if one.kind == "M":
-                acknowledged.update(one.data.decode().split())
+                learn(known, one.data)
         position = point
-        left = folder / "left"
         disk.write_left(left, random_)
-        outcome, problem = check(left / STORE, acknowledged)
-        yield outcome, problem and f"after {point:,} of {len(done):,} things: {problem}"
+        is_again = random_.random() < AGAIN and any("in" in words for words in known.values())
+        if is_again:
+            cut_again(left, shim, random_)
+        outcome, problem = check(left / STORE, known)
+        where = f"after {point:,} of {len(done):,} things{', again' if is_again else ''}"
+        yield f"{outcome} again" if is_again else outcome, problem and f"{where}: {problem}"
         shutil.rmtree(left)
 
 
@@ -199,7 +119,7 @@ def torture(count: int, *, seed: int, deeds: int = DEEDS) -> dict[str, Any]:
             done = log_life(folder, shim, seed + first, deeds)
             things += len(done)
             points = choose_points(done, min(POINTS, count - first), random_)
-            for outcome, problem in cut_power(done, points, random_, folder):
+            for outcome, problem in cut_power(done, points, random_, shim):
                 outcomes[outcome] += 1
                 problems += [f"life {seed + first} {problem}"] if problem else []
             shutil.rmtree(folder)
@@ -212,10 +132,6 @@ def torture(count: int, *, seed: int, deeds: int = DEEDS) -> dict[str, Any]:
     }
 
 
-def _hash(number: int) -> str:
-    return hashlib.sha256(tiny_dump(number)).hexdigest()
-
-
 def run(count: int, seed: int) -> Results:
     """Cut the power, where the shim can be built."""
     if not shutil.which(COMPILER):
@@ -226,6 +142,9 @@ def run(count: int, seed: int) -> Results:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["live"]:
-        Life(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])).live(int(sys.argv[5]))
+        Life(Path(sys.argv[4]), Path(sys.argv[5]), int(sys.argv[2])).live(int(sys.argv[3]))
+        sys.exit()
+    if sys.argv[1:2] == ["recover"]:
+        recover(Path(sys.argv[2]), create=False)
         sys.exit()
     sys.exit(run_recorded(__doc__, 300, run))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.corpus import read_dump
+from tests.support.corpus import CORPUS, read_dump
 from tests.support.stores import ingest, write
 from warehouse import Warehouse
-from warehouse.errors import ParameterError, StatementError
+from warehouse.errors import ParameterError, QueryError, StatementError
 
 TAGS: tuple[dict[str, Any], ...] = (
     {"lab": "north", "tags": {"mode": 3}},
@@ -97,3 +98,14 @@ def test_parameters_that_do_not_fit_the_statement_are_an_error(
 ) -> None:
     with pytest.raises(StatementError, match=r"(?i)parameter"):
         warehouse.sql(text, params)
+
+
+def test_a_query_that_runs_out_of_memory_says_what_needs_less(tmp_path: Path) -> None:
+    ingest(tmp_path / "store", CORPUS / "real/cnn_portable_n20.etdp")
+    with Warehouse.open(tmp_path / "store") as warehouse:
+        warehouse.writing.execute("SET max_temp_directory_size = '0KB'; SET memory_limit = '1MB'")
+        with pytest.raises(QueryError, match=r"'percentiles': needs more memory .*--approx$"):
+            warehouse.query("percentiles")
+        with pytest.raises(QueryError, match=r"needs more memory .* one device and build$"):
+            warehouse.query("percentiles", approx=True)
+        warehouse.writing.execute("SET memory_limit = '1GB'")

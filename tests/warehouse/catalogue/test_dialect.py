@@ -15,6 +15,7 @@ from warehouse.catalogue.dialect import duckdb_text, without_parameter
         ("CAST(:a AS ARRAY<STRING>)", "CAST($a AS STRING[])"),
         ("'ARRAY<STRING>' -- ARRAY<STRING>", "'ARRAY<STRING>' -- ARRAY<STRING>"),
         ("get_json_object(a, '$.b')", "json_extract_string(a, '$.b')"),
+        ("element_at(a, 2)", "list_extract(a, 2)"),
     ],
 )
 def test_what_engines_spell_differently_is_translated_outside_texts_and_comments(text, marked):

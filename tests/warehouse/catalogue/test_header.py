@@ -1,6 +1,14 @@
 import pytest
 
-from warehouse.catalogue.header import Column, Filters, Names, Parameter, Relation, parse_header
+from warehouse.catalogue.header import (
+    Column,
+    Filters,
+    Names,
+    Parameter,
+    QueryPart,
+    Relation,
+    parse_header,
+)
 from warehouse.errors import HeaderError
 
 FULL = """\
@@ -114,3 +122,11 @@ def test_malformed_header_names_file_and_line(text, message):
     with pytest.raises(HeaderError) as error:
         parse_header(text, "x.sql")
     assert str(error.value).startswith(message)
+
+
+def test_parts_are_those_of_all_their_lines_under_the_names_that_they_are_read_by():
+    text = FULL.replace("-- columns:", "-- parts: a AS b, c\n-- parts: d\n--\n-- columns:")
+    header = parse_header(text, "x.sql")
+    assert header.parts == (QueryPart("a", "b"), QueryPart("c", "c"), QueryPart("d", "d"))
+    assert header.params == parse_header(FULL, "x.sql").params
+    assert parse_header(FULL, "x.sql").parts == ()

@@ -10,6 +10,7 @@ def test_catalogue_holds_the_canned_queries_under_their_names():
     assert list(load_catalogue()) == [
         "build_history",
         "change_points",
+        "comparison",
         "dump_values",
         "dumps",
         "environment_changes",
@@ -109,3 +110,50 @@ def test_parameter_of_the_filters_that_is_left_out_is_never_given():
 def test_unknown_filters_are_an_error_that_names_the_file():
     with pytest.raises(HeaderError, match=r"outer\.sql: no filters 'numbers' in sql/filters"):
         expand(OUTER + SELECTS[0], "outer.sql", {})
+
+
+PART = """\
+-- doubles: Numbers, doubled.
+--
+-- params:
+--   plus  INT = 0  What to add.
+--
+-- columns:
+--   n  INT  Number.
+WITH twice AS (SELECT 2 * n AS n FROM numbers)
+SELECT n + CAST(:plus AS INT) AS n FROM twice
+"""
+WHOLE = """\
+-- whole: Numbers, doubled once and again.
+--
+-- parts: doubles AS twofold
+-- parts: again
+--
+-- columns:
+--   n  INT  Number.
+SELECT n FROM again
+"""
+
+
+def test_query_is_made_of_parts_that_read_its_filters_and_the_parts_before_them():
+    text = OUTER.replace("-- columns", "-- parts: doubles AS doubled\n--\n-- columns")
+    text += SELECTS[0].replace("numbers", "doubled")
+    query = expand(text, "outer.sql", {"numbers": INNER}, {"doubles": PART})
+    assert [param.name for param in query.header.params] == ["sign", "plus", "low", "high"]
+    assert _answer(query, low=2, plus=1) == [25, 49]
+
+
+def test_parts_may_be_made_of_parts():
+    again = PART.replace("numbers", "twofold").replace("plus", "more")
+    parts = {"doubles": PART, "again": again, "whole": WHOLE}
+    text = OUTER.replace("-- columns", "-- parts: whole\n--\n-- columns")
+    query = expand(
+        text + SELECTS[0].replace("numbers", "whole"), "o.sql", {"numbers": INNER}, parts
+    )
+    assert [param.name for param in query.header.params][:3] == ["sign", "plus", "more"]
+    assert _answer(query, high=2, plus=1, more=0) == [36, 100]
+
+
+def test_unknown_part_is_an_error_that_names_the_file():
+    with pytest.raises(HeaderError, match=r"whole\.sql: no part 'doubles' in sql/parts"):
+        expand(WHOLE, "whole.sql", {})

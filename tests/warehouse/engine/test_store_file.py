@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.corpus import CORPUS
-from tests.support.stores import MANIFEST, ingest
+from tests.support.stores import MANIFEST, make_and_ingest
 from tests.support.syncs import note_synced
 from warehouse import Warehouse
 from warehouse.engine.store_file import FILE_NAME
@@ -33,7 +33,7 @@ def test_a_file_torn_while_it_was_made_is_replaced(tmp_path: Path, start: bytes)
     (tmp_path / FILE_NAME).write_bytes(start)
     with pytest.raises(StoreError, match="no store here"):
         Warehouse.open(tmp_path, read_only=True)
-    assert ingest(tmp_path, DUMP).n_dumps == 1
+    assert make_and_ingest(tmp_path, DUMP).n_dumps == 1
 
 
 @pytest.mark.parametrize("other", [b"hello", b"important" * 100])
@@ -66,12 +66,12 @@ def test_the_directories_of_a_new_store_are_on_disk(
 def test_what_a_broken_off_making_left_is_cleared_away(tmp_path: Path) -> None:
     (tmp_path / f"{FILE_NAME}.new").write_bytes(b"half")
     (tmp_path / f"{FILE_NAME}.new.wal").write_bytes(b"half")
-    ingest(tmp_path, DUMP)
+    make_and_ingest(tmp_path, DUMP)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["archive", "lock", FILE_NAME]
 
 
 def test_a_writer_clears_away_what_a_killed_rebuild_or_compaction_left(tmp_path: Path) -> None:
-    ingest(tmp_path, DUMP)
+    make_and_ingest(tmp_path, DUMP)
     (tmp_path / f"{FILE_NAME}.new").write_bytes(b"half")
     (tmp_path / f"{FILE_NAME}.new.wal").write_bytes(b"half")
     Warehouse.open(tmp_path).close()
@@ -115,7 +115,7 @@ def test_a_failed_opening_lets_the_store_go(tmp_path: Path) -> None:
 def test_where_locks_do_not_work_a_store_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_only: bool
 ) -> None:
-    ingest(tmp_path, DUMP)
+    make_and_ingest(tmp_path, DUMP)
 
     def refuse(_file: int, _kind: int) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
@@ -129,7 +129,7 @@ def test_where_locks_do_not_work_a_store_is_refused(
 def test_a_store_that_is_deleted_or_replaced_while_it_is_written_is_an_error(
     tmp_path: Path, is_replaced: bool
 ) -> None:
-    ingest(tmp_path / "other", DUMP)
+    make_and_ingest(tmp_path / "other", DUMP)
     warehouse = Warehouse.open(tmp_path / "store", create=True)
     (tmp_path / "store" / FILE_NAME).unlink()
     if is_replaced:
@@ -141,7 +141,7 @@ def test_a_store_that_is_deleted_or_replaced_while_it_is_written_is_an_error(
 
 
 def test_a_store_opened_to_be_read_takes_no_dumps(tmp_path: Path) -> None:
-    ingest(tmp_path, DUMP)
+    make_and_ingest(tmp_path, DUMP)
     with (
         Warehouse.open(tmp_path, read_only=True) as warehouse,
         pytest.raises(StoreError, match="opened to be read"),
@@ -177,7 +177,7 @@ def test_the_name_of_a_store_is_the_name_of_a_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    ingest(Path(name), DUMP)
+    make_and_ingest(Path(name), DUMP)
     assert (tmp_path / name / FILE_NAME).is_file()
     with Warehouse.open(name, read_only=True) as warehouse:
         assert warehouse.sql("SELECT count(*) AS n FROM dumps")["n"].to_pylist() == [1]

@@ -22,7 +22,7 @@ from tests.support.event_blocks import logged, run
 from tests.support.stores import contents, ingest, write
 from warehouse import Warehouse
 from warehouse.errors import StoreError
-from warehouse.intake import batches
+from warehouse.intake import batches, decoders
 from warehouse.intake import content as dump_reader
 from warehouse.intake import pipeline as ingestion
 from warehouse.intake.containment import Trouble, contain
@@ -78,7 +78,7 @@ def broken_decoder(monkeypatch: pytest.MonkeyPatch) -> Break:
     """Makes the decoder end with an error, in calls with the bad dump."""
 
     def break_(error: BaseException) -> None:
-        decode_dumps, stream_dump = dump_reader.decode_dumps, dump_reader.stream_dump
+        decode_dumps, stream_dump = dump_reader.decode_dumps, decoders.stream_dump
 
         def broken(buffers: Sequence[bytes]) -> Any:
             if DUMPS[BAD] in buffers:
@@ -92,7 +92,7 @@ def broken_decoder(monkeypatch: pytest.MonkeyPatch) -> Break:
                 yield part
 
         monkeypatch.setattr(dump_reader, "decode_dumps", broken)
-        monkeypatch.setattr(dump_reader, "stream_dump", broken_stream)
+        monkeypatch.setattr(decoders, "stream_dump", broken_stream)
 
     return break_
 

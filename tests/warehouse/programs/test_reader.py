@@ -21,6 +21,7 @@ from ingest.incoming import file_at
 from ingest.manifest.resolver import Manifest
 from ingest.sources.paths import Source
 from tests.support.corpus import read_dump
+from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import MODELS, build_zip, read_members
 from tests.support.event_blocks import run, timed
@@ -316,7 +317,7 @@ INGEST = (
 )
 
 
-@pytest.mark.parametrize("lines", [1, 4])
+@pytest.mark.parametrize("lines", cross_section([4, 1], 2))
 def test_a_killed_ingest_leaves_no_etrecord_half_traced(tmp_path: Path, lines: int) -> None:
     for i in range(20):
         event = timed("native_call_convolution.out", 1, 9, instruction_id=i % 9, chain_index=0)

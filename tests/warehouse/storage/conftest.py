@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from warehouse import Warehouse
+from tests.support.store_template import copy_new_store
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     """A store with nothing in it."""
-    Warehouse.open(tmp_path / "store", create=True).close()
+    copy_new_store(tmp_path / "store")
     return tmp_path / "store"

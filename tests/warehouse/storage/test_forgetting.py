@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.corpus import CORPUS, read_dump
+from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
 from tests.support.stores import MANIFEST, contents, everything, ingest, write
 from warehouse import Warehouse
@@ -14,11 +15,13 @@ from warehouse.archive.archive import Archive
 from warehouse.archive.rewriting import merge_segments
 from warehouse.archive.verification import verify_archive
 from warehouse.engine.store_file import FILE_NAME
+from warehouse.errors import StoreError
 from warehouse.storage import erasing
 from warehouse.storage.choice import choose_dumps
 from warehouse.storage.compaction import compact_store
-from warehouse.storage.forgetting import find_kept_files, forget_dumps
+from warehouse.storage.forgetting import find_kept_files, finish_forgetting, forget_dumps
 from warehouse.storage.rebuild import rebuild_store
+from warehouse.storage.status import read_status
 
 NAMES = ("mixed_xnnpack_n20", "mixed_portable_n20", "multiout_portable_n3_debug")
 OWN = {"device": "secret", "build": "secret_build", "model": "secret_model"}
@@ -116,7 +119,7 @@ class Killed(BaseException):
 @pytest.mark.parametrize(
     "moment", ["before", "at first file", "at last file", "at old file", "end"]
 )
-@pytest.mark.parametrize("is_rebuilt", [False, True])
+@pytest.mark.parametrize("is_rebuilt", cross_section([False, True], 2))
 def test_what_a_kill_left_half_forgotten_is_forgotten_when_it_is_opened(
     store: Path, monkeypatch: pytest.MonkeyPatch, moment: str, is_rebuilt: bool
 ) -> None:
@@ -176,3 +179,23 @@ def test_dumps_without_an_archive_are_forgotten_without_one(tmp_path: Path, file
     assert forget(tmp_path / "bare") == 3
     assert not (tmp_path / "bare/archive").exists()
     assert contents(tmp_path / "bare")["dumps"] == []
+
+
+def test_who_is_interrupted_before_the_file_is_compacted_is_told_what_ends_it(store: Path) -> None:
+    assert not read_status(store).is_uncompacted
+    forget(store)
+    assert read_status(store).is_uncompacted
+    with (
+        Warehouse.open(store, read_only=True),
+        pytest.raises(StoreError, match=r"locked by .* may hold some .* 'tracehouse compact' is"),
+    ):
+        finish_forgetting(store, wait=0)
+    assert read_status(store).is_uncompacted
+    finish_forgetting(store, wait=0)
+    assert not read_status(store).is_uncompacted
+
+
+def test_a_rebuilt_store_has_no_blocks_of_what_was_forgotten(store: Path) -> None:
+    forget(store)
+    rebuild_store(store)
+    assert not read_status(store).is_uncompacted

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -170,3 +171,36 @@ def test_readers_beside_an_ingest_see_one_state_each_and_no_error(store: Path) -
     assert all(others)
     assert {(1, True), (149, True)} <= seen
     assert count_consistently(store) == (149, False)
+
+
+@pytest.mark.parametrize("is_gone", [True, False], ids=["gone", "damaged"])
+def test_the_newest_snapshot_of_a_damaged_store_is_read_and_the_damage_told(
+    store: Path, is_gone: bool
+) -> None:
+    if is_gone:
+        (store / FILE_NAME).unlink()
+    else:
+        (store / FILE_NAME).write_bytes(b"DUCK" * 10_000)
+    assert count_consistently(store) == (1, True)
+    with Warehouse.open(store, read_only=True) as reader:
+        what = "gone;" if is_gone else "damaged "
+        assert reader.damage.startswith(f"{FILE_NAME} is {what}")
+        assert reader.damage.endswith("'tracehouse rebuild'")
+    (taken,) = find_snapshots(store)
+    for create in (False, True):
+        with pytest.raises(DamagedStoreError) as caught:
+            Warehouse.open(store, create=create)
+        told = (
+            rf"'tracehouse rebuild'; until .* the snapshot of {taken.taken_at:%Y-%m-%d} .* s old$"
+        )
+        assert re.search(told, str(caught.value))
+    taken.path.unlink()
+    with pytest.raises(DamagedStoreError, match=r"'tracehouse rebuild'$"):
+        Warehouse.open(store, read_only=True)
+
+
+def test_a_store_that_is_well_has_no_damage(store: Path) -> None:
+    with Warehouse.open(store, read_only=True) as reader, Warehouse.open(store, read_only=True):
+        assert (reader.damage, reader.snapshot_time) == ("", None)
+    with Warehouse.open(store), Warehouse.open(store, read_only=True) as reader:
+        assert (reader.damage, reader.snapshot_time is None) == ("", False)

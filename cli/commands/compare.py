@@ -1,0 +1,58 @@
+"""`tracehouse compare BASE HEAD`: what changed between two builds, at every level."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.errors import options_at_fault
+from cli.options import (
+    DEFAULT_STORE,
+    CsvSafe,
+    Output,
+    Store,
+    Wait,
+    add_options,
+    parameter_option,
+)
+from cli.output.render import Format, write_table
+from cli.stores import open_to_read
+from warehouse.catalogue.parameters import bind_parameters
+from warehouse.catalogue.queries import find_query
+
+_QUERY = find_query("comparison")
+
+
+def compare(
+    base: Annotated[str, typer.Argument(metavar="BASE", help="Build to compare with.")],
+    head: Annotated[str, typer.Argument(metavar="HEAD", help="Build in question.")],
+    *,
+    store: Store = DEFAULT_STORE,
+    wait: Wait = 0.0,
+    output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
+    **params: str | list[str] | None,
+) -> None:
+    """Compare two builds: operators, their types, modules, delegates, methods and pools.
+
+    A table shows what changed and tells of how much else was compared; the other formats have
+    every row, with the columns that 'tracehouse query comparison --help' explains.
+    """
+    chosen = {name: value for name, value in params.items() if value not in (None, [])}
+    given = {"base": base, "head": head, **chosen}
+    with options_at_fault():  # before a store is opened
+        bind_parameters(_QUERY, given)
+    with open_to_read(store, wait=wait) as warehouse:
+        table = warehouse.query("comparison", **given)
+    if output is Format.TABLE:
+        from queries.comparison import changed_rows
+
+        table = changed_rows(table)
+    write_table(table, output, is_csv_safe=is_csv_safe)
+
+
+add_options(
+    compare,
+    (parameter_option(own) for own in _QUERY.header.params if own.name not in ("base", "head")),
+)

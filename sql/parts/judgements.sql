@@ -1,0 +1,95 @@
+-- judgements: What is to be thought of each series by itself.
+--
+-- Reads scored and tested.
+--
+-- params:
+--   q           DOUBLE(0..1) = 0.01  Share of false alarms accepted among alarms.
+--   min_change  DOUBLE(0..) = 0.03   Smallest change that counts, as a share.
+--
+-- columns:
+--   series_id       BIGINT  Number of the series.
+--   family_id       BIGINT  Number of those whose false alarms are counted together.
+--   level           STRING  What it is.
+--   device          STRING  Name of the device; null for a pool.
+--   pool            STRING  Its pool; null if none or several.
+--   model           STRING  Name of the model.
+--   backend         STRING  Backend of the model; null if none.
+--   event_name      STRING  Name of the operator or of what was added up.
+--   delegate_id     STRING  Delegate debug id; null outside delegates.
+--   ordinal         INT     Which instruction of that name and delegate id.
+--   kind            STRING  Kind of the events.
+--   instruction_id  INT     Instruction id in the head; null outside the program.
+--   unit            STRING  Unit of the values.
+--   base_count      BIGINT  Dumps of the base that count.
+--   head_count      BIGINT  Dumps of the head that count.
+--   base_value      DOUBLE  Median of the base's values; null without any.
+--   head_value      DOUBLE  Median of the head's values.
+--   shift           DOUBLE  Change in log time; null unless both have values.
+--   low             DOUBLE  Lower end of its interval; null with too few values.
+--   high            DOUBLE  Upper end.
+--   p_adjusted      DOUBLE  Share of false alarms if this were one; null unless tested.
+--   dumps_needed    BIGINT  Dumps that each build lacks; null if none, or if more would
+--                           not help.
+--   verdict         STRING  As regression_deltas tells, but for moved.
+--   cost            DOUBLE  What the change adds per run, in the unit; 0 unless it
+--                           counts.
+WITH weighed AS (
+    SELECT
+        s.*, t.is_tested, t.test_count, t.rival_count, t.least_p, t.p_adjusted,
+        t.base_ran, t.head_ran, least(s.base_count, s.head_count) AS n,
+        CAST(:q AS DOUBLE) AS q, ln(1 + CAST(:min_change AS DOUBLE)) AS margin,
+        sign(s.shift) * (1 - exp(-abs(s.shift))) * greatest(s.base_value, s.head_value)
+            AS step,
+        -- An upper bound of the normal p, which is close where it matters.
+        count(s.mix_z) OVER (PARTITION BY s.family_id) * 0.79788456e0
+            * exp(-s.mix_z * s.mix_z / 2) / nullif(s.mix_z, 0e0) AS mix_p
+    FROM scored AS s
+    JOIN tested AS t ON t.series_id = s.series_id
+),
+judged AS (
+    SELECT
+        *, CASE
+            WHEN base_ran = 1 AND has_base = 0 THEN 'new_op'
+            WHEN head_ran = 1 AND has_head = 0 THEN 'removed_op'
+            WHEN n < 8 THEN 'needs_more_dumps'
+            WHEN NOT is_tested THEN 'below_resolution'
+            WHEN least_p > q / test_count THEN 'needs_more_dumps'
+            WHEN p_adjusted <= q AND abs(step) >= half_tick
+                AND low > 0 AND shift >= margin THEN 'regression'
+            WHEN p_adjusted <= q AND abs(step) >= half_tick
+                AND high < 0 AND shift <= -margin THEN 'improvement'
+            WHEN mix_p <= q THEN 'mode_mix'
+            WHEN greatest(high, -low) <= margin THEN 'unchanged'
+            ELSE 'inconclusive'
+        END AS verdict
+    FROM weighed
+),
+sizes AS (
+    SELECT f.family_id, min(x.n_small) AS n_needed
+    FROM (SELECT DISTINCT family_id, rival_count, q FROM weighed) AS f
+    JOIN mann_whitney_exact AS x
+        ON x.n_small = x.n_large AND x.u = 0 AND x.n_small >= 8
+        AND x.p <= f.q / greatest(f.rival_count, 1)
+    GROUP BY f.family_id
+)
+SELECT
+    j.series_id, j.family_id, level, device, pool, model, backend,
+    event_name, delegate_id, ordinal, kind, instruction_id, unit,
+    base_count, head_count, base_value, head_value, shift, low, high, p_adjusted,
+    CAST(CASE
+        WHEN verdict = 'needs_more_dumps' THEN greatest(n_needed - n, 1)
+        WHEN verdict = 'inconclusive'
+            AND NOT (p_adjusted <= q AND abs(step) < half_tick AND abs(shift) >= margin)
+            THEN greatest(
+                ceil(n * power((high - low) / 2 / nullif(margin, 0e0), 2)) - n, 1
+            )
+    END AS BIGINT) AS dumps_needed,
+    verdict,
+    CASE
+        WHEN verdict IN ('regression', 'improvement') THEN step
+        WHEN verdict = 'new_op' THEN coalesce(head_value, 0e0)
+        WHEN verdict = 'removed_op' THEN coalesce(-base_value, 0e0)
+        ELSE 0e0
+    END AS cost
+FROM judged AS j
+LEFT JOIN sizes AS s ON s.family_id = j.family_id

@@ -1,0 +1,80 @@
+-- levels: What each dump has of each operator, and of several operators as one.
+--
+-- Reads operators. Types are those of kernels and of delegates' own operators, whatever
+-- their overload or number, if there are two or more operators of them; modules have
+-- all inside them, and need an ETRecord. A sum is null where one of its operators lacks
+-- a value, and left out where units differ.
+--
+-- columns:
+--   level               STRING  method, delegate, operator, operator_type or
+--                               module.
+--   dump_id             INT     Dump it was measured in.
+--   is_head             INT     1 for a dump of the head, 0 for one of the base.
+--   device              STRING  Name of the device.
+--   pool                STRING  Device pool; null if none.
+--   model               STRING  Name of the model.
+--   backend             STRING  Backend of the model; null if none.
+--   event_name          STRING  Name of the operator, else its delegate id; type
+--                               or path of what was added up.
+--   delegate_id         STRING  Delegate debug id; null outside delegates.
+--   ordinal             INT     Which of the build's instructions of that name and
+--                               delegate id, from 1.
+--   kind                STRING  Kind of the events.
+--   instruction_id      INT     Instruction id in this build; null outside the program.
+--   event_signature_id  BIGINT  Signature of the events.
+--   unit                STRING  ns, or ticks of a clock of unknown rate.
+--   value               DOUBLE  Time in that unit; null without enough events.
+--   floor               DOUBLE  Least value that can be compared.
+--   half_tick           DOUBLE  Half of what the clock can tell apart.
+WITH members AS (
+    SELECT
+        'operator_type' AS level, dump_id, is_head, device, pool, model, backend,
+        CASE kind
+            WHEN 'kernel'
+                THEN split_part(replace(event_name, 'native_call_', ''), '.', 1)
+            ELSE split_part(event_name, ' #', 1)
+        END AS name,
+        kind, unit, value, floor, half_tick
+    FROM operators
+    WHERE kind IN ('kernel', 'delegate_op')
+    UNION ALL
+    SELECT
+        'module' AS level, o.dump_id, o.is_head, o.device, o.pool, o.model, o.backend,
+        m.module_path AS name, 'module' AS kind, o.unit, o.value, o.floor, o.half_tick
+    FROM operators AS o
+    JOIN dumps AS d ON d.dump_id = o.dump_id
+    JOIN (
+        SELECT DISTINCT etrecord_id, event_signature_id, module_path
+        FROM event_modules
+        WHERE is_total
+    ) AS m
+        ON m.etrecord_id = d.etrecord_id AND m.event_signature_id = o.event_signature_id
+),
+sums AS (
+    SELECT
+        level, dump_id, is_head, device, pool, model, backend, name, kind,
+        count(*) AS member_count, min(unit) AS unit,
+        CASE WHEN count(value) = count(*) THEN sum(value) END AS value,
+        max(floor) AS floor, max(half_tick) AS half_tick
+    FROM members
+    GROUP BY level, dump_id, is_head, device, pool, model, backend, name, kind
+    HAVING min(unit) = max(unit)
+)
+SELECT
+    level, dump_id, is_head, device, pool, model, backend, event_name, delegate_id,
+    ordinal, kind, instruction_id, event_signature_id, unit, value, floor, half_tick
+FROM operators
+UNION ALL
+SELECT
+    level, dump_id, is_head, device, pool, model, backend, name AS event_name,
+    CAST(NULL AS STRING) AS delegate_id, 1 AS ordinal, kind,
+    CAST(NULL AS INT) AS instruction_id, CAST(NULL AS BIGINT) AS event_signature_id,
+    unit, value, floor, half_tick
+FROM (
+    SELECT
+        *, max(member_count) OVER (
+            PARTITION BY level, device, model, backend, kind, name
+        ) AS most_members
+    FROM sums
+) AS s
+WHERE level = 'module' OR most_members > 1

@@ -1,0 +1,29 @@
+-- modules: The module whose own nodes an operator runs in the head.
+--
+-- Reads measured and verdicts.
+--
+-- columns:
+--   series_id    BIGINT  Number of the operator's series.
+--   module_path  STRING  Path of the module, '' if the program's; null if several.
+SELECT
+    v.series_id,
+    CASE WHEN min(e.module_path) = max(e.module_path) THEN min(e.module_path) END
+        AS module_path
+FROM verdicts AS v
+JOIN (
+    SELECT DISTINCT
+        m.level, m.device, m.model, m.backend, m.event_name, m.delegate_id, m.ordinal,
+        m.event_signature_id, d.etrecord_id
+    FROM measured AS m
+    JOIN dumps AS d ON d.dump_id = m.dump_id
+    WHERE m.is_head = 1 AND d.etrecord_id IS NOT NULL
+) AS h
+    ON h.level = v.level AND h.device = v.device AND h.model = v.model
+    AND h.backend IS NOT DISTINCT FROM v.backend
+    AND h.event_name = v.event_name
+    AND h.delegate_id IS NOT DISTINCT FROM v.delegate_id
+    AND h.ordinal = v.ordinal
+JOIN event_modules AS e
+    ON e.etrecord_id = h.etrecord_id AND e.event_signature_id = h.event_signature_id
+WHERE e.is_own
+GROUP BY v.series_id

@@ -1,0 +1,75 @@
+-- pools: The compared, and the operators of each pool over all its devices.
+--
+-- Reads compared. Evidence adds up over the devices on which both builds can be
+-- compared, if there are two or more: Mann-Whitney's U is summed, and its variance too
+-- (stratified test, van Elteren). The change is the mean of theirs, each weighed by the
+-- inverse of its squared error, which is at least 0.1 %.
+--
+-- columns:
+--   series_id       BIGINT  Number of the series.
+--   family_id       BIGINT  Number of those whose false alarms are counted together.
+--   level           STRING  What it is; pool for what is added here.
+--   device          STRING  Name of the device; null for a pool.
+--   pool            STRING  Its pool; null if none or several.
+--   model           STRING  Name of the model.
+--   backend         STRING  Backend of the model; null if none.
+--   event_name      STRING  Name of the operator or of what was added up.
+--   delegate_id     STRING  Delegate debug id; null outside delegates.
+--   ordinal         INT     Which instruction of that name and delegate id.
+--   kind            STRING  Kind of the events.
+--   instruction_id  INT     Instruction id in the head; null outside the program.
+--   unit            STRING  Unit of the values.
+--   floor           DOUBLE  Least value that can be compared.
+--   half_tick       DOUBLE  Half of what the clock can tell apart.
+--   has_base        INT     Whether the base has it, even if no dump counts.
+--   has_head        INT     Whether the head has it.
+--   base_count      BIGINT  Dumps of the base that count.
+--   head_count      BIGINT  Dumps of the head that count.
+--   base_value      DOUBLE  Median of the base's values; for a pool its devices' mean.
+--   head_value      DOUBLE  Median of the head's values; likewise.
+--   excess          DOUBLE  Mann-Whitney U less its mean if both are alike.
+--   variance        DOUBLE  Its variance.
+--   shift           DOUBLE  Change in log time.
+--   low             DOUBLE  Lower end of its interval; null with too few values.
+--   high            DOUBLE  Upper end.
+--   mix_z           DOUBLE  How far the shares of slow processes differ; null without
+--                           modes.
+WITH strata AS (
+    SELECT
+        *, greatest((high - low) / 2 / 2.575829e0, 0.001e0) AS error
+    FROM compared
+    WHERE level IN ('method', 'delegate', 'operator') AND pool IS NOT NULL
+        AND low IS NOT NULL AND greatest(base_value, head_value) >= floor
+),
+pooled AS (
+    SELECT
+        pool, model, backend, event_name, delegate_id, ordinal, min(kind) AS kind,
+        min(instruction_id) AS instruction_id, min(unit) AS unit,
+        max(half_tick) AS half_tick,
+        CAST(sum(base_count) AS BIGINT) AS base_count,
+        CAST(sum(head_count) AS BIGINT) AS head_count,
+        avg(base_value) AS base_value, avg(head_value) AS head_value,
+        sum(excess) AS excess, sum(variance) AS variance,
+        sum(shift / error / error) / sum(1 / error / error) AS shift,
+        2.575829e0 / sqrt(sum(1 / error / error)) AS width
+    FROM strata
+    GROUP BY pool, model, backend, event_name, delegate_id, ordinal
+    HAVING count(*) > 1 AND min(unit) = max(unit)
+)
+SELECT * FROM compared
+UNION ALL
+SELECT
+    CAST(-row_number() OVER (
+        ORDER BY
+            pool, model, backend NULLS LAST, event_name, delegate_id NULLS LAST, ordinal
+    ) AS BIGINT) AS series_id,
+    CAST(-dense_rank() OVER (
+        ORDER BY pool, model, backend NULLS LAST
+    ) AS BIGINT) AS family_id,
+    'pool' AS level, CAST(NULL AS STRING) AS device, pool, model, backend,
+    event_name, delegate_id, ordinal, kind, instruction_id,
+    unit, 0e0 AS floor, half_tick, 1 AS has_base, 1 AS has_head,
+    base_count, head_count, base_value, head_value,
+    excess, variance, shift, shift - width AS low, shift + width AS high,
+    CAST(NULL AS DOUBLE) AS mix_z
+FROM pooled

@@ -1,0 +1,84 @@
+-- comparison: Two builds compared: operators, their types, modules, delegates, methods.
+--
+-- Rows of the levels method, delegate and operator are those of regression_deltas,
+-- which tells what the verdicts mean. An operator_type is the sum over its operators
+-- (whatever the overload of a kernel, the number of a delegate's operator), a module
+-- that over all it runs (with an ETRecord): those that are too small to compare alone
+-- are so compared together. A pool is one operator on all its devices where both builds
+-- ran: their evidence is added up (stratified Mann-Whitney test). False alarms are
+-- counted apart for types, modules and pools.
+--
+-- filters: compared_dumps
+--
+-- parts: operators, levels AS measured, verdicts, modules, notes, explanations
+--
+-- columns:
+--   level               STRING  method, delegate, operator, operator_type, module or
+--                               pool.
+--   device              STRING  Name of the device; null for a pool.
+--   model               STRING  Name of the model.
+--   backend             STRING  Backend of the model; null if none.
+--   event_name          STRING  Name of the operator, else its delegate id; type or
+--                               path of what was added up.
+--   delegate_id         STRING  Delegate debug id; null outside delegates.
+--   ordinal             INT     Which of the build's instructions of that name and
+--                               delegate id, from 1.
+--   base_count          BIGINT  Dumps of the base that count.
+--   head_count          BIGINT  Dumps of the head that count.
+--   base_ns             DOUBLE  Median of the base's dump values, nanoseconds (for a
+--                               pool its devices' mean); null without dumps, and for
+--                               clocks of unknown rate, whose ticks are compared.
+--   head_ns             DOUBLE  Median of the head's; null likewise; lower is better.
+--   delta               DOUBLE  Change as a share: 0.05 is 5 % slower (Hodges-Lehmann).
+--   delta_low           DOUBLE  Lower end of its 99 % interval; null with too few dumps
+--                               for one.
+--   delta_high          DOUBLE  Upper end.
+--   p_adjusted          DOUBLE  Share of false alarms if this were one; null where
+--                               nothing was tested.
+--   minimum_detectable  DOUBLE  Change the dumps could show, as a share: half the
+--                               interval's width.
+--   verdict             STRING  See above.
+--   instruction_id      INT     Instruction id in the head; null outside the program,
+--                               and for a removed_op.
+--   module_path         STRING  Module whose own nodes it runs in the head, '' if the
+--                               program's; null if they are several, or without an
+--                               ETRecord.
+--   kind                STRING  Kind of the events.
+--   pool                STRING  Pool of the device; null if none or several.
+--   cost_ns             DOUBLE  What the change adds per run; 0 unless the verdict says
+--                               that there is one, null for clocks of unknown rate.
+--   dumps_needed        BIGINT  Dumps that each build lacks; null if none, or if more
+--                               would not help.
+--   change_share        DOUBLE  cost_ns over that of the method; null if the method is
+--                               not known to have changed.
+--   explained_by        STRING  Of a method or delegate that changed, the three that
+--                               add most to it, with their shares; null otherwise.
+--   note                STRING  In what the dumps differ beside the build, such as
+--                               os_version or threads; null if in nothing.
+SELECT
+    v.level, v.device, v.model, v.backend, v.event_name, v.delegate_id, v.ordinal,
+    v.base_count, v.head_count,
+    CASE WHEN v.unit = 'ns' THEN v.base_value END AS base_ns,
+    CASE WHEN v.unit = 'ns' THEN v.head_value END AS head_ns,
+    exp(v.shift) - 1 AS delta,
+    exp(v.low) - 1 AS delta_low, exp(v.high) - 1 AS delta_high,
+    v.p_adjusted, exp((v.high - v.low) / 2) - 1 AS minimum_detectable, v.verdict,
+    v.instruction_id,
+    CASE WHEN v.level = 'module' THEN v.event_name ELSE m.module_path END
+        AS module_path,
+    v.kind, v.pool, CASE WHEN v.unit = 'ns' THEN v.cost END AS cost_ns, v.dumps_needed,
+    CASE WHEN v.unit = 'ns' THEN v.cost END / nullif(sum(CASE
+        WHEN v.kind = 'method' AND v.unit = 'ns' THEN v.cost
+    END) OVER (
+        PARTITION BY v.level = 'pool', v.device, v.pool, v.model, v.backend
+    ), 0e0) AS change_share,
+    e.explained_by, n.note
+FROM verdicts AS v
+LEFT JOIN modules AS m ON m.series_id = v.series_id
+LEFT JOIN notes AS n
+    ON n.device = v.device AND n.model = v.model
+    AND n.backend IS NOT DISTINCT FROM v.backend
+LEFT JOIN explanations AS e ON e.series_id = v.series_id
+ORDER BY
+    v.level, v.device NULLS LAST, v.pool NULLS LAST, v.model, v.backend NULLS LAST,
+    v.event_name, v.delegate_id NULLS LAST, v.ordinal

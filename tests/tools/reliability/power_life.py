@@ -1,0 +1,210 @@
+"""A life of a store whose power is cut: what is done with it, what is noted, what must be left.
+
+Before something is done to a dump and after it a word on it is put down: what is being done may be
+there or not, what was done must be.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+from tests.support.tiny_dumps import tiny_dump, tiny_dump_events, tiny_incoming
+from warehouse import Inbox, Warehouse
+from warehouse.archive.archive import Archive
+from warehouse.archive.rewriting import merge_segments
+from warehouse.archive.verification import verify_archive
+from warehouse.errors import DamagedStoreError, WarehouseError
+from warehouse.storage.amending import amend_manifests, parse_corrections, plan_amendments
+from warehouse.storage.choice import ChosenDump, choose_dumps
+from warehouse.storage.compaction import compact_store
+from warehouse.storage.forgetting import finish_forgetting, forget_dumps
+from warehouse.storage.rebuild import rebuild_store
+from warehouse.storage.retention import drop_old_events, find_old_events
+
+DUMPS = 6  # handed over together
+DEEDS = 7  # in a life of a store
+MOST_DUMPS = 1_000
+CORRECTION = "device.os=Linux"
+
+Known = defaultdict[str, set[str]]  # words on dumps, by SHA-256
+
+_LEFT = """
+SELECT dumps.sha256, count(events.dump_id) AS n, any_value(manifest) AS manifest
+FROM dumps LEFT JOIN events USING (dump_id) GROUP BY dumps.dump_id, dumps.sha256
+"""
+
+
+class Life:
+    """What is done with a store, in an order that a seed says."""
+
+    def __init__(self, store: Path, marks: Path, seed: int) -> None:
+        """Take a store that is not there yet."""
+        self.store = store
+        self._marks = os.open(marks, os.O_WRONLY | os.O_CREAT)
+        self._random = random.Random(seed)  # noqa: S311 - for choosing an order
+        self._number = 0
+        self._ingested: list[str] = []
+
+    def live(self, count: int) -> None:
+        """Do so many things, at most `DEEDS`."""
+        with Warehouse.open(self.store, create=True) as warehouse:
+            self._ingest(warehouse)
+        upkeep = [self._drop, self._amend, self._forget, self._make_anew]
+        deeds = [self._work, self._work, self._work, *upkeep]
+        self._random.shuffle(deeds)
+        for deed in deeds[:count]:
+            deed()
+
+    def _work(self) -> None:
+        """Ingest and hand over, in several threads, while the inbox is drained."""
+        with Warehouse.open(self.store) as warehouse, Inbox.open(self.store) as inbox:
+            for _ in range(self._random.randint(1, 3)):
+                threads = [Thread(target=self._hand_over, args=(inbox, self._next())) for _ in "ab"]
+                for thread in threads:
+                    thread.start()
+                warehouse.drain()
+                self._ingest(warehouse)
+                for thread in threads:
+                    thread.join()
+            if self._random.random() < 0.5:
+                warehouse.drain()
+            self._random.choice((warehouse.snapshot, self._merge))()
+
+    def _make_anew(self) -> None:
+        """Write the DuckDB file anew."""
+        self._random.choice((rebuild_store, compact_store))(self.store)
+
+    def _merge(self) -> None:
+        merge_segments(Archive(self.store))
+
+    def _drop(self) -> None:
+        """Drop the events of all dumps."""
+        with Warehouse.open(self.store) as warehouse:
+            old = find_old_events(warehouse.writing, days=0)
+            with self._marked("dropping", "dropped", old["sha256"].to_pylist()):
+                drop_old_events(warehouse.writing, self.store, old)
+
+    def _amend(self) -> None:
+        """Correct the manifests of some dumps."""
+        with Warehouse.open(self.store) as warehouse:
+            chosen = self._choose(warehouse)
+            stated = parse_corrections([CORRECTION])
+            planned = plan_amendments(warehouse.writing, chosen, stated)
+            with self._marked("amending", "amended", [one.sha256 for one in chosen]):
+                amend_manifests(warehouse.writing, self.store, planned)
+
+    def _forget(self) -> None:
+        """Forget some dumps for good."""
+        with Warehouse.open(self.store) as warehouse:
+            chosen = self._choose(warehouse)
+            hashes = [one.sha256 for one in chosen]
+            self._ingested = [one for one in self._ingested if one not in hashes]
+            with self._marked("forgetting", "forgotten", hashes):
+                forget_dumps(warehouse.writing, self.store, chosen)
+        finish_forgetting(self.store, wait=0)
+
+    def _choose(self, warehouse: Warehouse) -> list[ChosenDump]:
+        hashes = self._random.sample(self._ingested, 2)
+        return [choose_dumps(warehouse.writing, prefix=one)[0] for one in hashes]
+
+    def _ingest(self, warehouse: Warehouse) -> None:
+        numbers = self._next()
+        warehouse.ingest([tiny_incoming(number) for number in numbers])
+        hashes = [_hash(number) for number in numbers]
+        self._ingested += hashes
+        self._mark("in", hashes)
+
+    def _hand_over(self, inbox: Inbox, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            self._mark("in", [inbox.accept(tiny_incoming(number))])
+
+    def _next(self) -> range:
+        self._number += DUMPS
+        return range(self._number - DUMPS, self._number)
+
+    @contextmanager
+    def _marked(self, before: str, after: str, hashes: Sequence[str]) -> Iterator[None]:
+        self._mark(before, hashes)
+        yield
+        self._mark(after, hashes)
+
+    def _mark(self, word: str, hashes: Iterable[str]) -> None:
+        os.write(self._marks, "".join(f"{word} {sha256}\n" for sha256 in hashes).encode())
+
+
+def learn(known: Known, marks: bytes) -> None:
+    """Take note of words that were put down."""
+    for line in marks.decode().splitlines():
+        word, sha256 = line.split()
+        known[sha256].add(word)
+
+
+def recover(store: Path, *, create: bool) -> str:
+    """Make a store ready that is left; what that took."""
+    outcome = "opened"
+    try:
+        Warehouse.open(store, create=create).close()
+    except DamagedStoreError:
+        outcome = "rebuilt"
+        rebuild_store(store)
+    with Warehouse.open(store) as warehouse:
+        warehouse.drain()
+    return outcome
+
+
+def check(store: Path, known: Known) -> tuple[str, str]:
+    """What became of a store that is left, and what is wrong with that."""
+    try:
+        outcome = recover(store, create=not any("in" in words for words in known.values()))
+        with Warehouse.open(store) as warehouse:
+            rows = warehouse.sql(_LEFT).to_pylist()
+            refused = warehouse.sql("SELECT reason FROM ingest_errors").to_pylist()
+            segments = warehouse.sql("SELECT segment FROM archive_segments").to_pylist()
+    except WarehouseError as error:
+        return "failed", f"not ready: {type(error).__name__}: {error}"
+    stored = {row["sha256"]: row for row in rows}
+    verified = verify_archive(Archive(store), [row["segment"] for row in segments])
+    entries = Archive(store).entries(with_data=False)
+    held = {entry.sha256 for _, entry in entries if entry.byte_count is not None}
+    gone = {sha256 for sha256, words in known.items() if "forgotten" in words}
+    certain = {one for one, words in known.items() if "in" in words and "forgetting" not in words}
+    found = {
+        "lost": len(certain - stored.keys()),
+        "not forgotten": len(gone & (stored.keys() | held)),
+        "doubled": len(rows) - len(stored),
+        "partial": _count_partial(rows, known),
+        "not amended": sum(not _is_amended_well(row, known[row["sha256"]]) for row in rows),
+        "refused": sum(row["reason"] != "damaged" for row in refused),
+        "left in the inbox": len(list((store / "inbox").glob("*.*"))),
+        "damaged segments": [one.problem for one in verified if one.problem],
+    }
+    return outcome, ", ".join(f"{what}: {count}" for what, count in found.items() if count)
+
+
+def _count_partial(rows: Sequence[dict[str, object]], known: Known) -> int:
+    """Dumps with other events than all, or none where they were dropped or were about to be."""
+    events = {_hash(number): tiny_dump_events(number) for number in range(MOST_DUMPS)}
+
+    def is_whole(sha256: str, n: object) -> bool:
+        words = known[sha256]
+        if "dropped" in words:
+            return n == 0
+        return n == events[sha256] or (n == 0 and "dropping" in words)
+
+    return sum(not is_whole(str(row["sha256"]), row["n"]) for row in rows)
+
+
+def _is_amended_well(row: dict[str, object], words: set[str]) -> bool:
+    is_amended = CORRECTION.partition("=")[2] in str(row["manifest"])
+    return is_amended if "amended" in words else "amending" in words or not is_amended
+
+
+def _hash(number: int) -> str:
+    return hashlib.sha256(tiny_dump(number)).hexdigest()

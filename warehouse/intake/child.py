@@ -1,0 +1,172 @@
+"""The child: a process that decodes what others handed over, and may die of it.
+
+It reads the files itself, says what came of them, and is ended by the kernel, whatever it is at,
+when the process that it works for is gone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import mmap
+import os
+import resource
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+
+import pyarrow as pa
+
+from ingest import DecodedBatch, stream_dump
+from ingest.debug_buffer import build_tensors
+from ingest.errors import DumpError, IngestError
+from ingest.schemas.dumps import DELEGATE_METADATA
+from warehouse.intake.containment import Trouble, contain
+from warehouse.intake.content import Content, decode_content
+from warehouse.intake.messages import (
+    Message,
+    Tables,
+    flatten_content,
+    flatten_decoded,
+    receive,
+    send,
+)
+
+_PAGE_BYTES = resource.getpagesize()
+_PARSED = DELEGATE_METADATA.field("parsed")
+
+
+def serve(channel: int) -> None:
+    """Decode what is asked for through a socket until its other end is closed."""
+    _tie_to_owner()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    gc.freeze()
+    child = _Child()
+    with socket.socket(fileno=channel) as asked:
+        send(asked, {})
+        while True:
+            try:
+                message, _ = receive(asked)
+            except EOFError:
+                return
+            send(asked, *child.answer(message))
+
+
+class _Child:
+    """Answers one request after the other."""
+
+    def __init__(self) -> None:
+        self._own_bytes = _count_data()
+        self._parts: Iterator[DecodedBatch] = iter(())
+        self._tasks: dict[str, Callable[[Message], Tables]] = {
+            "decode": _decode,
+            "stream": self._stream,
+            "next": self._next,
+            "program": _try_program,
+            "buffers": _try_buffers,
+        }
+
+    def answer(self, request: Message) -> tuple[Message, Tables]:
+        """What came of a request: what is wrong, or tables."""
+        if self._own_bytes is not None:
+            _limit_data(self._own_bytes + request["most_bytes"])
+        try:
+            done = contain(lambda: self._do(request))
+        except DumpError as error:
+            return {"fault": (error.reason, error.byte_offset, error.detail)}, {}
+        return ({"trouble": done.detail}, {}) if isinstance(done, Trouble) else done
+
+    def _do(self, request: Message) -> tuple[Message, Tables]:
+        try:
+            return {}, self._tasks[request["task"]](request)
+        except MemoryError:
+            return {"is_too_much": True}, {}
+
+    def _stream(self, request: Message) -> Tables:
+        (data,) = _map_files(request["files"])
+        parts = stream_dump(data, request["name"])
+        self._parts = (_parsed(part, request["backends"]) for part in parts)
+        return {}
+
+    def _next(self, _: Message) -> Tables:
+        return {} if (part := next(self._parts, None)) is None else flatten_decoded(part)
+
+
+def _decode(request: Message) -> Tables:
+    decoded, statistics = decode_content(_map_files(request["files"]))
+    return flatten_content(Content(_parsed(decoded, request["backends"]), statistics))
+
+
+def _parsed(decoded: DecodedBatch, backends: Sequence[str | None]) -> DecodedBatch:
+    """The same with what delegates' metadata says, which parsers of backends may have to tell."""
+    rows = decoded.tables["delegate_metadata"]
+    if rows.num_rows:
+        from warehouse.loading.logged_data import parse_metadata  # takes long to import
+
+        rows = parse_metadata(rows, backends.__getitem__)
+    else:
+        rows = rows.append_column(_PARSED, pa.nulls(0, _PARSED.type))
+    return DecodedBatch({**decoded.tables, "delegate_metadata": rows}, decoded.errors)
+
+
+def _try_program(request: Message) -> Tables:
+    """Read an ETRecord as whoever asks will; that it is malformed is not for us to say."""
+    from ingest.etrecord.record import decode_etrecord
+    from ingest.etrecord.tables import build_etrecord_tables
+
+    (data,) = _map_files(request["files"])
+    with suppress(IngestError):
+        build_etrecord_tables(decode_etrecord(data, "ETRecord").of_method(request["method"]))
+    return {}
+
+
+def _try_buffers(request: Message) -> Tables:
+    """Look up the tensors of dumps in their debug buffers, which follow the dumps."""
+    files = _map_files(request["files"])
+    dumps, buffers = files[: len(files) // 2], files[len(files) // 2 :]
+    values = decode_content(dumps).decoded.tables["debug_values"]
+    index = values["dump_index"].to_numpy()
+    for number, buffer in enumerate(buffers):
+        parts, _ = build_tensors(values.filter(pa.array(index == number)), buffer)
+        for _ in parts:
+            pass
+    return {}
+
+
+def _map_files(files: list[tuple[str, int, int]]) -> list[memoryview]:
+    """Parts of files: name, offset and size of each."""
+    maps: dict[str, memoryview] = {}
+    for name in {name for name, _, count in files if count}:
+        with open(name, "rb") as file:
+            maps[name] = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    nothing = memoryview(b"")
+    return [maps.get(name, nothing)[offset : offset + count] for name, offset, count in files]
+
+
+def _tie_to_owner() -> None:
+    """Let the kernel end this process when the other end of its standard input is closed.
+
+    Nothing is ever written there. A keyboard's interrupt is for the owner, who then closes it.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    owner = sys.stdin.fileno()
+    fcntl.fcntl(owner, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(owner, fcntl.F_SETFL, fcntl.fcntl(owner, fcntl.F_GETFL) | os.O_ASYNC)
+
+
+def _count_data() -> int | None:
+    """Bytes of memory that count as data now; None where the system does not tell."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[5]) * _PAGE_BYTES
+    except OSError:
+        return None
+
+
+def _limit_data(most_bytes: int) -> None:
+    """Let memory run out where this much is data."""
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (most_bytes, hard))
