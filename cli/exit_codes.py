@@ -15,6 +15,8 @@ class ExitCode(IntEnum):
     FAILED = 1
     USAGE = 2
     REGRESSIONS = 3
+    BISECT_SKIP = 125
+    BISECT_STOP = 128
 
 
 def fail() -> NoReturn:

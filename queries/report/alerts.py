@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from queries.report.content import Group, Headline, Member, State
+from queries.report.content import EnvironmentChange, Group, Headline, Member, State
 from queries.report.members import describe_member
 from queries.report.night import HeadNight
 from warehouse.regressions.groups import ChangeGroup
@@ -13,18 +13,24 @@ from warehouse.regressions.groups import ChangeGroup
 _FEWEST_DUMPS = 8  # that a recording should have to confirm
 
 
-def list_alerts(night: HeadNight, commits: Mapping[str, str | None]) -> list[Group]:
+Environment = Callable[[str, str], list[EnvironmentChange]]
+
+
+def list_alerts(
+    night: HeadNight, commits: Mapping[str, str | None], environment: Environment
+) -> list[Group]:
     """The groups that a report tells: open ones, and those that ended or got faster of late.
 
     Args:
         night: The night.
         commits: Source revision of each build, where known.
+        environment: What changed around the code between two builds.
 
     Returns:
         Open regressions first, each kind by cost and then id.
     """
     told = [group for group in night.groups if _is_told(night, group)]
-    alerts = [_describe(night, group, commits) for group in told]
+    alerts = [_describe(night, group, commits, environment) for group in told]
     order = {"confirmed": 0, "new": 1, "acknowledged": 2, "accepted": 3, "fixed": 4}
     return sorted(
         alerts,
@@ -58,7 +64,12 @@ def _state(night: HeadNight, group: ChangeGroup) -> State:
     return "confirmed"
 
 
-def _describe(night: HeadNight, group: ChangeGroup, commits: Mapping[str, str | None]) -> Group:
+def _describe(
+    night: HeadNight,
+    group: ChangeGroup,
+    commits: Mapping[str, str | None],
+    environment: Environment,
+) -> Group:
     members = [describe_member(night, change) for change in group.changes]
     members.sort(key=lambda member: (-abs(member.cost_ns or 0.0), _name(member)))
     explains = [describe_member(night, change) for change in group.explains]
@@ -67,13 +78,19 @@ def _describe(night: HeadNight, group: ChangeGroup, commits: Mapping[str, str | 
     decision = night.decisions.get(group.id)
     first = members[0]
     bad, good = nights[group.first_bad].build, nights[group.last_good].build
+    devices = {member.device for member in members}
+    around = [change for change in environment(good, bad) if change.device in devices]
+    headline = make_headline(group.operator, members, explains)
+    if around:
+        names = ", ".join(sorted({change.attribute for change in around}))
+        headline = headline.model_copy(update={"title": f"{headline.title}, with another {names}"})
     return Group(
         id=group.id,
         state=state,
         direction="regression" if group.direction > 0 else "improvement",
         first_bad=bad,
         last_good=good,
-        headline=make_headline(group.operator, members, explains),
+        headline=headline,
         members=members,
         explains=explains,
         dumps_needed=_FEWEST_DUMPS if state == "new" else 0,
@@ -82,7 +99,8 @@ def _describe(night: HeadNight, group: ChangeGroup, commits: Mapping[str, str | 
             device=first.device or "", model=first.model, event=first.event_name
         ),
         fixed_in=nights[max(fixed)].build if state == "fixed" else None,
-        commands=_commands(group.id, first, bad, good, commits),
+        environment=around,
+        commands=_commands(night.head, group.id, first, bad, good, commits),
     )
 
 
@@ -126,14 +144,14 @@ def compare_commands(member: Member, bad: str, good: str) -> list[str]:
 
 
 def _commands(
-    group: str, member: Member, bad: str, good: str, commits: Mapping[str, str | None]
+    head: str, group: str, member: Member, bad: str, good: str, commits: Mapping[str, str | None]
 ) -> list[str]:
     commands = compare_commands(member, bad, good)
     bad_commit, good_commit = commits.get(bad), commits.get(good)
     if bad_commit and good_commit:
         commands += [
             f"git bisect start {_quote(bad_commit)} {_quote(good_commit)}",
-            f"git bisect run tracehouse bisect-step {group}",
+            f"git bisect run tracehouse bisect-step {group} --head {_quote(head)}",
         ]
     return commands
 

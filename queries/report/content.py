@@ -52,6 +52,15 @@ class Member(_Part):
     rule: str = Field(description="Which rule and which numbers made the verdict.")
 
 
+class EnvironmentChange(_Part):
+    """What changed around the code between base and head."""
+
+    device: str
+    attribute: str = Field(description="E.g. os_version, firmware, governor, threads.")
+    base: str
+    head: str
+
+
 class Headline(_Part):
     """A group in one line."""
 
@@ -80,6 +89,9 @@ class Group(_Part):
     reason: str | None = Field(description="Why it was accepted; null if it was not.")
     owner: str | None = Field(description="From tracehouse.toml.")
     fixed_in: str | None = Field(description="Build from which it is gone; null if it is there.")
+    environment: list[EnvironmentChange] = Field(
+        description="What changed around the code where it began; then it may be no regression."
+    )
     commands: list[str] = Field(description="Commands that show it again and bisect it.")
 
 
@@ -117,15 +129,6 @@ class ExactChange(_Part):
     measure: str = Field(description="E.g. allocated_bytes, operator_count, dump_bytes.")
     base: float
     head: float
-
-
-class EnvironmentChange(_Part):
-    """What changed around the code between base and head."""
-
-    device: str
-    attribute: str = Field(description="E.g. os_version, firmware, governor, threads.")
-    base: str
-    head: str
 
 
 class TaxRow(_Part):

@@ -47,7 +47,7 @@ def read_facts(store: Warehouse, *, base: str | None, head: str) -> Facts:
         _framework_tax(store, base, head),
         Quality(
             stability=stability,
-            environment=_environment(store, base, head) if base else [],
+            environment=changed_environment(store, base, head) if base else [],
             warnings=warnings,
         ),
         [
@@ -80,7 +80,8 @@ def _exact_changes(store: Warehouse, base: str, head: str) -> list[ExactChange]:
     ]
 
 
-def _environment(store: Warehouse, base: str, head: str) -> list[EnvironmentChange]:
+def changed_environment(store: Warehouse, base: str, head: str) -> list[EnvironmentChange]:
+    """What changed around the code between two builds, by device."""
     rows = store.query("environment_changes", base=base, head=head).to_pylist()
     return [
         EnvironmentChange(

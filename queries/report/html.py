@@ -143,7 +143,7 @@ def _parts(report: Report) -> list[Chapter]:
         Chapter("regressions", "Regressions", bad, "None is confirmed."),
         Chapter("suspects", "Suspects", _views(parts.suspects, room), ""),
         Chapter("improvements", "Improvements", _views(parts.improvements, 0), ""),
-        Chapter("settled", "Accepted and fixed", _views(parts.settled, 0), ""),
+        Chapter("settled", "Acknowledged, accepted and fixed", _views(parts.settled, 0), ""),
     ]
 
 

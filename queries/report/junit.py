@@ -22,7 +22,7 @@ _OUTCOMES = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 def junit_text(report: Report) -> str:
     """The XML: a suite of groups, one of what was measured, one of refused dumps.
 
-    A confirmed or acknowledged regression is a failure and a refused dump an error; a suspect is
+    A confirmed regression is a failure and a refused dump an error; a suspect is
     skipped, as is a model on a device that the head has no data of.
     """
     suites = [

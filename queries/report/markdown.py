@@ -73,7 +73,7 @@ def _blocks(report: Report) -> Iterator[str]:
     yield from _groups("Regressions", parts.failures)
     yield from _groups("Suspects", parts.suspects)
     yield from _summaries("Improvements", parts.improvements)
-    yield from _summaries("Accepted and fixed", parts.settled)
+    yield from _summaries("Acknowledged, accepted and fixed", parts.settled)
     for table in (*changes(report), *evidence(report)):
         if table.rows:
             yield _folded(table)

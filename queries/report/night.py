@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -72,19 +74,21 @@ def judge_head(store: Warehouse, head: str | None, settings: Settings) -> HeadNi
     """
     head = find_build(store, head)
     rows = store.sql(read_statement("fleet_values"), {"head": head})
-    fleet = build_fleet(rows, lambda keys: _min_changes(keys, settings))
+    fleet = build_night_fleet(rows, settings)
     chosen = settings.nightly
     rules = Rules(base_builds=chosen.base_builds, q=chosen.q, gate=chosen.gate)
     result = replay(fleet.history, rules)
     days = store.sql(_LAST_DAY, {"head": head}).to_pylist()
-    heard, muted = _leave_out_muted(fleet, result, settings, days[0]["day"] if days else None)
     builds = [night.build for night in fleet.nights]
-    groups, moved = group_changes(heard, list_places(fleet), builds, find_rebuilt(fleet.history))
+    groups, moved = group_changes(
+        result.changes, list_places(fleet), builds, find_rebuilt(fleet.history)
+    )
+    heard, muted = _leave_out_muted(fleet, groups, settings, days[0]["day"] if days else None)
     named = store.sql(read_statement("modules_of_build"), {"head": head}).to_pylist()
     modules = {tuple(row[name] for name in SERIES): row["module_path"] for row in named}
     decided = store.sql(_DECISIONS).to_pylist()
     decisions = {row["group_id"]: GroupDecision(row["state"], row["reason"]) for row in decided}
-    return HeadNight(head, fleet, result, groups, moved, muted, modules, decisions, settings, rules)
+    return HeadNight(head, fleet, result, heard, moved, muted, modules, decisions, settings, rules)
 
 
 def find_build(store: Warehouse, name: str | None) -> str:
@@ -104,6 +108,11 @@ def find_build(store: Warehouse, name: str | None) -> str:
         problem = f"nothing in the store is called '{name}'{suggest(name, names)}"
         raise ParameterError("report", "head", problem)
     return name
+
+
+def build_night_fleet(rows: pa.Table, settings: Settings) -> Fleet:
+    """The fleet of rows of fleet_values, its smallest changes as a team has settled them."""
+    return build_fleet(rows, lambda keys: _min_changes(keys, settings))
 
 
 def list_places(fleet: Fleet) -> list[SeriesPlace]:
@@ -129,16 +138,28 @@ def _min_changes(keys: pa.Table, settings: Settings) -> Floats:
 
 
 def _leave_out_muted(
-    fleet: Fleet, result: Replay, settings: Settings, day: date | None
-) -> tuple[list[LevelChange], dict[str, int]]:
-    heard, muted = [], dict[str, int]()
-    for change in result.changes:
-        device, model, event = (
-            fleet.keys[name][change.series].as_py() for name in ("device", "model", "event_name")
-        )
+    fleet: Fleet, groups: Sequence[ChangeGroup], settings: Settings, day: date | None
+) -> tuple[list[ChangeGroup], dict[str, int]]:
+    """The groups without what is muted, nor what that explains; and how much was, by reason."""
+
+    def reason_of(series: int) -> str | None:
+        names = "device", "model", "event_name"
+        device, model, event = (fleet.keys[name][series].as_py() for name in names)
         mute = settings.mute(device=device, model=model, event=event, on=day)
-        if mute is None:
-            heard.append(change)
-        else:
-            muted[mute.reason] = muted.get(mute.reason, 0) + 1
-    return heard, muted
+        return mute.reason if mute else None
+
+    family = fleet.history.series.family
+    heard, muted = [], Counter[str]()
+    for group in groups:
+        reasons = [reason_of(change.series) for change in group.changes]
+        muted.update(filter(None, reasons))
+        changes = [c for c, reason in zip(group.changes, reasons, strict=True) if reason is None]
+        where = {family[change.series] for change in changes}
+        explains = [
+            change
+            for change in group.explains
+            if family[change.series] in where and reason_of(change.series) is None
+        ]
+        if changes:
+            heard.append(group._replace(changes=tuple(changes), explains=tuple(explains)))
+    return heard, dict(muted)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 
 from queries.report.alerts import list_alerts
 from queries.report.content import Group, Report, State, Verdict
-from queries.report.facts import read_facts
+from queries.report.facts import changed_environment, read_facts
 from queries.report.head_view import HeadView
 from queries.report.night import judge_head
+from queries.report.outline import is_of_environment
 from queries.report.settings import Settings
 from warehouse.store import Warehouse
 
@@ -25,7 +27,8 @@ def nightly_report(store: Warehouse, settings: Settings, *, head: str | None = N
     """
     night = judge_head(store, head, settings)
     commits = {row["name"]: row["commit"] for row in store.sql(_COMMITS).to_pylist()}
-    groups = list_alerts(night, commits)
+    around = cache(lambda base, head: changed_environment(store, base, head))
+    groups = list_alerts(night, commits, around)
     view = HeadView(night)
     facts = read_facts(store, base=view.base[0] if view.base else None, head=night.head)
     counts = {**view.count_verdicts(), **{f"muted: {k}": n for k, n in night.muted.items()}}
@@ -50,7 +53,11 @@ def nightly_report(store: Warehouse, settings: Settings, *, head: str | None = N
 
 
 def _verdict(groups: Sequence[Group], counts: dict[str, int]) -> Verdict:
-    bad = {group.state for group in groups if group.direction == "regression"}
+    bad = {
+        group.state
+        for group in groups
+        if group.direction == "regression" and not is_of_environment(group)
+    }
     if "confirmed" in bad:
         return "regressions"
     if "new" in bad:

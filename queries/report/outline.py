@@ -16,6 +16,7 @@ STATES = {
     "accepted": "accepted",
     "fixed": "fixed",
 }
+_SETTLED = {"acknowledged", "accepted", "fixed"}
 SIGNS = {"regression": "▲", "improvement": "▼"}
 
 
@@ -31,18 +32,25 @@ class Outline(NamedTuple):
 def outline(report: Report) -> Outline:
     """Sort the groups of a report.
 
-    Failures are regressions that are confirmed or acknowledged, suspects those that are new;
-    settled is what was accepted or is fixed.
+    Failures are regressions that are confirmed, suspects those that are new;
+    settled is what somebody works on or accepted, what is fixed, and what began with another
+    environment.
     """
     parts = Outline([], [], [], [])
     for group in report.groups:
-        if group.state in {"accepted", "fixed"}:
+        if group.state in _SETTLED or is_of_environment(group):
             parts.settled.append(group)
         elif group.direction == "improvement":
             parts.improvements.append(group)
         else:
             (parts.suspects if group.state == "new" else parts.failures).append(group)
     return parts
+
+
+def is_of_environment(group: Group) -> bool:
+    """Whether something changed around the code on every device that a group is about."""
+    changed = {change.device for change in group.environment}
+    return all(member.device in changed for member in group.members)
 
 
 def verdict_text(report: Report) -> str:

@@ -151,6 +151,7 @@ def _describe(  # noqa: PLR0913 - all that a group is made of
         reason=None,
         owner=settings.owner(device=first.device or "", model=first.model, event=first.event_name),
         fixed_in=None,
+        environment=[],
         commands=compare_commands(first, head, base),
     )
 

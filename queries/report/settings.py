@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from warehouse.errors import QueryError
+from warehouse.errors import QueryError, suggest
 
 FILE_NAME = "tracehouse.toml"
 
@@ -102,6 +102,14 @@ class Settings(_Table):
         return None
 
 
+_TABLES: dict[str, type[_Table]] = {
+    "nightly": Nightly,
+    "thresholds": Threshold,
+    "owners": Owner,
+    "muted": Mute,
+}
+
+
 def read_settings(path: str | os.PathLike[str] | None = None) -> Settings:
     """The settings of a file; by default of ./tracehouse.toml, or what holds without one.
 
@@ -119,5 +127,8 @@ def read_settings(path: str | os.PathLike[str] | None = None) -> Settings:
         raise SettingsError(f"{file}: not TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise SettingsError(f"{file}: {place}: {first['msg']}") from error
+        place, problem = first["loc"], first["msg"]
+        if first["type"] == "extra_forbidden":
+            table = _TABLES[str(place[0])] if len(place) > 1 else Settings
+            problem = f"there is no such field{suggest(str(place[-1]), list(table.model_fields))}"
+        raise SettingsError(f"{file}: {'.'.join(map(str, place))}: {problem}") from error

@@ -39,8 +39,9 @@ WITH balances AS (
             AS more,
         sum(CASE WHEN kind <> 'method' THEN greatest(-cost, 0e0) END) OVER scope
             AS less,
-        max(CASE WHEN kind = 'method' AND cost <> 0 THEN 1 ELSE 0 END) OVER scope
-            AS is_total_changed
+        max(CASE WHEN kind = 'method' AND cost <> 0 THEN 1 ELSE 0 END) OVER (
+            PARTITION BY family_id
+        ) AS is_total_changed
     FROM judgements
     -- Time moves among the operators of delegates, or among all others, calls included.
     WINDOW scope AS (PARTITION BY family_id, kind = 'delegate_op')

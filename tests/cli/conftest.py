@@ -10,6 +10,7 @@ import pytest
 from cli.main import main
 from tests.support.command import Outcome
 from tests.support.corpus import FARM
+from tests.support.nightly_farm import ingest_nights
 from warehouse import Warehouse
 
 Run = Callable[..., Outcome]
@@ -38,3 +39,9 @@ def run(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPat
         return Outcome(code, captured.out, captured.err.decode())
 
     return run_
+
+
+@pytest.fixture(scope="session")
+def nightly_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store of tests/support/nightly_farm.py; only for reading."""
+    return ingest_nights(tmp_path_factory.mktemp("nights") / "nightly.store")

@@ -264,6 +264,21 @@ def test_regression_is_not_moved_where_the_method_became_slower_or_too_little_wa
     assert verdicts["Method::execute"] == verdicts[CONV] == "regression"
 
 
+def test_time_did_not_just_move_inside_a_delegate_if_the_method_became_slower():
+    def run(first, second, total):
+        return [
+            Event("", first, 1, "A #1"),
+            Event("", second, 1, "B #1"),
+            Event("DELEGATE_CALL", 31_000, 1),
+            Event("Method::execute", total, 0),
+        ]
+
+    base = [run(20_000, 10_000, 32_000)] * 10
+    rows = Samples().add(base, [run(18_000, 12_000, 36_000)] * 10).ask()
+    verdicts = {row["event_name"]: row["verdict"] for row in rows}
+    assert (verdicts["A #1"], verdicts["B #1"]) == ("improvement", "regression")
+
+
 def test_new_operator_keeps_its_verdict_and_costs_its_time():
     head = [[*_program(10_000, 8_000), Event("native_call_new", 5_000, 4)]] * 10
     rows = _by_name(Samples().add([_program(10_000, 8_000)] * 10, head).ask())

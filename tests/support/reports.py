@@ -97,6 +97,7 @@ def group(*members: Member, title: str | None = None, **changes: Any) -> Group:
         "reason": None,
         "owner": None,
         "fixed_in": None,
+        "environment": [],
         "commands": [
             "tracehouse query regression_deltas --base b39 --head b42 --model mobilenet_v2",
             "git bisect start b40 b39 && git bisect run tracehouse bisect-step g-5f1c9a2e",
@@ -180,7 +181,6 @@ def full_report() -> Report:
             member(**s24, event_name="DELEGATE_CALL", delta=0.09, base_ns=None, kind="x"),
             title="vk_linear +11.8 % on 1 device, 1 model",
             id="g-77",
-            state="acknowledged",
         ),
         group(
             member(device=None, event_name="aten::softmax", delta=0.031, module_path=None),

@@ -187,6 +187,8 @@ def _reference_levels(rows: pa.Table, number: Ints, night: Ints) -> Floats:
     references = np.flatnonzero(night < 0)
     if not len(references):
         return level
+    pinned = rows["build"].take(pa.array(references))
+    references = references[pc.sort_indices(pinned).to_numpy()]  # of several, the last one counts
     sessions = rows["session"].to_pylist()
     logs = rows["logs"].take(pa.array(references)).to_pylist()
     found = {

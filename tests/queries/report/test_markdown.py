@@ -32,7 +32,8 @@ def test_comment_says_everything_verdict_first() -> None:
         "**▲ native_call_convolution.out +6.2 % on 8 devices, 1 model, +499.3 µs per run",
         "`native_call_convolution.out #3`", "+4.9 % to +7.4 %", "3 more series.",
         "- `tracehouse query regression_deltas --base b39", "### Suspects", "### Improvements",
-        "### Accepted and fixed", "<summary>New, removed and moved operators (2)</summary>",
+        "### Acknowledged, accepted and fixed",
+        "<summary>New, removed and moved operators (2)</summary>",
         "<summary>Rules (3)</summary>",
     )  # fmt: skip
     places = [text.find(part) for part in wanted]

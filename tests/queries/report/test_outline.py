@@ -10,7 +10,7 @@ from tests.support.reports import group, member, report
     ("state", "delta", "part"),
     [
         ("confirmed", 0.1, "failures"),
-        ("acknowledged", 0.1, "failures"),
+        ("acknowledged", 0.1, "settled"),
         ("new", 0.1, "suspects"),
         ("new", -0.1, "improvements"),
         ("confirmed", -0.1, "improvements"),
@@ -35,7 +35,7 @@ def test_a_group_is_in_the_part_of_its_state_and_direction(state, delta, part) -
     ],
 )
 def test_the_verdict_counts_its_groups(verdict, text) -> None:
-    groups = [group(), group(state="acknowledged"), group(state="new")]
+    groups = [group(), group(), group(state="acknowledged"), group(state="new")]
     assert verdict_text(report(*groups, verdict=verdict)) == text
 
 

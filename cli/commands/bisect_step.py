@@ -1,0 +1,112 @@
+"""`tracehouse bisect-step`: whether a build has a change, as `git bisect run` asks it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+from typer.exceptions import TyperException
+
+from cli.exit_codes import ExitCode
+from cli.options import DEFAULT_STORE, Store, Wait
+from cli.output.streams import write_error, write_note
+from cli.stores import open_to_read
+from warehouse.errors import QueryError, WarehouseError
+
+if TYPE_CHECKING:
+    from typer._click import Context
+
+_CODES = {"good": ExitCode.OK, "bad": ExitCode.FAILED, "skip": ExitCode.BISECT_SKIP}
+
+_Group = Annotated[str, typer.Argument(metavar="GROUP", help="Id of the group, as reports say it.")]
+_Build = Annotated[
+    str | None,
+    typer.Option("--build", metavar="BUILD", help="Build to judge; else that of git's HEAD."),
+]
+_Head = Annotated[
+    str | None,
+    typer.Option("--head", metavar="BUILD", help="Build whose report is meant; else the last."),
+]
+_Config = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="Settings; else ./tracehouse.toml, if any."),
+]
+
+
+class BisectCommand(TyperCommand):
+    """Whatever fails ends with a status that stops git: any lower one would mean bad."""
+
+    def make_context(self, *args: Any, **options: Any) -> Context:
+        """Parse the command line."""
+        with _stopping():
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx: Context) -> Any:
+        """Run the command."""
+        with _stopping():
+            return super().invoke(ctx)
+
+
+Command = BisectCommand
+
+
+@contextmanager
+def _stopping() -> Iterator[None]:
+    try:
+        yield
+    except TyperException as error:
+        error.exit_code = ExitCode.BISECT_STOP
+        raise
+    except (WarehouseError, QueryError) as error:
+        write_error(error)
+        raise typer.Exit(ExitCode.BISECT_STOP) from error
+
+
+def bisect_step(
+    group: _Group,
+    build: _Build = None,
+    head: _Head = None,
+    config: _Config = None,
+    store: Store = DEFAULT_STORE,
+    wait: Wait = 0.0,
+) -> None:
+    """Tell 'git bisect run' whether a build has the change of a group, by its dumps in the store.
+
+    Exits 0 if it has not (good), 1 if it has (bad), 125 if there are too few dumps to tell (git
+    skips it), and 128 where something is wrong, which stops git. Says why on standard error.
+
+    Raises:
+        Exit: With one of these.
+    """
+    from queries.report.bisect import find_commit, judge_step
+    from queries.report.settings import read_settings
+
+    settings = read_settings(config)
+    with open_to_read(store, wait=wait) as warehouse:
+        if build is None:
+            commit = _read_commit()
+            build = find_commit(warehouse, commit)
+            if build is None:
+                write_note(f"skip: no build in the store was made of commit {commit}")
+                raise typer.Exit(ExitCode.BISECT_SKIP)
+        step = judge_step(warehouse, group, build=build, head=head, settings=settings)
+    write_note(f"{step.answer}: {step.reason}")
+    raise typer.Exit(_CODES[step.answer])
+
+
+def _read_commit() -> str:
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", "HEAD"],  # noqa: S607 - the one that bisects
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise typer.BadParameter("no commit is checked out here; say --build BUILD") from error
+    return done.stdout.strip()

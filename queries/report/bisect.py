@@ -1,0 +1,130 @@
+"""Whether a build has the change of a group: what `git bisect run` asks at every step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from queries.report.members import compare_nights
+from queries.report.night import HeadNight, build_night_fleet, find_build, judge_head
+from queries.report.settings import Settings
+from warehouse.catalogue.sql_files import read_statement
+from warehouse.errors import ParameterError, suggest
+from warehouse.regressions.groups import ChangeGroup
+from warehouse.regressions.replay import LevelChange, replay
+from warehouse.store import Warehouse
+
+Ints = NDArray[np.int64]
+
+_HALF = 0.5  # of the change: dumps that are surely on one side of it are good or bad
+_BUILD_OF_COMMIT = """
+SELECT b.name FROM builds AS b JOIN builds_in_order AS o ON o.build = b.name
+WHERE starts_with($commit, b.commit) AND length(b.commit) >= 7 ORDER BY o.position DESC LIMIT 1
+"""
+
+
+class BisectStep(NamedTuple):
+    """What the dumps of a build say of a group, and why."""
+
+    answer: Literal["good", "bad", "skip"]
+    reason: str
+
+
+def find_commit(store: Warehouse, commit: str) -> str | None:
+    """The last build made of a source revision, which builds may abbreviate; None without one."""
+    rows = store.sql(_BUILD_OF_COMMIT, {"commit": commit})
+    return rows["name"][0].as_py() if len(rows) else None
+
+
+def judge_step(
+    store: Warehouse,
+    group_id: str,
+    *,
+    build: str,
+    head: str | None,
+    settings: Settings,
+) -> BisectStep:
+    """Compare a build's dumps with the good base of a group, series by series.
+
+    A series says bad if its dumps are surely nearer to the new level than to the old one (the 99 %
+    interval of their shift lies beyond half of the change), good if they are surely not; most of
+    those that say something decide.
+
+    Args:
+        store: The store.
+        group_id: The group, as the report of `head` names it.
+        build: The build in question; in or out of the lineage of `head`.
+        head: Build whose report is meant; by default the last one.
+        settings: Those of the report.
+
+    Raises:
+        ParameterError: There is no such group or build.
+    """
+    find_build(store, build)
+    night = judge_head(store, head, settings)
+    group = _find_group(night, group_id)
+    changes = list(group.changes)
+    recorded = np.array([each.build == build for each in night.fleet.nights])
+    if not recorded.any():
+        night, changes = _add_build(store, night, changes, build)
+        recorded = np.array([each.build == build for each in night.fleet.nights])
+    answers = [_ask(night, change, np.flatnonzero(recorded)) for change in changes]
+    return _decide(build, group, [answer for answer in answers if answer is not None])
+
+
+def _find_group(night: HeadNight, group_id: str) -> ChangeGroup:
+    for group in night.groups:
+        if group.id == group_id:
+            return group
+    known = suggest(group_id, [group.id for group in night.groups])
+    problem = f"the report of {night.head} has no group '{group_id}'{known}"
+    raise ParameterError("bisect-step", "group", problem)
+
+
+def _add_build(
+    store: Warehouse, night: HeadNight, changes: list[LevelChange], build: str
+) -> tuple[HeadNight, list[LevelChange]]:
+    """The night with a build after it that is none of its lineage; and the changes there."""
+    statement = read_statement("fleet_values")
+    rows = store.sql(statement, {"head": night.head})
+    others = store.sql(statement, {"head": build})
+    own = others.filter(pc.equal(others["build"], build))
+    after = pa.array([-1] * len(own), own.schema.field("distance").type)
+    own = own.set_column(own.schema.get_field_index("distance"), "distance", after)
+    fleet = build_night_fleet(pa.concat_tables([rows, own]), night.settings)
+    numbers = {tuple(row.values()): n for n, row in enumerate(fleet.keys.to_pylist())}
+    keys = night.fleet.keys.take(pa.array([change.series for change in changes])).to_pylist()
+    moved = [
+        replace(change, series=numbers[tuple(row.values())])
+        for change, row in zip(changes, keys, strict=True)
+    ]
+    result = replay(fleet.history, night.rules)
+    return replace(night, fleet=fleet, replay=result), moved
+
+
+def _ask(night: HeadNight, change: LevelChange, nights: Ints) -> str | None:
+    """What the dumps of some nights say of a change; None if there are too few."""
+    counts = night.replay.cells.dump_count[change.series, nights]
+    if counts.sum() < night.rules.least_dumps:
+        return None
+    found = compare_nights(night, change, change.base, nights[counts > 0])
+    low, high = sorted((found.low[0] / change.shift, found.high[0] / change.shift))
+    if low > _HALF:
+        return "bad"
+    return "good" if high < _HALF else "unsure"
+
+
+def _decide(build: str, group: ChangeGroup, answers: list[str]) -> BisectStep:
+    bad, good = answers.count("bad"), answers.count("good")
+    what = f"the change of {group.operator} in group {group.id}"
+    if not answers:
+        return BisectStep("skip", f"{build}: fewer than 5 dumps of what {what} is about")
+    counted = f"{bad} of {len(answers)} series have it, {good} have not"
+    if bad == good:
+        return BisectStep("skip", f"{build}: too close to call {what}: {counted}; record more")
+    return BisectStep("bad" if bad > good else "good", f"{build}: {what}: {counted}")

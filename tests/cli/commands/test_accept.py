@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import Outcome
+from tests.support.nightly_farm import ingest_nights
+
+Run = Callable[..., Outcome]
+
+
+def test_what_is_decided_shows_in_the_next_report(run: Run, tmp_path: Path) -> None:
+    store = ingest_nights(tmp_path / "s", range(7, 11))
+
+    def report() -> tuple[str, str, int]:
+        args = ("--nightly", "--format", "json", "--fail-on-regression", "--store", store)
+        outcome = run("report", *args)
+        (group,) = [g for g in json.loads(outcome.text)["groups"] if g["direction"] == "regression"]
+        return group["id"], group["state"], outcome.code
+
+    group, *before = report()
+    told = []
+    for words in (["--acknowledge"], [], ["--reopen"]):
+        outcome = run("accept", group, "--reason", "so it is", *words, "--store", store)
+        assert outcome.code == 0
+        told.append((outcome.error, *report()[1:]))
+    assert before == ["confirmed", 3]
+    assert told == [
+        (f"{group}: acknowledged", "acknowledged", 0),
+        (f"{group}: accepted", "accepted", 0),
+        (f"{group}: reopened", "confirmed", 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["g", "--reason", "x", "--acknowledge", "--reopen"], "not both"),
+        (["g", "--reason", "  "], "say why, in words"),
+        (["g"], "Missing option '--reason'"),
+        (["--reason", "x"], "Missing argument"),
+    ],
+)
+def test_a_decision_that_makes_no_sense_is_a_usage_error(
+    run: Run, nightly_store: Path, args: list[str], message: str
+) -> None:
+    outcome = run("accept", *args, "--store", nightly_store)
+    assert outcome.code == 2
+    assert message in outcome.err
+
+
+def test_without_a_store_nothing_is_decided(run: Run, tmp_path: Path) -> None:
+    outcome = run("accept", "g", "--reason", "x", "--store", tmp_path / "none")
+    assert outcome.code == 1
+    assert "no store here" in outcome.error
+    assert not (tmp_path / "none").exists()

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import Outcome
+from tests.support.nightly_farm import ingest_all, record_build
+from tests.support.strange_names import NAMES
+from warehouse import Warehouse
+
+Run = Callable[..., Outcome]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ([], "say either --nightly or --base BUILD"),
+        (["--nightly", "--base", "b1"], "say either --nightly or --base BUILD"),
+        (["--base", "b1"], "say which build to compare, too"),
+        (["--nightly", "--format", "pdf"], "pdf"),
+    ],
+)
+def test_a_command_line_that_makes_no_sense_is_a_usage_error(
+    run: Run, nightly_store: Path, args: list[str], message: str
+) -> None:
+    outcome = run("report", *args, "--store", nightly_store)
+    assert outcome.code == 2
+    assert message in outcome.err
+
+
+def test_it_is_markdown_on_standard_output(run: Run, nightly_store: Path) -> None:
+    outcome = run("report", "--nightly", "--head", "b10", "--store", nightly_store)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "b10: 1 confirmed regressions" in outcome.text
+    assert outcome.text.lstrip().startswith("#")
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [
+        ("r.html", "<!doctype html>"),
+        ("r.HTM", "<!doctype html>"),
+        ("r.json", '{"base":'),
+        ("r.xml", "<?xml"),
+        ("r.md", "#"),
+        ("r", "#"),
+    ],
+)
+def test_the_form_is_that_of_the_files_suffix(
+    run: Run, nightly_store: Path, tmp_path: Path, name: str, begins: str
+) -> None:
+    file = tmp_path / name
+    args = ("report", "--nightly", "--head", "b9", "--store", nightly_store, "--output", file)
+    outcome = run(*args)
+    assert (outcome.code, outcome.out) == (0, b"")
+    assert outcome.err == (
+        f"b9: 1 suspected regressions, 0 improvements, among 10 series\nreport: {file}\n"
+    )
+    assert file.read_text().lstrip().lower().startswith(begins)
+
+
+def test_a_form_that_is_named_wins_over_the_suffix(
+    run: Run, nightly_store: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "r.html"
+    args = ("--nightly", "--format", "json", "--store", nightly_store, "--output", file)
+    assert run("report", *args).code == 0
+    assert json.loads(file.read_text())["head"] == "b11"
+
+
+@pytest.mark.parametrize(("head", "code"), [("b8", 0), ("b9", 0), ("b10", 3)])
+def test_a_confirmed_regression_fails_where_that_is_asked_for(
+    run: Run, nightly_store: Path, tmp_path: Path, head: str, code: int
+) -> None:
+    file = tmp_path / "r.md"
+    args = ("report", "--nightly", "--head", head, "--store", nightly_store, "--output", file)
+    assert run(*args, "--fail-on-regression").code == code
+    assert file.exists()
+    assert run(*args).code == 0
+
+
+def test_a_store_without_builds_and_an_unknown_build_are_one_line(
+    run: Run, nightly_store: Path, tmp_path: Path
+) -> None:
+    with Warehouse.open(tmp_path / "empty", create=True):
+        pass
+    empty = run("report", "--nightly", "--store", tmp_path / "empty")
+    assert empty.code == 1
+    assert "the store has no builds yet" in empty.error
+    unknown = run("report", "--nightly", "--head", "b100", "--store", nightly_store)
+    assert unknown.code == 1
+    assert unknown.error.endswith("nothing in the store is called 'b100'; did you mean b10?")
+
+
+def test_settings_are_those_of_the_working_directory_or_of_config(
+    run: Run, nightly_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tracehouse.toml").write_text('[[muted]]\nevent = "*conv*"\nreason = "known"')
+    (tmp_path / "other.toml").write_text("[nightly]\nmin_change = 0.5")
+    args = ("report", "--nightly", "--head", "b9", "--format", "json", "--store", nightly_store)
+    muted = json.loads(run(*args).text)
+    assert (muted["verdict"], muted["verdict_counts"]["muted: known"]) == ("clear", 2)
+    other = json.loads(run(*args, "--config", "other.toml").text)
+    assert other["rules"]["min_change"] == 0.5
+    assert other["groups"] == []
+    (tmp_path / "tracehouse.toml").write_text("[nightly]\ngates = 3")
+    assert run(*args).error == (
+        "error: tracehouse.toml: nightly.gates: there is no such field; did you mean gate?"
+    )
+
+
+def test_a_store_that_cannot_be_read_now_is_answered_from_its_snapshot(
+    run: Run, nightly_store: Path, tmp_path: Path
+) -> None:
+    store = shutil.copytree(nightly_store, tmp_path / "s")
+    with Warehouse.open(store) as writer:
+        writer.snapshot()
+        outcome = run("report", "--nightly", "--head", "b8", "--format", "json", "--store", store)
+    assert outcome.code == 0
+    assert outcome.error.startswith("note: answered from the snapshot of ")
+    assert json.loads(outcome.text)["verdict"] == "clear"
+
+
+def test_hostile_names_neither_steer_a_terminal_nor_break_the_forms(
+    run: Run, tmp_path: Path
+) -> None:
+    name = "|".join(name.replace("\0", "") for name in NAMES) + "</script><b>"
+    evil = {"device": name, "model": name}
+    dumps = [
+        dump
+        for number in range(5)
+        for dump in record_build(
+            number, {f"native_call_{name}.out": 2.0 if number == 4 else 1.0}, **evil
+        )
+    ]
+    store = ingest_all(tmp_path / "s", dumps)
+    args = ("report", "--nightly", "--store", store, "--format")
+    assert "\x1b" not in run(*args, "markdown").text
+    assert "</script><b>" not in run(*args, "html").text
+    (group,) = json.loads(run(*args, "json").text)["groups"]
+    assert group["members"][0]["device"] == name.strip()

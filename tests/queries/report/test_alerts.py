@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+
+import pytest
+
+from queries.report.alerts import list_alerts
+from queries.report.night import GroupDecision, judge_head
+from queries.report.settings import Owner, Settings
+from tests.support.nightly_farm import ingest_all, record_build
+from warehouse import Warehouse
+
+
+@pytest.fixture(scope="module")
+def nights(nightly):
+    return {head: judge_head(nightly, head, Settings()) for head in ("b9", "b10", "b11")}
+
+
+def decided(night, state, reason):
+    """The night with this last decision about the convolution's group."""
+    group = next(group.id for group in night.groups if group.operator == "convolution")
+    return replace(night, decisions={group: GroupDecision(state, reason)})
+
+
+def states(night):
+    return [
+        (alert.headline.operator, alert.direction, alert.state) for alert in list_alerts(night, {})
+    ]
+
+
+def test_regressions_come_first_and_confirmed_ones_before_new_ones(nights):
+    assert states(nights["b11"]) == [
+        ("convolution", "regression", "confirmed"),
+        ("add", "regression", "new"),
+        ("relu", "improvement", "confirmed"),
+    ]
+
+
+def test_the_id_of_a_group_stays_from_night_to_night(nights):
+    ids = {list_alerts(night, {})[0].id for night in nights.values()}
+    assert len(ids) == 1
+
+
+def test_a_suspicion_wants_more_dumps_and_a_confirmed_group_none(nights):
+    assert [alert.dumps_needed for alert in list_alerts(nights["b11"], {})] == [0, 8, 0]
+
+
+@pytest.mark.parametrize("state", ["accepted", "acknowledged"])
+def test_what_was_decided_is_the_state(nights, state):
+    alert = list_alerts(decided(nights["b10"], state, "more accurate"), {})[0]
+    assert (alert.state, alert.reason) == (state, "more accurate")
+
+
+def test_what_was_reopened_is_confirmed_again(nights):
+    assert states(decided(nights["b10"], "reopened", "too slow"))[0][2] == "confirmed"
+
+
+def test_a_suspicion_can_be_accepted_but_to_acknowledge_it_does_not_confirm_it(nights):
+    assert states(decided(nights["b9"], "accepted", "known"))[0][2] == "accepted"
+    assert states(decided(nights["b9"], "acknowledged", "mine"))[0][2] == "new"
+
+
+def test_a_group_is_headed_by_its_costliest_member(nights):
+    alert = list_alerts(nights["b9"], {})[0]
+    costs = [member.cost_ns for member in alert.members]
+    assert costs == sorted(costs, reverse=True)
+    headline = alert.headline
+    assert headline.cost_ns == pytest.approx(sum(costs))
+    assert headline.delta == alert.members[0].delta
+    assert headline.title == f"convolution {headline.delta:+.1%} on 2 devices, 1 model"
+    assert (headline.device_count, headline.model_count, headline.member_count) == (2, 1, 2)
+    assert headline.total_share == pytest.approx(1, abs=0.1)
+    assert {member.event_name for member in alert.explains} == {"Method::execute"}
+
+
+def test_the_cause_lies_between_the_last_good_and_the_first_bad_build(nights):
+    alert = list_alerts(nights["b11"], {})[0]
+    assert (alert.last_good, alert.first_bad) == ("b8", "b9")
+
+
+def test_commands_reproduce_and_bisect_it(nights):
+    commits = {"b8": "c0ffee08", "b9": "c0ffee09"}
+    alert = list_alerts(nights["b9"], commits)[0]
+    device = alert.members[0].device
+    assert alert.commands == [
+        f"tracehouse compare b8 b9 --device {device} --model net",
+        "tracehouse query build_history --event native_call_convolution.out "
+        f"--device {device} --model net",
+        "git bisect start c0ffee09 c0ffee08",
+        f"git bisect run tracehouse bisect-step {alert.id} --head b9",
+    ]
+    assert len(list_alerts(nights["b9"], {"b8": "c0ffee08", "b9": None})[0].commands) == 2
+
+
+def test_the_owner_is_that_of_the_settings(nights):
+    owned = replace(nights["b9"], settings=Settings(owners=[Owner(event="*conv*", owner="core")]))
+    assert list_alerts(owned, {})[0].owner == "core"
+    assert list_alerts(nights["b9"], {})[0].owner is None
+
+
+def test_a_fix_is_told_for_as_long_as_a_base_and_an_old_improvement_no_more(tmp_path):
+    levels = [1.0] * 5 + [1.3] * 3 + [1.0] * 8
+    dumps = [
+        dump
+        for number, level in enumerate(levels)
+        for dump in record_build(
+            number,
+            {
+                "native_call_convolution.out": level,
+                "native_call_relu.out": 1.0 if number < 5 else 0.9,
+            },
+        )
+    ]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        told = {
+            head: {
+                alert.headline.operator: (alert.state, alert.fixed_in)
+                for alert in list_alerts(judge_head(store, head, Settings()), {})
+            }
+            for head in ("b8", "b9", "b11", "b14", "b15")
+        }
+    assert told["b8"]["convolution"] == ("confirmed", None)
+    assert told["b9"]["convolution"] == ("fixed", "b8")
+    assert told["b11"]["relu"] == ("confirmed", None)
+    assert told["b14"] == {"convolution": ("fixed", "b8")}
+    assert told["b15"] == {}
+
+
+def test_hostile_names_are_quoted_in_commands(tmp_path):
+    evil = "a b'; rm -rf ~ #$(x)"
+    dumps = [
+        dump
+        for number in range(5)
+        for dump in record_build(
+            number,
+            {f"native_call_{evil}.out": 1.5 if number == 4 else 1.0},
+            device=evil,
+            model=evil,
+        )
+    ]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        alert = list_alerts(judge_head(store, None, Settings()), {})[0]
+
+    words = shlex.split(alert.commands[1])
+    assert words[words.index("--device") + 1] == evil
+    assert words[words.index("--model") + 1] == evil
+    assert words[words.index("--event") + 1] == f"native_call_{evil}.out"
+    assert shlex.split(alert.commands[0])[-1] == evil

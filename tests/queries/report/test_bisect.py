@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from queries.report.bisect import find_commit, judge_step
+from queries.report.night import judge_head
+from queries.report.settings import Settings
+from tests.support.nightly_farm import ingest_all, record_build
+from warehouse import Warehouse
+from warehouse.errors import ParameterError
+
+CONVOLUTION = "native_call_convolution.out"
+BISECTED = {"build": {"id": "try", "branch": "bisect", "commit": "0123456789abcdef"}}
+
+
+@pytest.fixture(scope="module")
+def group(nightly):
+    return judge_head(nightly, "b11", Settings()).groups[0].id
+
+
+def step(store, group, build, head="b11"):
+    found = judge_step(store, group, build=build, head=head, settings=Settings())
+    assert found.reason.startswith(f"{build}: ")
+    return found.answer
+
+
+@pytest.mark.parametrize(
+    ("build", "answer"),
+    [("b0", "good"), ("b8", "good"), ("b9", "bad"), ("b10", "bad"), ("b11", "bad")],
+)
+def test_builds_before_the_change_are_good_and_those_since_are_bad(nightly, group, build, answer):
+    assert step(nightly, group, build) == answer
+
+
+def test_the_group_is_that_of_the_last_report_by_default(nightly, group):
+    found = judge_step(nightly, group, build="b8", head=None, settings=Settings())
+    assert found.answer == "good"
+    assert found.reason == (
+        f"b8: the change of convolution in group {group}: 0 of 2 series have it, 2 have not"
+    )
+
+
+def test_a_faster_series_is_bad_where_it_is_faster(nightly):
+    relu = next(g for g in judge_head(nightly, "b11", Settings()).groups if g.operator == "relu")
+    assert [step(nightly, relu.id, build) for build in ("b9", "b10")] == ["good", "bad"]
+
+
+def add(path: Path, copy: Path, *args, **options) -> Path:
+    """A copy of the store with dumps of a build that is none of its lineage."""
+    shutil.copytree(path, copy)
+    return ingest_all(copy, record_build(50, *args, **BISECTED | options))
+
+
+@pytest.mark.parametrize(
+    ("slower", "count", "answer"),
+    [
+        (1.15, 8, "bad"),
+        (1.0, 8, "good"),
+        (1.3, 8, "bad"),
+        (1.15, 4, "skip"),  # five dumps are wanted
+        (1.07, 8, "skip"),  # half of the change
+    ],
+)
+def test_a_build_made_to_bisect_is_judged_by_its_dumps(
+    nightly_path, tmp_path, group, slower, count, answer
+):
+    path = add(nightly_path, tmp_path / "s", {CONVOLUTION: slower}, count=count)
+    with Warehouse.open(path, read_only=True) as store:
+        assert step(store, group, "try") == answer
+        assert find_commit(store, "0123456789abcdef") == "try"
+
+
+def test_dumps_of_other_devices_say_nothing(nightly_path, tmp_path, group):
+    path = add(nightly_path, tmp_path / "s", {CONVOLUTION: 1.15}, device="watch")
+    with Warehouse.open(path, read_only=True) as store:
+        found = judge_step(store, group, build="try", head="b11", settings=Settings())
+    assert found.answer == "skip"
+    assert "fewer than 5 dumps" in found.reason
+
+
+def test_an_unknown_group_or_build_is_told(nightly, group):
+    with pytest.raises(ParameterError, match=f"the report of b8 has no group '{group}'"):
+        step(nightly, group, "b9", head="b8")
+    with pytest.raises(ParameterError, match="called 'b99'; did you mean b9"):
+        step(nightly, group, "b99")
+
+
+def test_a_commit_may_be_abbreviated_in_the_store(nightly):
+    assert find_commit(nightly, "c0ffee05") == "b5"
+    assert find_commit(nightly, "c0ffee05" + "ab" * 16) == "b5"
+    assert find_commit(nightly, "c0ffee") is None
+    assert find_commit(nightly, "deadbeef") is None

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+
+from queries.report.facts import read_facts
+from tests.support.nightly_farm import ingest_all, record_build
+from tests.support.stores import write
+from warehouse import Warehouse
+
+
+@pytest.fixture(scope="module")
+def facts(nightly):
+    return read_facts(nightly, base="b10", head="b11")
+
+
+def test_stability_is_of_the_heads_devices(facts, nightly):
+    assert [(row.device, row.dump_count) for row in facts.quality.stability] == [("phone", 8)]
+    both = read_facts(nightly, base=None, head="b10").quality.stability
+    assert [row.device for row in both] == ["phone", "tablet"]
+
+
+def test_measures_without_noise_that_changed_are_told(facts, nightly):
+    measures = {row.measure: (row.base, row.head) for row in facts.exact_changes}
+    assert measures.keys() == {"dump_bytes", "operator_calls", "operator_count"}
+    assert measures["operator_count"] == (4, 5)
+    assert read_facts(nightly, base="b7", head="b8").exact_changes == []
+    assert read_facts(nightly, base=None, head="b11").exact_changes == []
+
+
+def test_framework_tax_is_of_both_builds_where_the_head_has_it(facts, nightly):
+    (phone,) = facts.framework_tax
+    assert phone.device == "phone"
+    assert 0 < phone.head_percent < 100
+    assert 0 < phone.base_percent < 100
+    (alone, _) = read_facts(nightly, base=None, head="b10").framework_tax
+    assert alone.base_percent is None
+
+
+def test_a_changed_environment_is_told(tmp_path):
+    devices = [{"name": "phone", "os_version": version} for version in ("14", "15")]
+    dumps = [d for n, device in enumerate(devices) for d in record_build(n, device=device, count=1)]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        (change,) = read_facts(store, base="b0", head="b1").quality.environment
+        assert read_facts(store, base=None, head="b1").quality.environment == []
+    assert (change.device, change.attribute, change.base, change.head) == (
+        "phone",
+        "os_version",
+        "14",
+        "15",
+    )
+
+
+def test_refused_files_are_listed_up_to_a_hundred(tmp_path, facts):
+    assert facts.refused == []
+    for number in range(103):
+        write(tmp_path / "in" / f"{number:03}.etdp", b"no dump %d" % number)
+    names = {"device": "phone", "build": "b1", "model": "net"}
+    path = ingest_all(tmp_path / "s", record_build(1, count=1))
+    with Warehouse.open(path) as store:
+        store.ingest([tmp_path / "in"], manifest=names)
+        found = read_facts(store, base=None, head="b1")
+    assert len(found.refused) == 100
+    assert found.refused[0].source.endswith(".etdp")
+    assert found.quality.warnings == ["103 files were refused; 100 are listed"]

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import pytest
+
+from queries.report.head_view import HeadView
+from queries.report.night import judge_head
+from queries.report.settings import Settings
+from tests.support.nightly_farm import ingest_all, record_build
+from warehouse import Warehouse
+
+
+def view(store, head):
+    return HeadView(judge_head(store, head, Settings()))
+
+
+@pytest.fixture(scope="module")
+def last(nightly):
+    return view(nightly, "b11")
+
+
+def test_the_base_is_the_builds_before_newest_first(nightly, last):
+    assert last.base == [f"b{number}" for number in range(10, 2, -1)]
+    assert view(nightly, "b0").base == []
+
+
+def test_series_are_counted_by_verdict(nightly, last):
+    assert view(nightly, "b0").count_verdicts() == {"needs_more_builds": 10}
+    assert view(nightly, "b8").count_verdicts() == {"unchanged": 10}
+    counts = last.count_verdicts()
+    assert counts["no_data"] == 5  # the tablet's
+    assert sum(counts.values()) == 11
+
+
+def test_a_device_without_the_head_is_missing_since_its_last_build(nightly, last):
+    coverage = last.coverage(8)
+    assert [(one.device, one.model, one.last_build) for one in coverage.missing] == [
+        ("tablet", "net", "b10")
+    ]
+    assert (coverage.device_count, coverage.model_count, coverage.series_count) == (1, 1, 6)
+    assert view(nightly, "b10").coverage(16).missing == []
+
+
+def test_a_device_that_was_gone_for_as_long_as_a_base_is_not_missing_any_more(tmp_path):
+    dumps = [
+        *record_build(0, device="tablet", count=1),
+        *(dump for number in range(10) for dump in record_build(number, count=1)),
+    ]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        assert len(view(store, "b8").coverage(1).missing) == 1
+        assert view(store, "b9").coverage(1).missing == []
+
+
+def test_too_few_dumps_of_a_device_are_told(tmp_path):
+    dumps = [*record_build(0), *record_build(1, count=4), *record_build(1, device="tablet")]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        coverage = view(store, "b1").coverage(12)
+    assert coverage.too_few == ["phone net: 4 dumps, 5 wanted"]
+
+
+def test_operators_that_come_and_go_are_told(tmp_path, last):
+    (new,) = last.operator_changes()
+    assert (new.change, new.event_name, new.detail) == (
+        "new_op",
+        "native_call_sigmoid.out",
+        "b10 has it not",
+    )
+    assert new.cost_ns == pytest.approx(10_000, rel=0.01)
+    dumps = [*record_build(0, {"native_call_gelu.out": 2.0}), *record_build(1)]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        (gone,) = view(store, "b1").operator_changes()
+    assert (gone.change, gone.event_name) == ("removed_op", "native_call_gelu.out")
+    assert gone.detail == "b0 has it, b1 not"
+    assert gone.cost_ns == pytest.approx(-20_000, rel=0.01)
+
+
+def test_a_missing_device_has_no_removed_operators(last):
+    assert {change.device for change in last.operator_changes()} == {"phone"}
+
+
+def test_a_device_that_slows_down_as_a_whole_is_a_run_shift(tmp_path):
+    names = [f"native_call_op{number}.out" for number in range(6)]
+
+    def record(number, factor):
+        return record_build(number, {f"{name}": factor for name in names})
+
+    dumps = [dump for number in range(6) for dump in record(number, 1.0)]
+    dumps += record(6, 1.2)
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        assert not view(store, "b5").run_shifts()[0].is_notable
+        (shift,) = view(store, "b6").run_shifts()
+        first = view(store, "b0").run_shifts()
+    assert (shift.device, shift.model, shift.is_notable) == ("phone", "net", True)
+    assert shift.shift == pytest.approx(0.2, abs=0.03)
+    assert shift.limit >= 0.03
+    assert first == []  # nothing to compare with

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from queries.report.members import changed_nights, compare_nights, describe_member
+from queries.report.night import judge_head
+from queries.report.settings import Settings
+from tests.support.nightly_farm import ingest_all, record_build
+from warehouse import Warehouse
+
+
+@pytest.fixture(scope="module")
+def night(nightly):
+    return judge_head(nightly, "b11", Settings())
+
+
+def test_a_member_has_both_levels_and_what_lies_between(night):
+    change = night.groups[0].changes[0]
+    member = describe_member(night, change)
+    assert (member.device, member.model, member.backend) == ("phone", "net", None)
+    assert (member.event_name, member.ordinal, member.kind) == (
+        "native_call_convolution.out",
+        1,
+        "kernel",
+    )
+    assert member.delta == pytest.approx(0.15, abs=0.01)
+    assert member.delta_low < member.delta < member.delta_high
+    assert member.base_ns == pytest.approx(40_000, rel=0.01)
+    assert member.head_ns == pytest.approx(46_000, rel=0.01)
+    assert member.cost_ns == member.head_ns - member.base_ns
+    assert (len(member.base_values), len(member.head_values)) == (64, 8)
+    assert np.median(member.head_values) == pytest.approx(member.head_ns)
+
+
+def test_the_history_is_every_night_that_has_dumps(night):
+    by_device = {
+        member.device: member
+        for member in (describe_member(night, change) for change in night.groups[0].changes)
+    }
+    builds = [point.build for point in by_device["phone"].history]
+    assert builds == [f"b{number}" for number in range(12)]
+    assert [point.build for point in by_device["tablet"].history] == builds[:-1]
+    assert {point.dump_count for point in by_device["phone"].history} == {8}
+
+
+def test_the_rule_says_which_numbers_made_the_verdict(night):
+    convolution, relu, add = (group.changes[0] for group in night.groups)
+    rule = describe_member(night, convolution).rule
+    assert rule.startswith("24 dumps of 3 builds against 64 of 8 builds; p = ")
+    assert rule.endswith("0.01 allowed; confirmed by b10")
+    assert "16 dumps of 2 builds" in describe_member(night, relu).rule
+    suspected = describe_member(night, add).rule
+    assert suspected.startswith("8 dumps of 1 build against")
+    assert "confirmed" not in suspected
+
+
+def test_nights_since_the_change_are_those_with_dumps(night):
+    convolution = night.groups[0].changes
+    assert [changed_nights(night, change).tolist() for change in convolution] == [
+        [9, 10, 11],
+        [9, 10],
+    ]
+
+
+def test_nights_of_one_level_are_compared(night):
+    change = night.groups[0].changes[0]
+    same = compare_nights(night, change, change.base[:4], change.base[4:])
+    assert abs(same.shift[0]) < 0.01
+    assert same.p[0] > 0.001
+
+
+def test_ticks_of_unknown_rate_have_no_nanoseconds(tmp_path):
+    cycles = {"clock": {"unit": "cycles"}}
+    dumps = [
+        dump
+        for number in range(6)
+        for dump in record_build(
+            number, {"native_call_relu.out": 1.3 if number == 5 else 1.0}, **cycles
+        )
+    ]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        night = judge_head(store, None, Settings())
+        (group,) = night.groups
+        member = describe_member(night, group.changes[0])
+    assert member.delta == pytest.approx(0.3, abs=0.02)
+    assert (member.base_ns, member.head_ns, member.cost_ns) == (None, None, None)
+    assert {point.median_ns for point in member.history} == {None}
+    assert np.median(member.base_values) == pytest.approx(9_000, rel=0.02)  # ticks

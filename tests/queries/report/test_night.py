@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from queries.report.night import find_build, judge_head, list_places
+from queries.report.settings import Mute, Settings, Threshold
+from tests.support.nightly_farm import ingest_all, record_build
+from warehouse import Warehouse
+from warehouse.errors import ParameterError
+
+
+def operators(night):
+    return [(group.operator, group.direction) for group in night.groups]
+
+
+def test_the_last_build_is_judged_by_default(nightly):
+    night = judge_head(nightly, None, Settings())
+    assert night.head == "b11"
+    assert [each.build for each in night.fleet.nights] == [f"b{number}" for number in range(12)]
+    assert operators(night) == [("convolution", 1), ("relu", -1), ("add", 1)]
+
+
+def test_later_builds_do_not_count(nightly):
+    night = judge_head(nightly, "b9", Settings())
+    assert [each.build for each in night.fleet.nights] == [f"b{number}" for number in range(10)]
+    assert operators(night) == [("convolution", 1)]
+
+
+def test_an_unknown_build_is_told_with_its_likes(nightly):
+    with pytest.raises(ParameterError, match="called 'b111'; did you mean b11"):
+        judge_head(nightly, "b111", Settings())
+
+
+def test_a_store_without_builds_says_so(tmp_path):
+    with (
+        Warehouse.open(tmp_path / "s", create=True) as store,
+        pytest.raises(ParameterError, match="no builds yet"),
+    ):
+        find_build(store, None)
+
+
+def test_a_reference_build_is_never_the_last(tmp_path):
+    pin = {"build": {"id": "pin", "ordinal": 99, "role": "reference"}, "run": {"session": "s"}}
+    dumps = [*record_build(1, count=1), *record_build(2, count=1, **pin)]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        assert find_build(store, None) == "b1"
+        assert find_build(store, "pin") == "pin"
+
+
+def test_what_is_muted_is_left_out_and_counted(nightly):
+    mute = Mute(event="*convolution*", device="phone", reason="known", until=date(2026, 1, 10))
+    settings = Settings(muted=[mute])
+    night = judge_head(nightly, "b9", settings)  # recorded on the tenth
+    assert night.muted == {"known": 1}
+    (group,) = night.groups  # that the phone's method is slower too needs no other cause
+    devices = night.fleet.keys["device"].to_pylist()
+    told = [*group.changes, *group.explains]
+    assert {devices[change.series] for change in told} == {"tablet"}
+    assert judge_head(nightly, "b10", settings).muted == {}
+
+
+def test_muting_a_part_of_a_group_leaves_it_its_id(nightly):
+    ids = {
+        judge_head(nightly, "b9", Settings(muted=muted)).groups[0].id
+        for muted in ([], [Mute(device="phone", reason="x")], [Mute(device="tablet", reason="x")])
+    }
+    assert len(ids) == 1
+
+
+def test_thresholds_are_of_the_series_they_name(nightly):
+    deaf = Settings(thresholds=[Threshold(device="tablet", min_change=0.5)])
+    night = judge_head(nightly, "b9", deaf)
+    devices = night.fleet.keys["device"].to_pylist()
+    (group,) = night.groups
+    assert {devices[change.series] for change in group.changes} == {"phone"}
+
+
+def test_the_rules_are_those_of_the_settings(nightly):
+    settings = Settings.model_validate({"nightly": {"base_builds": 4, "q": 0.02, "gate": 5.0}})
+    rules = judge_head(nightly, "b9", settings).rules
+    assert (rules.base_builds, rules.q, rules.gate) == (4, 0.02, 5.0)
+
+
+def test_methods_and_delegate_calls_are_containers(nightly):
+    night = judge_head(nightly, "b8", Settings())
+    containers = {
+        event
+        for event, place in zip(
+            night.fleet.keys["event_name"].to_pylist(), list_places(night.fleet), strict=True
+        )
+        if place.is_container
+    }
+    assert containers == {"Method::execute"}
+
+
+def test_the_last_decision_about_a_group_holds(tmp_path):
+    path = ingest_all(tmp_path / "s", record_build(1, count=1))
+    with Warehouse.open(path) as store:
+        store.decide("g1", state="accepted", reason="fine")
+        store.decide("g1", state="reopened", reason="not so fine")
+        store.decide("g2", state="acknowledged", reason="mine")
+        decisions = judge_head(store, None, Settings()).decisions
+    assert {name: (each.state, each.reason) for name, each in decisions.items()} == {
+        "g1": ("reopened", "not so fine"),
+        "g2": ("acknowledged", "mine"),
+    }

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ingest.simulation.farm import FarmWriter
+from ingest.simulation.plan import FarmSize, plan_farm
+from queries.report.json_form import json_form
+from queries.report.nightly import nightly_report
+from queries.report.settings import Mute, Settings
+from tests.support.nightly_farm import ingest_nights
+from warehouse import Warehouse
+from warehouse.errors import ParameterError
+
+
+def report(store, head=None, settings=Settings()):  # noqa: B008 - it is immutable
+    return nightly_report(store, settings, head=head)
+
+
+@pytest.mark.parametrize(
+    ("head", "verdict", "summary"),
+    [
+        ("b0", "not_enough_data", "b0: no regressions, 0 improvements, among 10 series"),
+        ("b8", "clear", "b8: no regressions, 0 improvements, among 10 series"),
+        ("b9", "suspects", "b9: 1 suspected regressions, 0 improvements, among 10 series"),
+        ("b10", "regressions", "b10: 1 confirmed regressions, 1 improvements, among 10 series"),
+        (
+            "b11",
+            "regressions",
+            "b11: 1 confirmed and 1 suspected regressions, 1 improvements, among 6 series",
+        ),
+    ],
+)
+def test_each_night_has_its_verdict(nightly, head, verdict, summary):
+    found = report(nightly, head)
+    assert (found.kind, found.head, found.verdict, found.summary) == (
+        "nightly",
+        head,
+        verdict,
+        summary,
+    )
+
+
+def test_the_report_is_of_the_last_build_by_default(nightly):
+    found = report(nightly)
+    assert found.head == "b11"
+    assert found.base == [f"b{number}" for number in range(10, 2, -1)]
+    assert found.coverage.dump_count == 8
+    assert [one.device for one in found.coverage.missing] == ["tablet"]
+    assert [one.change for one in found.operator_changes] == ["new_op"]
+    assert found.rules["min_change"] == 0.03
+    assert found.rules["base_builds"] == 8
+
+
+def test_a_group_that_somebody_works_on_or_accepted_fails_no_night(tmp_path):
+    path = ingest_nights(tmp_path / "s", range(7, 11))
+    with Warehouse.open(path) as store:
+        before = report(store)
+        group = before.groups[0]
+        store.decide(group.id, state="acknowledged", reason="mine")
+        acknowledged = report(store)
+        store.decide(group.id, state="accepted", reason="worth it")
+        accepted = report(store)
+        store.decide(group.id, state="reopened", reason="it is not")
+        reopened = report(store)
+    assert [each.verdict for each in (before, acknowledged, accepted, reopened)] == [
+        "regressions",
+        "clear",
+        "clear",
+        "regressions",
+    ]
+    assert (accepted.groups[0].id, accepted.groups[0].reason) == (group.id, "worth it")
+
+
+def test_what_is_muted_is_counted_by_reason(nightly):
+    found = report(nightly, "b10", Settings(muted=[Mute(event="*conv*", reason="known")]))
+    assert found.verdict_counts["muted: known"] == 2
+    assert [group.headline.operator for group in found.groups] == ["relu"]
+    assert found.verdict == "clear"
+
+
+def test_an_unknown_build_and_an_empty_store_are_told(nightly, tmp_path):
+    with pytest.raises(ParameterError, match="did you mean b10"):
+        report(nightly, "b100")
+    with (
+        Warehouse.open(tmp_path / "empty", create=True) as store,
+        pytest.raises(ParameterError, match="the store has no builds yet"),
+    ):
+        report(store)
+
+
+def test_a_past_report_is_made_again_byte_for_byte_after_later_builds(tmp_path):
+    path = ingest_nights(tmp_path / "s", range(6, 11))
+    with Warehouse.open(path, read_only=True) as store:
+        before = json_form(report(store, "b10"))
+    ingest_nights(path, [11])
+    with Warehouse.open(path, read_only=True) as store:
+        assert json_form(report(store, "b10")) == before
+        assert json_form(report(store, "b11")) != before
+
+
+def test_a_simulated_farm_gives_the_same_bytes_again_in_whatever_order_it_came(tmp_path):
+    farm = tmp_path / "farm"
+    size = FarmSize(devices=1, builds=6, models=1, dumps=8, iterations=26)
+    FarmWriter(plan_farm(size, 3)).write(farm)
+    folders = sorted(path.parent for path in farm.rglob("manifest.json"))
+    reports = [
+        _report_of(tmp_path / f"{number}.store", order)
+        for number, order in enumerate((folders, folders[::-1]))
+    ]
+    assert reports[0] == reports[1]
+
+
+def _report_of(path: Path, folders: list[Path]) -> str:
+    for folder in (folders[: len(folders) // 2], folders[len(folders) // 2 :]):
+        with Warehouse.open(path, create=True) as store:
+            store.ingest(folder)
+    with Warehouse.open(path, read_only=True) as store:
+        return json_form(report(store))

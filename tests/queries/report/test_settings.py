@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from queries.report.settings import Settings, SettingsError, read_settings
+
+HERE = {"device": "pixel8", "model": "mv2", "event": "native_call_add.out"}
+WHOLE = """
+[nightly]
+base_builds = 6
+q = 0.05
+min_change = 0.02
+gate = 4.5
+
+[[thresholds]]
+device = "pixel*"
+min_change = 0.1
+
+[[thresholds]]
+event = "native_call_add.*"
+model = "mv?"
+min_change = 0.2
+
+[[owners]]
+owner = "runtime"
+
+[[owners]]
+device = "pixel8"
+owner = "mobile"
+
+[[muted]]
+model = "mv2"
+reason = "being rewritten"
+until = 2026-03-01
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "tracehouse.toml"
+
+
+def read(file: Path, text: str) -> Settings:
+    file.write_text(text, encoding="utf-8")
+    return read_settings(file)
+
+
+def test_every_field_is_read(file):
+    settings = read(file, WHOLE)
+    assert settings.nightly.model_dump() == {
+        "base_builds": 6,
+        "q": 0.05,
+        "min_change": 0.02,
+        "gate": 4.5,
+    }
+    assert [len(part) for part in (settings.thresholds, settings.owners, settings.muted)] == [
+        2,
+        2,
+        1,
+    ]
+
+
+def test_without_a_file_the_defaults_hold(file, monkeypatch):
+    monkeypatch.chdir(file.parent)
+    assert read_settings() == Settings()
+    assert read(file, "") == Settings()
+
+
+def test_the_file_of_the_working_directory_is_read(file, monkeypatch):
+    file.write_text("[nightly]\ngate = 5")
+    monkeypatch.chdir(file.parent)
+    assert read_settings().nightly.gate == 5
+
+
+def test_of_several_patterns_that_fit_the_last_one_holds(file):
+    settings = read(file, WHOLE)
+    assert settings.min_change(**HERE) == 0.2
+    assert settings.min_change(**HERE | {"event": "native_call_mul.out"}) == 0.1
+    assert settings.min_change(**HERE | {"model": "mv10"}) == 0.1
+    assert settings.min_change(device="s24", model="mv2", event="x") == 0.02
+    assert settings.owner(**HERE) == "mobile"
+    assert settings.owner(**HERE | {"device": "Pixel8"}) == "runtime"
+    assert Settings().owner(**HERE) is None
+
+
+def test_a_mute_holds_to_the_end_of_its_last_day(file):
+    settings = read(file, WHOLE)
+
+    def reason(on, **changes):
+        mute = settings.mute(**HERE | changes, on=on)
+        return mute and mute.reason
+
+    assert reason(date(2026, 3, 1)) == "being rewritten"
+    assert reason(date(2026, 3, 2)) is None
+    assert reason(None) == "being rewritten"
+    assert reason(date(2026, 1, 1), model="mv3") is None
+
+
+def test_an_expired_mute_does_not_hide_another(file):
+    text = '[[muted]]\nreason = "old"\nuntil = 2020-01-01\n[[muted]]\nreason = "for good"'
+    mute = read(file, text).mute(**HERE, on=date(2026, 1, 1))
+    assert mute is not None
+    assert mute.reason == "for good"
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "wanted"),
+    [
+        ("[nightly]\nbase_builds = 3", "nightly.base_builds", "greater than or equal to 4"),
+        ("[nightly]\nbase_builds = 65", "nightly.base_builds", "less than or equal to 64"),
+        ("[nightly]\nq = 0.5", "nightly.q", "less than 0.5"),
+        ("[nightly]\nq = 0", "nightly.q", "greater than 0"),
+        ("[nightly]\nmin_change = nan", "nightly.min_change", "less than or equal to 10"),
+        ("[nightly]\ngate = inf", "nightly.gate", "less than or equal to 20"),
+        ('[nightly]\ngate = "x"', "nightly.gate", "valid number"),
+        ("[nightly]\nbase_build = 8", "nightly.base_build", "did you mean base_builds?"),
+        ("[nightlies]\ngate = 4", "nightlies", "did you mean nightly?"),
+        ("[[thresholds]]\nmin_change = 0", "thresholds.0.min_change", "greater than 0"),
+        ('[[thresholds]]\ndevice = "x"', "thresholds.0.min_change", "required"),
+        ("[[thresholds]]\nmin_change = 1\ndevise = 'x'", "thresholds.0.devise", "mean device?"),
+        ("thresholds = 3", "thresholds", "valid list"),
+        ("[[owners]]\nowner = ''", "owners.0.owner", "at least 1 character"),
+        ("[[owners]]\nowner = 3", "owners.0.owner", "valid string"),
+        ("[[muted]]\ndevice = 'x'", "muted.0.reason", "required"),
+        ("[[muted]]\nreason = 'x'\nuntil = 'soon'", "muted.0.until", "valid date"),
+    ],
+)
+def test_what_may_not_be_is_told_with_file_place_and_what_is_wanted(file, text, place, wanted):
+    with pytest.raises(SettingsError) as raised:
+        read(file, text)
+    assert str(raised.value).startswith(f"{file}: {place}: ")
+    assert wanted in str(raised.value)
+
+
+def test_what_is_no_toml_is_told_with_its_line(file):
+    with pytest.raises(SettingsError, match=r"tracehouse.toml: not TOML: .*line 2"):
+        read(file, "[nightly]\ngate 4")
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(SettingsError, match="not TOML"):
+        read_settings(file)
+
+
+def test_a_file_that_was_named_must_be_there(file):
+    with pytest.raises(SettingsError, match=r"tracehouse.toml: No such file"):
+        read_settings(file)
+    with pytest.raises(SettingsError, match="directory"):
+        read_settings(file.parent)

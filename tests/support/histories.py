@@ -1,0 +1,64 @@
+"""Histories made by hand: values of a few series in a few nights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warehouse.regressions.history import Series, SeriesHistory, lay_out
+
+LEVEL = 10.0  # the logarithm of 22 us
+NOISE = 0.01
+
+Dumps = Sequence[float] | NDArray[np.float64]
+
+
+def series(count: int, **changes: Any) -> Series:
+    """As many series of one family, each a kernel of its own."""
+    fields: dict[str, Any] = {
+        "family": [0] * count,
+        "kernel": range(count),
+        "floor": [0.0] * count,
+        "half_tick": [0.0] * count,
+        "min_change": [0.03] * count,
+    } | changes
+    whole = {"family", "kernel"}
+    return Series(
+        **{k: np.array(list(v), np.int64 if k in whole else float) for k, v in fields.items()}
+    )
+
+
+def history(cells: Sequence[Sequence[Dumps]], **changes: Any) -> SeriesHistory:
+    """A history of the dumps of each series and night; all series have as many nights."""
+    nights = len(cells[0])
+    where = [
+        number * nights + night
+        for number, row in enumerate(cells)
+        for night, dumps in enumerate(row)
+        for _ in dumps
+    ]
+    values = [float(value) for row in cells for dumps in row for value in dumps]
+    known = series(len(cells), **changes)
+    return lay_out(known, nights, np.array(where, np.int64), np.array(values, float))
+
+
+def night(seed: int, level: float = 0.0, *, dumps: int = 10, noise: float = NOISE) -> Dumps:
+    """Dumps of one night: always the same for a seed, their median on the level."""
+    values = np.random.default_rng(seed).normal(0, noise, dumps)
+    middle = np.median(values) if dumps else 0.0
+    centred: NDArray[np.float64] = LEVEL + level + values - middle
+    return centred
+
+
+def nights(
+    seed: int, levels: Sequence[float | None], *, dumps: int = 10, wander: float = 0.004
+) -> list[Dumps]:
+    """Nights of one series at these levels (None for no dumps), each a little off as builds are."""
+    off = np.random.default_rng(1000 + seed).normal(0, wander, len(levels))
+    return [
+        [] if level is None else night(seed * 997 + number, level + off[number], dumps=dumps)
+        for number, level in enumerate(levels)
+    ]

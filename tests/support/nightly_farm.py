@@ -1,0 +1,103 @@
+"""A farm of two devices and twelve nights in which something happens, made of arithmetic.
+
+b0 to b8 are alike. From b9 on the convolution is 15 % slower on both devices; b10 makes relu 20 %
+faster on the phone; b11 makes add 20 % slower there and brings a sigmoid, and the tablet has no
+data of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+from zlib import crc32
+
+from ingest.incoming import Incoming
+from ingest.manifest.models import Manifest
+from tests.support.etdump_builder import build_etdump
+from tests.support.store_rows import LONG_AGO
+from warehouse import Warehouse
+
+NIGHTS = 12
+_RUNS = 25
+_DUMPS = 8
+_TIMES_NS = {
+    "native_call_convolution.out": 40_000,
+    "native_call_relu.out": 9_000,
+    "native_call_add.out": 12_000,
+    "native_call_mean.out": 20_000,
+}
+
+
+def _build_dump(times_ns: Mapping[str, float], seed: int) -> bytes:
+    """A dump of operators that take about these times, a little more or less in each process."""
+    random = Random(seed)  # noqa: S311 - noise
+    process = {name: ns * random.gauss(1, 0.004) for name, ns in times_ns.items()}
+    runs = [{"name": "forward", "events": list(_events(process, random))} for _ in range(_RUNS)]
+    return build_etdump({"version": 0, "run_data": runs})
+
+
+def _events(times_ns: Mapping[str, float], random: Random) -> Iterator[dict[str, Any]]:
+    clock = 0
+    for instruction, (name, ns) in enumerate(times_ns.items()):
+        end = clock + round(ns * random.gauss(1, 0.002))
+        event = {"name": name, "chain_index": 0, "instruction_id": instruction}
+        yield {"profile_event": {**event, "start_time": clock, "end_time": end}}
+        clock = end + 100
+    whole = {"name": "Method::execute", "chain_index": -1, "instruction_id": -1}
+    yield {"profile_event": {**whole, "start_time": 0, "end_time": clock + 500}}
+
+
+def record_build(
+    number: int,
+    slower: Mapping[str, float] | None = None,
+    *,
+    device: str = "phone",
+    count: int = _DUMPS,
+    **names: Any,
+) -> list[Incoming]:
+    """Dumps of one device's night: `slower` says how many times as long operators take.
+
+    One that is not of the farm takes so many times 10 us. `names` are other parts of the manifest.
+    """
+    slower = slower or {}
+    times = {
+        name: _TIMES_NS.get(name, 10_000) * slower.get(name, 1) for name in {**_TIMES_NS, **slower}
+    }
+    build = {"id": f"b{number}", "ordinal": number, "commit": f"c0ffee{number:02}"}
+    incoming = []
+    for dump in range(count):
+        at = LONG_AGO + timedelta(days=number, minutes=dump)
+        fields = {"device": device, "build": build, "model": "net", "captured_at": at} | names
+        data = _build_dump(times, crc32(repr((device, number, dump, names)).encode()))
+        incoming.append(
+            Incoming.of_bytes(
+                f"{device}-{number}-{dump}.etdp", data, Manifest.model_validate(fields)
+            )
+        )
+    return incoming
+
+
+def record_night(number: int) -> list[Incoming]:
+    """All dumps of a night of the farm."""
+    both = {"native_call_convolution.out": 1.15} if number >= 9 else {}
+    phone = both | ({"native_call_relu.out": 0.8} if number >= 10 else {})
+    if number >= 11:
+        phone |= {"native_call_add.out": 1.2, "native_call_sigmoid.out": 1.0}
+    tablet = record_build(number, both, device="tablet") if number < 11 else []
+    return [*record_build(number, phone), *tablet]
+
+
+def ingest_nights(store: Path, numbers: Iterable[int] = range(NIGHTS)) -> Path:
+    """Put nights of the farm into a store, which is made."""
+    return ingest_all(store, [dump for number in numbers for dump in record_night(number)])
+
+
+def ingest_all(store: Path, dumps: Sequence[Incoming]) -> Path:
+    """Put dumps into a store, which is made."""
+    with Warehouse.open(store, create=True) as warehouse:
+        summary = warehouse.ingest(dumps)
+    assert summary.n_dumps == len(dumps), summary
+    return store

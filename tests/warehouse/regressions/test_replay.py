@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support.histories import LEVEL, history, night, nights
+from warehouse.regressions.history import NO_KERNEL
+from warehouse.regressions.nightly import Rules, Status
+from warehouse.regressions.replay import replay
+
+BEFORE = 12  # nights before the change
+
+
+def quiet(count, builds, seed=50):
+    """As many series in which nothing happens."""
+    return [nights(seed + number, [0.0] * builds) for number in range(count)]
+
+
+def changes(levels, *, others=4, **options):
+    """What is told of a series at these levels among others that stay as they are."""
+    cells = [nights(1, levels), *quiet(others, len(levels))]
+    return replay(history(cells, **options)).changes
+
+
+def only(found):
+    (change,) = found
+    return change
+
+
+def test_a_first_hit_is_a_suspicion():
+    change = only(changes([0.0] * BEFORE + [0.15]))
+    assert (change.series, change.direction) == (0, 1)
+    assert (change.suspected, change.first_bad, change.last_good) == (BEFORE, BEFORE, BEFORE - 1)
+    assert change.is_loud
+    assert change.confirmed is None
+    assert change.fixed is None
+    assert change.shift == pytest.approx(0.15, abs=0.02)
+    assert change.p_adjusted < 1e-4
+
+
+@pytest.mark.parametrize("size", [0.15, -0.15])
+def test_the_next_night_confirms(size):
+    change = only(changes([0.0] * BEFORE + [size] * 2))
+    assert (change.suspected, change.confirmed) == (BEFORE, BEFORE + 1)
+    assert change.direction == np.sign(size)
+
+
+def test_the_next_night_clears():
+    assert changes([0.0] * BEFORE + [0.15, 0.0]) == []
+
+
+def test_a_cleared_night_is_of_the_base_again():
+    found = replay(history([nights(1, [0.0] * 4 + [0.15, 0.0, 0.0]), *quiet(4, 7)]))
+    assert found.night.base.chosen[0].tolist() == [True] * 6
+
+
+def test_a_suspected_night_is_kept_out_of_the_base():
+    found = replay(history([nights(1, [0.0] * BEFORE + [0.15] * 2), *quiet(4, BEFORE + 2)]))
+    assert not found.night.base.chosen[0, BEFORE]
+    assert found.night.base.chosen[1, BEFORE]
+
+
+def test_a_night_in_the_other_direction_does_not_confirm():
+    found = changes([0.0] * BEFORE + [0.15, -0.15])
+    assert all(change.confirmed is None for change in found)
+    assert all(change.suspected == BEFORE + 1 for change in found)
+
+
+def test_a_missing_night_neither_confirms_nor_clears():
+    waiting = only(changes([0.0] * BEFORE + [0.15, None, None]))
+    assert waiting.confirmed is None
+    change = only(changes([0.0] * BEFORE + [0.15, None, 0.15]))
+    assert (change.suspected, change.confirmed, change.first_bad) == (BEFORE, BEFORE + 2, BEFORE)
+
+
+def test_a_device_without_the_head_is_no_data_and_stays_suspected():
+    cells = [nights(1, [0.0] * BEFORE + [0.15, None]), *quiet(4, BEFORE + 2)]
+    found = replay(history(cells, family=[1, 0, 0, 0, 0]))
+    assert found.night.status.tolist() == [Status.NO_DATA, *[Status.UNCHANGED] * 4]
+    assert [change.series for change in found.changes] == [0]
+
+
+def by_night(seed, size, **options):
+    """What is told of a series that gets slower by this size, as of each night since."""
+    cells = [nights(seed, [0.0] * BEFORE + [size] * 4, **options), *quiet(4, BEFORE + 4)]
+    cuts = [[row[:stop] for row in cells] for stop in range(BEFORE + 1, BEFORE + 5)]
+    return [replay(history(cut)).changes for cut in cuts]
+
+
+def test_a_small_change_is_watched_without_a_word_and_told_when_confirmed():
+    first, second, *_ = by_night(3, 0.032)
+    assert first == []
+    change = only(second)
+    assert not change.is_loud
+    assert (change.suspected, change.confirmed) == (BEFORE, BEFORE + 1)
+
+
+def test_a_suspicion_may_wait_for_four_nights_at_most():
+    *waiting, last = by_night(2, 0.032, wander=0.002)
+    assert [only(found).confirmed for found in waiting] == [None] * 3
+    assert only(last).confirmed == BEFORE + Rules().most_nights - 1
+    *_, impatient = [
+        replay(history([nights(2, levels, wander=0.002), *quiet(4, len(levels))]), rules).changes
+        for rules in [Rules(most_nights=3)]
+        for levels in [[0.0] * BEFORE + [0.032] * 3]
+    ]
+    assert all(change.suspected > BEFORE for change in impatient)
+
+
+def test_the_new_level_is_the_base_after_a_confirmation():
+    levels = [0.0] * BEFORE + [0.15] * 6
+    found = replay(history([nights(1, levels), *quiet(4, len(levels))]))
+    assert only(found.changes).confirmed == BEFORE + 1
+    assert found.night.status[0] == Status.UNCHANGED
+    assert np.flatnonzero(found.night.base.chosen[0]).tolist() == list(range(BEFORE, BEFORE + 5))
+
+
+def test_two_changes_of_a_series_are_two():
+    found = changes([0.0] * BEFORE + [0.15] * 5 + [0.35] * 2)
+    assert [(change.first_bad, change.confirmed) for change in found] == [
+        (BEFORE, BEFORE + 1),
+        (BEFORE + 5, BEFORE + 6),
+    ]
+    assert [change.fixed for change in found] == [None, None]
+
+
+def test_a_change_that_is_gone_for_two_nights_is_fixed():
+    levels = [0.0] * BEFORE + [0.15] * 4
+    assert only(changes([*levels, 0.0])).fixed is None
+    change = only(changes([*levels, 0.0, 0.0]))
+    assert change.fixed == BEFORE + 4
+    assert change.confirmed == BEFORE + 1
+
+
+def test_a_fix_is_no_improvement_and_later_nights_have_the_old_base():
+    levels = [0.0] * BEFORE + [0.15] * 4 + [0.0] * 4
+    found = replay(history([nights(1, levels), *quiet(4, len(levels))]))
+    assert [change.direction for change in found.changes] == [1]
+    used = np.flatnonzero(found.night.base.chosen[0])
+    assert not set(used.tolist()) & set(range(BEFORE, BEFORE + 4))
+    assert found.night.status[0] == Status.UNCHANGED
+
+
+def test_one_night_back_is_no_fix():
+    assert only(changes([0.0] * BEFORE + [0.15] * 4 + [0.0, 0.15, 0.15])).fixed is None
+
+
+def test_the_change_is_placed_where_dumps_are_told_apart_best():
+    # The first bad night has too few dumps for a hit of its own.
+    levels = [0.0] * BEFORE + [0.15] * 3
+    row = nights(1, levels)
+    row[BEFORE] = night(77, 0.15, dumps=4)
+    change = only(replay(history([row, *quiet(4, len(levels))])).changes)
+    assert (change.suspected, change.first_bad, change.last_good) == (
+        BEFORE + 1,
+        BEFORE,
+        BEFORE - 1,
+    )
+    assert BEFORE not in change.base
+
+
+def test_the_last_good_build_is_one_with_dumps():
+    change = only(changes([0.0] * BEFORE + [None, None, 0.15, 0.15]))
+    assert (change.first_bad, change.last_good) == (BEFORE + 2, BEFORE - 1)
+
+
+def test_a_shift_of_all_operators_of_a_device_is_no_change():
+    levels = [0.0, 0.06, -0.05, 0.02, 0.07, -0.06, 0.01, 0.05, -0.03, 0.0, 0.04, -0.04, 0.1, 0.1]
+    found = replay(history([nights(number, levels) for number in range(10)]))
+    assert found.changes == []
+    assert found.shifts[0, -1] == pytest.approx(0.1, abs=0.03)
+
+
+def test_a_change_beside_a_shift_of_its_device_is_told():
+    levels = [0.0, 0.06, -0.05, 0.02, 0.07, -0.06, 0.01, 0.05, -0.03, 0.0, 0.04, -0.04, 0.06, 0.05]
+    slower = [*levels[:-2], levels[-2] + 0.2, levels[-1] + 0.2]
+    cells = [nights(20, slower), *(nights(number, levels) for number in range(10))]
+    change = only(replay(history(cells)).changes)
+    assert (change.series, change.is_framed, change.first_bad) == (0, True, 12)
+    assert change.shift == pytest.approx(0.2, abs=0.03)
+
+
+def test_a_family_of_few_kernels_is_never_explained_away():
+    levels = [0.0] * BEFORE + [0.15] * 2
+    found = replay(history([nights(number, levels) for number in range(3)]))
+    assert [change.series for change in found.changes] == [0, 1, 2]
+    assert not found.shifts.any()
+
+
+def test_containers_do_not_explain_their_own_change():
+    levels = [0.0] * BEFORE + [0.15] * 2
+    cells = [nights(number, levels) for number in range(7)]
+    found = replay(history(cells, kernel=[NO_KERNEL] * 7))
+    assert len(found.changes) == 7
+
+
+def test_what_is_said_as_of_a_build_does_not_depend_on_later_ones():
+    levels = [0.0] * BEFORE + [0.15] * 4 + [0.0] * 3
+    cells = [nights(1, levels), nights(2, levels[::-1]), *quiet(4, len(levels))]
+    for stop in (BEFORE + 1, BEFORE + 2, BEFORE + 4, len(levels)):
+        cut = [row[:stop] for row in cells]
+        as_of = replay(history(cut))
+        emptied = [[*row[:stop], *[[]] * (len(levels) - stop)] for row in cells]
+        later = replay(history(emptied))
+        assert repr(as_of.changes) == repr(later.changes)
+
+
+def test_nights_without_a_change_are_silent():
+    found = [
+        change
+        for seed in range(10)
+        for change in replay(history(quiet(10, 30, seed=seed * 40))).changes
+        if change.confirmed is not None
+    ]
+    assert found == []
+
+
+def test_one_night_alone_says_nothing():
+    found = replay(history([[night(1)]]))
+    assert found.changes == []
+    assert found.night.status.tolist() == [Status.NEEDS_MORE_BUILDS]
+    assert found.cells.median == pytest.approx(np.array([[LEVEL]]))
