@@ -17,11 +17,8 @@ import numpy as np
 from ingest.tracer import ETDumpWriter
 from tests.support.command import run_process
 from tests.tools.benchmarks.record import Figures
-from tests.tools.detection.detectors import lay_out_farm
+from tests.tools.detection.detectors import build_name, group_alerts, operator_name
 from tests.tools.detection.farms import NOISES, SERIES_PER_FAMILY, Farm, plant_cause, simulate_farm
-from warehouse.regressions.groups import SeriesPlace, group_changes
-from warehouse.regressions.nightly import Rules
-from warehouse.regressions.replay import replay
 
 DEVICES = 2
 NIGHTS = 12
@@ -122,23 +119,18 @@ def list_reported(store: str, head: int) -> set[Told]:
 
 def list_replayed(farm: Farm, head: int) -> set[Told]:
     """The same from the arrays."""
-    said = replay(lay_out_farm(farm._replace(values=farm.values[:, : head + 1])), Rules())
-    places = [
-        SeriesPlace(int(family), f"op{series % SERIES_PER_FAMILY}", is_container=False)
-        for series, family in enumerate(farm.family)
-    ]
-    builds = [build_name(night) for night in range(head + 1)]
+    groups = group_alerts(farm._replace(values=farm.values[:, : head + 1]))
     return {
         Told(
             group.id,
             any(change.confirmed is not None for change in group.changes),
-            builds[group.first_bad],
+            build_name(group.first_bad),
             frozenset(
-                (device_name(places[change.series].family), event_name(change.series))
+                (device_name(int(farm.family[change.series])), event_name(change.series))
                 for change in group.changes
             ),
         )
-        for group in group_changes(said.changes, places, builds)
+        for group in groups
         if group.direction > 0 and any(change.fixed is None for change in group.changes)
     }
 
@@ -148,14 +140,9 @@ def device_name(family: int) -> str:
     return f"board-{family}"
 
 
-def build_name(night: int) -> str:
-    """Name of a night's build."""
-    return f"build-{night:02}"
-
-
 def event_name(series: int) -> str:
     """Name of a series' operator: alike on all devices."""
-    return f"native_call_op{series % SERIES_PER_FAMILY}.out"
+    return f"native_call_{operator_name(series)}.out"
 
 
 def run(*arguments: str) -> str:

@@ -1,4 +1,7 @@
-"""Detectors of changes, plugged into one interface: values by build in, alarms out."""
+"""Detectors of changes, plugged into one interface: values by build in, alarms out.
+
+The nightly rule is one of them; all that the trials know of it is here.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tests.tools.detection.farms import Farm
+from tests.tools.detection.farms import SERIES_PER_FAMILY, Farm
+from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
 from warehouse.regressions.history import Series, SeriesHistory, lay_out
-from warehouse.regressions.nightly import Rules
-from warehouse.regressions.replay import Replay, replay
+from warehouse.regressions.replay import replay
 
 _FLOOR_NS = 1000.0
 _MIN_CHANGE = 0.03
@@ -52,13 +55,33 @@ def lay_out_farm(farm: Farm) -> SeriesHistory:
 
 def detect_nightly(farm: Farm) -> list[Alarm]:
     """The confirmed changes of the nightly rule."""
-    return list_confirmed(replay(lay_out_farm(farm), Rules()))
-
-
-def list_confirmed(replayed: Replay) -> list[Alarm]:
-    """The confirmed changes of a replay."""
     return [
         Alarm(change.series, change.confirmed, change.first_bad, change.direction)
-        for change in replayed.changes
+        for change in replay(lay_out_farm(farm)).changes
         if change.confirmed is not None
     ]
+
+
+def count_suspected(farm: Farm) -> int:
+    """Series that the nightly rule suspects as of a farm's last night."""
+    return sum(change.confirmed is None for change in replay(lay_out_farm(farm)).changes)
+
+
+def group_alerts(farm: Farm) -> list[ChangeGroup]:
+    """The alerts of the nightly rule; the operators of all families are alike."""
+    places = [
+        SeriesPlace(int(family), operator_name(series), is_container=False)
+        for series, family in enumerate(farm.family)
+    ]
+    builds = [build_name(night) for night in range(farm.values.shape[1])]
+    return group_changes(replay(lay_out_farm(farm)).changes, places, builds).groups
+
+
+def build_name(night: int) -> str:
+    """Name of a night's build."""
+    return f"build-{night:02}"
+
+
+def operator_name(series: int) -> str:
+    """Operator type of a series."""
+    return f"op{series % SERIES_PER_FAMILY}"

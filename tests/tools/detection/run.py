@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.tools.benchmarks.record import Figures, Record, render_figure
@@ -65,11 +65,6 @@ def try_side_by_side(python: Path) -> Figures:
     return figures
 
 
-def try_devices() -> Figures:
-    """One cause on 40 devices."""
-    return {"one cause, 40 devices": try_one_cause(40, SEED)}
-
-
 def list_rows(record: Record) -> Iterator[tuple[str, ...]]:
     """A row for every noise and detector."""
     shown = ""
@@ -94,16 +89,11 @@ def _render(figures: dict[str, float], unit: str) -> str:
 
 def main(python: Path, path: Path) -> None:
     """Try everything with the peers of that Python, print tables and write the record."""
-    parts: Iterable[Callable[[], Figures]] = (
-        try_alone,
-        lambda: try_side_by_side(python),
-        try_devices,
-    )
-    figures: Figures = {}
-    for part in parts:
-        figures |= part()
     with tempfile.TemporaryDirectory(prefix="tracehouse-detection-") as folder:
-        figures |= try_command_line(Path(folder), SEED)
+        figures = try_command_line(Path(folder), SEED)
+    figures |= {"one cause, 40 devices": try_one_cause(40, SEED)}
+    figures |= try_alone()
+    figures |= try_side_by_side(python)
     record, before = Record.of(figures, **list_versions(python)), Record.read(RECORD)
     columns = ("noise", "detector", "suspects", "alarms", "false, %", "+5 % found", "+10 % found")
     publish(record, before, path, columns=columns, rows=list_rows(record))

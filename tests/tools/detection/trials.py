@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tests.tools.benchmarks.record import Figures
-from tests.tools.detection.detectors import Detector, lay_out_farm
+from tests.tools.detection.detectors import Detector, count_suspected, group_alerts, operator_name
 from tests.tools.detection.farms import (
     NOISES,
     Farm,
@@ -18,8 +18,6 @@ from tests.tools.detection.farms import (
     simulate_farm,
 )
 from tests.tools.detection.scoring import alarmed_share, find_planted
-from warehouse.regressions.groups import SeriesPlace, group_changes
-from warehouse.regressions.replay import replay
 
 FALSE = "falsely alarmed, % of series"
 RATE = "alarms per 1,000 series-nights"
@@ -101,10 +99,8 @@ def count_suspects(noise: Noise, extent: Extent, seed: int) -> float:
     rng = np.random.default_rng([seed, NOISES.index(noise)])
     farm = simulate_farm(noise, families=extent.calm, nights=extent.nights, rng=rng)
     heads = range(_LOOK_EVERY, extent.nights, _LOOK_EVERY)
-    suspects = 0
-    for head in heads:
-        said = replay(lay_out_farm(farm._replace(values=farm.values[:, : head + 1])))
-        suspects += sum(change.confirmed is None for change in said.changes)
+    views = (farm._replace(values=farm.values[:, : head + 1]) for head in heads)
+    suspects = sum(map(count_suspected, views))
     return 1000 * suspects / len(farm.values) / len(heads)
 
 
@@ -114,15 +110,8 @@ def try_one_cause(devices: int, seed: int) -> dict[str, float]:
     first_bad, nights, position = 15, 21, 4
     calm = simulate_farm(NOISES[0], families=devices, nights=nights, rng=rng)
     farm = plant_cause(calm, 1.08, position=position, first_bad=first_bad)
-    said = replay(lay_out_farm(farm))
-    size = len(farm.values) // devices
-    places = [
-        SeriesPlace(int(family), f"operator-{series % size}", is_container=False)
-        for series, family in enumerate(farm.family)
-    ]
-    confirmed = [change for change in said.changes if change.confirmed is not None]
-    groups = group_changes(confirmed, places, [f"build-{night}" for night in range(nights)])
-    right = [group for group in groups if group.operator == f"operator-{position}"]
+    groups = group_alerts(farm)
+    right = [group for group in groups if group.operator == operator_name(position)]
     return {
         "alert groups": len(groups),
         "with the right first bad build": sum(group.first_bad == first_bad for group in right),
