@@ -16,7 +16,7 @@ from tests.tools.benchmarks.record import Figures, Record, render_figure
 from tests.tools.benchmarks.report import publish
 from tests.tools.detection.agreement import try_command_line
 from tests.tools.detection.detectors import Detector, detect_nightly
-from tests.tools.detection.farms import NOISES
+from tests.tools.detection.farms import NOISES, SERIES_PER_FAMILY
 from tests.tools.detection.peers import Peer, list_versions
 from tests.tools.detection.trials import (
     BUILDS,
@@ -36,8 +36,8 @@ SEED = 1
 ALONE = Extent(calm=50, nights=90, changed=150)
 SIDE_BY_SIDE = Extent(calm=10, nights=90, changed=40)
 SUSPECTS = "suspects per 1,000 series-nights"
-NIGHTLY = "nightly rule"
-ON_MORE = "nightly rule, on more"
+NIGHTLY = f"rule, {SIDE_BY_SIDE.calm * SERIES_PER_FAMILY} series"
+ON_MORE = f"rule, {ALONE.calm * SERIES_PER_FAMILY} series"
 SHOWN_TO_ALL = ("normal", "Student t3", "AR(1) nights, 1 %", "two-speed processes")
 
 
@@ -55,7 +55,7 @@ def try_side_by_side(python: Path) -> Figures:
     """The nightly rule, Otava and asv on the same series."""
     detectors: dict[str, Detector] = {
         NIGHTLY: detect_nightly,
-        "Apache Otava": Peer(python, "otava"),
+        "Otava": Peer(python, "otava"),
         "asv": Peer(python, "asv"),
     }
     figures: Figures = {}
@@ -80,7 +80,7 @@ def list_rows(record: Record) -> Iterator[tuple[str, ...]]:
 
 def _slashed(figures: dict[str, float], ratio: float) -> str:
     units = [*(found_unit(ratio, builds) for builds in BUILDS), right_unit(ratio)]
-    return " / ".join(f"{figures[unit]:.0f}" if unit in figures else "-" for unit in units)
+    return "/".join(f"{figures[unit]:.0f}" if unit in figures else "-" for unit in units)
 
 
 def _render(figures: dict[str, float], unit: str) -> str:
@@ -98,7 +98,7 @@ def main(python: Path, path: Path) -> None:
     columns = ("noise", "detector", "suspects", "alarms", "false, %", "+5 % found", "+10 % found")
     publish(record, before, path, columns=columns, rows=list_rows(record))
     print("suspects, alarms: per 1,000 series-nights without a change; false: share of the series")
-    print("found: within 1 / 2 / 5 builds / those whose first bad build is right, %")
+    print("found: within 1/2/5 builds/of them those whose first bad build is right, %")
     for what, by_unit in record.figures.items():
         if FALSE not in by_unit:
             print(what, *(f"{unit}: {render_figure(value)}" for unit, value in by_unit.items()))
