@@ -96,7 +96,7 @@ def _add_build(
     own = others.filter(pc.equal(others["build"], build))
     after = pa.array([-1] * len(own), own.schema.field("distance").type)
     own = own.set_column(own.schema.get_field_index("distance"), "distance", after)
-    fleet = build_night_fleet(pa.concat_tables([rows, own]), night.settings)
+    fleet = build_night_fleet(pa.concat_tables([rows, own]), build, night.settings)
     numbers = {tuple(row.values()): n for n, row in enumerate(fleet.keys.to_pylist())}
     keys = night.fleet.keys.take(pa.array([change.series for change in changes])).to_pylist()
     moved = [

@@ -74,7 +74,7 @@ def judge_head(store: Warehouse, head: str | None, settings: Settings) -> HeadNi
     """
     head = find_build(store, head)
     rows = store.sql(read_statement("fleet_values"), {"head": head})
-    fleet = build_night_fleet(rows, settings)
+    fleet = build_night_fleet(rows, head, settings)
     chosen = settings.nightly
     rules = Rules(base_builds=chosen.base_builds, q=chosen.q, gate=chosen.gate)
     result = replay(fleet.history, rules)
@@ -110,9 +110,9 @@ def find_build(store: Warehouse, name: str | None) -> str:
     return name
 
 
-def build_night_fleet(rows: pa.Table, settings: Settings) -> Fleet:
+def build_night_fleet(rows: pa.Table, head: str, settings: Settings) -> Fleet:
     """The fleet of rows of fleet_values, its smallest changes as a team has settled them."""
-    return build_fleet(rows, lambda keys: _min_changes(keys, settings))
+    return build_fleet(rows, head, lambda keys: _min_changes(keys, settings))
 
 
 def list_places(fleet: Fleet) -> list[SeriesPlace]:

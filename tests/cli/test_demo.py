@@ -24,7 +24,10 @@ def test_demo_finds_the_changes_that_are_in_the_farm(tmp_path: Path) -> None:
         text=True,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    *_, ch26, f136, extra, same = done.stdout.split("\n$ tracehouse ")
+    *_, ch26, f136, extra, same, report = done.stdout.split("\n$ tracehouse ")
+    page = tmp_path / "report.html"
+    assert f"\nreport: {page}\n" in report
+    assert page.read_text().lower().startswith("<!doctype html>")
     assert "native_call_convolution.out              #3   +8.4 %  regression" in ch26
     assert f136.count("regression\n") == 6
     assert "native_call_sigmoid.out" in extra

@@ -34,15 +34,10 @@ def series(count: int, **changes: Any) -> Series:
 def history(cells: Sequence[Sequence[Dumps]], **changes: Any) -> SeriesHistory:
     """A history of the dumps of each series and night; all series have as many nights."""
     nights = len(cells[0])
-    where = [
-        number * nights + night
-        for number, row in enumerate(cells)
-        for night, dumps in enumerate(row)
-        for _ in dumps
-    ]
-    values = [float(value) for row in cells for dumps in row for value in dumps]
+    dumps = [np.sort(np.asarray(each, float)) for row in cells for each in row]
     known = series(len(cells), **changes)
-    return lay_out(known, nights, np.array(where, np.int64), np.array(values, float))
+    count = np.array([len(each) for each in dumps], np.int64)
+    return lay_out(known, nights, np.arange(len(dumps)), count, np.concatenate(dumps))
 
 
 def night(seed: int, level: float = 0.0, *, dumps: int = 10, noise: float = NOISE) -> Dumps:

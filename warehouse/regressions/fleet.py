@@ -71,14 +71,15 @@ class _SeriesValues(NamedTuple):
 MinChange = Callable[[pa.Table], Floats]
 
 
-def build_fleet(rows: pa.Table, min_change: MinChange) -> Fleet:
+def build_fleet(rows: pa.Table, head: str, min_change: MinChange) -> Fleet:
     """Lay out the rows of the statement fleet_values.
 
     Args:
         rows: A row per operator and recording.
+        head: The build in question: it has a night even if it has no rows.
         min_change: Gives the smallest change that counts of each series, by its keys.
     """
-    nights, night_of = _order_nights(rows)
+    nights, night_of = _order_nights(rows, head)
     values = _number_series(rows, night_of)
     operators = _operator_types(values.keys)
     family = _number_rows(values.keys.select(_FAMILY))[0]
@@ -101,7 +102,8 @@ def build_fleet(rows: pa.Table, min_change: MinChange) -> Fleet:
 
 def find_rebuilt(history: SeriesHistory) -> set[tuple[int, int]]:
     """Families and the nights in which they have not the operators that they had before."""
-    there = np.diff(history.start).reshape(history.series_count, -1) > 0
+    shape = history.series_count, history.build_count
+    there = np.diff(history.start).reshape(shape) > 0
     family_there = np.zeros((history.family_count, there.shape[1]), bool)
     np.logical_or.at(family_there, history.series.family, there)
     rebuilt: set[tuple[int, int]] = set()
@@ -120,7 +122,7 @@ def _operator_types(keys: pa.Table) -> tuple[str, ...]:
     return tuple(operator_type(*parts) for parts in zip(*names, strict=True))
 
 
-def _order_nights(rows: pa.Table) -> tuple[tuple[FleetNight, ...], Ints]:
+def _order_nights(rows: pa.Table, head: str) -> tuple[tuple[FleetNight, ...], Ints]:
     """The nights, and that of each row; -1 for rows of a reference build."""
     own = rows.filter(pc.is_valid(rows["distance"]))
     found = own.group_by(["distance", "build", "session", "recorded_at"]).aggregate([])
@@ -129,6 +131,8 @@ def _order_nights(rows: pa.Table) -> tuple[tuple[FleetNight, ...], Ints]:
         key=lambda row: (-row[0], row[3] is None, row[3] or 0, row[2]),
     )
     nights = tuple(FleetNight(build, session) for _, build, session, _ in places)
+    if head not in {night.build for night in nights}:
+        nights = (*nights, FleetNight(head, ""))
     numbers = {night: number for number, night in enumerate(nights)}
     number, first = _number_rows(rows.select(["build", "session"]))
     named = rows.select(["build", "session"]).take(pa.array(first)).to_pylist()

@@ -35,7 +35,7 @@ def test_a_command_line_that_makes_no_sense_is_a_usage_error(
 def test_it_is_markdown_on_standard_output(run: Run, nightly_store: Path) -> None:
     outcome = run("report", "--nightly", "--head", "b10", "--store", nightly_store)
     assert (outcome.code, outcome.err) == (0, "")
-    assert "b10: 1 confirmed regressions" in outcome.text
+    assert "b10: 1 confirmed regression" in outcome.text
     assert outcome.text.lstrip().startswith("#")
 
 
@@ -58,7 +58,7 @@ def test_the_form_is_that_of_the_files_suffix(
     outcome = run(*args)
     assert (outcome.code, outcome.out) == (0, b"")
     assert outcome.err == (
-        f"b9: 1 suspected regressions, 0 improvements, among 10 series\nreport: {file}\n"
+        f"b9: 1 suspected regression, improvements: 0, series: 10\nreport: {file}\n"
     )
     assert file.read_text().lstrip().lower().startswith(begins)
 

@@ -12,6 +12,10 @@ from tests.support.nightly_farm import ingest_all, record_build
 from warehouse import Warehouse
 
 
+def alerts_of(night, commits):
+    return list_alerts(night, commits, lambda base, head: [])
+
+
 @pytest.fixture(scope="module")
 def nights(nightly):
     return {head: judge_head(nightly, head, Settings()) for head in ("b9", "b10", "b11")}
@@ -25,7 +29,7 @@ def decided(night, state, reason):
 
 def states(night):
     return [
-        (alert.headline.operator, alert.direction, alert.state) for alert in list_alerts(night, {})
+        (alert.headline.operator, alert.direction, alert.state) for alert in alerts_of(night, {})
     ]
 
 
@@ -38,17 +42,17 @@ def test_regressions_come_first_and_confirmed_ones_before_new_ones(nights):
 
 
 def test_the_id_of_a_group_stays_from_night_to_night(nights):
-    ids = {list_alerts(night, {})[0].id for night in nights.values()}
+    ids = {alerts_of(night, {})[0].id for night in nights.values()}
     assert len(ids) == 1
 
 
 def test_a_suspicion_wants_more_dumps_and_a_confirmed_group_none(nights):
-    assert [alert.dumps_needed for alert in list_alerts(nights["b11"], {})] == [0, 8, 0]
+    assert [alert.dumps_needed for alert in alerts_of(nights["b11"], {})] == [0, 8, 0]
 
 
 @pytest.mark.parametrize("state", ["accepted", "acknowledged"])
 def test_what_was_decided_is_the_state(nights, state):
-    alert = list_alerts(decided(nights["b10"], state, "more accurate"), {})[0]
+    alert = alerts_of(decided(nights["b10"], state, "more accurate"), {})[0]
     assert (alert.state, alert.reason) == (state, "more accurate")
 
 
@@ -62,7 +66,7 @@ def test_a_suspicion_can_be_accepted_but_to_acknowledge_it_does_not_confirm_it(n
 
 
 def test_a_group_is_headed_by_its_costliest_member(nights):
-    alert = list_alerts(nights["b9"], {})[0]
+    alert = alerts_of(nights["b9"], {})[0]
     costs = [member.cost_ns for member in alert.members]
     assert costs == sorted(costs, reverse=True)
     headline = alert.headline
@@ -75,13 +79,13 @@ def test_a_group_is_headed_by_its_costliest_member(nights):
 
 
 def test_the_cause_lies_between_the_last_good_and_the_first_bad_build(nights):
-    alert = list_alerts(nights["b11"], {})[0]
+    alert = alerts_of(nights["b11"], {})[0]
     assert (alert.last_good, alert.first_bad) == ("b8", "b9")
 
 
 def test_commands_reproduce_and_bisect_it(nights):
     commits = {"b8": "c0ffee08", "b9": "c0ffee09"}
-    alert = list_alerts(nights["b9"], commits)[0]
+    alert = alerts_of(nights["b9"], commits)[0]
     device = alert.members[0].device
     assert alert.commands == [
         f"tracehouse compare b8 b9 --device {device} --model net",
@@ -90,13 +94,13 @@ def test_commands_reproduce_and_bisect_it(nights):
         "git bisect start c0ffee09 c0ffee08",
         f"git bisect run tracehouse bisect-step {alert.id} --head b9",
     ]
-    assert len(list_alerts(nights["b9"], {"b8": "c0ffee08", "b9": None})[0].commands) == 2
+    assert len(alerts_of(nights["b9"], {"b8": "c0ffee08", "b9": None})[0].commands) == 2
 
 
 def test_the_owner_is_that_of_the_settings(nights):
     owned = replace(nights["b9"], settings=Settings(owners=[Owner(event="*conv*", owner="core")]))
-    assert list_alerts(owned, {})[0].owner == "core"
-    assert list_alerts(nights["b9"], {})[0].owner is None
+    assert alerts_of(owned, {})[0].owner == "core"
+    assert alerts_of(nights["b9"], {})[0].owner is None
 
 
 def test_a_fix_is_told_for_as_long_as_a_base_and_an_old_improvement_no_more(tmp_path):
@@ -116,7 +120,7 @@ def test_a_fix_is_told_for_as_long_as_a_base_and_an_old_improvement_no_more(tmp_
         told = {
             head: {
                 alert.headline.operator: (alert.state, alert.fixed_in)
-                for alert in list_alerts(judge_head(store, head, Settings()), {})
+                for alert in alerts_of(judge_head(store, head, Settings()), {})
             }
             for head in ("b8", "b9", "b11", "b14", "b15")
         }
@@ -140,7 +144,7 @@ def test_hostile_names_are_quoted_in_commands(tmp_path):
         )
     ]
     with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
-        alert = list_alerts(judge_head(store, None, Settings()), {})[0]
+        alert = alerts_of(judge_head(store, None, Settings()), {})[0]
 
     words = shlex.split(alert.commands[1])
     assert words[words.index("--device") + 1] == evil

@@ -9,9 +9,13 @@ from ingest.simulation.plan import FarmSize, plan_farm
 from queries.report.json_form import json_form
 from queries.report.nightly import nightly_report
 from queries.report.settings import Mute, Settings
+from tests.support.corpus import CORPUS
 from tests.support.nightly_farm import ingest_nights
 from warehouse import Warehouse
 from warehouse.errors import ParameterError
+
+SHORT_DUMP = CORPUS / "real/traced_intdesc_n1_debug.etdp"
+SHORT = {"device": "phone", "build": {"id": "short", "ordinal": 20}, "model": "net"}
 
 
 def report(store, head=None, settings=Settings()):  # noqa: B008 - it is immutable
@@ -21,14 +25,14 @@ def report(store, head=None, settings=Settings()):  # noqa: B008 - it is immutab
 @pytest.mark.parametrize(
     ("head", "verdict", "summary"),
     [
-        ("b0", "not_enough_data", "b0: no regressions, 0 improvements, among 10 series"),
-        ("b8", "clear", "b8: no regressions, 0 improvements, among 10 series"),
-        ("b9", "suspects", "b9: 1 suspected regressions, 0 improvements, among 10 series"),
-        ("b10", "regressions", "b10: 1 confirmed regressions, 1 improvements, among 10 series"),
+        ("b0", "not_enough_data", "b0: no regressions, improvements: 0, series: 10"),
+        ("b8", "clear", "b8: no regressions, improvements: 0, series: 10"),
+        ("b9", "suspects", "b9: 1 suspected regression, improvements: 0, series: 10"),
+        ("b10", "regressions", "b10: 1 confirmed regression, improvements: 1, series: 10"),
         (
             "b11",
             "regressions",
-            "b11: 1 confirmed and 1 suspected regressions, 1 improvements, among 6 series",
+            "b11: 1 confirmed and 1 suspected regressions, improvements: 1, series: 6",
         ),
     ],
 )
@@ -88,6 +92,20 @@ def test_an_unknown_build_and_an_empty_store_are_told(nightly, tmp_path):
         pytest.raises(ParameterError, match="the store has no builds yet"),
     ):
         report(store)
+
+
+def test_a_head_whose_dumps_are_too_short_to_judge_says_nothing_of_the_build_before(tmp_path):
+    path = ingest_nights(tmp_path / "s", range(6, 9))
+    with Warehouse.open(path) as store:
+        store.ingest([SHORT_DUMP], manifest=SHORT)
+        found = report(store)
+    assert (found.head, found.verdict, found.base[:1]) == ("short", "not_enough_data", [])
+    assert set(found.verdict_counts) == {"no_data"}
+    assert {one.device for one in found.coverage.missing} == {"phone", "tablet"}
+    with Warehouse.open(tmp_path / "only", create=True) as store:
+        store.ingest([SHORT_DUMP], manifest=SHORT)
+        alone = report(store)
+    assert (alone.verdict, alone.groups) == ("not_enough_data", [])
 
 
 def test_a_past_report_is_made_again_byte_for_byte_after_later_builds(tmp_path):

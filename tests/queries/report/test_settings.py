@@ -1,11 +1,21 @@
 from __future__ import annotations
 
+import tomllib
 from datetime import date
 from pathlib import Path
 
 import pytest
 
-from queries.report.settings import Settings, SettingsError, read_settings
+from queries.report.settings import (
+    Mute,
+    Nightly,
+    Owner,
+    Settings,
+    SettingsError,
+    Threshold,
+    read_settings,
+)
+from tests.support.documents import ROOT, blocks
 
 HERE = {"device": "pixel8", "model": "mv2", "event": "native_call_add.out"}
 WHOLE = """
@@ -61,6 +71,21 @@ def test_every_field_is_read(file):
         2,
         1,
     ]
+
+
+def test_the_documented_file_has_every_field():
+    (text,) = (
+        block.text
+        for block in blocks((ROOT / "docs" / "regressions.md").read_text(encoding="utf-8"))
+        if block.language == "toml"
+    )
+    shown = tomllib.loads(text)
+    assert Settings.model_validate(shown).nightly == Settings().nightly
+    tables = {"nightly": Nightly, "thresholds": Threshold, "owners": Owner, "muted": Mute}
+    assert shown.keys() == tables.keys() == Settings.model_fields.keys()
+    for name, table in tables.items():
+        first = shown[name] if name == "nightly" else shown[name][0]
+        assert first.keys() == table.model_fields.keys()
 
 
 def test_without_a_file_the_defaults_hold(file, monkeypatch):

@@ -5,54 +5,56 @@ import pytest
 
 from warehouse.regressions.errors import MOST_IN_A_ROW, Errors
 
-ONE_FAMILY = np.zeros(3, np.int64)
 
-
-def made(errors, builds):
-    """Errors of some series, a row per build."""
-    kept = Errors(len(errors[0]), builds)
+def made(errors, builds, family=None):
+    """Errors of some series, a row per build; of one family, if nothing else is said."""
+    kept = Errors(np.zeros(len(errors[0]), np.int64) if family is None else family, builds)
     for build, row in enumerate(errors):
         kept.add(build, np.asarray(row, float))
     return kept
 
 
+def in_a_row(kept, build):
+    return kept.size_in_a_row(build, kept.size(build))
+
+
 def test_the_size_is_the_standard_deviation_of_normal_errors():
     errors = np.random.default_rng(1).normal(0, 0.02, (32, 100))
-    found = made(errors, 33).of_one(32, np.zeros(100, np.int64))
+    found = made(errors, 33).size(32)
     assert found.mean() == pytest.approx(0.02, rel=0.03)
     assert (np.abs(found - 0.02) < 0.008).all()
 
 
 def test_without_any_error_in_the_family_the_size_is_unknown():
     nothing = made([[np.nan] * 3], 4)
-    assert np.isnan(nothing.of_one(1, ONE_FAMILY)).all()
-    assert np.isnan(nothing.in_a_row(1, ONE_FAMILY)).all()
+    assert np.isnan(nothing.size(1)).all()
+    assert np.isnan(in_a_row(nothing, 1)).all()
 
 
 def test_few_own_nights_are_drawn_towards_the_family():
     rows = [[0.01, 0.01, np.nan]] * 20
     rows[-1] = [0.01, 0.01, 0.02]
-    found = made(rows, 21).of_one(20, ONE_FAMILY)
+    found = made(rows, 21).size(20)
     assert found[0] == pytest.approx(found[1])
     assert found[0] < found[2] < 0.02 * 1.2533
-    other = made(rows, 21).of_one(20, np.array([0, 0, 1]))
+    other = made(rows, 21, np.array([0, 0, 1])).size(20)
     assert other[2] == pytest.approx(0.02 * 1.2533)  # alone in its family
 
 
 def test_later_builds_do_not_count():
     kept = made([[0.01] * 3] * 4 + [[9.0] * 3], 6)
-    assert kept.of_one(4, ONE_FAMILY) == pytest.approx([0.012533] * 3)
+    assert kept.size(4) == pytest.approx([0.012533] * 3)
 
 
 def test_nights_long_ago_do_not_count():
     kept = made([[1.0] * 3] * 5 + [[0.01] * 3] * 32, 38)
-    assert kept.of_one(37, ONE_FAMILY) == pytest.approx([0.012533] * 3)
+    assert kept.size(37) == pytest.approx([0.012533] * 3)
 
 
 def test_one_change_that_nobody_saw_makes_the_size_little_larger():
     rows = [[0.01 * (-1) ** build] * 3 for build in range(16)]
     rows[7] = [1.0, 0.01, 0.01]
-    found = made(rows, 17).of_one(16, ONE_FAMILY)
+    found = made(rows, 17).size(16)
     assert 0.012 < found[1] < found[0] < 0.02
 
 
@@ -60,13 +62,13 @@ def test_what_was_a_change_is_forgotten():
     kept = made([[0.01] * 3] * 6 + [[0.3] * 3] * 2, 9)
     for series in range(3):
         kept.forget(series, slice(6, 8))
-    assert kept.of_one(8, ONE_FAMILY) == pytest.approx([0.012533] * 3)
+    assert kept.size(8) == pytest.approx([0.012533] * 3)
 
 
 def test_errors_in_a_row_shrink_if_nights_are_independent_and_not_if_they_resemble():
     signs = np.array([1, -1] * 8)
-    alternating = made([[0.01 * sign] * 3 for sign in signs], 17).in_a_row(16, ONE_FAMILY)
-    resembling = made([[0.01] * 3] * 16, 17).in_a_row(16, ONE_FAMILY)
+    alternating = in_a_row(made([[0.01 * sign] * 3 for sign in signs], 17), 16)
+    resembling = in_a_row(made([[0.01] * 3] * 16, 17), 16)
     assert alternating.shape == (MOST_IN_A_ROW, 3)
     assert alternating[1] == pytest.approx([0.0] * 3, abs=1e-12)
     assert resembling == pytest.approx(np.full((MOST_IN_A_ROW, 3), 0.012533))
@@ -74,5 +76,5 @@ def test_errors_in_a_row_shrink_if_nights_are_independent_and_not_if_they_resemb
 
 def test_where_there_was_no_such_row_yet_nights_are_taken_to_be_independent():
     rows = [[0.01] * 3, [np.nan] * 3, [0.01] * 3]
-    found = made(rows, 4).in_a_row(3, ONE_FAMILY)[:, 0]
+    found = in_a_row(made(rows, 4), 3)[:, 0]
     assert found == pytest.approx([found[0], found[0] / 2**0.5, found[0] / 3**0.5])

@@ -9,6 +9,7 @@ import pytest
 
 from warehouse.regressions.fleet import FleetNight, build_fleet
 from warehouse.regressions.history import NO_KERNEL
+from warehouse.regressions.nightly import Status
 from warehouse.regressions.replay import replay
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -50,10 +51,10 @@ def row(build="b0", distance=0, logs=(1.0,), **changes):
     return fields | changes
 
 
-def fleet(*rows):
-    return build_fleet(
-        pa.Table.from_pylist(list(rows), SCHEMA), lambda keys: np.full(len(keys), 0.03)
-    )
+def fleet(*rows, head=None):
+    heads = [row["build"] for row in rows if row["distance"] == 0]
+    table = pa.Table.from_pylist(list(rows), SCHEMA)
+    return build_fleet(table, head or heads[0], lambda keys: np.full(len(keys), 0.03))
 
 
 def values(found):
@@ -168,7 +169,7 @@ def test_floor_and_tick_are_the_largest_there_were():
 def test_the_smallest_change_is_asked_of_each_series():
     rows = pa.Table.from_pylist([row(device="a"), row(device="b")], SCHEMA)
     found = build_fleet(
-        rows, lambda keys: np.where(np.array(keys["device"].to_pylist()) == "b", 0.1, 0.02)
+        rows, "b0", lambda keys: np.where(np.array(keys["device"].to_pylist()) == "b", 0.1, 0.02)
     )
     by_device = dict(
         zip(
@@ -230,6 +231,10 @@ def test_a_reference_cancels_the_drift_of_its_device():
     assert [(each.first_bad, each.confirmed) for each in without.changes] != [(12, 13)]
 
 
-def test_no_rows_are_no_nights():
-    found = fleet()
-    assert (found.nights, found.operators, len(found.keys)) == ((), (), 0)
+def test_a_head_without_values_has_a_night_without_data():
+    found = fleet(row("old", 1, [1.0]), head="new")
+    assert [night.build for night in found.nights] == ["old", "new"]
+    assert replay(found.history).night.status.tolist() == [Status.NO_DATA]
+    nothing = fleet(head="new")
+    assert (nothing.nights, nothing.operators) == ((FleetNight("new", ""),), ())
+    assert replay(nothing.history).changes == []

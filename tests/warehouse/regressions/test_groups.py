@@ -6,6 +6,11 @@ from tests.support.histories import history, nights
 from warehouse.regressions.groups import SeriesPlace, group_changes
 from warehouse.regressions.replay import LevelChange, replay
 
+
+def grouped(changes, places, builds):
+    return group_changes(changes, places, builds).groups
+
+
 BUILDS = [f"b{number}" for number in range(20)]
 
 
@@ -43,7 +48,7 @@ def test_one_cause_on_forty_devices_is_one_group():
         places += [place(device), place(device, "relu.out")]
     families = [where.family for where in places]
     found = replay(history(cells, family=families, kernel=[0, 1] * 40))
-    (group,) = group_changes(found.changes, places, BUILDS[:12])
+    (group,) = grouped(found.changes, places, BUILDS[:12])
     assert len(group.changes) == 40
     assert (group.first_bad, group.last_good, group.direction) == (10, 9, 1)
     assert group.operator == "conv.out"
@@ -52,7 +57,7 @@ def test_one_cause_on_forty_devices_is_one_group():
 def test_operators_directions_and_far_nights_are_apart():
     places = [place(), place(operator="relu.out"), place(), place()]
     changes = [change(0, 5), change(1, 5), change(2, 5, direction=-1), change(3, 9)]
-    groups = group_changes(changes, places, BUILDS)
+    groups = grouped(changes, places, BUILDS)
     assert members(groups) == [[2], [0], [1], [3]]
     assert len({group.id for group in groups}) == 4
 
@@ -60,28 +65,28 @@ def test_operators_directions_and_far_nights_are_apart():
 def test_neighbouring_nights_are_of_one_cause():
     places = [place(number) for number in range(5)]
     changes = [change(0, 5), change(1, 7), change(2, 9), change(3, 12), change(4, 13)]
-    assert members(group_changes(changes, places, BUILDS)) == [[0, 1, 2], [3, 4]]
+    assert members(grouped(changes, places, BUILDS)) == [[0, 1, 2], [3, 4]]
 
 
 def test_a_group_begins_where_most_of_its_members_do():
     places = [place(number) for number in range(4)]
     changes = [change(0, 5), change(1, 6), change(2, 6), change(3, 6, last_good=4)]
-    (group,) = group_changes(changes, places, BUILDS)
+    (group,) = grouped(changes, places, BUILDS)
     assert (group.first_bad, group.last_good) == (6, 5)
-    even = group_changes([change(0, 5), change(1, 6)], places, BUILDS)
+    even = grouped([change(0, 5), change(1, 6)], places, BUILDS)
     assert even[0].first_bad == 5
 
 
 def test_containers_are_explained_by_the_operators_in_them():
     places = [place(), place(operator="Method::execute", is_container=True)]
-    (group,) = group_changes([change(1, 6), change(0, 5)], places, BUILDS)
+    (group,) = grouped([change(1, 6), change(0, 5)], places, BUILDS)
     assert members([group]) == [[0]]
     assert [one.series for one in group.explains] == [1]
 
 
 def test_a_container_may_be_explained_by_several_groups():
     places = [place(), place(operator="relu.out"), place(operator="total", is_container=True)]
-    groups = group_changes([change(number, 5) for number in range(3)], places, BUILDS)
+    groups = grouped([change(number, 5) for number in range(3)], places, BUILDS)
     assert [[one.series for one in group.explains] for group in groups] == [[2], [2]]
 
 
@@ -89,12 +94,12 @@ def test_a_container_alone_is_a_group_of_its_own():
     def total(family=0):
         return place(family, "total", is_container=True)
 
-    other_family = group_changes([change(0, 5), change(1, 5)], [place(1), total()], BUILDS)
+    other_family = grouped([change(0, 5), change(1, 5)], [place(1), total()], BUILDS)
     assert members(other_family) == [[0], [1]]
     other_way = [change(0, 5, direction=-1), change(1, 5)]
-    assert members(group_changes(other_way, [place(), total()], BUILDS)) == [[0], [1]]
+    assert members(grouped(other_way, [place(), total()], BUILDS)) == [[0], [1]]
     other_time = [change(0, 5), change(1, 8)]
-    assert members(group_changes(other_time, [place(), total()], BUILDS)) == [[0], [1]]
+    assert members(grouped(other_time, [place(), total()], BUILDS)) == [[0], [1]]
 
 
 def test_the_id_stays_when_the_suspicion_is_confirmed_and_others_join():
@@ -102,14 +107,14 @@ def test_the_id_stays_when_the_suspicion_is_confirmed_and_others_join():
     suspected = [change(0, 5, confirmed=False)]
     confirmed = [change(0, 5), change(1, 6, confirmed=False)]
     later = [change(0, 5), change(1, 6), change(2, 7)]
-    ids = {group_changes(each, places, BUILDS)[0].id for each in (suspected, confirmed, later)}
+    ids = {grouped(each, places, BUILDS)[0].id for each in (suspected, confirmed, later)}
     assert len(ids) == 1
 
 
 def test_the_id_stays_when_the_change_turns_out_to_be_older():
     places = [place()]
-    (before,) = group_changes([change(0, 5, confirmed=False)], places, BUILDS)
-    (after,) = group_changes([change(0, 3, suspected=5)], places, BUILDS)
+    (before,) = grouped([change(0, 5, confirmed=False)], places, BUILDS)
+    (after,) = grouped([change(0, 3, suspected=5)], places, BUILDS)
     assert after.first_bad == 3
     assert after.id == before.id
 
@@ -117,29 +122,29 @@ def test_the_id_stays_when_the_change_turns_out_to_be_older():
 def test_the_id_stays_when_a_watched_series_with_an_older_suspicion_is_confirmed():
     places = [place(0), place(1)]
     loud, watched = change(1, 6), change(0, 5, is_loud=False, confirmed=8)
-    (before,) = group_changes([loud], places, BUILDS)
-    (after,) = group_changes([watched, loud], places, BUILDS)
+    (before,) = grouped([loud], places, BUILDS)
+    (after,) = grouped([watched, loud], places, BUILDS)
     assert after.id == before.id
 
 
 def test_the_id_does_not_depend_on_numbers_of_series_and_nights():
-    (one,) = group_changes([change(0, 5)], [place()], BUILDS)
+    (one,) = grouped([change(0, 5)], [place()], BUILDS)
     shifted = ["earlier", *BUILDS]
-    (other,) = group_changes([change(3, 6)], [place(7)] * 4, shifted)
+    (other,) = grouped([change(3, 6)], [place(7)] * 4, shifted)
     assert one.id == other.id
 
 
 def test_two_groups_of_one_name_have_two_ids():
     changes = [change(0, 1, suspected=5), change(1, 5)]
-    first, second = group_changes(changes, [place(0), place(1)], BUILDS)
+    first, second = grouped(changes, [place(0), place(1)], BUILDS)
     assert second.id == f"{first.id}-2"
 
 
 def test_groups_come_in_the_order_of_their_builds():
     places = [place(operator="z"), place(operator="a"), place(operator="a")]
-    groups = group_changes([change(0, 4), change(1, 9), change(2, 4)], places, BUILDS)
+    groups = grouped([change(0, 4), change(1, 9), change(2, 4)], places, BUILDS)
     assert [(group.first_bad, group.operator) for group in groups] == [(4, "a"), (4, "z"), (9, "a")]
 
 
 def test_nothing_is_no_group():
-    assert group_changes([], [], []) == []
+    assert grouped([], [], []) == []

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
+from tests.support.documents import ROOT
 from tests.support.histories import LEVEL, history, night, nights
 from warehouse.regressions.history import summarise_cells
 from warehouse.regressions.nightly import Rules, Status, adjust_p, find_base, judge_night
@@ -179,3 +182,9 @@ def test_series_that_were_not_tested_count_as_if_p_were_higher():
     alone = adjust_p(np.array([0.02]), np.array([0]), np.array([10]))
     assert alone.tolist() == [0.2]
     assert adjust_p(np.array([]), np.array([], np.int64), np.array([])).tolist() == []
+
+
+def test_the_documented_rules_are_those_that_hold():
+    text = (ROOT / "docs" / "regressions.md").read_text(encoding="utf-8")
+    shown = {name: float(value) for name, value in re.findall(r"\| `(\w+)` \| ([\d.]+) \|", text)}
+    assert shown == Rules()._asdict()
