@@ -45,7 +45,7 @@ EXAMPLES = {
         "tracehouse report --base b41 --head b42 --format markdown --fail-on-regression",
     ),
     "accept": ("tracehouse accept 3f9c2a7d1e0b --reason 'more accurate, worth it'",),
-    "bisect-step": ("git bisect run tracehouse bisect-step 3f9c2a7d1e0b --head b42",),
+    "bisect-step": ("tracehouse bisect-step 3f9c2a7d1e0b --head b42 --build b40",),
     "plan": ("tracehouse plan --change 0.05 --device 'pixel*'",),
     "sql": (
         'tracehouse sql "SELECT device, count(*) AS n FROM named_dumps GROUP BY device"',

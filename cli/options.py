@@ -5,15 +5,19 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from cli.output.render import Format
+from cli.output.render import Format, write_table
 from warehouse import DEFAULT_PATH
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from warehouse.catalogue.header import Parameter
 
 DEFAULT_STORE = Path(DEFAULT_PATH)
@@ -93,6 +97,43 @@ CsvSafe = Annotated[
         "a spreadsheet would take them for formulas.",
     ),
 ]
+
+
+@dataclass(frozen=True)
+class StoreOptions:
+    """Which store a command works with, and how it prints the table that comes of it.
+
+    Attributes:
+        store: The store's directory.
+        wait: Seconds to wait for others who have it open.
+        output: Format of the table.
+        is_csv_safe: Whether a spreadsheet must not take its texts for formulas.
+    """
+
+    store: Store = DEFAULT_STORE
+    wait: Wait = 0.0
+    output: Output = Format.TABLE
+    is_csv_safe: CsvSafe = False
+
+    def write(self, table: pa.Table) -> None:
+        """Print a table; see `write_table`."""
+        write_table(table, self.output, is_csv_safe=self.is_csv_safe)
+
+
+def with_store_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Let Typer see the options that `StoreOptions` has, in place of a command's last parameter."""
+    signature = inspect.signature(function, eval_str=True)
+    *own, given = signature.parameters.values()
+    shared = inspect.signature(StoreOptions, eval_str=True).parameters.values()
+
+    @wraps(function)
+    def run(*args: Any, **options: Any) -> None:
+        values = {field.name: options.pop(field.name) for field in fields(StoreOptions)}
+        function(*args, **options, **{given.name: StoreOptions(**values)})
+
+    kept = [one.replace(kind=given.kind) for one in shared]
+    run.__signature__ = signature.replace(parameters=[*own, *kept])  # type: ignore[attr-defined]
+    return run
 
 
 def add_options(function: Callable[..., None], options: Iterable[TextOption]) -> None:

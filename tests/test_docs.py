@@ -9,12 +9,13 @@ import pytest
 from typer.main import get_command
 
 from cli.app import app
+from cli.commands.query import COMPUTED
 from tests.support.documents import DOCUMENTS, ROOT, anchors, links
 from warehouse.catalogue.queries import load_catalogue
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = set(get_command(app).commands)  # type: ignore[attr-defined]
-QUERIES = set(load_catalogue())
+QUERIES = {*load_catalogue(), *COMPUTED}
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

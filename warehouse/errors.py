@@ -3,6 +3,7 @@
 WarehouseError
 ├── StoreError            a store cannot be opened, or a write to it failed
 │   ├── StoreLockedError  another process has it open
+│   │   └── WriterWaitsError  or waits to write it, which comes first
 │   ├── StoreVersionError a newer tracehouse wrote it
 │   ├── OldStoreError     an older one did, and it must be migrated before it is read
 │   └── DamagedStoreError its DuckDB file is damaged or gone, and can be rebuilt
@@ -50,6 +51,10 @@ class StoreLockedError(StoreError):
         self.pid = pid
 
 
+class WriterWaitsError(StoreLockedError):
+    """Another process waits to write the store, which comes first."""
+
+
 class StoreVersionError(StoreError):
     """A newer tracehouse wrote the store."""
 
@@ -83,7 +88,7 @@ class DamagedStoreError(StoreError):
         """Tell what is wrong with it, and what is there until it is mended."""
         remedy = "make it anew out of the archive with 'tracehouse rebuild'"
         super().__init__(path, f"{problem}; {remedy}{meanwhile and '; '}{meanwhile}")
-        self.damage = problem
+        self.damage, self.meanwhile = problem, meanwhile
 
 
 class ArchiveError(WarehouseError):

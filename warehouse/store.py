@@ -14,13 +14,13 @@ from warehouse import DEFAULT_PATH
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
 from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.connection import reading, translated_errors
+from warehouse.engine.connection import reading
 from warehouse.engine.dropped import noted
 from warehouse.engine.statements import answer_statement
 from warehouse.engine.views import comment_views, load_views
 from warehouse.engine.writer import Writer
 from warehouse.errors import StatementError, StoreError
-from warehouse.storage.reading import OpenedStore, open_to_read
+from warehouse.storage.reading import OpenedStore, errors_while_open, open_to_read
 from warehouse.storage.snapshots import Snapshot, publish_snapshot
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class Warehouse:
         """
         query = find_query(name)
         connection = self._answering.connection("ours", query.sql)
-        with translated_errors(self._path, self._answering.file), reading(connection):
+        with errors_while_open(self._path, self._answering.file), reading(connection):
             return noted(answer_query(connection, query, params), connection, query.sql)
 
     def sql(
@@ -243,7 +243,7 @@ class Warehouse:
         if allow_files and self._writer is not None:
             raise StatementError("files can be read only where the store is opened read-only")
         connection = self._answering.connection("with files" if allow_files else "theirs", text)
-        with translated_errors(self._path, self._answering.file):
+        with errors_while_open(self._path, self._answering.file):
             table = answer_statement(connection, text, params, allow_files=allow_files)
             return noted(table, connection, text)
 
@@ -254,7 +254,7 @@ class Warehouse:
             table_name, column_name (null for the table or view itself), type, comment.
         """
         connection = self._answering.connection("ours", " ".join(load_views()))
-        with translated_errors(self._path, self._answering.file):
+        with errors_while_open(self._path, self._answering.file):
             comment_views(connection)
             return connection.sql(read_statement("described_schema")).to_arrow_table()
 
@@ -278,7 +278,7 @@ class Warehouse:
         """
         from warehouse.storage.stored_programs import read_stored_program
 
-        with translated_errors(self._path, self._answering.file):
+        with errors_while_open(self._path, self._answering.file):
             connection = self._answering.connection("ours")
             return read_stored_program(
                 connection, self._path, etrecord_id=etrecord_id, dump_id=dump_id, graph=graph

@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from cli.options import DEFAULT_STORE, CsvSafe, Dump, Output, Store, Wait, Yes
-from cli.output.render import Format, write_table
+from cli.options import Dump, StoreOptions, Yes, with_store_options
 from cli.output.streams import write_note
 from cli.stores import open_to_write
 
 _NEXT_FIELD = re.compile(r",(?=[\w.]+=)")
 
 
+@with_store_options
 def amend(
     stated: Annotated[
         list[str],
@@ -35,10 +35,8 @@ def amend(
     ] = None,
     dump: Dump = None,
     is_meant: Yes = False,
-    store: Store = DEFAULT_STORE,
-    wait: Wait = 0.0,
-    output: Output = Format.TABLE,
-    is_csv_safe: CsvSafe = False,
+    *,
+    options: StoreOptions,
 ) -> None:
     """Correct the manifests of dumps that were ingested with wrong ones.
 
@@ -55,11 +53,11 @@ def amend(
     from warehouse.storage.choice import choose_dumps
 
     corrections = parse_corrections(stated)
-    with open_to_write(store, wait=wait) as warehouse:
+    with open_to_write(options.store, wait=options.wait) as warehouse:
         chosen = choose_dumps(warehouse.writing, prefix=dump, where=_parse(where or []))
         planned = plan_amendments(warehouse.writing, chosen, corrections)
         if is_meant:
-            amend_manifests(warehouse.writing, store, planned)
+            amend_manifests(warehouse.writing, options.store, planned)
     rows = [
         {"dump_id": one.dump.dump_id, "sha256": one.dump.sha256, "source": one.dump.source,
          "field": field, "old": old, "new": new}
@@ -70,7 +68,7 @@ def amend(
     schema = pa.schema([(name, pa.string()) for name in names]).set(
         0, pa.field(names[0], pa.int32())
     )
-    write_table(pa.Table.from_pylist(rows, schema), output, is_csv_safe=is_csv_safe)
+    options.write(pa.Table.from_pylist(rows, schema))
     if planned and not is_meant:
         write_note("note: nothing was changed; --yes corrects these manifests")
 

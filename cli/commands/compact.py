@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, Wait
-from cli.output.render import Format, write_table
+from cli.options import StoreOptions, with_store_options
 from cli.stores import open_to_write
 
 
-def compact(
-    store: Store = DEFAULT_STORE,
-    wait: Wait = 0.0,
-    output: Output = Format.TABLE,
-    is_csv_safe: CsvSafe = False,
-) -> None:
+@with_store_options
+def compact(options: StoreOptions) -> None:
     """Give back the room that was freed in a store, as by 'tracehouse retention'.
 
     A copy of its DuckDB file without free blocks is made beside it, compared table by table, and
@@ -23,7 +18,7 @@ def compact(
 
     from warehouse.storage.compaction import compact_store
 
-    with open_to_write(store, wait=wait):
+    with open_to_write(options.store, wait=options.wait):
         pass  # what a writer left behind that was killed is taken over
-    done = compact_store(store, wait=wait)
-    write_table(pa.Table.from_pylist([done._asdict()]), output, is_csv_safe=is_csv_safe)
+    done = compact_store(options.store, wait=options.wait)
+    options.write(pa.Table.from_pylist([done._asdict()]))

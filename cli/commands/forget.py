@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from cli.options import DEFAULT_STORE, CsvSafe, Dump, Output, Store, Wait, Yes
-from cli.output.render import Format, write_table
+from cli.options import Dump, StoreOptions, Yes, with_store_options
 from cli.output.streams import write_note
 from cli.stores import open_to_write
 
 
+@with_store_options
 def forget(
     device: Annotated[
         str | None, typer.Option(metavar="NAME", help="Dumps of this device.")
@@ -19,10 +19,8 @@ def forget(
     build: Annotated[str | None, typer.Option(metavar="ID", help="Dumps of this build.")] = None,
     dump: Dump = None,
     is_meant: Yes = False,
-    store: Store = DEFAULT_STORE,
-    wait: Wait = 0.0,
-    output: Output = Format.TABLE,
-    is_csv_safe: CsvSafe = False,
+    *,
+    options: StoreOptions,
 ) -> None:
     """Delete dumps for good: from the store, its archive and its snapshots.
 
@@ -37,15 +35,15 @@ def forget(
 
     stated = {"device": device, "build": build}
     where = {name: value for name, value in stated.items() if value is not None}
-    with open_to_write(store, wait=wait) as warehouse:
+    with open_to_write(options.store, wait=options.wait) as warehouse:
         chosen = choose_dumps(warehouse.writing, prefix=dump, where=where)
         if is_meant:
-            forget_dumps(warehouse.writing, store, chosen)
+            forget_dumps(warehouse.writing, options.store, chosen)
     if is_meant:
-        finish_forgetting(store, wait=wait)
+        finish_forgetting(options.store, wait=options.wait)
     rows = pa.Table.from_pylist([one._asdict() for one in chosen])
-    write_table(rows.drop_columns(["manifest"]), output, is_csv_safe=is_csv_safe)
+    options.write(rows.drop_columns(["manifest"]))
     if not is_meant:
         write_note("note: nothing was changed; --yes deletes these dumps for good")
-    for path in find_kept_files(store) if is_meant else ():
+    for path in find_kept_files(options.store) if is_meant else ():
         write_note(f"note: {path}: was put aside, and may hold what was forgotten; delete it")

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, Wait
-from cli.output.render import Format, write_table
+from cli.options import StoreOptions, with_store_options
 from cli.stores import open_to_read
 
 _Names = list[str] | None
 
 
+@with_store_options
 def plan(
     change: Annotated[
         float, typer.Option(min=0, metavar="SHARE", help="The change to see: 0.05 is 5 % slower.")
@@ -22,10 +22,8 @@ def plan(
     model: Annotated[_Names, typer.Option(help="Only these models.")] = None,
     backend: Annotated[_Names, typer.Option(help="Only these backends.")] = None,
     build: Annotated[_Names, typer.Option(help="Only what these builds' dumps say.")] = None,
-    store: Store = DEFAULT_STORE,
-    wait: Wait = 0.0,
-    output: Output = Format.TABLE,
-    is_csv_safe: CsvSafe = False,
+    *,
+    options: StoreOptions,
 ) -> None:
     """Tell how many dumps of a build it takes to see a change, on each device.
 
@@ -39,6 +37,6 @@ def plan(
 
     names = {"device": device, "pool": pool, "model": model, "backend": backend, "build": build}
     given = {name: values for name, values in names.items() if values}
-    with open_to_read(store, wait=wait) as warehouse:
+    with open_to_read(options.store, wait=options.wait) as warehouse:
         values = warehouse.query("dump_values", **given)
-    write_table(plan_dumps(values, change=change), output, is_csv_safe=is_csv_safe)
+    options.write(plan_dumps(values, change=change))

@@ -22,14 +22,21 @@ if TYPE_CHECKING:
     from typer._click import Command
 
 
+# Answered by Python rather than by SQL.
+COMPUTED = {"nightly_verdicts": "What a night says of every operator, and by which numbers."}
+
+
 class _Catalogue(TyperGroup):
     """The canned queries as commands, each made only when it is asked for."""
 
     def list_commands(self, ctx: object) -> list[str]:
-        return list(load_catalogue())
+        return sorted([*load_catalogue(), *COMPUTED])
 
     def get_command(self, ctx: object, cmd_name: str) -> Command:
-        return _command(find_query(cmd_name.replace("-", "_")))
+        name = cmd_name.replace("-", "_")
+        if name in COMPUTED:
+            return _computed_command(name)
+        return _command(find_query(name))
 
 
 app = typer.Typer(
@@ -40,6 +47,14 @@ app = typer.Typer(
     short_help="Answer a canned query.",
     help="Answer a canned query; its own --help tells its options and columns.",
 )
+
+
+def _computed_command(name: str) -> Command:
+    from cli.commands.nightly_verdicts import nightly_verdicts  # the only one
+
+    single = typer.Typer(add_completion=False, rich_markup_mode=None)
+    single.command(name, short_help=COMPUTED[name])(with_output_file(nightly_verdicts))
+    return get_command(single)
 
 
 def _command(query: Query) -> Command:

@@ -7,20 +7,18 @@ from typing import Annotated
 import typer
 
 from cli.exit_codes import fail
-from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, Wait
-from cli.output.render import Format, write_table
+from cli.options import StoreOptions, with_store_options
 from cli.output.streams import write_note
 
 
+@with_store_options
 def rebuild(
     is_forced: Annotated[
         bool,
         typer.Option("--force", help="Rebuild even if dumps that the archive lacks are lost."),
     ] = False,
-    store: Store = DEFAULT_STORE,
-    wait: Wait = 0.0,
-    output: Output = Format.TABLE,
-    is_csv_safe: CsvSafe = False,
+    *,
+    options: StoreOptions,
 ) -> None:
     """Make the store's DuckDB file anew out of its archive.
 
@@ -33,9 +31,11 @@ def rebuild(
     from warehouse.storage.rebuild import rebuild_store
 
     with progress_bar(unit="segments") as progress:
-        done = rebuild_store(store, is_forced=is_forced, wait=wait, progress=progress)
+        done = rebuild_store(
+            options.store, is_forced=is_forced, wait=options.wait, progress=progress
+        )
     rows = [table._asdict() for table in done.tables]
-    write_table(pa.Table.from_pylist(rows), output, is_csv_safe=is_csv_safe)
+    options.write(pa.Table.from_pylist(rows))
     if done.problem:
         write_note(f"note: the old file could not be read: {done.problem}")
     if done.kept:

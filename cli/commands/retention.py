@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, Wait, Yes
-from cli.output.render import Format, write_table
+from cli.options import StoreOptions, Yes, with_store_options
 from cli.output.streams import write_note
 from cli.stores import open_to_write
 
 
+@with_store_options
 def retention(
     raw_days: Annotated[
         int, typer.Option(min=0, metavar="DAYS", help="How old raw events may be.")
@@ -20,10 +20,8 @@ def retention(
         str | None, typer.Option(metavar="GLOB", help="Builds whose raw events stay, e.g. 'v*'.")
     ] = None,
     is_meant: Yes = False,
-    store: Store = DEFAULT_STORE,
-    wait: Wait = 0.0,
-    output: Output = Format.TABLE,
-    is_csv_safe: CsvSafe = False,
+    *,
+    options: StoreOptions,
 ) -> None:
     """Drop the raw events of old dumps; their statistics and the archive stay as they are.
 
@@ -32,10 +30,10 @@ def retention(
     """
     from warehouse.storage.retention import drop_old_events, find_old_events, sum_by_build
 
-    with open_to_write(store, wait=wait) as warehouse:
+    with open_to_write(options.store, wait=options.wait) as warehouse:
         old = find_old_events(warehouse.writing, days=raw_days, kept_builds=keep_builds)
         if is_meant:
-            drop_old_events(warehouse.writing, store, old)
-    write_table(sum_by_build(old), output, is_csv_safe=is_csv_safe)
+            drop_old_events(warehouse.writing, options.store, old)
+    options.write(sum_by_build(old))
     if old.num_rows and not is_meant:
         write_note("note: nothing was changed; --yes drops these events")

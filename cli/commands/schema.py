@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, Wait
-from cli.output.render import Format, write_table
+from cli.options import StoreOptions, with_store_options
 from cli.stores import open_to_read
 from warehouse.errors import QueryError, suggest
 
@@ -15,20 +14,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+@with_store_options
 def schema(
     table: Annotated[
         str | None, typer.Argument(metavar="[TABLE]", help="Only this table or view.")
     ] = None,
-    store: Store = DEFAULT_STORE,
-    wait: Wait = 0.0,
-    output: Output = Format.TABLE,
-    is_csv_safe: CsvSafe = False,
+    *,
+    options: StoreOptions,
 ) -> None:
     """List tables, views and columns with their meanings."""
-    with open_to_read(store, wait=wait) as warehouse:
+    with open_to_read(options.store, wait=options.wait) as warehouse:
         rows = warehouse.schema()
     chosen = rows if table is None else _only(rows, table)
-    write_table(chosen, output, is_csv_safe=is_csv_safe)
+    options.write(chosen)
 
 
 def _only(rows: pa.Table, table: str) -> pa.Table:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperCommand
 
-from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, Wait
-from cli.output.render import Format, write_table
+from cli.options import StoreOptions, with_store_options
+from cli.output.render import Format
 from cli.output.streams import write_lines
 from cli.stores import open_to_read
 from warehouse.errors import StatementError
@@ -34,6 +34,7 @@ class Command(TyperCommand):
         return super().parse_args(ctx, [*options, "--", *comments] if comments else args)
 
 
+@with_store_options
 def sql(
     statement: Annotated[
         str, typer.Argument(metavar="SELECT", help="One SELECT statement; - reads it from stdin.")
@@ -54,22 +55,19 @@ def sql(
             "Nothing is ever written.",
         ),
     ] = False,
-    store: Store = DEFAULT_STORE,
-    wait: Wait = 0.0,
-    output: Output = Format.TABLE,
-    is_csv_safe: CsvSafe = False,
+    options: StoreOptions,
 ) -> None:
     """Answer one SELECT, or EXPLAIN one, over the tables that 'schema' lists.
 
     It can change nothing, and reads no file of this machine unless you allow it.
     """
     params = _parse_params(param or [])
-    with open_to_read(store, wait=wait) as warehouse:
+    with open_to_read(options.store, wait=options.wait) as warehouse:
         table = warehouse.sql(_read(statement), params, allow_files=allow_files)
-    if output is Format.TABLE and table.column_names == _PLAN:
+    if options.output is Format.TABLE and table.column_names == _PLAN:
         write_lines(line for plan in table[_PLAN[1]].to_pylist() for line in plan.splitlines())
     else:
-        write_table(table, output, is_csv_safe=is_csv_safe)
+        options.write(table)
 
 
 def _read(statement: str) -> str:

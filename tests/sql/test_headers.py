@@ -87,6 +87,7 @@ ALL_PARTS = """\
 -- parts: operators, levels AS measured, series, plain_samples, modes, samples
 -- parts: two_samples, compared, pools AS scored, tested, judgements, verdicts
 -- parts: modules, notes, explanations
+-- parts: logged_dumps, logged_values, value_pairs
 """
 
 

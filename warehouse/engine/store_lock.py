@@ -2,6 +2,11 @@
 
 DuckDB's lock holds between processes only, and not at all where it is closed and opened anew; this
 one holds from the first look at the file to the last, and between two stores of one process too.
+
+Readers that come one after the other would keep a writer out for ever. So a writer that waits shuts
+a gate, which is a lock on the directory itself: it leaves nothing behind, however its holder ends.
+Readers look at the gate before they come in; who is in already stays. Where a directory cannot be
+locked, there is no gate.
 """
 
 from __future__ import annotations
@@ -10,9 +15,11 @@ import errno
 import fcntl
 import os
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-from warehouse.errors import StoreError, StoreLockedError
+from warehouse.errors import StoreError, StoreLockedError, WriterWaitsError
 
 LOCK_NAME = "lock"
 
@@ -40,26 +47,40 @@ class StoreLock:
             StoreError: The lock file cannot be made, or locks do not work here.
             StoreLockedError: Others still have the store open.
         """
+        deadline = time.monotonic() + wait
         try:
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
             file = os.open(store / LOCK_NAME, flags, 0o666 if is_shared else 0o600)
         except OSError as error:
             raise StoreError(str(store), f"cannot be written: {error.strerror}") from error
-        return cls(store, _lock(store, file, fcntl.LOCK_EX, wait))
+        gate = _Gate(store)
+        try:
+            return cls(store, _lock(store, file, fcntl.LOCK_EX, deadline, gate.shut))
+        finally:
+            gate.let_go()
 
     @classmethod
-    def for_reading(cls, store: Path, *, wait: float) -> StoreLock:
+    def for_reading(cls, store: Path, *, wait: float, is_urgent: bool = False) -> StoreLock:
         """The lock that shuts out writers; nothing where no writer ever was.
+
+        Args:
+            store: The store's directory.
+            wait: Seconds to wait for writers, those that wait themselves too.
+            is_urgent: Come before a writer that still waits then.
 
         Raises:
             StoreError: Locks do not work here.
             StoreLockedError: A writer still has the store open.
+            WriterWaitsError: A writer still waits for it.
         """
+        deadline = time.monotonic() + wait
+        if _Gate(store).stays_shut(wait) and not is_urgent:
+            raise WriterWaitsError(str(store), None)
         try:
             file = os.open(store / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:  # written by an older tracehouse, or not for us to open
             return cls(store, None)
-        return cls(store, _lock(store, file, fcntl.LOCK_SH, wait))
+        return cls(store, _lock(store, file, fcntl.LOCK_SH, deadline))
 
     def release(self) -> None:
         """Let others in."""
@@ -68,19 +89,64 @@ class StoreLock:
             self._file = None
 
 
-def _lock(store: Path, file: int, kind: int, wait: float) -> int:
-    """The file, locked; closed if that fails.
+class _Gate:
+    """What a writer shuts while it waits, and readers look at before they come in."""
+
+    def __init__(self, store: Path) -> None:
+        """Find it; there is none where the directory cannot be read."""
+        self._file: int | None = None
+        with suppress(OSError):
+            self._file = os.open(store, os.O_RDONLY | os.O_CLOEXEC)
+
+    def shut(self) -> None:
+        """Shut it, unless another writer holds it shut."""
+        self._try(fcntl.LOCK_EX)
+
+    def stays_shut(self, seconds: float) -> bool:
+        """Whether it is shut for so many seconds from now; it is let go of."""
+        deadline = time.monotonic() + seconds
+        try:
+            while not (is_open := self._try(fcntl.LOCK_SH)) and time.monotonic() < deadline:
+                time.sleep(_PAUSE)
+        finally:
+            self.let_go()
+        return not is_open
+
+    def let_go(self) -> None:
+        """Open it, if it was this one who shut it."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _try(self, kind: int) -> bool:
+        """Lock it, or find that it cannot be locked at all; False if others have."""
+        if self._file is not None:
+            try:
+                fcntl.flock(self._file, kind | fcntl.LOCK_NB)
+            except OSError as error:
+                return error.errno not in _BUSY
+        return True
+
+
+def _lock(
+    store: Path,
+    file: int,
+    kind: int,
+    deadline: float,
+    on_busy: Callable[[], None] = lambda: None,
+) -> int:
+    """The file, locked; closed if that fails. `on_busy` is called before each pause.
 
     Raises:
         StoreError: Locks do not work here.
         StoreLockedError: Others did not let go of it in time.
     """
-    deadline = time.monotonic() + wait
     while True:
         try:
             fcntl.flock(file, kind | fcntl.LOCK_NB)
         except OSError as error:
             if error.errno in _BUSY and time.monotonic() < deadline:
+                on_busy()
                 time.sleep(_PAUSE)
                 continue
             holder = _holder(file) if error.errno in _BUSY else None

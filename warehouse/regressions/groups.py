@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from warehouse.regressions.replay import LevelChange
 
-_NEIGHBOURS = 2  # builds between the beginnings of changes of one cause
+_NEIGHBOURS = 2  # builds from the first change of a cause to the last one
 _ID_LETTERS = 12
 
 
@@ -122,7 +122,7 @@ def _cluster(
         ordered = sorted(by_key[key], key=lambda change: (change.first_bad, change.series))
         cluster = [ordered[0]]
         for change in ordered[1:]:
-            if change.first_bad - cluster[-1].first_bad > _NEIGHBOURS:
+            if change.first_bad - cluster[0].first_bad > _NEIGHBOURS:
                 clusters.append(cluster)
                 cluster = []
             cluster.append(change)

@@ -8,11 +8,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from warehouse.engine.answering import Answering
+from warehouse.engine.connection import translated_errors
 from warehouse.engine.store_file import FILE_NAME, is_made
 from warehouse.engine.store_lock import StoreLock
-from warehouse.errors import DamagedStoreError, OldStoreError, StoreError, StoreLockedError
+from warehouse.errors import (
+    DamagedStoreError,
+    OldStoreError,
+    StoreError,
+    StoreLockedError,
+    WriterWaitsError,
+)
 from warehouse.storage.snapshots import HeldSnapshot, Snapshot, find_snapshots, hold_newest
 
+PATIENCE = 2.0  # seconds that a writer has to come first where there is nothing else to read
 NO_STORE = "no store here; create one with 'tracehouse ingest PATHS...'"
 
 
@@ -51,6 +59,9 @@ def is_there(store: Path) -> bool:
 def open_to_read(store: Path, *, wait: float) -> OpenedStore:
     """The store's file; or where it is written, old, damaged or gone, the newest snapshot.
 
+    So it is where a writer waits for those who read; without a snapshot, it has some time to
+    come first.
+
     Raises:
         StoreError: It cannot be read, or is none.
         StoreLockedError: Another process writes it, and there is no snapshot.
@@ -64,6 +75,8 @@ def open_to_read(store: Path, *, wait: float) -> OpenedStore:
         return open_live(store, wait=wait)
     except (StoreLockedError, OldStoreError, DamagedStoreError) as error:
         opened = open_snapshot(store)
+        if opened is None and isinstance(error, WriterWaitsError):
+            return open_live(store, wait=PATIENCE, is_urgent=True)
         if opened is None:
             raise
         is_damage = isinstance(error, DamagedStoreError)
@@ -81,15 +94,41 @@ def told_of_snapshots(store: Path) -> Iterator[None]:
         yield
     except DamagedStoreError as error:
         snapshots = find_snapshots(store)
-        if not snapshots:
+        if error.meanwhile or not snapshots:
             raise
         newest = f"until then, what is asked is answered from {snapshots[-1].describe()}"
         raise DamagedStoreError(error.path, error.damage, newest) from error
 
 
-def open_live(store: Path, *, wait: float) -> OpenedStore:
-    """The store's own file; raises what `open_to_read` does."""
-    lock = StoreLock.for_reading(store, wait=wait)
+@contextmanager
+def errors_while_open(store: Path, file: Path) -> Iterator[None]:
+    """Turn DuckDB's errors about a store's file, or a snapshot, that was opened into ours.
+
+    Damage that did not show before may not show when it is opened again. So it is told, too, how
+    to ask the newest snapshot beside it.
+
+    Raises:
+        StoreError: See `translated_errors`.
+        DamagedStoreError: Likewise.
+    """
+    try:
+        with translated_errors(store, file):
+            yield
+    except DamagedStoreError as error:
+        others = [snapshot for snapshot in find_snapshots(store) if snapshot.path != file]
+        if not others:
+            raise
+        newest = others[-1]
+        advice = (
+            f"until then, copy {newest.path} to DIR/{FILE_NAME} and ask with --store DIR: it is "
+            f"{newest.describe()}"
+        )
+        raise DamagedStoreError(error.path, error.damage, advice) from error
+
+
+def open_live(store: Path, *, wait: float, is_urgent: bool = False) -> OpenedStore:
+    """The store's own file, see `StoreLock.for_reading`; raises what `open_to_read` does."""
+    lock = StoreLock.for_reading(store, wait=wait, is_urgent=is_urgent)
     return _checked(OpenedStore(Answering(store, store / FILE_NAME), lock))
 
 

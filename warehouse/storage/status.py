@@ -127,7 +127,7 @@ def _read_counts(store: Path) -> _Counted:
         if not is_there(store):
             raise StoreError(str(store), "no store here; check --store and $TRACEHOUSE_STORE")
         try:
-            opened: OpenedStore | None = open_live(store, wait=0.0)
+            opened: OpenedStore | None = open_live(store, wait=0.0, is_urgent=True)
         except StoreLockedError as error:
             locked, opened = error, open_snapshot(store)
         if opened:

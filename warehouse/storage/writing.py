@@ -11,13 +11,18 @@ from typing import TYPE_CHECKING
 from warehouse.archive.archive import Archive
 from warehouse.archive.rewriting import merge_segments
 from warehouse.engine.answering import Answering
-from warehouse.engine.connection import translated_errors
 from warehouse.engine.store_file import FILE_NAME, make_folder, sync_names
 from warehouse.engine.store_lock import StoreLock
 from warehouse.engine.writer import Writer
 from warehouse.errors import StoreError
 from warehouse.storage.catching_up import catch_up
-from warehouse.storage.reading import NO_STORE, OpenedStore, is_there, told_of_snapshots
+from warehouse.storage.reading import (
+    NO_STORE,
+    OpenedStore,
+    errors_while_open,
+    is_there,
+    told_of_snapshots,
+)
 from warehouse.storage.snapshots import Publisher, publish_snapshot
 
 if TYPE_CHECKING:
@@ -48,7 +53,7 @@ def open_to_write(
         writer = None
         try:
             writer = Writer(store, is_shared=is_shared)
-            with translated_errors(store):
+            with errors_while_open(store, store / FILE_NAME):
                 catch_up(writer.connection, store)
             answering = Answering(store, store / FILE_NAME, writer=writer.connection)
             return OpenedStore(answering, lock), writer
@@ -111,7 +116,7 @@ def writing(
         if progress:
             progress(done)
 
-    with translated_errors(store):
+    with errors_while_open(store, store / FILE_NAME):
         yield writer.connection, report
     writer.file.check()
     sync_names(store)

@@ -5,9 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.support.command import Outcome
+from tests.support.documents import ROOT
 from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
 from warehouse import Inbox, Warehouse
+from warehouse.intake import children
 
 Run = Callable[..., Outcome]
 NAMES = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
@@ -27,6 +29,19 @@ def test_what_was_handed_over_is_taken(run: Run, tmp_path: Path) -> None:
     assert json.loads(outcome.text)[0]["dumps"] == 3
     again = run("drain", "--store", tmp_path, "--format", "json")
     assert (again.code, json.loads(again.text)[0]["files"]) == (0, 0)
+
+
+def test_the_help_and_the_docs_tell_what_decoding_may_take(run: Run) -> None:
+    help_ = " ".join(run("drain", "--help").text.replace("│", " ").split())
+    memory = f"{children.MOST_BYTES >> 30} GiB", f"{children.BYTES_PER_BYTE} bytes per byte"
+    time = (
+        f"{children.MOST_SECONDS:.0f} s",
+        f"{children.SECONDS_PER_BYTE * (1 << 20):.0f} s per MiB",
+    )
+    assert f"{memory[0]} of memory and {memory[1]}, and {time[0]} and {time[1]}" in help_
+    limits = (ROOT / "docs/limits.md").read_text()
+    assert f"| {' + '.join(memory)} |" in limits
+    assert f"| {' + '.join(time)} |" in limits
 
 
 def test_damage_is_told_and_fails(run: Run, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from queries.report.alerts import list_alerts
+from queries.report.content import EnvironmentChange
 from queries.report.night import GroupDecision, judge_head
 from queries.report.settings import Owner, Settings
 from tests.support.nightly_farm import ingest_all, record_build
@@ -101,6 +102,20 @@ def test_the_owner_is_that_of_the_settings(nights):
     owned = replace(nights["b9"], settings=Settings(owners=[Owner(event="*conv*", owner="core")]))
     assert alerts_of(owned, {})[0].owner == "core"
     assert alerts_of(nights["b9"], {})[0].owner is None
+
+
+def test_what_changed_around_the_code_between_good_and_bad_is_told(nights):
+    asked = []
+
+    def environment(base, head):
+        asked.append((base, head))
+        names = ("tablet", "os_version"), ("watch", "firmware")
+        return [EnvironmentChange(device=d, attribute=a, base="1", head="2") for d, a in names]
+
+    alert = list_alerts(nights["b9"], {}, environment)[0]
+    assert asked == [("b8", "b9")]
+    assert [change.device for change in alert.environment] == ["tablet"]
+    assert alert.headline.title.endswith(", with another os_version")
 
 
 def test_a_fix_is_told_for_as_long_as_a_base_and_an_old_improvement_no_more(tmp_path):

@@ -10,7 +10,7 @@ from queries.report.json_form import json_form
 from queries.report.nightly import nightly_report
 from queries.report.settings import Mute, Settings
 from tests.support.corpus import CORPUS
-from tests.support.nightly_farm import ingest_nights
+from tests.support.nightly_farm import ingest_all, ingest_nights, record_build
 from warehouse import Warehouse
 from warehouse.errors import ParameterError
 
@@ -75,6 +75,23 @@ def test_a_group_that_somebody_works_on_or_accepted_fails_no_night(tmp_path):
         "regressions",
     ]
     assert (accepted.groups[0].id, accepted.groups[0].reason) == (group.id, "worth it")
+
+
+def test_a_regression_that_began_with_another_system_fails_no_night(tmp_path):
+    dumps = [
+        dump
+        for number in range(6)
+        for dump in record_build(
+            number,
+            {"native_call_relu.out": 1.3 if number > 3 else 1.0},
+            device={"name": "phone", "os_version": "15" if number > 3 else "14"},
+        )
+    ]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        found = report(store)
+    (group,) = found.groups
+    assert (group.state, found.verdict) == ("confirmed", "clear")
+    assert [change.attribute for change in group.environment] == ["os_version"]
 
 
 def test_what_is_muted_is_counted_by_reason(nightly):

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import io
 import json
-import random
 import signal
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -33,7 +31,6 @@ from warehouse.errors import QueryError, WarehouseError
 ROUNDS = 4  # of deeds with a store, before another takes its place
 DUMPS = 3  # that a round ingests
 READERS = 3  # the first of them by commands
-LONGEST_PAUSE = 1.0  # seconds of a reader
 QUERIES = ("operator_hotspots", "percentiles", "framework_tax")
 LONGEST_LIFE = 600  # seconds
 STATE = """
@@ -111,10 +108,8 @@ def ask_commands(store: Path) -> Iterator[dict[str, Any]]:
 def read(store: Path, answers: Path, end: Path, seed: int) -> None:
     """Ask until it is said that this is the end, and put down what is answered."""
     signal.alarm(LONGEST_LIFE)
-    random_ = random.Random(seed)  # noqa: S311 - for choosing pauses
     ask = ask_python if seed % READERS else ask_commands
     while not end.exists():
-        time.sleep(random_.uniform(0, LONGEST_PAUSE))  # others could never write without it
         try:
             for answer in ask(store):
                 _note(answers, answer)

@@ -62,10 +62,10 @@ def test_operators_directions_and_far_nights_are_apart():
     assert len({group.id for group in groups}) == 4
 
 
-def test_neighbouring_nights_are_of_one_cause():
+def test_neighbouring_nights_are_of_one_cause_and_chains_of_them_are_not():
     places = [place(number) for number in range(5)]
     changes = [change(0, 5), change(1, 7), change(2, 9), change(3, 12), change(4, 13)]
-    assert members(grouped(changes, places, BUILDS)) == [[0, 1, 2], [3, 4]]
+    assert members(grouped(changes, places, BUILDS)) == [[0, 1], [2], [3, 4]]
 
 
 def test_a_group_begins_where_most_of_its_members_do():
@@ -148,3 +148,14 @@ def test_groups_come_in_the_order_of_their_builds():
 
 def test_nothing_is_no_group():
     assert grouped([], [], []) == []
+
+
+def test_a_container_that_got_or_lost_operators_has_moved_and_is_no_alert():
+    total = place(3, "total", is_container=True)
+    found = group_changes([change(0, 5)], [total], BUILDS, {(3, 5)})
+    assert found.groups == []
+    assert [one.series for one in found.moved] == [0]
+    other_night = group_changes([change(0, 5)], [total], BUILDS, {(3, 4), (2, 5)})
+    assert (members(other_night.groups), other_night.moved) == ([[0]], [])
+    explained = group_changes([change(0, 5), change(1, 5)], [place(3), total], BUILDS, {(3, 5)})
+    assert (len(explained.groups[0].explains), explained.moved) == (1, [])

@@ -5,7 +5,8 @@ import shutil
 import subprocess
 import sys
 import threading
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,15 @@ from tests.support.stores import ingest
 from warehouse import Warehouse
 from warehouse.engine.connection import open_writer, use_database
 from warehouse.engine.store_file import FILE_NAME
-from warehouse.errors import DamagedStoreError, OldStoreError, StoreLockedError
+from warehouse.engine.store_lock import StoreLock
+from warehouse.errors import (
+    DamagedStoreError,
+    OldStoreError,
+    StoreLockedError,
+    WriterWaitsError,
+)
 from warehouse.storage.snapshots import find_snapshots
+from warehouse.storage.status import read_status
 
 DUMP = CORPUS / "real/mlp_xnnpack_n1.etdp"
 
@@ -34,6 +42,8 @@ with Warehouse.open(sys.argv[1]) as warehouse:
     warehouse.ingest([sys.argv[2]], snapshot=True)
     sys.stdin.readline()
 """
+# Reads every block of some.
+ALL = "SELECT DISTINCT e FROM events AS e"
 # Asks until a file is there.
 READER = """
 import sys
@@ -87,6 +97,39 @@ def test_a_snapshot_is_read_only_while_another_writes(store: Path) -> None:
     taken.path.unlink()
     with Warehouse.open(store), pytest.raises(StoreLockedError):
         Warehouse.open(store, read_only=True)
+
+
+def test_who_asks_while_a_writer_waits_reads_a_snapshot_or_the_store_a_little_later(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("warehouse.storage.reading.PATIENCE", 0.1)
+    with Warehouse.open(store, read_only=True) as reader, ThreadPoolExecutor(1) as pool:
+        writer = pool.submit(Warehouse.open, store, wait=60)
+        while count_consistently(store) == (1, False):
+            pass
+        assert reader.query("dumps").num_rows == 1
+        find_snapshots(store)[0].path.unlink()
+        assert count_consistently(store) == (1, False)
+        assert not read_status(store).is_locked
+        reader.close()
+        writer.result().close()
+
+
+def test_without_a_snapshot_who_asks_waits_for_a_writer_that_is_soon_done(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("warehouse.storage.reading.PATIENCE", 60.0)
+    find_snapshots(store)[0].path.unlink()
+    reader = Warehouse.open(store, read_only=True)
+    with ThreadPoolExecutor(2) as pool:
+        writer = pool.submit(lambda: Warehouse.open(store, wait=60).close())
+        with suppress(WriterWaitsError):
+            while True:
+                StoreLock.for_reading(store, wait=0.0).release()
+        asked = pool.submit(count_consistently, store)
+        reader.close()
+        writer.result()
+        assert asked.result() == (1, False)
 
 
 def test_an_old_store_is_read_through_a_migrated_snapshot_or_refused(store: Path) -> None:
@@ -197,6 +240,46 @@ def test_the_newest_snapshot_of_a_damaged_store_is_read_and_the_damage_told(
     taken.path.unlink()
     with pytest.raises(DamagedStoreError, match=r"'tracehouse rebuild'$"):
         Warehouse.open(store, read_only=True)
+
+
+def spoil_blocks(file: Path) -> None:
+    """Damage a file in a block that is read only when one of these is asked for all it has."""
+    data = file.read_bytes()
+    # Blocks of 256 KiB follow the headers of 12 KiB; those of the catalogue are needed to open.
+    for start in range(12_288, len(data), 262_144):
+        file.write_bytes(data[:start] + bytes(4096) + data[start + 4096 :])
+        with suppress(DamagedStoreError), Warehouse.open(file.parent, read_only=True) as reader:
+            if reader.snapshot_time is None:
+                try:
+                    reader.sql(ALL)
+                except DamagedStoreError:
+                    return
+    pytest.fail("no block that is needed only now")
+
+
+def test_damage_that_shows_when_it_is_read_tells_how_to_ask_a_snapshot(
+    store: Path, tmp_path: Path
+) -> None:
+    (taken,) = find_snapshots(store)
+    spoil_blocks(store / FILE_NAME)
+    with Warehouse.open(store, read_only=True) as reader:
+        assert reader.damage == ""
+        with pytest.raises(DamagedStoreError) as caught:
+            reader.sql(ALL)
+    told = rf"'tracehouse rebuild'; until then, copy (\S+) .* {taken.taken_at:%Y-%m-%d} .* s old$"
+    found = re.search(told, str(caught.value))
+    assert found
+    other = tmp_path / "other"
+    other.mkdir()
+    shutil.copy(found[1], other / FILE_NAME)
+    with Warehouse.open(other, read_only=True) as reader:
+        assert reader.sql(ALL).num_rows
+    taken.path.unlink()
+    with (
+        Warehouse.open(store, read_only=True) as reader,
+        pytest.raises(DamagedStoreError, match=r"'tracehouse rebuild'$"),
+    ):
+        reader.sql(ALL)
 
 
 def test_a_store_that_is_well_has_no_damage(store: Path) -> None:

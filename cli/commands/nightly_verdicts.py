@@ -1,0 +1,44 @@
+"""`tracehouse query nightly_verdicts`: what a night says of every series."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, Wait
+from cli.output.render import Format, write_table
+from cli.stores import open_to_read
+
+_Head = Annotated[
+    str | None, typer.Option("--head", metavar="BUILD", help="Build in question; else the last.")
+]
+_Config = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="Settings; else ./tracehouse.toml, if any."),
+]
+
+
+def nightly_verdicts(
+    head: _Head = None,
+    config: _Config = None,
+    store: Store = DEFAULT_STORE,
+    wait: Wait = 0.0,
+    output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
+) -> None:
+    """Say what a night says of every operator, and by which numbers; see docs/regressions.md.
+
+    Verdicts: regression and improvement (confirmed), suspect_regression and suspect_improvement,
+    unchanged, within_build_noise, explained_by_run_shift, below_resolution, needs_more_dumps,
+    needs_more_builds, no_data.
+    """
+    from queries.report.night import judge_head
+    from queries.report.settings import read_settings
+    from queries.report.verdicts import nightly_verdicts
+
+    settings = read_settings(config)
+    with open_to_read(store, wait=wait) as warehouse:
+        table = nightly_verdicts(judge_head(warehouse, head, settings))
+    write_table(table, output, is_csv_safe=is_csv_safe)

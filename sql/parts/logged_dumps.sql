@@ -1,0 +1,23 @@
+-- logged_dumps: Of each build on each device the latest dump that logged values.
+--
+-- Reads compared_dumps.
+--
+-- columns:
+--   dump_id     INT     Number of the dump.
+--   device      STRING  Name of the device.
+--   model       STRING  Name of the model.
+--   backend     STRING  Backend of the model; null if none.
+--   is_head     INT     1 in the head, 0 in the base.
+--   dump_count  BIGINT  Dumps of its build that logged values there, at least 1.
+SELECT dump_id, device, model, backend, is_head, dump_count
+FROM (
+    SELECT
+        dump_id, device, model, backend, is_head,
+        count(*) OVER (PARTITION BY device, model, backend, is_head) AS dump_count,
+        row_number() OVER (
+            PARTITION BY device, model, backend, is_head ORDER BY dump_id DESC
+        ) AS choice
+    FROM compared_dumps
+    WHERE dump_id IN (SELECT dump_id FROM debug_values WHERE NOT is_output)
+) AS d
+WHERE choice = 1

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.command import Outcome
+
+Run = Callable[..., Outcome]
+
+
+def test_nightly_verdicts_are_a_query_like_the_others(run: Run, store: Path) -> None:
+    assert "nightly_verdicts" in run("query", "--help").text
+    line = ("query", "nightly-verdicts", "--store", store, "--head", "ch26", "--format", "json")
+    rows = json.loads(run(*line).text)
+    assert {row["device"] for row in rows if row["head_count"]} == {"lab-x86-quiet-ab"}
+    assert {row["verdict"] for row in rows} <= {
+        "needs_more_builds", "needs_more_dumps", "no_data", "unchanged", "below_resolution",
+        "within_build_noise", "explained_by_run_shift", "suspect_regression",
+        "suspect_improvement",
+    }  # fmt: skip
+
+
+def test_a_head_that_there_is_not_is_told(run: Run, store: Path) -> None:
+    outcome = run("query", "nightly_verdicts", "--store", store, "--head", "ch27")
+    assert outcome.code != 0
+    assert "nothing in the store is called 'ch27'; did you mean" in outcome.err

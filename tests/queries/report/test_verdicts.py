@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+
+from queries.report.night import judge_head
+from queries.report.settings import Settings
+from queries.report.verdicts import nightly_verdicts
+
+
+@pytest.fixture(scope="module")
+def rows(nightly):
+    return {
+        head: nightly_verdicts(judge_head(nightly, head, Settings())).to_pylist()
+        for head in ("b0", "b9", "b10")
+    }
+
+
+def test_every_series_has_a_verdict_in_order_of_its_names(rows):
+    named = [(row["device"], row["model"], row["event_name"]) for row in rows["b10"]]
+    assert named == sorted(named)
+    assert len(named) == len(rows["b9"])
+
+
+def test_a_suspicion_and_its_confirmation_are_told_apart(rows):
+    suspected = {row["event_name"] for row in rows["b9"] if row["verdict"] == "suspect_regression"}
+    confirmed = [row for row in rows["b10"] if row["verdict"] == "regression"]
+    assert suspected
+    assert suspected == {row["event_name"] for row in confirmed}
+    assert {row["first_bad"] for row in confirmed} == {"b9"}
+    assert all(row["delta"] > row["error"] for row in confirmed)
+
+
+def test_a_first_build_has_nothing_to_be_compared_with(rows):
+    assert {row["verdict"] for row in rows["b0"]} == {"needs_more_builds"}
+    assert {row["delta"] for row in rows["b0"]} == {None}
