@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test test-slow lint parity fuzz torture bench bench-inspector test-executorch test-browser clean
+.PHONY: help demo test test-slow lint parity fuzz torture bench bench-inspector bench-detection test-executorch test-browser clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -52,6 +52,10 @@ bench-inspector: .venv/.installed .venv-executorch/.installed ## Measure beside 
 	$(BIN)/python -m tests.tools.benchmarks.inspector .venv-executorch/bin/python \
 		$(if $(RECORD),tests/tools/benchmarks/record-inspector.json,build/bench-inspector.json)
 
+bench-detection: .venv/.installed .venv-detection/.installed ## Measure false alarms and changes found, beside Apache Otava and asv
+	$(BIN)/python -m tests.tools.detection.run .venv-detection/bin/python \
+		$(if $(RECORD),tests/tools/detection/record.json,build/bench-detection.json)
+
 test-executorch: .venv/.installed .venv-executorch/.installed ## Have ExecuTorch read what we write
 	EXECUTORCH_PYTHON=.venv-executorch/bin/python $(BIN)/python -m pytest tests/executorch
 
@@ -65,5 +69,10 @@ test-browser: .venv/.installed ## Open a report's page in headless Chromium, whe
 	.venv-executorch/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
+.venv-detection/.installed: tests/tools/detection/requirements.txt
+	$(PYTHON) -m venv .venv-detection
+	.venv-detection/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
 clean: ## Remove the environment and caches
-	rm -rf .venv .venv-executorch .mypy_cache .pytest_cache .ruff_cache *.egg-info build dist
+	rm -rf .venv .venv-executorch .venv-detection .mypy_cache .pytest_cache .ruff_cache *.egg-info build dist
