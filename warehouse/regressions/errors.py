@@ -17,8 +17,8 @@ Ints = NDArray[np.int64]
 MOST_IN_A_ROW = 3
 _NIGHTS = 32
 _FAMILY_NIGHTS = 8  # that the family's median counts like
-_MOST_OF_MEDIAN = 4.0
-_MEAN_TO_SD = 1.2533  # of the absolute values of normal errors
+_MOST_OF_MEDIAN = 8.0
+_DOUBT = 2.0  # nights: with n of them, the size is taken to be larger by that over n
 
 
 class Errors:
@@ -49,26 +49,38 @@ class Errors:
     def size_in_a_row(self, build: int, one: Floats) -> Floats:
         """The same of the means of 1, 2, ... errors in a row; shape (MOST_IN_A_ROW, series).
 
-        Where there were no such rows yet, they are taken to be independent. `one` is `size`.
+        How much smaller those are is the family's to say: a series alone has seen too few rows.
+        Where there were none yet, errors are taken to be independent. `one` is `size`.
         """
+        before = slice(max(0, build - _NIGHTS), build)
+        single = self._own(self._made[0, :, before])
         rows = [one]
         for count in range(2, MOST_IN_A_ROW + 1):
-            size = self._size(self._made[count - 1, :, max(0, build - _NIGHTS) : build])
-            rows.append(np.where(np.isnan(size), one / np.sqrt(count), size))
+            with np.errstate(invalid="ignore", divide="ignore"):
+                ratio = self._own(self._made[count - 1, :, before]) / single
+            ratio = self._family_median(ratio)
+            rows.append(one * np.where(np.isnan(ratio), 1 / np.sqrt(count), ratio))
         return np.stack(rows)
 
     def _size(self, made: Floats) -> Floats:
+        own = self._own(made)
+        count = np.count_nonzero(~np.isnan(made), axis=1)
+        common = self._family_median(own)
+        weighed = np.where(count > 0, count * own**2, 0) + _FAMILY_NIGHTS * common**2
+        size: Floats = np.sqrt(weighed / (count + _FAMILY_NIGHTS))
+        return size * (1 + _DOUBT / np.maximum(count, 1))
+
+    def _own(self, made: Floats) -> Floats:
+        """Root mean square of each series' errors."""
         sizes = np.abs(made)
         count = np.count_nonzero(~np.isnan(made), axis=1)
         middle = row_median(sizes)
         # A change that nobody saw is no error.
         limit = _MOST_OF_MEDIAN * np.fmax(middle, self._family_median(middle))
         with np.errstate(invalid="ignore", divide="ignore"):
-            own = _MEAN_TO_SD * np.nansum(np.minimum(sizes, limit[:, None]), axis=1) / count
-        common = self._family_median(own)
-        weighed = np.where(count > 0, count * own**2, 0) + _FAMILY_NIGHTS * common**2
-        size: Floats = np.sqrt(weighed / (count + _FAMILY_NIGHTS))
-        return size
+            squares = np.minimum(sizes, limit[:, None]) ** 2
+            own: Floats = np.sqrt(np.nansum(squares, axis=1) / count)
+        return own
 
     def _family_median(self, values: Floats) -> Floats:
         """The median of each series' family."""

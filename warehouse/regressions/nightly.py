@@ -24,6 +24,7 @@ Mask = NDArray[np.bool_]
 
 _QUIETER = 0.8  # of the raw spread between builds, for the other frame to decide
 _WORTH_TESTING = 0.6  # of the smallest change that counts: medians further apart are tested
+_BUILDS_TO_KNOW = 8  # of a base, before which the frame without the shifts always decides
 _SPLIT_SHARE = 0.25  # of the builds of a base that have two modes, for medians to say little
 _FEW_DUMPS = 8
 
@@ -59,8 +60,8 @@ class Rules(NamedTuple):
     weak_gate: float = 1.5
     confirm_p: float = 0.05
     both_p: float = 1e-4
-    fast_gate: float = 5.5
-    slow_gate: float = 4.5
+    fast_gate: float = 5.0
+    slow_gate: float = 4.75
     most_nights: int = 4
 
 
@@ -104,9 +105,9 @@ class Base(NamedTuple):
 
     @property
     def is_framed(self) -> Mask:
-        """Whether the frame without the family's shifts is the quieter one."""
+        """Whether the frame without the family's shifts decides: the quieter one, or too early to tell."""
         framed: Mask = self.framed_error < _QUIETER * self.raw_error
-        return framed
+        return framed | (self.builds < _BUILDS_TO_KNOW)
 
     @property
     def error(self) -> Floats:
