@@ -67,8 +67,9 @@ class Errors:
         count = np.count_nonzero(~np.isnan(made), axis=1)
         common = self._family_median(own)
         weighed = np.where(count > 0, count * own**2, 0) + _FAMILY_NIGHTS * common**2
-        size: Floats = np.sqrt(weighed / (count + _FAMILY_NIGHTS))
-        return size * (1 + _DOUBT / np.maximum(count, 1))
+        doubt = 1 + _DOUBT / np.maximum(count, 1)
+        size: Floats = doubt * np.sqrt(weighed / (count + _FAMILY_NIGHTS))
+        return size
 
     def _own(self, made: Floats) -> Floats:
         """Root mean square of each series' errors."""

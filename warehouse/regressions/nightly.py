@@ -105,9 +105,10 @@ class Base(NamedTuple):
 
     @property
     def is_framed(self) -> Mask:
-        """Whether the frame without the family's shifts decides: the quieter one, or too early to tell."""
-        framed: Mask = self.framed_error < _QUIETER * self.raw_error
-        return framed | (self.builds < _BUILDS_TO_KNOW)
+        """Whether the frame without the family's shifts decides: quieter, or too early to tell."""
+        quieter = self.framed_error < _QUIETER * self.raw_error
+        framed: Mask = quieter | (self.builds < _BUILDS_TO_KNOW)
+        return framed
 
     @property
     def error(self) -> Floats:
