@@ -16,6 +16,7 @@ STATES = {
     "accepted": "accepted",
     "fixed": "fixed",
 }
+_NO_EXCUSE = "temperature"
 _SETTLED = {"acknowledged", "accepted", "fixed"}
 SIGNS = {"regression": "▲", "improvement": "▼"}
 
@@ -48,8 +49,11 @@ def outline(report: Report) -> Outline:
 
 
 def is_of_environment(group: Group) -> bool:
-    """Whether something changed around the code on every device that a group is about."""
-    changed = {change.device for change in group.environment}
+    """Whether something changed around the code on every device that a group is about.
+
+    A warmer night is worth a word, and no reason to let a regression pass.
+    """
+    changed = {change.device for change in group.environment if change.attribute != _NO_EXCUSE}
     return all(member.device in changed for member in group.members)
 
 

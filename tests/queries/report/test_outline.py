@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from queries.report.content import EnvironmentChange
 from queries.report.outline import facts, line_text, outline, verdict_text
 from tests.support.reports import group, member, report
 
@@ -23,6 +24,20 @@ def test_a_group_is_in_the_part_of_its_state_and_direction(state, delta, part) -
     found = outline(report(one))._asdict()
     assert found.pop(part) == [one]
     assert not any(found.values())
+
+
+@pytest.mark.parametrize(
+    ("device", "attribute", "part"),
+    [
+        ("pixel8", "os_version", "settled"),
+        ("pixel8", "temperature", "failures"),
+        ("other", "os_version", "failures"),
+    ],
+)
+def test_what_began_with_another_environment_is_no_failure(device, attribute, part) -> None:
+    change = EnvironmentChange(device=device, attribute=attribute, base="1", head="2")
+    one = group(member(device="pixel8"), environment=[change])
+    assert getattr(outline(report(one)), part) == [one]
 
 
 @pytest.mark.parametrize(
