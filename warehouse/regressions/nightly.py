@@ -273,8 +273,12 @@ def adjust_p(p: Floats, family: Ints, size: Ints) -> Floats:
     """
     order = np.lexsort((p, family))
     first = np.flatnonzero(np.diff(family[order], prepend=-1))
-    adjusted = np.ones(len(p))
-    for members in np.split(order, first[1:]):
-        scaled = p[members] * size[members] / np.arange(1, len(members) + 1)
-        adjusted[members] = np.minimum.accumulate(scaled[::-1])[::-1]
+    count = np.diff(first, append=len(order))
+    row = np.repeat(np.arange(len(first)), count)
+    rank = np.arange(len(order)) - np.repeat(first, count)
+    scaled = np.full((len(first), int(count.max(initial=0))), np.inf)
+    scaled[row, rank] = p[order] * size[order] / (rank + 1)
+    least = np.minimum.accumulate(scaled[:, ::-1], axis=1)[:, ::-1]
+    adjusted = np.empty(len(p))
+    adjusted[order] = least[row, rank]
     return np.minimum(adjusted, 1.0)

@@ -120,10 +120,14 @@ def row_median(rows: Floats) -> Floats:
     """The median of each row without its NaN; NaN for a row of nothing else."""
     if rows.shape[1] == 0:
         return np.full(len(rows), np.nan)
-    ordered = np.sort(rows, axis=1)  # NaN last
-    count = np.count_nonzero(~np.isnan(rows), axis=1)
+    return _ordered_median(np.sort(rows, axis=1))
+
+
+def _ordered_median(ordered: Floats) -> Floats:
+    """The same of rows in ascending order, NaN last."""
+    count = np.count_nonzero(~np.isnan(ordered), axis=1)
     low, high = np.maximum((count - 1) // 2, 0)[:, None], (count // 2)[:, None]
-    high = np.minimum(high, rows.shape[1] - 1)
+    high = np.minimum(high, ordered.shape[1] - 1)
     middle = np.take_along_axis(ordered, low, 1) + np.take_along_axis(ordered, high, 1)
     median: Floats = np.where(count > 0, middle[:, 0] / 2, np.nan)
     return median
@@ -187,7 +191,7 @@ def _compare(base: Floats, head: Floats) -> tuple[Floats, Floats, Floats, Floats
     ordered = np.sort(pairs, axis=1)
     total = base_count * head_count
     low, high = _pick(ordered, edge - 1, edge > 0), _pick(ordered, total - edge, edge > 0)
-    return p, row_median(pairs), low, high
+    return p, _ordered_median(ordered), low, high
 
 
 def _pick(ordered: Floats, place: Ints, there: Mask) -> Floats:
