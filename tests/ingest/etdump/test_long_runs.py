@@ -22,6 +22,7 @@ from tests.tools.fuzz.checks import check_batch, parts_of, read_or_fault
 
 SMALL = [name for name in dump_names("real", "capi", "synthetic") if len(read_dump(name)) < 6_000]
 LOOP = 3_000
+PARTS = [(1, 1), (150, 3), (1 << 20, 2)]  # a quick test tries one of them on each dump
 
 
 def loop(count: int, **run: Any) -> bytes:
@@ -45,8 +46,14 @@ def rows(tables: dict[str, pa.Table]) -> dict[str, list[str]]:
     return {name: sorted(map(str, table.to_pylist())) for name, table in tables.items()}
 
 
-@pytest.mark.parametrize("part", [(1, 1), (150, 3), (1 << 20, 2)])
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        pytest.param(name, part, marks=[] if number % len(PARTS) == place else [pytest.mark.slow])
+        for number, name in enumerate(SMALL)
+        for place, part in enumerate(PARTS)
+    ],
+)
 def test_real_runs_cut_anywhere_have_the_rows_of_the_reference_reader(
     name: str, part: tuple[int, int]
 ) -> None:
