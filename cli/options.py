@@ -68,6 +68,14 @@ Wait = Annotated[
         help="Wait so long for others who have the store open, instead of failing at once.",
     ),
 ]
+Head = Annotated[
+    str | None,
+    typer.Option("--head", metavar="BUILD", help="Build whose night is meant; else the last."),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="Settings; else ./tracehouse.toml, if any."),
+]
 Shared = Annotated[
     bool,
     typer.Option(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options import DEFAULT_STORE, Store, Wait
+from cli.options import DEFAULT_STORE, Config, Head, Store, Wait
 from cli.output.streams import write_note
 from cli.stores import open_to_write
 
@@ -22,6 +22,8 @@ _Reopen = Annotated[bool, typer.Option("--reopen", help="Take an earlier decisio
 def accept(
     group: _Group,
     reason: _Reason,
+    head: Head = None,
+    config: Config = None,
     store: Store = DEFAULT_STORE,
     wait: Wait = 0.0,
     *,
@@ -38,6 +40,13 @@ def accept(
     if not reason.strip():
         raise typer.BadParameter("say why, in words", param_hint="'--reason'")
     state = "acknowledged" if is_acknowledged else "reopened" if is_reopened else "accepted"
+    from queries.report.night import find_group, judge_head
+    from queries.report.settings import read_settings
+
+    settings = read_settings(config)
     with open_to_write(store, wait=wait) as warehouse:
+        night = judge_head(warehouse, head, settings)
+        if group not in night.decisions:
+            find_group(night, group, "accept")
         warehouse.decide(group, state=state, reason=reason)
     write_note(f"{group}: {state}")

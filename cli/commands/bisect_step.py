@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +12,7 @@ from typer.core import TyperCommand
 from typer.exceptions import TyperException
 
 from cli.exit_codes import ExitCode
-from cli.options import DEFAULT_STORE, Store, Wait
+from cli.options import DEFAULT_STORE, Config, Head, Store, Wait
 from cli.output.streams import write_error, write_note
 from cli.stores import open_to_read
 from warehouse.errors import QueryError, WarehouseError
@@ -27,14 +26,6 @@ _Group = Annotated[str, typer.Argument(metavar="GROUP", help="Id of the group, a
 _Build = Annotated[
     str | None,
     typer.Option("--build", metavar="BUILD", help="Build to judge; else that of git's HEAD."),
-]
-_Head = Annotated[
-    str | None,
-    typer.Option("--head", metavar="BUILD", help="Build whose report is meant; else the last."),
-]
-_Config = Annotated[
-    Path | None,
-    typer.Option("--config", metavar="FILE", help="Settings; else ./tracehouse.toml, if any."),
 ]
 
 
@@ -70,8 +61,8 @@ def _stopping() -> Iterator[None]:
 def bisect_step(
     group: _Group,
     build: _Build = None,
-    head: _Head = None,
-    config: _Config = None,
+    head: Head = None,
+    config: Config = None,
     store: Store = DEFAULT_STORE,
     wait: Wait = 0.0,
 ) -> None:

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, Wait
+from cli.options import DEFAULT_STORE, Config, CsvSafe, Head, Output, Store, Wait
 from cli.output.render import Format, write_table
 from cli.stores import open_to_read
 
-_Head = Annotated[
-    str | None, typer.Option("--head", metavar="BUILD", help="Build in question; else the last.")
-]
-_Config = Annotated[
-    Path | None,
-    typer.Option("--config", metavar="FILE", help="Settings; else ./tracehouse.toml, if any."),
-]
-
 
 def nightly_verdicts(
-    head: _Head = None,
-    config: _Config = None,
+    head: Head = None,
+    config: Config = None,
     store: Store = DEFAULT_STORE,
     wait: Wait = 0.0,
     output: Output = Format.TABLE,

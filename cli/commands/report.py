@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from cli.exit_codes import ExitCode
-from cli.options import DEFAULT_STORE, Store, Wait
+from cli.options import DEFAULT_STORE, Config, Head, Store, Wait
 from cli.output.streams import write_note
 from cli.output_file import standard_output_to
 from cli.stores import open_to_read
@@ -24,9 +24,6 @@ _BY_SUFFIX: dict[str, Form] = {
     ".md": "markdown",
 }
 
-_Head = Annotated[
-    str | None, typer.Option("--head", metavar="BUILD", help="Build in question; else the last.")
-]
 _Base = Annotated[
     str | None, typer.Option("--base", metavar="BUILD", help="Compare with this build alone.")
 ]
@@ -41,10 +38,6 @@ _File = Annotated[
     Path | None,
     typer.Option("--output", metavar="FILE", help="Write to FILE, once all of it is there."),
 ]
-_Config = Annotated[
-    Path | None,
-    typer.Option("--config", metavar="FILE", help="Settings; else ./tracehouse.toml, if any."),
-]
 _Slack = Annotated[
     str | None,
     typer.Option("--slack", metavar="URL", help="Post it to a Slack webhook too."),
@@ -56,10 +49,10 @@ _Fail = Annotated[
 
 def report(
     base: _Base = None,
-    head: _Head = None,
+    head: Head = None,
     form: _Form = None,
     output: _File = None,
-    config: _Config = None,
+    config: Config = None,
     slack: _Slack = None,
     store: Store = DEFAULT_STORE,
     wait: Wait = 0.0,

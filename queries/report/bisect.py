@@ -11,10 +11,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from queries.report.members import compare_nights
-from queries.report.night import HeadNight, build_night_fleet, find_build, judge_head
+from queries.report.night import HeadNight, build_night_fleet, find_build, find_group, judge_head
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
-from warehouse.errors import ParameterError, suggest
 from warehouse.regressions.groups import ChangeGroup
 from warehouse.regressions.replay import LevelChange, replay
 from warehouse.store import Warehouse
@@ -67,7 +66,7 @@ def judge_step(
     """
     find_build(store, build)
     night = judge_head(store, head, settings)
-    group = _find_group(night, group_id)
+    group = find_group(night, group_id, "bisect-step")
     changes = list(group.changes)
     recorded = np.array([each.build == build for each in night.fleet.nights])
     if not recorded.any():
@@ -75,15 +74,6 @@ def judge_step(
         recorded = np.array([each.build == build for each in night.fleet.nights])
     answers = [_ask(night, change, np.flatnonzero(recorded)) for change in changes]
     return _decide(build, group, [answer for answer in answers if answer is not None])
-
-
-def _find_group(night: HeadNight, group_id: str) -> ChangeGroup:
-    for group in night.groups:
-        if group.id == group_id:
-            return group
-    known = suggest(group_id, [group.id for group in night.groups])
-    problem = f"the report of {night.head} has no group '{group_id}'{known}"
-    raise ParameterError("bisect-step", "group", problem)
 
 
 def _add_build(

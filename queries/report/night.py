@@ -115,6 +115,20 @@ def build_night_fleet(rows: pa.Table, head: str, settings: Settings) -> Fleet:
     return build_fleet(rows, head, lambda keys: _min_changes(keys, settings))
 
 
+def find_group(night: HeadNight, group_id: str, command: str) -> ChangeGroup:
+    """The group of this id as of a night.
+
+    Raises:
+        ParameterError: There is none; names the `command` that was given the id.
+    """
+    for group in night.groups:
+        if group.id == group_id:
+            return group
+    known = suggest(group_id, [group.id for group in night.groups])
+    problem = f"the report of {night.head} has no group '{group_id}'{known}"
+    raise ParameterError(command, "group", problem)
+
+
 def list_places(fleet: Fleet) -> list[SeriesPlace]:
     """Where each series of a fleet is."""
     families = fleet.history.series.family.tolist()
