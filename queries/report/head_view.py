@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from queries.report.content import Coverage, Missing, OperatorChange, RunShift
 from queries.report.members import describe_member
 from queries.report.night import HeadNight
+from warehouse.regressions.history import find_families
 from warehouse.regressions.nightly import Status
 from warehouse.regressions.replay import LevelChange
 
@@ -31,7 +32,7 @@ class HeadView:
         self._there = counts[:, own].sum(axis=1) > 0
         self._most_dumps = counts[:, own].max(axis=1, initial=0)
         family = night.fleet.history.series.family
-        self._family_there = _any_of(family, counts > 0)
+        self._family_there = find_families(family, counts > 0)
         self._own = own
         before = np.flatnonzero(~own)
         self._heads: Mask = np.any(self._family_there[:, own], axis=1)
@@ -153,12 +154,6 @@ class HeadView:
             cost_ns=(-1 if was else 1) * float(np.exp(level)) if keys["unit"] == "ns" else None,
             detail=f"{base} has it, {self._night.head} not" if was else f"{base} has it not",
         )
-
-
-def _any_of(family: Ints, there: Mask) -> Mask:
-    found = np.zeros((int(family.max(initial=-1)) + 1, there.shape[1]), bool)
-    np.logical_or.at(found, family, there)
-    return found
 
 
 def _family_names(night: HeadNight) -> list[tuple[str, str, str | None]]:

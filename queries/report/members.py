@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from queries.report.content import BuildPoint, Member
 from queries.report.night import SERIES, HeadNight
-from warehouse.regressions.history import SeriesHistory, gather_values
-from warehouse.regressions.replay import LevelChange
-from warehouse.statistics.two_samples import SampleComparison, compare_samples
+from warehouse.regressions.history import SeriesHistory
+from warehouse.regressions.replay import LevelChange, compare_builds
+from warehouse.statistics.two_samples import SampleComparison
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -64,13 +64,7 @@ def compare_nights(
     night: HeadNight, change: LevelChange, base: Ints, head: Ints
 ) -> SampleComparison:
     """Dumps of some nights of a series against those of others, in the frame of its change."""
-    history = night.fleet.history
-    row = np.array([change.series])
-    offset = night.replay.shifts[history.series.family[row]] * change.is_framed
-    chosen = np.zeros((2, 1, history.build_count), bool)
-    chosen[0, 0, base] = True
-    chosen[1, 0, head] = True
-    return compare_samples(*(gather_values(history, row, each, offset) for each in chosen))
+    return compare_builds(night.fleet.history, night.replay.shifts, [(change, base, head)])
 
 
 def _values(history: SeriesHistory, series: int, nights: Ints) -> Floats:

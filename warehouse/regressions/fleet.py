@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ingest.signatures import operator_type
-from warehouse.regressions.history import NO_KERNEL, Series, SeriesHistory, lay_out
+from warehouse.regressions.history import NO_KERNEL, Series, SeriesHistory, find_families, lay_out
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -104,8 +104,7 @@ def find_rebuilt(history: SeriesHistory) -> set[tuple[int, int]]:
     """Families and the nights in which they have not the operators that they had before."""
     shape = history.series_count, history.build_count
     there = np.diff(history.start).reshape(shape) > 0
-    family_there = np.zeros((history.family_count, there.shape[1]), bool)
-    np.logical_or.at(family_there, history.series.family, there)
+    family_there = find_families(history.series.family, there)
     rebuilt: set[tuple[int, int]] = set()
     before = np.full(history.family_count, -1)
     for night in range(there.shape[1]):

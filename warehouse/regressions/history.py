@@ -133,6 +133,13 @@ def _find_split(history: SeriesHistory) -> Mask:
     return is_split
 
 
+def find_families(family: Ints, there: Mask) -> Mask:
+    """Whether any series of each family is there, by build; shape (families, builds)."""
+    found = np.zeros((int(family.max(initial=-1)) + 1, there.shape[1]), bool)
+    np.logical_or.at(found, family, there)
+    return found
+
+
 def gather_values(history: SeriesHistory, rows: Ints, chosen: Mask, offset: Floats) -> Floats:
     """Values of some builds of some series, a row per series, filled up with NaN.
 

@@ -103,6 +103,26 @@ def replay(history: SeriesHistory, rules: Rules = Rules()) -> Replay:  # noqa: B
     return Replay(told, nights.latest, nights.shifts, nights.cells)
 
 
+def compare_builds(
+    history: SeriesHistory, shifts: Floats, pairs: Sequence[tuple[LevelChange, Ints, Ints]]
+) -> SampleComparison:
+    """Compare some builds of changed series with others, in the frame of each change.
+
+    Args:
+        history: The values.
+        shifts: Shift of each family in each build; shape (families, builds).
+        pairs: Changes, each with the builds of the base and those of the head.
+    """
+    series = np.array([change.series for change, _, _ in pairs], np.int64)
+    framed = np.array([change.is_framed for change, _, _ in pairs], bool)
+    offset = shifts[history.series.family[series]] * framed[:, None]
+    chosen = np.zeros((2, len(pairs), history.build_count), bool)
+    for row, (_, base, head) in enumerate(pairs):
+        chosen[0, row, base] = True
+        chosen[1, row, head] = True
+    return compare_samples(*(gather_values(history, series, each, offset) for each in chosen))
+
+
 class _Nights:
     """The state from night to night."""
 
@@ -293,12 +313,4 @@ class _Nights:
         self._forget_errors(change.series, slice(change.fixed, build + 1))
 
     def _compare(self, pairs: Sequence[tuple[LevelChange, Ints, Ints]]) -> SampleComparison:
-        """Compare some builds of changed series with others, in the frame of each change."""
-        series = np.array([change.series for change, _, _ in pairs], np.int64)
-        framed = np.array([change.is_framed for change, _, _ in pairs], bool)
-        offset = self.shifts[self._history.series.family[series]] * framed[:, None]
-        chosen = np.zeros((2, len(pairs), self._history.build_count), bool)
-        for row, (_, base, head) in enumerate(pairs):
-            chosen[0, row, base] = True
-            chosen[1, row, head] = True
-        return compare_samples(*(gather_values(self._history, series, c, offset) for c in chosen))
+        return compare_builds(self._history, self.shifts, pairs)
