@@ -31,6 +31,7 @@ class Inbox:
 
     def __init__(self, folder: Path) -> None:
         """Take the folder of a store's inbox; see `open`."""
+        self._folder = folder
         self._writer = LogWriter(folder)
         self._gathering = _Group()
         self._joining, self._writing = Lock(), Lock()
@@ -89,7 +90,7 @@ class Inbox:
         except StoreError as error:
             group.error = error
         except BaseException:  # an interrupt of this thread: the others must learn of it
-            group.error = StoreError("inbox", "interrupted; hand it over again")
+            group.error = StoreError(str(self._folder), "interrupted; hand it over again")
             raise
         finally:
             self._end(group)

@@ -133,3 +133,21 @@ def _fail() -> None:
 
 def _interrupt() -> None:
     raise KeyboardInterrupt
+
+
+def test_who_wrote_together_with_an_interrupted_one_is_told_which_inbox_wants_it_again(
+    inbox: Inbox, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(deliveries: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(inbox._writer, "append", interrupt)
+    with ThreadPoolExecutor(2) as pool:
+        with inbox._writing:  # until both are in one group
+            handed = [pool.submit(inbox.accept, tiny_incoming(number)) for number in range(2)]
+            while len(inbox._gathering.deliveries) < 2:
+                handed[0].running()
+        errors = [each.exception() for each in handed]
+    (told,) = [error for error in errors if isinstance(error, StoreError)]
+    assert str(told) == f"{store / 'inbox'}: interrupted; hand it over again"
+    assert any(isinstance(error, KeyboardInterrupt) for error in errors)
