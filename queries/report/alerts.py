@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
+from shlex import quote
 
 from queries.report.content import EnvironmentChange, Group, Headline, Member, State
 from queries.report.members import describe_member
@@ -134,11 +134,11 @@ def _count(number: int, noun: str) -> str:
 
 def compare_commands(member: Member, bad: str, good: str) -> list[str]:
     """Commands that show a member again."""
-    where = f" --device {_quote(member.device)}" if member.device else ""
-    model = f" --model {_quote(member.model)}"
-    event = f" --event {_quote(member.event_name)}"
+    where = f" --device {quote(member.device)}" if member.device else ""
+    model = f" --model {quote(member.model)}"
+    event = f" --event {quote(member.event_name)}"
     return [
-        f"tracehouse compare {_quote(good)} {_quote(bad)}{where}{model}",
+        f"tracehouse compare {quote(good)} {quote(bad)}{where}{model}",
         f"tracehouse query build_history{event}{where}{model}",
     ]
 
@@ -150,11 +150,7 @@ def _commands(
     bad_commit, good_commit = commits.get(bad), commits.get(good)
     if bad_commit and good_commit:
         commands += [
-            f"git bisect start {_quote(bad_commit)} {_quote(good_commit)}",
-            f"git bisect run tracehouse bisect-step {group} --head {_quote(head)}",
+            f"git bisect start {quote(bad_commit)} {quote(good_commit)}",
+            f"git bisect run tracehouse bisect-step {group} --head {quote(head)}",
         ]
     return commands
-
-
-def _quote(text: str) -> str:
-    return shlex.quote(text)

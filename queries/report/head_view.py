@@ -140,7 +140,7 @@ class HeadView:
 
     def _operator_change(self, series: int, before: int, last: int, *, was: bool) -> OperatorChange:
         fleet, cells = self._night.fleet, self._night.replay.cells
-        keys = {name: fleet.keys[name][series].as_py() for name in fleet.keys.column_names}
+        keys = fleet.name(series)
         level = cells.median[series, before if was else last]
         base = fleet.nights[before].build
         return OperatorChange(

@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 def describe_member(night: HeadNight, change: LevelChange) -> Member:
     """A series that changed: the builds of its base against those since the change."""
     history, series = night.fleet.history, change.series
-    keys = {name: night.fleet.keys[name][series].as_py() for name in night.fleet.keys.column_names}
+    keys = night.fleet.name(series)
     since = changed_nights(night, change)
     figures = compare_nights(night, change, change.base, since)
     base = _values(history, series, change.base)

@@ -78,12 +78,11 @@ def judge_head(store: Warehouse, head: str | None, settings: Settings) -> HeadNi
     chosen = settings.nightly
     rules = Rules(base_builds=chosen.base_builds, q=chosen.q, gate=chosen.gate)
     result = replay(fleet.history, rules)
-    days = store.sql(_LAST_DAY, {"head": head}).to_pylist()
     builds = [night.build for night in fleet.nights]
     groups, moved = group_changes(
         result.changes, list_places(fleet), builds, find_rebuilt(fleet.history)
     )
-    heard, muted = _leave_out_muted(fleet, groups, settings, days[0]["day"] if days else None)
+    heard, muted = _leave_out_muted(fleet, groups, settings, last_day(store, head))
     named = store.sql(read_statement("modules_of_build"), {"head": head}).to_pylist()
     modules = {tuple(row[name] for name in SERIES): row["module_path"] for row in named}
     decided = store.sql(_DECISIONS).to_pylist()
@@ -113,6 +112,12 @@ def find_build(store: Warehouse, name: str | None) -> str:
 def build_night_fleet(rows: pa.Table, head: str, settings: Settings) -> Fleet:
     """The fleet of rows of fleet_values, its smallest changes as a team has settled them."""
     return build_fleet(rows, head, lambda keys: _min_changes(keys, settings))
+
+
+def last_day(store: Warehouse, head: str) -> date | None:
+    """The day of the last recording of a build; None if unknown."""
+    rows = store.sql(_LAST_DAY, {"head": head}).to_pylist()
+    return rows[0]["day"] if rows else None
 
 
 def find_group(night: HeadNight, group_id: str, command: str) -> ChangeGroup:

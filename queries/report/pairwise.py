@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from typing import Any
 
 from ingest.signatures import operator_type
@@ -20,7 +21,7 @@ from queries.report.content import (
     Report,
 )
 from queries.report.facts import read_facts
-from queries.report.night import SERIES
+from queries.report.night import SERIES, last_day
 from queries.report.settings import Settings
 from warehouse.store import Warehouse
 
@@ -50,7 +51,7 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
     ).to_pylist()
     own = [row for row in rows if row["level"] in {"operator", *_CONTAINERS}]
     values = _read_values(store, base, head)
-    found, muted = _list_changes(own, settings)
+    found, muted = _list_changes(own, settings, last_day(store, head))
     groups = [
         _describe(key, members, own, values, settings, base=base, head=head)
         for key, members in sorted(found.items())
@@ -88,7 +89,7 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
 
 
 def _list_changes(
-    rows: Iterable[Row], settings: Settings
+    rows: Iterable[Row], settings: Settings, day: date | None
 ) -> tuple[dict[tuple[Direction, str], list[Row]], dict[str, int]]:
     """Rows that changed by direction and operator type, and how many are muted by reason."""
     found: dict[tuple[Direction, str], list[Row]] = defaultdict(list)
@@ -97,7 +98,7 @@ def _list_changes(
         if row["verdict"] not in ("regression", "improvement") or row["level"] in _CONTAINERS:
             continue
         place = {"device": row["device"], "model": row["model"], "event": row["event_name"]}
-        mute = settings.mute(**place, on=None)
+        mute = settings.mute(**place, on=day)
         least = settings.min_change(**place)
         if mute is not None:
             muted[f"muted: {mute.reason}"] += 1

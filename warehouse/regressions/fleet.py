@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -53,6 +53,10 @@ class Fleet(NamedTuple):
     operators: tuple[str, ...]
     history: SeriesHistory
     has_reference: NDArray[np.bool_]
+
+    def name(self, series: int) -> dict[str, Any]:
+        """The keys of one series."""
+        return {column: self.keys[column][series].as_py() for column in self.keys.column_names}
 
 
 class _SeriesValues(NamedTuple):
