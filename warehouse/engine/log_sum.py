@@ -31,7 +31,7 @@ SUM_SUFFIX = ".sum"
 _VARINT = rb"[\x80-\xff]*[\0-\x7f]"
 _HEADER = re.compile(rb"d\0be\0.f\0\x10(?:%b){16}g\0%b\xff\xff" % (_VARINT, _VARINT), re.DOTALL)
 _HEADER_BYTES = 64  # at most
-_PART_BYTES = 1 << 20
+_PART_BYTES = 1 << 17
 
 _SUM = struct.Struct("<IIQ")  # checksum of the header, of the log; how much of it that is
 _CHECK = struct.Struct("<I")  # of these

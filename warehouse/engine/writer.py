@@ -10,7 +10,7 @@ from warehouse.engine.failpoints import failpoint
 from warehouse.engine.log_sum import forget_sum, keep_sum
 from warehouse.engine.migrations import check_version, migrate
 from warehouse.engine.own_tables import check_nothing_strange, check_tables
-from warehouse.engine.store_file import FILE_NAME, OpenFile, is_made, make_file
+from warehouse.engine.store_file import FILE_NAME, OpenFile, is_made, make_file, sync_names
 
 
 class Writer:
@@ -70,6 +70,7 @@ class Writer:
         failpoint("checkpoint")
         with translated_errors(self._store):
             self.connection.execute("CHECKPOINT")
+        sync_names(self._store)  # or a log could come back with the power that is older by two
 
     def close(self) -> None:
         """Let go of the file: first DuckDB, whose lock goes when any descriptor is closed."""
