@@ -99,8 +99,9 @@ def test_a_log_that_no_longer_begins_like_one_is_told_and_rebuilt(
         Warehouse.open(file.parent, read_only=read_only)
     rebuild_store(file.parent)
     assert contents(file.parent) == contents(tmp_path / "store")
-    left = [path.name for path in file.parent.iterdir() if ".sum" in path.name]
-    assert [name.partition(".old-")[0] for name in left] == [sum_of(file).name]
+    assert [path.name for path in file.parent.glob(f"{sum_of(file).name}*")] == [
+        path.name for path in file.parent.glob(f"{sum_of(file).name}.old-*")
+    ]
 
 
 @pytest.mark.parametrize("share", [0, 0.3, 0.9])
@@ -121,6 +122,12 @@ def test_a_store_closed_leaves_no_record(tmp_path: Path) -> None:
     assert count_dumps(file) == 2
     assert not sum_of(file).exists()
     assert not sum_of(tmp_path / "store" / FILE_NAME).exists()
+
+
+def test_a_rebuild_that_takes_a_log_in_leaves_no_record(tmp_path: Path) -> None:
+    file = killed(tmp_path)
+    assert rebuild_store(file.parent).kept is None
+    assert not sum_of(file).exists()
 
 
 def test_what_was_committed_after_the_last_record_is_kept(tmp_path: Path) -> None:
@@ -159,7 +166,7 @@ def test_a_log_moved_away_takes_its_record_along(tmp_path: Path) -> None:
     file = killed(tmp_path, archive=False)
     log_of(file).unlink()
     with Warehouse.open(file.parent) as warehouse:
-        for number in (3, 4):  # the log they make begins like the other, and is as long
+        for number in (2, 3):  # the log that the first makes begins like the other, as long as it
             warehouse.ingest([tiny_incoming(number)], archive=False)
         copy = Path(shutil.copytree(file.parent, tmp_path / "again"))
     assert count_dumps(copy / FILE_NAME) == 3
