@@ -16,6 +16,7 @@ import re
 import struct
 import zlib
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -35,8 +36,10 @@ _PART_BYTES = 1 << 17
 
 _SUM = struct.Struct("<IIQ")  # checksum of the header, of the log; how much of it that is
 _CHECK = struct.Struct("<I")  # of these
+_SUM_BYTES = _SUM.size + _CHECK.size
 
-_logs: WeakKeyDictionary[duckdb.DuckDBPyConnection, Path] = WeakKeyDictionary()
+# Of connections that write, the log and the file that its checksum is in.
+_logs: WeakKeyDictionary[duckdb.DuckDBPyConnection, tuple[Path, Path]] = WeakKeyDictionary()
 
 
 class LogDamage(duckdb.OperationalError):
@@ -56,16 +59,15 @@ def sum_of(file: Path) -> Path:
 
 def keep_sum(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
     """Let `record_commit` record what a connection commits to a database."""
-    _logs[connection] = file.absolute()
+    _logs[connection] = log_of(file.absolute()), sum_of(file.absolute())
 
 
 def record_commit(connection: duckdb.DuckDBPyConnection) -> None:
     """Put on record what the log of the connection's database holds now, if it has one."""
-    file = _logs.get(connection)
-    # What is committed stays so: without a record, or with an older one, less is checked.
-    with suppress(OSError):
-        if file is not None and log_of(file).exists():
-            _record(log_of(file), sum_of(file))
+    if connection in _logs:
+        # No log, or none that can be read: what is committed stays so, and less is checked.
+        with suppress(OSError):
+            _record(*_logs[connection])
 
 
 def check_log(file: Path) -> None:
@@ -76,7 +78,7 @@ def check_log(file: Path) -> None:
     """
     problem = ""
     with suppress(OSError):  # no record, or no log; or DuckDB will say that it cannot be read
-        known = _read_sum(sum_of(file))
+        known = _unpack(sum_of(file).read_bytes())
         with open(log_of(file), "rb") as log:
             problem = _compare(log.fileno(), known) if known else ""
     if problem:
@@ -103,22 +105,23 @@ def _compare(log: int, known: _Sum) -> str:
 
 
 def _record(log: Path, kept: Path) -> None:
-    with open(log, "rb") as source:
-        size = os.fstat(source.fileno()).st_size
-        header = _read_header(source.fileno())
-        if header is None:
-            return
-        known = _read_sum(kept) if kept.exists() else None
-        if known is None or known.header != header or known.size > size:
-            known = _Sum(header, 0, 0)
-        total = _add(source.fileno(), known.total, known.size, size)
-    data = _SUM.pack(header, total, size)
-    failpoint("log sum")
-    target = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, log.stat().st_mode & 0o666)
-    try:
-        os.pwrite(target, data + _CHECK.pack(zlib.crc32(data)), 0)
-    finally:
-        os.close(target)
+    with open(log, "rb", buffering=0) as source:
+        found = os.fstat(source.fileno())
+        opener = partial(_open_or_make, mode=found.st_mode & 0o666)
+        with open(kept, "r+b", buffering=0, opener=opener) as target:
+            known, header = _unpack(target.read(_SUM_BYTES)), _read_header(source.fileno())
+            if header is None:
+                return
+            if known is None or known.header != header or known.size > found.st_size:
+                known = _Sum(header, 0, 0)
+            total = _add(source.fileno(), known.total, known.size, found.st_size)
+            data = _SUM.pack(header, total, found.st_size)
+            failpoint("log sum")
+            os.pwrite(target.fileno(), data + _CHECK.pack(zlib.crc32(data)), 0)
+
+
+def _open_or_make(path: str, flags: int, mode: int) -> int:
+    return os.open(path, flags | os.O_CREAT, mode)
 
 
 def _read_header(log: int) -> int | None:
@@ -127,10 +130,9 @@ def _read_header(log: int) -> int | None:
     return zlib.crc32(found[0]) if found else None
 
 
-def _read_sum(kept: Path) -> _Sum | None:
-    """What is on record; None if it is torn. An OSError is passed on."""
-    data = kept.read_bytes()
-    if len(data) != _SUM.size + _CHECK.size:
+def _unpack(data: bytes) -> _Sum | None:
+    """What is on record; None if it is torn."""
+    if len(data) < _SUM_BYTES:
         return None
     (check,) = _CHECK.unpack_from(data, _SUM.size)
     is_whole = zlib.crc32(data[: _SUM.size]) == check

@@ -159,7 +159,13 @@ def test_a_record_of_an_older_log_says_nothing_of_a_younger_one(tmp_path: Path) 
 def test_a_torn_record_says_nothing(tmp_path: Path, torn: bytes) -> None:
     file = killed(tmp_path)
     sum_of(file).write_bytes(torn)
-    assert count_dumps(file) == 2
+    with Warehouse.open(file.parent) as warehouse:
+        warehouse.ingest([tiny_incoming(3)])
+        copy = Path(shutil.copytree(file.parent, tmp_path / "again")) / FILE_NAME
+    assert len(contents(file.parent)["dumps"]) == 3
+    change(log_of(copy), 0, 1, b"\0")  # the next one is whole again
+    with pytest.raises(DamagedStoreError):
+        Warehouse.open(copy.parent)
 
 
 def test_a_log_moved_away_takes_its_record_along(tmp_path: Path) -> None:
