@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,10 @@ from cli.options import DEFAULT_STORE, CsvSafe, Output, Store
 from cli.output.render import Format, write_table
 from cli.output.streams import translated_errors
 from cli.output_file import with_output_file
+from warehouse.errors import StoreError
+
+if TYPE_CHECKING:
+    from warehouse.archive.verification import Verified
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -55,11 +59,9 @@ def verify(
     """Read all of the archive, and tell what is damaged or missing; exits 1 if anything is."""
     import pyarrow as pa
 
-    from warehouse.archive.archive import Archive
-    from warehouse.archive.verification import Verified, verify_archive
-    from warehouse.storage.ledger import indexed_segments
+    from warehouse.archive.verification import Verified
 
-    found = verify_archive(Archive(store), indexed_segments(store))
+    found = _verify(store)
     columns = list(zip(*found, strict=True)) or [()] * len(Verified._fields)
     table = pa.table(dict(zip(Verified._fields, map(list, columns), strict=True)))
     write_table(table, output, is_csv_safe=is_csv_safe)
@@ -68,3 +70,21 @@ def verify(
 
 
 app.command()(with_output_file(verify))
+
+
+def _verify(store: Path) -> list[Verified]:
+    """What is said of each segment.
+
+    Raises:
+        StoreError: There is no store.
+    """
+    from warehouse.archive.archive import Archive
+    from warehouse.archive.verification import verify_archive
+    from warehouse.engine.store_file import FILE_NAME
+    from warehouse.storage.ledger import indexed_segments
+    from warehouse.storage.reading import NO_STORE
+
+    found = verify_archive(Archive(store), indexed_segments(store))
+    if not found and not (store / FILE_NAME).exists():
+        raise StoreError(str(store), NO_STORE)
+    return found

@@ -42,7 +42,8 @@ def unfile_missing(connection: duckdb.DuckDBPyConnection, archive: Archive) -> N
     known = {row[0] for row in connection.execute(_INDEXED).fetchall()}
     gone = known.difference(archive.numbers())
     if gone:
-        connection.execute(_UNFILE, [list(gone)])
+        with transaction(connection):
+            connection.execute(_UNFILE, [list(gone)])
 
 
 class History:

@@ -10,7 +10,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, WAL_SUFFIX
+from warehouse.engine.log_sum import check_log, forget_sum, record_commit
+from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, WAL_SUFFIX, log_of
 from warehouse.errors import DamagedStoreError, StoreError, StoreLockedError
 
 DATABASE = "warehouse"  # what the store's file is called in SQL
@@ -34,9 +35,12 @@ _MAKER = _WRITER | {"checkpoint_threshold": "0B", "threads": 1}
 
 # What DuckDB says of a file that is not what it wrote.
 _DAMAGE = re.compile(
-    "not a valid DuckDB database|[Cc]orrupt|[Cc]hecksum|replaying WAL|Serialization Error|"
-    "Could not read (enough|all) bytes|Failed to load metadata"
+    "not a valid DuckDB database|[Cc]orrupt|[Cc]hecksum|Serialization Error|"
+    "Could not read (enough|all) bytes|Failed to load metadata|"
+    "replaying WAL|WAL checkpoint iteration"
 )
+
+_LOG_DAMAGE = re.compile("replaying WAL|WAL checkpoint iteration|corrupt WAL")
 
 _FULL = re.compile("No space left|File too large|Could not write|disk full", re.IGNORECASE)
 
@@ -60,12 +64,13 @@ def open_writer(file: Path, *, is_new: bool = False) -> duckdb.DuckDBPyConnectio
 
 def take_in_log(file: Path) -> None:
     """Bring into a store's file what its write-ahead log holds, which is gone then."""
-    log = file.with_name(file.name + WAL_SUFFIX)
+    log = log_of(file)
     if log.exists():
         with open_writer(file) as connection:
             use_database(connection)
             connection.execute("CHECKPOINT")
         log.unlink(missing_ok=True)
+    forget_sum(file)
 
 
 def open_reader(
@@ -118,6 +123,7 @@ def _attach(
     allow_files: bool,
     name: str = DATABASE,
 ) -> None:
+    check_log(file)
     # An absolute path never starts like the address of another kind of database.
     path = str(file.absolute()).replace("'", "''")
     connection.execute(f"ATTACH '{path}' AS {name} (TYPE duckdb, {options})")
@@ -161,6 +167,7 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
             connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
+    record_commit(connection)
 
 
 @contextmanager
@@ -221,7 +228,7 @@ def _explain(text: str) -> str:
         )
     if "not a valid DuckDB database" in text:
         return f"{FILE_NAME} is not a tracehouse store; name another directory with --store"
-    if "replaying WAL" in text:
+    if _LOG_DAMAGE.search(text):
         return (
             f"{FILE_NAME}{WAL_SUFFIX} is damaged ({first}), and there is no archive to make the "
             f"store anew out of: move {FILE_NAME}{WAL_SUFFIX} away and ingest again what came last"

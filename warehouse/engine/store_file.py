@@ -58,7 +58,7 @@ def is_made(store: Path) -> bool:
     start = file.read_bytes()
     if start.strip(b"\0") and start[_MAGIC_AT : _MAGIC_AT + len(_MAGIC)] != _MAGIC:
         return True  # something else: DuckDB will say so
-    log = _log_of(file)
+    log = log_of(file)
     if log.exists() and log.stat().st_size:
         if (store / ARCHIVE_FOLDER).is_dir():
             raise DamagedStoreError(str(store), f"{FILE_NAME} is cut short")
@@ -86,7 +86,7 @@ def make_file(store: Path, build: Callable[[Path], None], *, is_shared: bool) ->
     try:
         clear_unfinished(store)
         build(unfinished)
-        if _log_of(unfinished).exists():
+        if log_of(unfinished).exists():
             raise StoreError(str(store), "a new store cannot be written out: is the disk full?")
         if not is_shared:
             unfinished.chmod(unfinished.stat().st_mode & 0o700)
@@ -118,11 +118,12 @@ def clear_unfinished(store: Path) -> None:
     An OSError is passed on.
     """
     unfinished = store / f"{FILE_NAME}{_UNFINISHED}"
-    for left in (unfinished, _log_of(unfinished)):
+    for left in (unfinished, log_of(unfinished)):
         left.unlink(missing_ok=True)
 
 
-def _log_of(file: Path) -> Path:
+def log_of(file: Path) -> Path:
+    """The write-ahead log of a database."""
     return file.with_name(file.name + WAL_SUFFIX)
 
 

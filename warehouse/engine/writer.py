@@ -7,9 +7,10 @@ from pathlib import Path
 
 from warehouse.engine.connection import open_writer, translated_errors, use_database
 from warehouse.engine.failpoints import failpoint
+from warehouse.engine.log_sum import forget_sum, keep_sum
 from warehouse.engine.migrations import check_version, migrate
 from warehouse.engine.own_tables import check_nothing_strange, check_tables
-from warehouse.engine.store_file import FILE_NAME, OpenFile, is_made, make_file
+from warehouse.engine.store_file import FILE_NAME, OpenFile, is_made, make_file, sync_names
 
 
 class Writer:
@@ -34,8 +35,11 @@ class Writer:
                 make_file(store, _build, is_shared=is_shared)
             self.file = OpenFile(store)
             opened.callback(self.file.close)
+            forget_sum(store / FILE_NAME)
+            opened.callback(forget_sum, store / FILE_NAME)
             self.connection = open_writer(store / FILE_NAME)
             opened.callback(self.connection.close)
+            keep_sum(self.connection, store / FILE_NAME)
             if is_new:
                 use_database(self.connection)
             else:
@@ -66,6 +70,7 @@ class Writer:
         failpoint("checkpoint")
         with translated_errors(self._store):
             self.connection.execute("CHECKPOINT")
+        sync_names(self._store)  # or a log could come back with the power that is older by two
 
     def close(self) -> None:
         """Let go of the file: first DuckDB, whose lock goes when any descriptor is closed."""

@@ -21,8 +21,9 @@ from warehouse.engine.connection import (
     use_database,
 )
 from warehouse.engine.failpoints import failpoint
+from warehouse.engine.log_sum import sum_of
 from warehouse.engine.migrations import migrate, schema_version
-from warehouse.engine.store_file import FILE_NAME, WAL_SUFFIX, make_file
+from warehouse.engine.store_file import FILE_NAME, log_of, make_file
 from warehouse.engine.store_lock import StoreLock
 from warehouse.errors import ArchiveError, StoreError
 from warehouse.storage.compaction import end_wanting
@@ -184,7 +185,7 @@ def _compare(new: dict[str, Checksum], old: dict[str, Checksum]) -> list[Rebuilt
 
 
 def _set_aside(file: Path, *, is_kept: bool) -> list[Path]:
-    """Make room for a new file; the old one and its log stay under another name if wanted.
+    """Make room for a new file; the old one and its log stay under other names if wanted.
 
     Whoever is killed meanwhile leaves no file that stands there without what its log holds.
     """
@@ -193,7 +194,7 @@ def _set_aside(file: Path, *, is_kept: bool) -> list[Path]:
         return []
     stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
     kept = []
-    for old in (file, file.with_name(file.name + WAL_SUFFIX)):
+    for old in (file, log_of(file), sum_of(file)):
         failpoint("set aside")
         if old.exists():
             kept.append(old.rename(old.with_name(f"{old.name}.old-{stamp}")))

@@ -16,7 +16,7 @@ from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import reading, translated_errors
-from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER, WAL_SUFFIX
+from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER, log_of
 from warehouse.errors import StoreError, StoreLockedError
 from warehouse.storage.compaction import is_compaction_wanted
 from warehouse.storage.reading import OpenedStore, is_there, open_live, open_snapshot
@@ -108,7 +108,7 @@ def read_status(store: Path) -> StoreStatus:
     return StoreStatus(
         **counted._asdict(),
         file_bytes=_size([file]),
-        log_bytes=_size([file.with_name(FILE_NAME + WAL_SUFFIX)]),
+        log_bytes=_size([log_of(file)]),
         archive_bytes=_size(archive.folder.rglob("*")),
         snapshot_bytes=_size(snapshot.path for snapshot in snapshots),
         inbox_bytes=_size(inbox),

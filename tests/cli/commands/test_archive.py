@@ -59,3 +59,9 @@ def test_what_is_damaged_or_missing_is_told(run: Run, store: Path, tmp_path: Pat
     segment.path.unlink()
     done = run("archive", "verify", "--store", own, "--format", "csv")
     assert (done.code, done.text.splitlines()[-1]) == (1, "1,1,0,0,0,is gone")
+
+
+def test_an_archive_of_no_store_is_not_whole(run: Run, tmp_path: Path) -> None:
+    done = run("archive", "verify", "--store", tmp_path / "misspelt")
+    assert (done.code, done.text) == (1, "")
+    assert "misspelt: no store here" in done.error

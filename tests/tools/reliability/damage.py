@@ -14,6 +14,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from warehouse.archive.entries import DUMP
 from warehouse.archive.verification import verify_archive
 from warehouse.engine.checksums import Checksum, table_checksums
 from warehouse.engine.connection import open_reader, translated_errors, use_database
-from warehouse.engine.store_file import FILE_NAME, WAL_SUFFIX
+from warehouse.engine.store_file import FILE_NAME, log_of
 from warehouse.errors import WarehouseError
 from warehouse.storage.rebuild import rebuild_store
 
@@ -127,8 +128,10 @@ def _check_files(store: Path) -> str:
     return ""
 
 
-def torture(count: int, *, seed: int) -> dict[str, Any]:
-    """Damage a store that many times, each time another copy of it."""
+def torture(
+    count: int, *, seed: int, kinds: Sequence[str] = KINDS, is_log_only: bool = False
+) -> dict[str, Any]:
+    """Damage a store that many times, each time another copy of it: any file, or DuckDB's log."""
     random_ = random.Random(seed)  # noqa: S311 - for choosing places
     outcomes: Counter[str] = Counter()
     problems: list[str] = []
@@ -139,11 +142,12 @@ def torture(count: int, *, seed: int) -> dict[str, Any]:
         Warehouse.open(whole).close()
         expected = read_rows(whole)
         for number in range(count):
-            kind = KINDS[number % len(KINDS)]
+            kind = kinds[number % len(kinds)]
             copy = Path(shutil.copytree(store, Path(folder, "copy")))
             segments = [segment.path for segment in Archive(copy).segments()]
-            log = copy / f"{FILE_NAME}{WAL_SUFFIX}"
-            path = random_.choice([copy / FILE_NAME, log, random_.choice(segments)])
+            log = log_of(copy / FILE_NAME)
+            files = [log] if is_log_only else [copy / FILE_NAME, log, random_.choice(segments)]
+            path = random_.choice(files)
             damage(path, kind, random_)
             if path in segments:
                 outcome, problem = judge_archive(copy, path.name, expected)
@@ -163,8 +167,9 @@ def torture(count: int, *, seed: int) -> dict[str, Any]:
 
 
 def run(count: int, seed: int) -> Results:
-    """Damage stores."""
-    return {"damaged": torture(count, seed=seed)}
+    """Damage stores, and once more what DuckDB's own checksums are worst at."""
+    zeroed = torture(count // 2, seed=seed, kinds=("zero",), is_log_only=True)
+    return {"damaged": torture(count, seed=seed), "zeroed_log": zeroed}
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from warehouse.storage.rebuild import rebuild_store
 
 FAILPOINTS = (
     "log append", "log sync", "log synced", "log seal", "claim", "decoded", "seal", "commit",
-    "committed", "log clear", "checkpoint", "swap",
+    "log sum", "committed", "log clear", "checkpoint", "swap",
 )  # fmt: skip
 DUMPS = 30  # that a round hands over
 ROUNDS = 20  # of a store, before another takes its place

@@ -42,8 +42,9 @@ from warehouse.storage.ledger import indexed_segments
 from warehouse.storage.rebuild import rebuild_store
 
 FAILPOINTS = (
-    "decoded", "seal", "sealed", "commit", "committed", "checkpoint", "delete segment",
-    "erase snapshots", "erased", "set aside", "swap", "swapped", "publish", "published",
+    "decoded", "seal", "sealed", "commit", "log sum", "committed", "checkpoint",
+    "delete segment", "erase snapshots", "erased", "set aside", "swap", "swapped", "publish",
+    "published",
 )  # fmt: skip
 OPERATIONS = tuple(list_operations(Path()))
 READY_SECONDS = 5.0

@@ -12,6 +12,8 @@ DAMAGED = (
     'IO Error: The file "warehouse.duckdb" exists, but it is not a valid DuckDB database file!',
     "IO Error: Corrupt database file: computed checksum 5 does not match stored checksum 6",
     'Serialization Error: Failure while replaying WAL file "warehouse.duckdb.wal"',
+    "IO Error: This WAL was created for this database file, but the WAL checkpoint iteration does "
+    "not match the database file.",
 )
 FULL = (
     'IO Error: Could not write file "warehouse.duckdb": No space left on device',

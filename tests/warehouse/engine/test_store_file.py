@@ -210,3 +210,12 @@ def test_a_full_disk_at_the_closing_checkpoint_is_said(tmp_path: Path) -> None:
         warehouse.close()
     with Warehouse.open(tmp_path, read_only=True) as again:
         assert again.query("dumps").num_rows == 1
+
+
+def test_a_log_that_was_brought_into_the_file_is_gone_from_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_and_ingest(tmp_path, DUMP)
+    synced = note_synced(monkeypatch)
+    Warehouse.open(tmp_path).close()
+    assert tmp_path.stat().st_ino in synced

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.support.store_template import copy_new_store
+from tests.support.stores import contents
+from tests.support.tiny_dumps import tiny_incoming
+from warehouse import Warehouse
+from warehouse.engine import log_sum
+from warehouse.engine.connection import is_damage, open_writer, transaction, use_database
+from warehouse.engine.log_sum import LogDamage, keep_sum, sum_of
+from warehouse.engine.store_file import FILE_NAME, log_of
+from warehouse.errors import DamagedStoreError, StoreError
+from warehouse.storage.rebuild import rebuild_store
+
+VALUE = 0x0123456789ABCDEF
+
+
+def killed(tmp_path: Path, *, archive: bool = True) -> Path:
+    """The DuckDB file of a store with one dump in it and one in its log."""
+    store, copy = tmp_path / "store", tmp_path / "killed"
+    copy_new_store(store)
+    with Warehouse.open(store) as warehouse:
+        warehouse.ingest([tiny_incoming(1)], archive=archive)
+    with Warehouse.open(store) as warehouse:
+        warehouse.ingest([tiny_incoming(2)], archive=archive)
+        shutil.copytree(store, copy)
+    return copy / FILE_NAME
+
+
+def change(path: Path, start: int, end: int, new: bytes) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[:start] + new + data[end:])
+
+
+def count_dumps(file: Path) -> int:
+    Warehouse.open(file.parent).close()
+    return len(contents(file.parent)["dumps"])
+
+
+def insert(connection: duckdb.DuckDBPyConnection, count: int = 1) -> None:
+    with transaction(connection):
+        connection.execute(f"INSERT INTO t SELECT {VALUE} FROM range({count})")  # noqa: S608
+
+
+def make_table(file: Path, count: int) -> None:
+    """A database whose log holds that many equal values, as after a kill."""
+    live = file.with_name("live.duckdb")
+    with open_writer(live) as connection:
+        use_database(connection)
+        connection.execute("CREATE TABLE t (a BIGINT)")
+        connection.execute("CHECKPOINT")
+        keep_sum(connection, live)
+        insert(connection, count)
+        for old, new in ((live, file), (log_of(live), log_of(file)), (sum_of(live), sum_of(file))):
+            shutil.copy(old, new)
+
+
+def read_total(file: Path) -> int:
+    with open_writer(file) as connection:
+        use_database(connection)
+        ((total,),) = connection.execute("SELECT sum(a) FROM t").fetchall()
+        return int(total)
+
+
+def test_zeros_among_equal_values_that_duckdb_would_read_are_told(tmp_path: Path) -> None:
+    whole = tmp_path / "whole" / "some.duckdb"
+    whole.parent.mkdir()
+    make_table(whole, 1000)
+    start = log_of(whole).read_bytes().index(VALUE.to_bytes(8, "little") * 100)
+    silent = []
+    for at in range(start, start + 8):
+        folder = Path(shutil.copytree(whole.parent, tmp_path / str(at)))
+        file = folder / whole.name
+        change(log_of(file), at, at + 512, bytes(512))
+        with pytest.raises(LogDamage, match=r"some.duckdb.wal has other bytes") as caught:
+            open_writer(file)
+        assert is_damage(caught.value)
+        sum_of(file).unlink()
+        try:
+            silent += [at] if read_total(file) != VALUE * 1000 else []
+        except duckdb.Error:
+            continue
+    assert len(silent) == 1  # where its words begin
+    assert read_total(whole) == VALUE * 1000
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_log_that_no_longer_begins_like_one_is_told_and_rebuilt(
+    tmp_path: Path, read_only: bool
+) -> None:
+    file = killed(tmp_path)
+    change(log_of(file), 0, 1, b"\0")
+    with pytest.raises(DamagedStoreError, match=r"wal has other bytes .* 'tracehouse rebuild'"):
+        Warehouse.open(file.parent, read_only=read_only)
+    rebuild_store(file.parent)
+    assert contents(file.parent) == contents(tmp_path / "store")
+    assert [path.name for path in file.parent.glob(f"{sum_of(file).name}*")] == [
+        path.name for path in file.parent.glob(f"{sum_of(file).name}.old-*")
+    ]
+
+
+@pytest.mark.parametrize("share", [0, 0.3, 0.9])
+def test_a_log_that_was_cut_is_told_with_and_without_archive(tmp_path: Path, share: float) -> None:
+    file = killed(tmp_path, archive=False)
+    data = log_of(file).read_bytes()
+    log_of(file).write_bytes(data[: int(len(data) * share)])
+    with pytest.raises(StoreError, match=r"wal is cut short: .* move warehouse.duckdb.wal away"):
+        Warehouse.open(file.parent)
+    (file.parent / "archive").mkdir()
+    with pytest.raises(DamagedStoreError, match="'tracehouse rebuild'"):
+        Warehouse.open(file.parent)
+
+
+def test_a_store_closed_leaves_no_record(tmp_path: Path) -> None:
+    file = killed(tmp_path)
+    assert sum_of(file).exists()
+    assert count_dumps(file) == 2
+    assert not sum_of(file).exists()
+    assert not sum_of(tmp_path / "store" / FILE_NAME).exists()
+
+
+def test_a_rebuild_that_takes_a_log_in_leaves_no_record(tmp_path: Path) -> None:
+    file = killed(tmp_path)
+    assert rebuild_store(file.parent).kept is None
+    assert not sum_of(file).exists()
+
+
+def test_what_was_committed_after_the_last_record_is_kept(tmp_path: Path) -> None:
+    file = killed(tmp_path)
+    before = sum_of(file).read_bytes()
+    with Warehouse.open(file.parent) as warehouse:
+        for number in (3, 4):
+            warehouse.ingest([tiny_incoming(number)], archive=False)
+        copy = Path(shutil.copytree(file.parent, tmp_path / "again"))
+    sum_of(copy / FILE_NAME).write_bytes(before)
+    assert count_dumps(copy / FILE_NAME) == 4
+
+
+def test_a_record_of_an_older_log_says_nothing_of_a_younger_one(tmp_path: Path) -> None:
+    file = killed(tmp_path)
+    old = sum_of(file).read_bytes()
+    with Warehouse.open(file.parent) as warehouse:
+        warehouse.snapshot()
+        sum_of(file).write_bytes(old)
+        for number in (3, 4):
+            warehouse.ingest([tiny_incoming(number)])
+            copy = Path(shutil.copytree(file.parent, tmp_path / f"killed {number}"))
+            assert sum_of(copy / FILE_NAME).read_bytes() != old
+            sum_of(copy / FILE_NAME).write_bytes(old)
+            assert count_dumps(copy / FILE_NAME) == number
+
+
+@pytest.mark.parametrize("torn", [b"", bytes(20), bytes(19), b"x" * 4096])
+def test_a_torn_record_says_nothing(tmp_path: Path, torn: bytes) -> None:
+    file = killed(tmp_path)
+    sum_of(file).write_bytes(torn)
+    with Warehouse.open(file.parent) as warehouse:
+        warehouse.ingest([tiny_incoming(3)])
+        copy = Path(shutil.copytree(file.parent, tmp_path / "again")) / FILE_NAME
+    assert len(contents(file.parent)["dumps"]) == 3
+    change(log_of(copy), 0, 1, b"\0")  # the next one is whole again
+    with pytest.raises(DamagedStoreError):
+        Warehouse.open(copy.parent)
+
+
+def test_a_log_moved_away_takes_its_record_along(tmp_path: Path) -> None:
+    file = killed(tmp_path, archive=False)
+    log_of(file).unlink()
+    with Warehouse.open(file.parent) as warehouse:
+        for number in (2, 3):  # the log that the first makes begins like the other, as long as it
+            warehouse.ingest([tiny_incoming(number)], archive=False)
+        copy = Path(shutil.copytree(file.parent, tmp_path / "again"))
+    assert count_dumps(copy / FILE_NAME) == 3
+
+
+def test_a_commit_holds_though_its_record_cannot_be_written(tmp_path: Path) -> None:
+    file = killed(tmp_path)
+    sum_of(file).unlink()
+    sum_of(file).mkdir()
+    with Warehouse.open(file.parent) as warehouse:
+        warehouse.ingest([tiny_incoming(3)])
+    assert count_dumps(file) == 3
+
+
+def test_each_byte_of_a_log_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, add = [], log_sum._add
+
+    def count(log: int, total: int, start: int, end: int) -> int:
+        read.append(end - start)
+        return add(log, total, start, end)
+
+    monkeypatch.setattr(log_sum, "_add", count)
+    file = tmp_path / "some.duckdb"
+    with open_writer(file) as connection:
+        use_database(connection)
+        connection.execute("CREATE TABLE t (a BIGINT)")
+        keep_sum(connection, file)
+        for _ in range(20):
+            insert(connection, 1000)
+        assert (len(read), sum(read)) == (20, log_of(file).stat().st_size)

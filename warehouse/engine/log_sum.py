@@ -1,0 +1,147 @@
+"""A checksum of a store's write-ahead log, kept in a file beside it.
+
+DuckDB's own adds words up, so that zeros in a stretch of equal values can pass: the store would
+open, and answer wrong. So after each commit the bytes that it appended are taken into a CRC-32 of
+all that the log holds by then, which is checked before DuckDB reads the log again.
+
+What is on record never runs ahead of the disk, as DuckDB syncs the log before a commit is done. It
+may lag behind: what follows it in the log was committed by somebody who was killed. And it may
+speak of a log that a checkpoint took in since; each has a header of its own, which says so.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import zlib
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import duckdb
+
+from warehouse.engine.failpoints import failpoint
+from warehouse.engine.store_file import log_of
+
+SUM_SUFFIX = ".sum"
+
+# DuckDB's format version, the database's UUID and number of its last checkpoint, as varints.
+_VARINT = rb"[\x80-\xff]*[\0-\x7f]"
+_HEADER = re.compile(rb"d\0be\0.f\0\x10(?:%b){16}g\0%b\xff\xff" % (_VARINT, _VARINT), re.DOTALL)
+_HEADER_BYTES = 64  # at most
+_PART_BYTES = 1 << 17
+
+_SUM = struct.Struct("<IIQ")  # checksum of the header, of the log; how much of it that is
+_CHECK = struct.Struct("<I")  # of these
+_SUM_BYTES = _SUM.size + _CHECK.size
+
+# Of connections that write, the log and the file that its checksum is in.
+_logs: WeakKeyDictionary[duckdb.DuckDBPyConnection, tuple[Path, Path]] = WeakKeyDictionary()
+
+
+class LogDamage(duckdb.OperationalError):
+    """A log is not what was committed; said like what DuckDB finds itself."""
+
+
+class _Sum(NamedTuple):
+    header: int
+    total: int
+    size: int
+
+
+def sum_of(file: Path) -> Path:
+    """The file that holds the checksum of a database's log."""
+    return file.with_name(log_of(file).name + SUM_SUFFIX)
+
+
+def keep_sum(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
+    """Let `record_commit` record what a connection commits to a database."""
+    _logs[connection] = log_of(file.absolute()), sum_of(file.absolute())
+
+
+def record_commit(connection: duckdb.DuckDBPyConnection) -> None:
+    """Put on record what the log of the connection's database holds now, if it has one."""
+    if connection in _logs:
+        # No log, or none that can be read: what is committed stays so, and less is checked.
+        with suppress(OSError):
+            _record(*_logs[connection])
+
+
+def check_log(file: Path) -> None:
+    """Pass if a database's log begins with what is on record, if anything is of this log.
+
+    Raises:
+        LogDamage: It was cut or changed.
+    """
+    problem = ""
+    with suppress(OSError):  # no record, or no log; or DuckDB will say that it cannot be read
+        known = _unpack(sum_of(file).read_bytes())
+        with open(log_of(file), "rb") as log:
+            problem = _compare(log.fileno(), known) if known else ""
+    if problem:
+        raise LogDamage(f"corrupt WAL: {log_of(file).name} {problem}")
+
+
+def forget_sum(file: Path) -> None:
+    """Delete the record of a log that is not there any more."""
+    if not log_of(file).exists():
+        with suppress(OSError):  # it says nothing of another log
+            sum_of(file).unlink()
+
+
+def _compare(log: int, known: _Sum) -> str:
+    """What is wrong with a log."""
+    header, size = _read_header(log), os.fstat(log).st_size
+    if header not in (None, known.header):
+        return ""  # a younger one; or DuckDB says that it is none of this database
+    if size < known.size:
+        return f"is cut short: {size:,} bytes of {known.size:,} are left"
+    if _add(log, 0, 0, known.size) != known.total:
+        return f"has other bytes than were committed, among its first {known.size:,}"
+    return ""
+
+
+def _record(log: Path, kept: Path) -> None:
+    with open(log, "rb", buffering=0) as source:
+        found = os.fstat(source.fileno())
+        opener = partial(_open_or_make, mode=found.st_mode & 0o666)
+        with open(kept, "r+b", buffering=0, opener=opener) as target:
+            known, header = _unpack(target.read(_SUM_BYTES)), _read_header(source.fileno())
+            if header is None:
+                return
+            if known is None or known.header != header or known.size > found.st_size:
+                known = _Sum(header, 0, 0)
+            total = _add(source.fileno(), known.total, known.size, found.st_size)
+            data = _SUM.pack(header, total, found.st_size)
+            failpoint("log sum")
+            os.pwrite(target.fileno(), data + _CHECK.pack(zlib.crc32(data)), 0)
+
+
+def _open_or_make(path: str, flags: int, mode: int) -> int:
+    return os.open(path, flags | os.O_CREAT, mode)
+
+
+def _read_header(log: int) -> int | None:
+    """What tells a log from others of its database; None if it does not begin like one."""
+    found = _HEADER.match(os.pread(log, _HEADER_BYTES, 0))
+    return zlib.crc32(found[0]) if found else None
+
+
+def _unpack(data: bytes) -> _Sum | None:
+    """What is on record; None if it is torn."""
+    if len(data) < _SUM_BYTES:
+        return None
+    (check,) = _CHECK.unpack_from(data, _SUM.size)
+    is_whole = zlib.crc32(data[: _SUM.size]) == check
+    return _Sum(*_SUM.unpack_from(data)) if is_whole else None
+
+
+def _add(log: int, total: int, start: int, end: int) -> int:
+    """The checksum of what comes before `start`, with the bytes from there to `end` added."""
+    while start < end and (part := os.pread(log, min(_PART_BYTES, end - start), start)):
+        total = zlib.crc32(part, total)
+        start += len(part)
+    return total
