@@ -9,7 +9,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from itertools import chain, islice
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,10 +35,8 @@ _BATCH_ROWS = 16  # written to a page before its size is looked at
 _DIGEST = 16  # hex digits in a name
 _NAME = re.compile(rf"(\d{{12}})-(\d{{12}})\.([0-9a-f]{{{_DIGEST}}})\.parquet")
 _REPEATED = ("kind", "manifest", "etrecord_sha256", "debug_buffer_sha256", "reason")
-_IDS = ("dump_id", "device_id", "build_id", "model_id")
-_NO_IDS = (None,) * len(_IDS)
-_PLAIN = ("kind", "recorded_at", "name", "sha256", "manifest", "etrecord_sha256",
-          "debug_buffer_sha256", "reason", "byte_offset", "detail", "byte_count")  # fmt: skip
+_NO_IDS = (None,) * len(Ids._fields)
+_EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class Segment(NamedTuple):
@@ -151,19 +151,19 @@ def read_entries(segment: Segment, *, with_data: bool = True) -> Iterator[tuple[
         ArchiveError: The file is damaged or gone; entries before the damage have come by then.
     """
     rows = _read_rows(segment, with_data=with_data)
-    for row in rows:
-        size = row["byte_count"] or 0
-        more = islice(rows, -(-size // PART_BYTES) - 1) if size > PART_BYTES else iter(())
-        data = row["data"]
-        if not with_data:
-            deque(more, maxlen=0)
-        elif size > PART_BYTES:
-            parts = chain([data], (follower["data"] for follower in more))
-            name = f"{segment.path}: {row['name']}"
-            data = gather(lambda _, parts=parts: bytes(next(parts, b"")), size, name)  # type: ignore[misc]
-        ids = None if row["dump_id"] is None else Ids(*(row[name] for name in _IDS))
-        held = data if data is None else memoryview(data)
-        yield row["segment"], Entry(**{name: row[name] for name in _PLAIN}, ids=ids, data=held)
+    for number, entry in rows:
+        size = entry.byte_count or 0
+        if size > PART_BYTES:
+            more = islice(rows, -(-size // PART_BYTES) - 1)
+            parts = chain([entry.data], (follower.data for _, follower in more))
+            if not with_data:
+                deque(parts, maxlen=0)
+                yield number, entry
+                continue
+            name = f"{segment.path}: {entry.name}"
+            data = gather(lambda _, parts=parts: next(parts, b""), size, name)  # type: ignore[misc]
+            entry = entry._replace(data=memoryview(data))
+        yield number, entry
 
 
 def check_segment(segment: Segment) -> None:
@@ -227,7 +227,8 @@ def _binary(values: Sequence[memoryview | None]) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(values), buffers)
 
 
-def _read_rows(segment: Segment, *, with_data: bool) -> Iterator[dict[str, Any]]:
+def _read_rows(segment: Segment, *, with_data: bool) -> Iterator[tuple[int, Entry]]:
+    """Each row as an entry, of whose data it may hold but a part, with its segment's number."""
     import pyarrow.parquet as pq
 
     names = [name for name in SEGMENT.names if with_data or name != "data"]
@@ -238,10 +239,33 @@ def _read_rows(segment: Segment, *, with_data: bool) -> Iterator[dict[str, Any]]
         ):
             for group in range(file.num_row_groups):
                 table = file.read_row_group(group, columns=names, use_threads=False)
-                data = table["data"].chunks if with_data else ()
-                views = (item.as_buffer() for chunk in data for item in chunk)
-                for row in table.select(SEGMENT.names[:-1]).to_pylist():
-                    yield {**row, "data": next(views, None)}
+                yield from _entries(table, table["data"].chunks if with_data else None)
     except (OSError, pa.ArrowException) as error:
         problem = str(error).splitlines()[0]
         raise ArchiveError(str(segment.path), f"is damaged or gone ({problem})") from error
+
+
+def _entries(table: pa.Table, chunks: Sequence[pa.Array] | None) -> Iterator[tuple[int, Entry]]:
+    """Entries of the rows of a segment; `chunks` are their data, if it is wanted."""
+    numbers, kinds, times, *plain = (table[name] for name in SEGMENT.names[:-1])
+    names, hashes, *ids = (column.to_pylist() for column in plain)
+    numbered = (None if row[0] is None else Ids._make(row) for row in zip(*ids[:4], strict=True))
+    data = repeat(None) if chunks is None else chain.from_iterable(map(_views, chunks))
+    times = map(_time, times.cast(pa.int64()).to_pylist())
+    entries = map(Entry, kinds.to_pylist(), times, names, hashes, numbered, *ids[4:-1], data)
+    return zip(numbers.to_pylist(), entries, strict=False)
+
+
+@lru_cache(maxsize=16)
+def _time(microseconds: int) -> datetime:
+    """The time that many microseconds after 1970; many neighbours have the same."""
+    return _EPOCH + timedelta(microseconds=microseconds)
+
+
+def _views(data: pa.Array) -> Iterator[memoryview | None]:
+    """Each value of a column of bytes, none of them copied."""
+    _, offsets, values = data.buffers()
+    view = memoryview(values or b"")
+    ends = np.frombuffer(offsets, np.int32, len(data) + 1, 4 * data.offset).tolist()
+    for is_there, start, end in zip(data.is_valid().to_pylist(), ends, ends[1:], strict=False):
+        yield view[start:end] if is_there else None
