@@ -43,9 +43,7 @@ def read_file(path: str, name: str, *, most_bytes: int) -> bytes | memoryview:
     return data
 
 
-def gather(
-    read: Callable[[int], bytes | memoryview], size: int, name: str
-) -> bytes | memoryview:
+def gather(read: Callable[[int], bytes | memoryview], size: int, name: str) -> bytes | memoryview:
     """All that `read` gives, call by call, until it gives nothing; one byte past `size` at most.
 
     Raises:

@@ -228,7 +228,11 @@ def _binary(values: Sequence[memoryview | None]) -> pa.Array:
 
 
 def _read_rows(segment: Segment, *, with_data: bool) -> Iterator[tuple[int, Entry]]:
-    """Each row as an entry, of whose data it may hold but a part, with its segment's number."""
+    """Each row as an entry, of whose data it may hold but a part, with its segment's number.
+
+    Raises:
+        ArchiveError: The file is damaged or gone.
+    """
     import pyarrow.parquet as pq
 
     names = [name for name in SEGMENT.names if with_data or name != "data"]
@@ -251,7 +255,7 @@ def _entries(table: pa.Table, chunks: Sequence[pa.Array] | None) -> Iterator[tup
     names, hashes, *ids = (column.to_pylist() for column in plain)
     numbered = (None if row[0] is None else Ids._make(row) for row in zip(*ids[:4], strict=True))
     data = repeat(None) if chunks is None else chain.from_iterable(map(_views, chunks))
-    times = map(_time, times.cast(pa.int64()).to_pylist())
+    times = map(_time, times.to_numpy().astype(np.int64).tolist())
     entries = map(Entry, kinds.to_pylist(), times, names, hashes, numbered, *ids[4:-1], data)
     return zip(numbers.to_pylist(), entries, strict=False)
 
