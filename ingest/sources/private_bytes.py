@@ -43,7 +43,7 @@ def read_file(path: str, name: str, *, most_bytes: int) -> bytes | memoryview:
     return data
 
 
-def gather(read: Callable[[int], bytes], size: int, name: str) -> bytes | memoryview:
+def gather(read: Callable[[int], bytes | memoryview], size: int, name: str) -> bytes | memoryview:
     """All that `read` gives, call by call, until it gives nothing; one byte past `size` at most.
 
     Raises:
@@ -51,10 +51,12 @@ def gather(read: Callable[[int], bytes], size: int, name: str) -> bytes | memory
     """
     if size >= COPY_FROM_BYTES:
         return _copy(read, size, name)
-    data = read(size + 1)
-    while len(data) <= size and (more := read(size + 1 - len(data))):
-        data += more
-    return data
+    parts: list[bytes | memoryview] = []
+    count = 0
+    while count <= size and (part := read(size + 1 - count)):
+        parts.append(part)
+        count += len(part)
+    return b"".join(parts)  # not a part at a time, which would copy the first ones again and again
 
 
 def _check(status: os.stat_result, name: str, most_bytes: int) -> None:
@@ -67,7 +69,7 @@ def _check(status: os.stat_result, name: str, most_bytes: int) -> None:
         raise SourceError(name, problem, reason="too_large")
 
 
-def _copy(read: Callable[[int], bytes], size: int, name: str) -> memoryview:
+def _copy(read: Callable[[int], bytes | memoryview], size: int, name: str) -> memoryview:
     zeros, folder = bytes(_CHUNK_BYTES), tempfile.gettempdir()
     count = 0
     with tempfile.TemporaryFile(dir=folder) as copy:
@@ -88,7 +90,7 @@ def _copy(read: Callable[[int], bytes], size: int, name: str) -> memoryview:
         return memoryview(mmap.mmap(copy.fileno(), count, access=mmap.ACCESS_READ))
 
 
-def _write(file: int, chunk: bytes, position: int) -> None:
+def _write(file: int, chunk: bytes | memoryview, position: int) -> None:
     rest = memoryview(chunk)
     try:
         while rest:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from itertools import chain, islice
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache, partial
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ingest.sources.private_bytes import gather
 from warehouse.archive.entries import SEGMENT, Entry, Ids
@@ -33,10 +35,8 @@ _BATCH_ROWS = 16  # written to a page before its size is looked at
 _DIGEST = 16  # hex digits in a name
 _NAME = re.compile(rf"(\d{{12}})-(\d{{12}})\.([0-9a-f]{{{_DIGEST}}})\.parquet")
 _REPEATED = ("kind", "manifest", "etrecord_sha256", "debug_buffer_sha256", "reason")
-_IDS = ("dump_id", "device_id", "build_id", "model_id")
-_NO_IDS = (None,) * len(_IDS)
-_PLAIN = ("kind", "recorded_at", "name", "sha256", "manifest", "etrecord_sha256",
-          "debug_buffer_sha256", "reason", "byte_offset", "detail", "byte_count")  # fmt: skip
+_NO_IDS = (None,) * len(Ids._fields)
+_EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class Segment(NamedTuple):
@@ -151,19 +151,20 @@ def read_entries(segment: Segment, *, with_data: bool = True) -> Iterator[tuple[
         ArchiveError: The file is damaged or gone; entries before the damage have come by then.
     """
     rows = _read_rows(segment, with_data=with_data)
-    for row in rows:
-        size = row["byte_count"] or 0
-        more = islice(rows, -(-size // PART_BYTES) - 1) if size > PART_BYTES else iter(())
-        data = row["data"]
-        if not with_data:
-            deque(more, maxlen=0)
-        elif size > PART_BYTES:
-            parts = chain([data], (follower["data"] for follower in more))
-            name = f"{segment.path}: {row['name']}"
-            data = gather(lambda _, parts=parts: bytes(next(parts, b"")), size, name)  # type: ignore[misc]
-        ids = None if row["dump_id"] is None else Ids(*(row[name] for name in _IDS))
-        held = data if data is None else memoryview(data)
-        yield row["segment"], Entry(**{name: row[name] for name in _PLAIN}, ids=ids, data=held)
+    for number, entry in rows:
+        size = entry.byte_count or 0
+        if entry.data is not None and len(entry.data) < size:
+            parts = chain([entry.data], (follower.data for _, follower in rows))
+            read = partial(_next_part, parts)
+            data = gather(read, size, f"{segment.path}: {entry.name}")
+            yield number, entry._replace(data=memoryview(data))
+        else:
+            yield number, entry
+
+
+def _next_part(parts: Iterator[Any], most_bytes: int) -> Any:
+    """The next part of a file, unless but one byte is asked for, to see whether it ends there."""
+    return next(parts, b"") if most_bytes > 1 else b""
 
 
 def check_segment(segment: Segment) -> None:
@@ -198,6 +199,9 @@ def _row_groups(numbered: Iterable[tuple[int, Entry]]) -> Iterator[list[tuple[An
     for number, entry in numbered:
         facts = (number, *entry[:4], *(entry.ids or _NO_IDS), *entry[5:-2])
         count = None if entry.data is None else len(entry.data)
+        if rows and size + (count or 0) > ROW_GROUP_BYTES:  # in one, its parts lie side by side
+            yield rows
+            rows, size = [], 0
         for part, data in enumerate(_parts(entry.data)):
             rows.append((*facts, count, part, data))
             size += len(data or b"")
@@ -227,7 +231,14 @@ def _binary(values: Sequence[memoryview | None]) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(values), buffers)
 
 
-def _read_rows(segment: Segment, *, with_data: bool) -> Iterator[dict[str, Any]]:
+def _read_rows(segment: Segment, *, with_data: bool) -> Iterator[tuple[int, Entry]]:
+    """Rows as entries, each with its segment's number; parts of a file that lie together are one.
+
+    Where data is wanted, a file that goes on in the next row group does so with another entry.
+
+    Raises:
+        ArchiveError: The file is damaged or gone.
+    """
     import pyarrow.parquet as pq
 
     names = [name for name in SEGMENT.names if with_data or name != "data"]
@@ -238,10 +249,44 @@ def _read_rows(segment: Segment, *, with_data: bool) -> Iterator[dict[str, Any]]
         ):
             for group in range(file.num_row_groups):
                 table = file.read_row_group(group, columns=names, use_threads=False)
-                data = table["data"].chunks if with_data else ()
-                views = (item.as_buffer() for chunk in data for item in chunk)
-                for row in table.select(SEGMENT.names[:-1]).to_pylist():
-                    yield {**row, "data": next(views, None)}
+                yield from _entries(table, with_data=with_data)
     except (OSError, pa.ArrowException) as error:
         problem = str(error).splitlines()[0]
         raise ArchiveError(str(segment.path), f"is damaged or gone ({problem})") from error
+
+
+def _entries(table: pa.Table, *, with_data: bool) -> Iterator[tuple[int, Entry]]:
+    """Entries of the rows of a row group, as above."""
+    is_first = table["part"].to_numpy() == 0
+    is_first[:1] |= with_data
+    rows = np.flatnonzero(is_first)
+    numbers, kinds, times, *plain = (table[name] for name in SEGMENT.names[:-2])
+    names, hashes, *ids = (_pick(column.to_pylist(), rows) for column in plain)
+    numbered = (None if row[0] is None else Ids._make(row) for row in zip(*ids[:4], strict=True))
+    data = _views(table["data"], rows) if with_data else repeat(None)
+    at = map(_time, times.to_numpy()[rows].astype(np.int64).tolist())
+    kind = _pick(kinds.to_pylist(), rows)
+    entries = map(Entry, kind, at, names, hashes, numbered, *ids[4:], data)
+    return zip(numbers.to_numpy()[rows].tolist(), entries, strict=True)
+
+
+def _pick(values: list[Any], rows: NDArray[np.int64]) -> list[Any]:
+    return values if len(rows) == len(values) else [values[row] for row in rows.tolist()]
+
+
+@lru_cache(maxsize=16)
+def _time(microseconds: int) -> datetime:
+    """The time that many microseconds after 1970; many neighbours have the same."""
+    return _EPOCH + timedelta(microseconds=microseconds)
+
+
+def _views(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> Iterator[memoryview | None]:
+    """The bytes from each of these rows to the next, none of them copied."""
+    (data,) = column.chunks  # of a row group, which is far smaller than a chunk may be
+    _, offsets, values = data.buffers()
+    view = memoryview(values or b"")
+    ends = np.frombuffer(offsets, np.int32, len(data) + 1, 4 * data.offset)
+    starts = [*ends[rows].tolist(), int(ends[-1])]
+    is_there = _pick(data.is_valid().to_pylist(), rows)
+    for is_bytes, start, end in zip(is_there, starts, starts[1:], strict=False):
+        yield view[start:end] if is_bytes else None

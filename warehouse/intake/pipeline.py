@@ -130,7 +130,7 @@ def ingest_dumps(
         ThreadPoolExecutor(workers) as pool,
         closing(Claims(connection, decoder)) as claims,
         ThreadPoolExecutor(1) as thread,
-        _few_collections(),
+        few_collections(),
     ):
         committer = Committer(connection, archive, decoder)
         reading = _hold_back((_start_reading(pool, plan) for plan in plan_batches(dumps)), workers)
@@ -249,7 +249,7 @@ def _groups(
 
 
 @contextmanager
-def _few_collections() -> Iterator[None]:
+def few_collections() -> Iterator[None]:
     """Keep the garbage collector from looking through all objects again and again.
 
     The caller collects the new objects after each group. A collector that was already off stays

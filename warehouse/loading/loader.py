@@ -164,6 +164,8 @@ class Loader:
 
     def _record(self, refusals: Sequence[Refusal], history: History, now: datetime) -> None:
         """Record refusals that are not on record yet."""
+        if not refusals:
+            return
         timed = [one._replace(refused_at=now) if one.refused_at is NOW else one for one in refusals]
         rows = pa.Table.from_pylist([one._asdict() for one in timed], schema=INGEST_ERRORS)
         with registered(self._connection, "refused", rows):

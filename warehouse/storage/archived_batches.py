@@ -30,6 +30,7 @@ from warehouse.programs.reader import Program, ProgramReader
 from warehouse.storage.upkeep import UPKEEP
 
 _INDEXED = "SELECT segment FROM archive_segments"
+_ANY = "SELECT count(*) > 0 FROM dumps"
 _STORED = "SELECT sha256 FROM dumps WHERE sha256 IN (SELECT unnest(?))"
 
 
@@ -65,6 +66,7 @@ class ArchiveReader:
         self._connection, self._archive = connection, archive
         self._programs = ProgramReader()
         self._indexed = {row[0] for row in connection.execute(_INDEXED).fetchall()}
+        ((self._has_dumps,),) = connection.execute(_ANY).fetchall()  # before the replay
         self._met: set[bytes] = set()  # dumps
         self._held: dict[str, Entry] = {}  # files of the segment that is read
         self._records: dict[str, IncomingFile] = {}  # ETRecords met
@@ -113,7 +115,9 @@ class ArchiveReader:
                 self._met.discard(bytes.fromhex(sha256)[:16])
 
     def _without_stored(self, batch: ArchivedBatch) -> ArchivedBatch:
-        """The batch without dumps that the store has already."""
+        """The batch without dumps that the store had already."""
+        if not self._has_dumps:
+            return batch
         hashes = [dump.sha256 for dump in batch.dumps]
         stored = {row[0] for row in self._connection.execute(_STORED, [hashes]).fetchall()}
         batch.dumps = [dump for dump in batch.dumps if dump.sha256 not in stored]

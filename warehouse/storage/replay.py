@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from warehouse.archive.segments import Segment
 from warehouse.engine.connection import insert_rows, open_cursor, transaction
 from warehouse.intake.content import Content, merge_contents, stream_apart
 from warehouse.intake.decoders import OWN_DECODER
-from warehouse.intake.pipeline import count_cores, decoded_groups
+from warehouse.intake.pipeline import count_cores, decoded_groups, few_collections
 from warehouse.loading.loader import Loader
 from warehouse.loading.records import NewDump, Refusal
 from warehouse.storage.archived_batches import ArchivedBatch, ArchiveReader
@@ -48,7 +49,11 @@ def replay(
     done = ReplayProgress(0, sum(1 + one.last - one.first for one in segments), 0, 0)
     workers = max(count_cores() - 1, 1)
     loader = Loader(connection)
-    with ThreadPoolExecutor(workers) as pool, open_cursor(connection) as cursor:
+    with (
+        ThreadPoolExecutor(workers) as pool,
+        open_cursor(connection) as cursor,
+        few_collections(),
+    ):
         batches = ArchiveReader(cursor, archive).batches(segments)
         for group in _groups(pool, batches, workers):
             n_dumps, n_events = _load(loader, group)
@@ -63,6 +68,8 @@ def replay(
                 done.n_dumps + n_dumps,
                 done.n_events + n_events,
             )
+            group.clear()  # or its columns would wait for the next group
+            gc.collect(1)  # what came since the last group
             if progress:
                 progress(done)
     return done

@@ -6,6 +6,8 @@ import os
 from functools import partial
 from pathlib import Path
 
+from ingest.incoming import Incoming
+from ingest.manifest.resolver import Manifest
 from ingest.simulation.dump_template import repeat_runs
 from tests.tools.benchmarks.cost import Cost, least, measure
 from tests.tools.benchmarks.decode import LARGE_REPEATS, SMALL, SMALL_EVENTS
@@ -23,8 +25,10 @@ def bench_ingest(folder: Path) -> Figures:
     """Ingest a few large dumps, and many small ones, all different."""
     big = Template(repeat_runs(SMALL.read_bytes(), LARGE_REPEATS))
     small = Template(SMALL.read_bytes())
-    return _ingest(folder, big, 60, "dumps of 200 k events") | _ingest(
-        folder, small, 30_000, f"dumps of {SMALL_EVENTS} events"
+    return (
+        _ingest(folder, big, 60, "dumps of 200 k events")
+        | _ingest(folder, small, 30_000, f"dumps of {SMALL_EVENTS} events")
+        | _ingest_from_memory(folder, small, 10_000)
     )
 
 
@@ -58,6 +62,27 @@ def _ingest(folder: Path, template: Template, count: int, kind: str) -> Figures:
     }
 
 
+def _ingest_from_memory(folder: Path, template: Template, count: int) -> Figures:
+    manifest = Manifest.model_validate(MANIFEST)
+    dumps = [Incoming.of_bytes(f"{i:05}.etdp", template.vary(i), manifest) for i in range(count)]
+    costs = []
+    for store in [folder / f"memory.{i}.store" for i in range(PASSES)]:
+        Warehouse.open(store, create=True).close()
+        costs.append(measure(partial(_take, store, dumps)))
+    wall, cpu = least(costs)
+    return {
+        f"ingest {count:,} dumps of {SMALL_EVENTS} events from memory": {
+            "CPU ns/event": cpu / (count * SMALL_EVENTS) * 1e9,
+            f"dumps/s on {count_cores()} cores": count / wall,
+        }
+    }
+
+
 def _fill(store: Path, source: Path, *, archive: bool) -> None:
     with Warehouse.open(store, create=True) as warehouse:
         warehouse.ingest([source], manifest=MANIFEST, archive=archive)
+
+
+def _take(store: Path, dumps: list[Incoming]) -> None:
+    with Warehouse.open(store, create=True) as warehouse:
+        warehouse.ingest(dumps)

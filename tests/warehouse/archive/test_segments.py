@@ -5,6 +5,7 @@ import os
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from warehouse.archive.entries import DEBUG_BUFFER, DUMP, REFUSED, Entry, Ids
@@ -50,6 +51,14 @@ def test_entries_come_back_as_they_were_whatever_their_size(tmp_path: Path, size
     bare = [entry for _, entry in read_entries(segment, with_data=False)]
     assert [entry.data for entry in bare] == [None, None, None]
     assert [entry.byte_count for entry in bare] == [4, size, None]
+
+
+def test_a_file_that_fits_into_a_row_group_is_read_without_being_copied(tmp_path: Path) -> None:
+    sizes = [ROW_GROUP_BYTES - 1, PART_BYTES + 1, 10, ROW_GROUP_BYTES, 2 * ROW_GROUP_BYTES + 1]
+    segment = seal(tmp_path, [file_entry(DUMP, bytes(size)) for size in sizes])
+    views = [entry.data for _, entry in read_entries(segment)]
+    assert [len(view) for view in views] == sizes
+    assert [isinstance(view.obj, pa.Buffer) for view in views] == [True, True, True, True, False]
 
 
 def test_a_segment_appears_only_when_it_is_sealed_and_is_never_written_again(
