@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.command import COMMAND, ENVIRONMENT, Outcome, run_process
 from tests.support.corpus import FARM
+from tests.support.cross_section import cross_section
 from warehouse import Warehouse
 
 Run = Callable[..., Outcome]
@@ -246,7 +247,7 @@ def test_help_text_that_nobody_reads_ends_quietly(args: list[str]) -> None:
     assert (done.returncode, done.stderr) == (1, b"")
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", cross_section(["<&- >&- 2>&-", "<&-", ">&-", "2>&-"], 4))
 def test_closed_streams_are_no_places_for_a_store(tmp_path: Path, closed: str) -> None:
     line = f'exec "$@" {closed}'
     names = ("--device", "d", "--build", "b", "--model", "m")

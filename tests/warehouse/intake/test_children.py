@@ -56,6 +56,11 @@ KILL = "os.kill(os.getpid(), signal.SIGKILL)"
 EAT = "import numpy; held = [numpy.empty(1 << 28, 'u1') for _ in range(1 << 10)]"
 HANG = "time.sleep(600)"
 BUG = "raise KeyError('bug')"
+# What is told of a dump that does so.
+DIED = "its decoder died of SIGKILL; if it is honest, write it"
+ENDED = "its decoder ended with 3; if it is honest"
+ATE = "takes more than 2,048 MiB of memory to decode; if it is honest"
+IS_BUG = "KeyError: 'bug'; this is a bug"
 Break = Callable[..., Path]
 
 
@@ -106,14 +111,13 @@ def files_left(store: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("fault", "is_streamed", "told"),
     [
-        (KILL, False, "its decoder died of SIGKILL; if it is honest, write it"),
-        (KILL, True, "its decoder died of SIGKILL; if it is honest, write it"),
-        ("os._exit(3)", False, "its decoder ended with 3; if it is honest"),
-        (EAT, False, "takes more than 2,048 MiB of memory to decode; if it is honest"),
-        (BUG, False, "KeyError: 'bug'; this is a bug"),
-        (BUG, True, "KeyError: 'bug'; this is a bug"),
+        pytest.param(KILL, False, DIED, id="killed"),
+        pytest.param(KILL, True, DIED, id="killed in parts", marks=pytest.mark.slow),
+        pytest.param("os._exit(3)", False, ENDED, id="exited", marks=pytest.mark.slow),
+        pytest.param(EAT, False, ATE, id="memory"),
+        pytest.param(BUG, False, IS_BUG, id="bug", marks=pytest.mark.slow),
+        pytest.param(BUG, True, IS_BUG, id="bug in parts"),
     ],
-    ids=["killed", "killed in parts", "exited", "memory", "bug", "bug in parts"],
 )
 def test_a_dump_that_breaks_a_child_costs_only_itself(
     store: Path,
@@ -145,6 +149,7 @@ def test_a_dump_that_breaks_a_child_costs_only_itself(
     assert bytes(kept.data) == tiny_dump(BAD)
 
 
+@pytest.mark.slow
 def test_a_dump_that_makes_a_child_hang_costs_only_itself(
     store: Path, broken_child: Break, monkeypatch: pytest.MonkeyPatch
 ) -> None:
