@@ -78,7 +78,9 @@ def fill(store: Path, *sizes: int) -> None:
             connection.execute(statement, own)
 
 
-def bench_scale(folder: Path, devices: int, models: int, builds: int) -> Figures:
+def bench_scale(
+    folder: Path, devices: int = DEVICES, models: int = MODELS, builds: int = BUILDS
+) -> Figures:
     """The report of a night, and a comparison of two builds, each as a process of its own."""
     farm, pair = folder / "farm.store", folder / "pair.store"
     fill(farm, devices, models, builds, DUMPS, OPERATORS)
@@ -101,12 +103,12 @@ def _time(*arguments: str) -> dict[str, float]:
     return {"s wall": cost.wall, "s CPU": cost.cpu}
 
 
-def main(devices: int, models: int, builds: int) -> None:
-    """Print the figures."""
+def main(*sizes: int) -> None:
+    """Print the figures of so many devices, models and builds."""
     with tempfile.TemporaryDirectory(prefix="tracehouse-scale-") as folder:
-        for what, by_unit in bench_scale(Path(folder), devices, models, builds).items():
+        for what, by_unit in bench_scale(Path(folder), *sizes).items():
             print(what, *(f"{render_figure(value)} {unit}" for unit, value in by_unit.items()))
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:] or (DEVICES, MODELS, BUILDS)))
+    main(*map(int, sys.argv[1:]))
