@@ -59,7 +59,7 @@ def test_a_rebuilt_store_equals_the_old_one_in_every_row(store: Path) -> None:
     assert everything(store) == before
 
 
-@pytest.mark.parametrize("batch_files", [1, 2])
+@pytest.mark.parametrize("batch_files", cross_section([1, 2], 2))
 def test_how_the_archive_is_read_in_batches_changes_nothing(
     store: Path, monkeypatch: pytest.MonkeyPatch, batch_files: int
 ) -> None:
