@@ -136,6 +136,18 @@ def test_no_search_for_garbage_looks_at_what_every_command_imports() -> None:
     assert int(done.stdout.split()[-1]) > 0
 
 
+@pytest.mark.parametrize("handler", ["SIG_IGN", "default_int_handler"])
+def test_what_starts_in_the_background_starts_as_fast(handler: str) -> None:
+    code = (
+        "import atexit, gc, os, signal, sys\n"
+        "told = lambda: print(gc.get_threshold()[0] > 10_000, os.environ['OPENBLAS_NUM_THREADS'])\n"
+        f"atexit.register(told); signal.signal(signal.SIGINT, signal.{handler})\n"
+        "from cli.main import main; sys.argv = ['tracehouse', '--version']; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout.split()[-2:] == [b"True", b"1"]
+
+
 def test_a_question_imports_only_what_it_takes(store: Path, tmp_path: Path) -> None:
     (tmp_path / "pandas.py").write_text("")  # as if it were installed
     program = (
