@@ -223,7 +223,7 @@ def test_reader_that_leaves_early_hears_nothing(store: Path) -> None:
         assert process.stderr.read() == b""
 
 
-@pytest.mark.parametrize("form", ["table", "json", "csv", "arrow", "parquet"])
+@pytest.mark.parametrize("form", cross_section(["table", "json", "csv", "arrow", "parquet"], 4))
 def test_full_disk_behind_standard_output_is_one_line(store: Path, form: str) -> None:
     command = [*COMMAND, "sql", "SELECT * FROM runs", "--format", form, "--store", str(store)]
     with open("/dev/full", "wb") as full:

@@ -85,7 +85,7 @@ def test_views_that_lie_are_never_read(honest: Path, store: Path, lie: str) -> N
     assert leavings(store) == ["secret.txt", "store"]
 
 
-@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("lie", cross_section(LIES, 3))
 @pytest.mark.parametrize(
     "text",
     cross_section(

@@ -15,6 +15,7 @@ import pytest
 from ingest.incoming import Incoming
 from ingest.manifest.models import Manifest
 from tests.support.corpus import CORPUS, read_dump
+from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import MODELS
 from tests.support.event_blocks import run
@@ -115,8 +116,8 @@ def files_left(store: Path) -> list[str]:
         pytest.param(KILL, True, DIED, id="killed in parts", marks=pytest.mark.slow),
         pytest.param("os._exit(3)", False, ENDED, id="exited", marks=pytest.mark.slow),
         pytest.param(EAT, False, ATE, id="memory"),
-        pytest.param(BUG, False, IS_BUG, id="bug", marks=pytest.mark.slow),
-        pytest.param(BUG, True, IS_BUG, id="bug in parts"),
+        pytest.param(BUG, False, IS_BUG, id="bug"),
+        pytest.param(BUG, True, IS_BUG, id="bug in parts", marks=pytest.mark.slow),
     ],
 )
 def test_a_dump_that_breaks_a_child_costs_only_itself(
@@ -195,7 +196,7 @@ def test_an_etrecord_that_breaks_a_child_is_refused_and_its_dumps_are_taken(
     assert len(log.read_text().split()) == 1
 
 
-@pytest.mark.parametrize("is_there", [False, True], ids=["new", "stored"])
+@pytest.mark.parametrize("is_there", cross_section([False, True], 2), ids=["new", "stored"])
 def test_a_debug_buffer_that_breaks_a_child_is_refused_and_its_dump_is_taken(
     store: Path, broken_child: Break, is_there: bool
 ) -> None:
