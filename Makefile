@@ -1,6 +1,8 @@
 # Everything runs in .venv, which the first target that needs it creates.
 PYTHON ?= python3
 BIN := .venv/bin
+# Hundreds of processes are started, each of which would compile the project anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-slow lint parity fuzz torture bench bench-inspector bench-detection test-executorch test-browser clean
 .DEFAULT_GOAL := help

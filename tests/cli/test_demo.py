@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.command import ENVIRONMENT, ROOT
 
 SHIM = """#!/bin/sh
@@ -12,6 +14,7 @@ exec '{python}' -c 'import sys; from cli.main import main; sys.exit(main())' "$@
 """
 
 
+@pytest.mark.slow
 def test_demo_finds_the_changes_that_are_in_the_farm(tmp_path: Path) -> None:
     shim = tmp_path / "bin" / "tracehouse"
     shim.parent.mkdir()

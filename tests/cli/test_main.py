@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.command import COMMAND, ENVIRONMENT, Outcome, run_process
 from tests.support.corpus import FARM
+from tests.support.cross_section import cross_section
 from warehouse import Warehouse
 
 Run = Callable[..., Outcome]
@@ -135,6 +136,18 @@ def test_no_search_for_garbage_looks_at_what_every_command_imports() -> None:
     assert int(done.stdout.split()[-1]) > 0
 
 
+@pytest.mark.parametrize("handler", ["SIG_IGN", "default_int_handler"])
+def test_what_starts_in_the_background_starts_as_fast(handler: str) -> None:
+    code = (
+        "import atexit, gc, os, signal, sys\n"
+        "told = lambda: print(gc.get_threshold()[0] > 10_000, os.environ['OPENBLAS_NUM_THREADS'])\n"
+        f"atexit.register(told); signal.signal(signal.SIGINT, signal.{handler})\n"
+        "from cli.main import main; sys.argv = ['tracehouse', '--version']; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout.split()[-2:] == [b"True", b"1"]
+
+
 def test_a_question_imports_only_what_it_takes(store: Path, tmp_path: Path) -> None:
     (tmp_path / "pandas.py").write_text("")  # as if it were installed
     program = (
@@ -210,7 +223,7 @@ def test_reader_that_leaves_early_hears_nothing(store: Path) -> None:
         assert process.stderr.read() == b""
 
 
-@pytest.mark.parametrize("form", ["table", "json", "csv", "arrow", "parquet"])
+@pytest.mark.parametrize("form", cross_section(["table", "json", "csv", "arrow", "parquet"], 4))
 def test_full_disk_behind_standard_output_is_one_line(store: Path, form: str) -> None:
     command = [*COMMAND, "sql", "SELECT * FROM runs", "--format", form, "--store", str(store)]
     with open("/dev/full", "wb") as full:
@@ -246,7 +259,7 @@ def test_help_text_that_nobody_reads_ends_quietly(args: list[str]) -> None:
     assert (done.returncode, done.stderr) == (1, b"")
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", cross_section(["<&- >&- 2>&-", "<&-", ">&-", "2>&-"], 4))
 def test_closed_streams_are_no_places_for_a_store(tmp_path: Path, closed: str) -> None:
     line = f'exec "$@" {closed}'
     names = ("--device", "d", "--build", "b", "--model", "m")

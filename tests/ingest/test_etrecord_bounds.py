@@ -160,6 +160,7 @@ def members_without_content(count):
     return entries + struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, n, n, len(entries), 0, 0)
 
 
+@pytest.mark.slow
 def test_zip_of_a_million_members_is_refused_before_they_are_listed(tmp_path):
     assert len(ZipMembers(members_without_content(1_000), "x", inflation=1).names) == 1_000
     data = members_without_content(1_000_000)

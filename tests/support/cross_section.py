@@ -9,8 +9,14 @@ from _pytest.mark.structures import ParameterSet
 
 
 def cross_section(values: Iterable[object], every: int) -> list[ParameterSet]:
-    """The values as parameters; all but one in `every`, from the first on, are marked slow."""
+    """The values as parameters; all but one in `every`, from the first on, are marked slow.
+
+    A tuple is a value for each of several parameters.
+    """
     return [
-        pytest.param(value, id=str(value), marks=[pytest.mark.slow] if number % every else [])
+        pytest.param(
+            *(value if isinstance(value, tuple) else [value]),
+            marks=[pytest.mark.slow] if number % every else [],
+        )
         for number, value in enumerate(values)
     ]

@@ -19,7 +19,7 @@ from tests.support.corpus import dump_names, read_dump
 from tests.support.etrecord_builder import MODELS
 from tests.support.store_template import copy_new_store
 from warehouse import Warehouse
-from warehouse.engine.connection import open_writer, use_database
+from warehouse.engine.connection import open_reader, open_writer, use_database
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.intake.pipeline import IngestSummary
 from warehouse.programs.correlation import Correlation
@@ -54,33 +54,34 @@ def writing(store: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def contents(store: Path) -> dict[str, list[tuple[Any, ...]]]:
+def contents(store: Path) -> dict[str, list[tuple[str, ...]]]:
     """Every row of every table that dumps are in, without the times of ingestion."""
-    with Warehouse.open(store, read_only=True) as warehouse:
-        names = warehouse.sql(
-            "SELECT table_name FROM duckdb_tables() "
-            "WHERE NOT regexp_matches(table_name, '^(schema|archived?)_')"
-        )["table_name"].to_pylist()
-        return {
-            name: sorted(
-                tuple(str(v) for k, v in row.items() if k not in {"ingested_at", "refused_at"})
-                for row in warehouse.sql(f"SELECT * FROM {name}").to_pylist()  # noqa: S608
-            )
-            for name in names
-        }
+    return _rows(
+        store,
+        "NOT regexp_matches(table_name, '^(schema|archived?)_')",
+        "COLUMNS(lambda c: c NOT IN ('ingested_at', 'refused_at'))",
+    )
 
 
 def everything(store: Path) -> dict[str, list[tuple[str, ...]]]:
     """Every row of every table, times of ingestion and the archive's own tables too."""
-    with Warehouse.open(store, read_only=True) as warehouse:
-        names = warehouse.sql("SELECT table_name FROM duckdb_tables()")["table_name"].to_pylist()
+    return _rows(store, "table_name <> 'schema_migrations'", "COLUMNS(*)")
+
+
+def _rows(store: Path, tables: str, columns: str) -> dict[str, list[tuple[str, ...]]]:
+    """Rows as texts, in their order, by table: `Warehouse.sql` would look at each statement."""
+    with open_reader(store / FILE_NAME) as connection:
+        use_database(connection)
+        names = connection.execute(
+            f"SELECT table_name FROM duckdb_tables() WHERE {tables}"  # noqa: S608
+        ).fetchall()
         return {
             name: sorted(
-                tuple(map(str, row.values()))
-                for row in warehouse.sql(f"SELECT * FROM {name}").to_pylist()  # noqa: S608
+                connection.execute(
+                    f"SELECT coalesce({columns}::VARCHAR, 'None') FROM {name}"  # noqa: S608
+                ).fetchall()
             )
-            for name in names
-            if name != "schema_migrations"
+            for (name,) in names
         }
 
 

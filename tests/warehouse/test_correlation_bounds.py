@@ -81,8 +81,8 @@ def nodes_of_many_handles():
 
 
 BOMBS = {
-    "handles": shared_handles,
     "nodes": shared_nodes,
+    "handles": shared_handles,
     "nodes of many handles": nodes_of_many_handles,
 }
 

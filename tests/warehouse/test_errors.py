@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from warehouse.errors import suggest
 
 
@@ -13,6 +15,7 @@ def test_long_names_are_not_compared():
     assert time.process_time() - began < 10
 
 
+@pytest.mark.slow
 def test_many_names_are_not_compared_for_ever():
     known = [f"{i:05}{'abcdefgh' * 11}" for i in range(200_000)]
     began = time.process_time()

@@ -76,7 +76,7 @@ LIES = {
 }
 
 
-@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("lie", cross_section(LIES, 3))
 def test_views_that_lie_are_never_read(honest: Path, store: Path, lie: str) -> None:
     tamper(store, (f"CREATE OR REPLACE VIEW {view} AS {LIES[lie]}" for view in load_views()))
     before = (store / FILE_NAME).read_bytes()
@@ -85,7 +85,7 @@ def test_views_that_lie_are_never_read(honest: Path, store: Path, lie: str) -> N
     assert leavings(store) == ["secret.txt", "store"]
 
 
-@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("lie", cross_section(LIES, 3))
 @pytest.mark.parametrize(
     "text",
     cross_section(

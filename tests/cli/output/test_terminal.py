@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from rich.console import Console
 
 from cli.output.terminal import MAX_ROWS, print_table
@@ -79,6 +80,7 @@ NEEDED = {
 }
 
 
+@pytest.mark.slow
 def test_every_canned_query_fits_a_terminal(store: Path) -> None:
     lines = [
         [

@@ -8,6 +8,7 @@ import pytest
 from queries.report.bisect import find_commit, judge_step
 from queries.report.night import judge_head
 from queries.report.settings import Settings
+from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_all, record_build
 from warehouse import Warehouse
 from warehouse.errors import ParameterError
@@ -56,13 +57,16 @@ def add(path: Path, copy: Path, *args, **options) -> Path:
 
 @pytest.mark.parametrize(
     ("slower", "count", "answer"),
-    [
-        (1.15, 8, "bad"),
-        (1.0, 8, "good"),
-        (1.3, 8, "bad"),
-        (1.15, 4, "skip"),  # five dumps are wanted
-        (1.07, 8, "skip"),  # half of the change
-    ],
+    cross_section(
+        [
+            (1.15, 8, "bad"),
+            (1.3, 8, "bad"),
+            (1.0, 8, "good"),
+            (1.15, 4, "skip"),  # five dumps are wanted
+            (1.07, 8, "skip"),  # half of the change
+        ],
+        2,
+    ),
 )
 def test_a_build_made_to_bisect_is_judged_by_its_dumps(
     nightly_path, tmp_path, group, slower, count, answer

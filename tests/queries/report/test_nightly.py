@@ -135,6 +135,7 @@ def test_a_past_report_is_made_again_byte_for_byte_after_later_builds(tmp_path):
         assert json_form(report(store, "b11")) != before
 
 
+@pytest.mark.slow
 def test_a_simulated_farm_gives_the_same_bytes_again_in_whatever_order_it_came(tmp_path):
     farm = tmp_path / "farm"
     size = FarmSize(devices=1, builds=6, models=1, dumps=8, iterations=26)

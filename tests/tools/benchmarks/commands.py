@@ -5,12 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from statistics import median
 
-from tests.tools.benchmarks.cost import cheapest
+from tests.tools.benchmarks.cost import cheapest, measure
 from tests.tools.benchmarks.decode import DATA, SMALL
 from tests.tools.benchmarks.record import Figures
 
 COMMAND = "import sys; from cli.main import main; sys.exit(main())"
+# What `tracehouse sql` cannot do without, as it imports them.
+IMPORTS = "import os; os.environ['OPENBLAS_NUM_THREADS'] = '1'; import duckdb, numpy, pyarrow"
+TURNS = 15
 INGEST = """
 import sys
 from warehouse import Warehouse
@@ -21,7 +25,7 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 
 
 def bench_commands(folder: Path) -> Figures:
-    """Two commands that start and end, and an ingest's memory."""
+    """Commands that start and end, an ingest's memory, and the smallest question."""
     figures: Figures = {}
     for title, arguments in (
         ("tracehouse --help", ["--help"]),
@@ -31,7 +35,21 @@ def bench_commands(folder: Path) -> Figures:
         figures[title] = {"s wall": cost.wall}
     peak = int(_run(INGEST, str(folder / "farm.store"), str(DATA / "farm")))
     figures["ingest tests/data/farm"] = {"MB peak": peak / 1024}
+    figures["tracehouse sql 'SELECT 1'"] = _bench_question(str(folder / "farm.store"))
     return figures
+
+
+def _bench_question(store: str) -> dict[str, float]:
+    """The smallest question, and in turns with it what is imported for it."""
+    costs = [
+        (
+            measure(lambda: _run(COMMAND, "sql", "SELECT 1", "--store", store)),
+            measure(lambda: _run(IMPORTS)),
+        )
+        for _ in range(TURNS)
+    ]
+    whole, imports = (median(cost.cpu for cost in own) for own in zip(*costs, strict=True))
+    return {"s CPU": whole, "s CPU of its imports": imports}
 
 
 def _run(code: str, *arguments: str) -> str:

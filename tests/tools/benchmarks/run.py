@@ -13,11 +13,13 @@ from tests.tools.benchmarks.ingest import bench_ingest
 from tests.tools.benchmarks.queries import bench_queries
 from tests.tools.benchmarks.record import FOLDER, Figures, Record, ratio, render_figure
 from tests.tools.benchmarks.report import publish
+from tests.tools.benchmarks.scale import bench_scale
 from tests.tools.benchmarks.stream import bench_stream
 
 RECORD = FOLDER / "record.json"
 BENCHES = (
     bench_yardstick, bench_decode, bench_stream, bench_ingest, bench_commands, bench_queries,
+    bench_scale,
 )  # fmt: skip
 
 

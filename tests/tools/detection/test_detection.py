@@ -100,6 +100,7 @@ def test_one_cause_on_40_devices_is_one_alert_with_the_right_first_bad_build():
     }
 
 
+@pytest.mark.slow
 def test_reports_of_real_dumps_say_what_the_rule_says_of_the_arrays(tmp_path):
     figures = try_command_line(tmp_path, SEED)["real dumps through the command line"]
     assert figures["that agree"] == figures["reports"] == 6

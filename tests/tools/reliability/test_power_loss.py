@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cross_section import cross_section
 from tests.support.stores import write
 from tests.support.tiny_dumps import stored_event_counts, tiny_incoming
 from tests.tools.reliability.power_disk import Disk
@@ -37,7 +36,8 @@ def test_all_that_was_done_is_logged(tmp_path: Path) -> None:
     assert files_of(tmp_path / "copy") == files_of(tmp_path / "disk")
 
 
-@pytest.mark.parametrize("seed", cross_section([20261122, 20261123], 2))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [20261122, 20261123])
 def test_nothing_acknowledged_is_lost_with_the_power(seed: int) -> None:
     found = torture(4, seed=seed, deeds=1)
     assert found["problems"] == []

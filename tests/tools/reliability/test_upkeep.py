@@ -7,6 +7,7 @@ import pytest
 from tests.tools.reliability.upkeep import OPERATIONS, torture
 
 
+@pytest.mark.slow
 def test_a_killed_command_leaves_the_store_as_before_it_or_as_after_it() -> None:
     found = torture(4, seed=20261122, names=("retention", "rebuild"))
     assert found["problems"] == []

@@ -10,6 +10,7 @@ import pytest
 
 from ingest.simulation.dump_template import DumpTemplate, repeat_runs
 from tests.support.corpus import CORPUS
+from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
 from tests.support.stores import contents, ingest, write
 from warehouse import Warehouse
@@ -26,19 +27,26 @@ NEW_TABLES = {
 NEW_COLUMNS = {"etrecord_id", "debug_buffer_sha256", "sha256", "parsed"}
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "in").mkdir()
+@pytest.fixture(scope="module")
+def new(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of today with dumps in it; only for reading."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "in").mkdir()
     for name in DUMPS:
-        shutil.copy(CORPUS / "real" / f"{name}.etdp", tmp_path / "in")
-    return tmp_path / "in"
+        shutil.copy(CORPUS / "real" / f"{name}.etdp", folder / "in")
+    ingest(folder / "new", folder / "in")
+    return folder / "new"
+
+
+@pytest.fixture(scope="module")
+def made_old(new: Path) -> Path:
+    return write_old(new.with_name("old"), new, 1)
 
 
 @pytest.fixture
-def old(tmp_path: Path, folder: Path) -> Path:
-    """A store of schema 1 with dumps in it, and views."""
-    ingest(tmp_path / "new", folder)
-    return write_old(tmp_path / "old", tmp_path / "new", 1)
+def old(made_old: Path, tmp_path: Path) -> Path:
+    """A store of schema 1 with the same dumps in it, and views."""
+    return Path(shutil.copytree(made_old, tmp_path / "old"))
 
 
 def write_old(store: Path, new: Path, schema: int) -> Path:
@@ -75,9 +83,9 @@ def test_a_reader_of_an_old_store_changes_nothing_and_says_how_to_migrate_it(old
     assert (old / FILE_NAME).read_bytes() == before
 
 
-def test_an_old_store_keeps_its_rows_and_new_columns_are_null(tmp_path: Path, old: Path) -> None:
+def test_an_old_store_keeps_its_rows_and_new_columns_are_null(new: Path, old: Path) -> None:
     Warehouse.open(old, create=True).close()
-    found, expected = contents(old), contents(tmp_path / "new")
+    found, expected = contents(old), contents(new)
     assert found.keys() == expected.keys()
     assert {name for name in NEW_TABLES if found[name]} == set()
     for name in found.keys() - NEW_TABLES - {"delegate_metadata"}:
@@ -88,15 +96,15 @@ def test_an_old_store_keeps_its_rows_and_new_columns_are_null(tmp_path: Path, ol
         assert len(rows) == len(expected["delegate_metadata"]) > 0
 
 
-def test_an_old_store_answers_as_a_new_one(tmp_path: Path, old: Path) -> None:
+def test_an_old_store_answers_as_a_new_one(new: Path, old: Path) -> None:
     Warehouse.open(old, create=True).close()
     with (
         Warehouse.open(old, read_only=True) as migrated,
-        Warehouse.open(tmp_path / "new", read_only=True) as new,
+        Warehouse.open(new, read_only=True) as expected,
     ):
         for query in ("percentiles", "framework_tax", "operator_hotspots", "module_totals"):
-            assert migrated.query(query).equals(new.query(query))
-        assert migrated.schema().equals(new.schema())
+            assert migrated.query(query).equals(expected.query(query))
+        assert migrated.schema().equals(expected.schema())
 
 
 def test_tables_are_described_as_this_version_does(tmp_path: Path) -> None:
@@ -112,9 +120,11 @@ def test_tables_are_described_as_this_version_does(tmp_path: Path) -> None:
         assert warehouse.schema().equals(expected)
 
 
-def test_an_old_store_takes_what_comes_with_dumps(tmp_path: Path, old: Path, folder: Path) -> None:
-    name = DUMPS[0]
-    shutil.copy(CORPUS / "real" / f"{name}.debug.bin", folder)
+def test_an_old_store_takes_what_comes_with_dumps(tmp_path: Path, new: Path) -> None:
+    folder = Path(shutil.copytree(new.with_name("in"), tmp_path / "in"))
+    ingest(tmp_path / "new", folder)
+    old = write_old(tmp_path / "old", tmp_path / "new", 1)
+    shutil.copy(CORPUS / "real" / f"{DUMPS[0]}.debug.bin", folder)
     shutil.copy(MODELS / "traced_intdesc.etrecord", folder / "net.etrecord")
     ingest(tmp_path / "whole", folder)
     assert ingest(old, folder).n_duplicates == 2
@@ -136,7 +146,7 @@ def test_a_migration_that_was_broken_off_is_done_again(tmp_path: Path) -> None:
         assert warehouse.sql("SELECT etrecord_id FROM dumps").num_rows == 0
 
 
-def test_a_value_of_events_that_are_gone_is_their_plain_median(tmp_path: Path, old: Path) -> None:
+def test_a_value_of_events_that_are_gone_is_their_plain_median(new: Path, old: Path) -> None:
     with duckdb.connect(str(old / FILE_NAME)) as connection:
         connection.execute("DELETE FROM events")
     Warehouse.open(old, create=True).close()
@@ -144,7 +154,7 @@ def test_a_value_of_events_that_are_gone_is_their_plain_median(tmp_path: Path, o
     some = "SELECT 1 FROM event_stats WHERE steady_grouped_ticks IS NOT NULL"
     with Warehouse.open(old, read_only=True) as warehouse:
         assert warehouse.sql(other).num_rows == 0 < warehouse.sql(some).num_rows
-    with Warehouse.open(tmp_path / "new", read_only=True) as warehouse:
+    with Warehouse.open(new, read_only=True) as warehouse:
         assert warehouse.sql(other).num_rows > 0
 
 
@@ -155,17 +165,24 @@ def with_a_flagged_event(data: bytes) -> bytes:
     return template.with_times(starts, ends)
 
 
-@pytest.mark.parametrize("schema", [1, 2, 3, 5])
-def test_rollups_of_a_store_that_had_none_are_those_of_ingest(
-    tmp_path: Path, folder: Path, schema: int
-) -> None:
+@pytest.fixture(scope="module")
+def long(new: Path) -> Path:
+    """A store of today, in it too a long dump and one with an event that counts nowhere."""
+    folder = Path(shutil.copytree(new.with_name("in"), new.with_name("long")))
     small = (CORPUS / "real" / "cnn_portable_n20.etdp").read_bytes()
     write(folder / "long.etdp", repeat_runs(small, 12))
     write(folder / "flagged.etdp", with_a_flagged_event(small))
-    ingest(tmp_path / "new", folder)
-    old = write_old(tmp_path / "old", tmp_path / "new", schema)
+    ingest(folder / "store", folder)
+    return folder / "store"
+
+
+@pytest.mark.parametrize("schema", cross_section([1, 2, 3, 5], 2))
+def test_rollups_of_a_store_that_had_none_are_those_of_ingest(
+    tmp_path: Path, long: Path, schema: int
+) -> None:
+    old = write_old(tmp_path / "old", long, schema)
     Warehouse.open(old, create=True).close()
-    found, expected = contents(old), contents(tmp_path / "new")
+    found, expected = contents(old), contents(long)
     for table in ("run_totals", "event_totals", "event_histograms", "event_stats"):
         assert len(expected[table]) > 20
         assert found[table] == expected[table], table

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.corpus import CORPUS
+from tests.support.cross_section import cross_section
 from tests.support.stores import MANIFEST, make_and_ingest
 from tests.support.syncs import note_synced
 from warehouse import Warehouse
@@ -133,7 +134,7 @@ def test_where_locks_do_not_work_a_store_is_refused(
         Warehouse.open(tmp_path, read_only=read_only)
 
 
-@pytest.mark.parametrize("is_replaced", [False, True])
+@pytest.mark.parametrize("is_replaced", cross_section([False, True], 2))
 def test_a_store_that_is_deleted_or_replaced_while_it_is_written_is_an_error(
     tmp_path: Path, is_replaced: bool
 ) -> None:

@@ -15,6 +15,7 @@ import pytest
 from ingest.incoming import Incoming
 from ingest.manifest.models import Manifest
 from tests.support.corpus import CORPUS, read_dump
+from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import MODELS
 from tests.support.event_blocks import run
@@ -56,6 +57,11 @@ KILL = "os.kill(os.getpid(), signal.SIGKILL)"
 EAT = "import numpy; held = [numpy.empty(1 << 28, 'u1') for _ in range(1 << 10)]"
 HANG = "time.sleep(600)"
 BUG = "raise KeyError('bug')"
+# What is told of a dump that does so.
+DIED = "its decoder died of SIGKILL; if it is honest, write it"
+ENDED = "its decoder ended with 3; if it is honest"
+ATE = "takes more than 2,048 MiB of memory to decode; if it is honest"
+IS_BUG = "KeyError: 'bug'; this is a bug"
 Break = Callable[..., Path]
 
 
@@ -106,14 +112,13 @@ def files_left(store: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("fault", "is_streamed", "told"),
     [
-        (KILL, False, "its decoder died of SIGKILL; if it is honest, write it"),
-        (KILL, True, "its decoder died of SIGKILL; if it is honest, write it"),
-        ("os._exit(3)", False, "its decoder ended with 3; if it is honest"),
-        (EAT, False, "takes more than 2,048 MiB of memory to decode; if it is honest"),
-        (BUG, False, "KeyError: 'bug'; this is a bug"),
-        (BUG, True, "KeyError: 'bug'; this is a bug"),
+        pytest.param(KILL, False, DIED, id="killed"),
+        pytest.param(KILL, True, DIED, id="killed in parts", marks=pytest.mark.slow),
+        pytest.param("os._exit(3)", False, ENDED, id="exited", marks=pytest.mark.slow),
+        pytest.param(EAT, False, ATE, id="memory"),
+        pytest.param(BUG, False, IS_BUG, id="bug"),
+        pytest.param(BUG, True, IS_BUG, id="bug in parts", marks=pytest.mark.slow),
     ],
-    ids=["killed", "killed in parts", "exited", "memory", "bug", "bug in parts"],
 )
 def test_a_dump_that_breaks_a_child_costs_only_itself(
     store: Path,
@@ -145,6 +150,7 @@ def test_a_dump_that_breaks_a_child_costs_only_itself(
     assert bytes(kept.data) == tiny_dump(BAD)
 
 
+@pytest.mark.slow
 def test_a_dump_that_makes_a_child_hang_costs_only_itself(
     store: Path, broken_child: Break, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,7 +196,7 @@ def test_an_etrecord_that_breaks_a_child_is_refused_and_its_dumps_are_taken(
     assert len(log.read_text().split()) == 1
 
 
-@pytest.mark.parametrize("is_there", [False, True], ids=["new", "stored"])
+@pytest.mark.parametrize("is_there", cross_section([False, True], 2), ids=["new", "stored"])
 def test_a_debug_buffer_that_breaks_a_child_is_refused_and_its_dump_is_taken(
     store: Path, broken_child: Break, is_there: bool
 ) -> None:

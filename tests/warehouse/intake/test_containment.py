@@ -16,6 +16,7 @@ from ingest import decode
 from ingest.errors import SourceError
 from ingest.manifest.resolver import ManifestResolver
 from tests.support.corpus import dump_names, read_dump
+from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import MODELS
 from tests.support.event_blocks import logged, run
@@ -137,13 +138,16 @@ def assert_only_the_bad_one_is_missing(
 
 @pytest.mark.parametrize(
     ("error", "batch_files", "is_streamed"),
-    [
-        (MemoryError(), 280, False),
-        (MemoryError(), 1, True),
-        (pa.ArrowInvalid("offset overflow while concatenating arrays\nmore"), 1, False),
-        (RecursionError("maximum recursion depth exceeded"), 280, True),
-        (ValueError("a name \ud800 and \n another line"), 280, False),
-    ],
+    cross_section(
+        [
+            (MemoryError(), 280, False),
+            (MemoryError(), 1, True),
+            (pa.ArrowInvalid("offset overflow while concatenating arrays\nmore"), 1, False),
+            (RecursionError("maximum recursion depth exceeded"), 280, True),
+            (ValueError("a name \ud800 and \n another line"), 280, False),
+        ],
+        3,
+    ),
 )
 def test_a_dump_that_breaks_the_decoder_costs_only_itself(
     folder: Path,
@@ -163,13 +167,16 @@ def test_a_dump_that_breaks_the_decoder_costs_only_itself(
 
 @pytest.mark.parametrize(
     ("error", "batch_files", "is_streamed"),
-    [
-        (MemoryError(), 280, False),
-        (pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes"), 1, True),
-        (duckdb.ConversionException("Conversion Error: could not"), 3, False),
-        (duckdb.OutOfMemoryException("could not allocate block"), 280, True),
-        (KeyError(7), 1, False),
-    ],
+    cross_section(
+        [
+            (MemoryError(), 280, False),
+            (pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes"), 1, True),
+            (duckdb.ConversionException("Conversion Error: could not"), 3, False),
+            (duckdb.OutOfMemoryException("could not allocate block"), 280, True),
+            (KeyError(7), 1, False),
+        ],
+        3,
+    ),
 )
 def test_a_dump_that_the_store_does_not_take_costs_only_itself(
     folder: Path,
@@ -202,16 +209,19 @@ def test_what_was_refused_goes_in_when_the_fault_is_mended(
 
 @pytest.mark.parametrize(
     "error",
-    [
-        KeyboardInterrupt(),
-        SystemExit(3),
-        StoreError("store", "was replaced"),
-        duckdb.IOException("IO Error: Could not write file: No space left on device"),
-        duckdb.FatalException("FATAL Error: database has been invalidated"),
-        duckdb.TransactionException("Failed to commit: Could not write"),
-        duckdb.OutOfMemoryException("could not offload: No space left on device"),
-        OSError(28, "No space left on device"),
-    ],
+    cross_section(
+        [
+            KeyboardInterrupt(),
+            SystemExit(3),
+            StoreError("store", "was replaced"),
+            duckdb.IOException("IO Error: Could not write file: No space left on device"),
+            duckdb.FatalException("FATAL Error: database has been invalidated"),
+            duckdb.TransactionException("Failed to commit: Could not write"),
+            duckdb.OutOfMemoryException("could not offload: No space left on device"),
+            OSError(28, "No space left on device"),
+        ],
+        3,
+    ),
     ids=lambda error: type(error).__name__,
 )
 def test_what_no_dump_is_to_blame_for_stops_the_ingest(

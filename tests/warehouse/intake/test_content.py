@@ -90,7 +90,7 @@ def test_an_interrupt_leaves_what_was_committed_and_a_store_that_opens(
 ) -> None:
     monkeypatch.setattr(batches, "BATCH_FILES", 2)
     monkeypatch.setattr(ingestion, "COMMIT_EVENTS", 1)
-    for i, name in enumerate(dump_names("real")[:24]):
+    for i, name in enumerate(dump_names("real")[:8]):
         write(tmp_path / f"in/{i}.etdp", read_dump(name))
     done: list[int] = []
 

@@ -140,7 +140,7 @@ def test_an_etrecord_that_is_given_is_that_of_all_dumps(tmp_path: Path, folder: 
     assert set(links(tmp_path / "store").values()) == {MIXED.name}
 
 
-@pytest.mark.parametrize("batch_files", [1, 512])
+@pytest.mark.parametrize("batch_files", cross_section([1, 512], 2))
 def test_a_damaged_etrecord_is_refused_once_and_its_dumps_are_taken(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, batch_files: int
 ) -> None:
@@ -317,7 +317,8 @@ INGEST = (
 )
 
 
-@pytest.mark.parametrize("lines", cross_section([4, 1], 2))
+@pytest.mark.slow
+@pytest.mark.parametrize("lines", [4, 1])
 def test_a_killed_ingest_leaves_no_etrecord_half_traced(tmp_path: Path, lines: int) -> None:
     for i in range(20):
         event = timed("native_call_convolution.out", 1, 9, instruction_id=i % 9, chain_index=0)

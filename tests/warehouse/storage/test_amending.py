@@ -26,17 +26,24 @@ WRONG: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def files(tmp_path: Path) -> list[Path]:
-    return [write(tmp_path / f"{name}.etdp", read_dump(f"real/{name}")) for name in NAMES]
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("files")
+    return [write(folder / f"{name}.etdp", read_dump(f"real/{name}")) for name in NAMES]
+
+
+@pytest.fixture(scope="module")
+def made(files: list[Path]) -> Path:
+    made = files[0].with_name("store")
+    ingest(made, files[0], manifest=WRONG)
+    ingest(made, files[1])
+    return made
 
 
 @pytest.fixture
-def store(tmp_path: Path, files: list[Path]) -> Path:
+def store(made: Path, tmp_path: Path) -> Path:
     """The first dump was ingested wrongly, the second as it should be."""
-    ingest(tmp_path / "store", files[0], manifest=WRONG)
-    ingest(tmp_path / "store", files[1])
-    return tmp_path / "store"
+    return Path(shutil.copytree(made, tmp_path / "store"))
 
 
 def amend(store: Path, *stated: str, **where: str) -> int:
@@ -125,10 +132,11 @@ def test_a_malformed_correction_is_an_error(store: Path, stated: str, problem: s
 
 
 def test_the_method_of_a_dump_with_an_etrecord_is_not_amended(
-    store: Path, files: list[Path]
+    store: Path, files: list[Path], tmp_path: Path
 ) -> None:
-    shutil.copy(MODELS / "mixed_xnnpack.etrecord", files[1].with_suffix(".etrecord"))
-    ingest(store, files[1])
+    dump = Path(shutil.copy(files[1], tmp_path))
+    shutil.copy(MODELS / "mixed_xnnpack.etrecord", dump.with_suffix(".etrecord"))
+    ingest(store, dump)
     with pytest.raises(QueryError, match="forget the dump with 'tracehouse forget'"):
         amend(store, "method=forward", device="pixel8")
     assert amend(store, "method=forward") == 1

@@ -11,15 +11,17 @@ from warehouse.errors import QueryError
 from warehouse.storage.choice import choose_dumps
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three dumps, which nothing here changes."""
+    folder = tmp_path_factory.mktemp("made")
     for number, (name, device) in enumerate(
         [("load_only", "p"), ("mixed_xnnpack_n20", "p"), ("mixed_portable_n20", "q")]
     ):
-        file = write(tmp_path / f"{number}.etdp", read_dump(f"real/{name}"))
+        file = write(folder / f"{number}.etdp", read_dump(f"real/{name}"))
         facts = {"device": device, "build": "b,c", "model": "m", "lab": 3}
-        ingest(tmp_path / "store", file, manifest=facts)
-    return tmp_path / "store"
+        ingest(folder / "store", file, manifest=facts)
+    return folder / "store"
 
 
 def test_dumps_are_chosen_by_hash_and_by_what_their_manifests_state(store: Path) -> None:

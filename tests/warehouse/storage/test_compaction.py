@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -19,12 +20,17 @@ from warehouse.storage.compaction import compact_store
 from warehouse.storage.retention import drop_old_events, find_old_events
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
     for name in ("mixed_portable_n20", "mixed_xnnpack_n20", "cnn_portable_n20"):
-        file = write(tmp_path / f"{name}.etdp", read_dump(f"real/{name}"))
-        ingest(tmp_path / "store", file)
-    return tmp_path / "store"
+        ingest(folder / "store", write(folder / f"{name}.etdp", read_dump(f"real/{name}")))
+    return folder / "store"
+
+
+@pytest.fixture
+def store(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "store"))
 
 
 def test_a_compacted_store_is_smaller_and_the_same(store: Path) -> None:

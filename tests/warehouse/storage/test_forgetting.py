@@ -27,10 +27,10 @@ NAMES = ("mixed_xnnpack_n20", "mixed_portable_n20", "multiout_portable_n3_debug"
 OWN = {"device": "secret", "build": "secret_build", "model": "secret_model"}
 
 
-@pytest.fixture
-def files(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Dumps, the first two with the same ETRecord and the last with a debug buffer."""
-    folder = tmp_path / "in"
+    folder = tmp_path_factory.mktemp("files") / "in"
     for name in NAMES:
         write(folder / f"{name}.etdp", read_dump(f"real/{name}"))
         if name.startswith("mixed"):
@@ -39,15 +39,20 @@ def files(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def store(files: Path, tmp_path: Path) -> Path:
-    """A store in which the first and the last dump are of a device of their own."""
+@pytest.fixture(scope="module")
+def made(files: Path) -> Path:
+    made = files.parent / "store"
     for name in NAMES:
         facts = MANIFEST if name == NAMES[1] else OWN
-        ingest(tmp_path / "store", files / f"{name}.etdp", manifest=facts)
-    refused = ingest(tmp_path / "store", files / f"{NAMES[0]}.etdp")
-    assert refused.n_conflicts == 1
-    return tmp_path / "store"
+        ingest(made, files / f"{name}.etdp", manifest=facts)
+    assert ingest(made, files / f"{NAMES[0]}.etdp").n_conflicts == 1
+    return made
+
+
+@pytest.fixture
+def store(made: Path, tmp_path: Path) -> Path:
+    """A store in which the first and the last dump are of a device of their own."""
+    return Path(shutil.copytree(made, tmp_path / "store"))
 
 
 def forget(store: Path, device: str = "secret") -> int:
@@ -117,7 +122,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize(
-    "moment", ["before", "at first file", "at last file", "at old file", "end"]
+    "moment", cross_section(["before", "at first file", "at last file", "at old file", "end"], 3)
 )
 @pytest.mark.parametrize("is_rebuilt", cross_section([False, True], 2))
 def test_what_a_kill_left_half_forgotten_is_forgotten_when_it_is_opened(

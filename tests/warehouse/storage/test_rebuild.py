@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.corpus import CORPUS, read_dump
+from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
 from tests.support.stores import MANIFEST, contents, everything, ingest, write
 from warehouse import Warehouse
@@ -58,7 +59,7 @@ def test_a_rebuilt_store_equals_the_old_one_in_every_row(store: Path) -> None:
     assert everything(store) == before
 
 
-@pytest.mark.parametrize("batch_files", [1, 2])
+@pytest.mark.parametrize("batch_files", cross_section([1, 2], 2))
 def test_how_the_archive_is_read_in_batches_changes_nothing(
     store: Path, monkeypatch: pytest.MonkeyPatch, batch_files: int
 ) -> None:
@@ -68,7 +69,7 @@ def test_how_the_archive_is_read_in_batches_changes_nothing(
     assert all(table.is_equal for table in rebuild_store(store).tables)
 
 
-@pytest.mark.parametrize("damage", ["gone", "cut", "flipped"])
+@pytest.mark.parametrize("damage", cross_section(["gone", "cut", "flipped"], 3))
 def test_a_store_without_its_file_says_so_and_is_rebuilt(store: Path, damage: str) -> None:
     before, file = everything(store), store / FILE_NAME
     data = file.read_bytes()
@@ -167,7 +168,7 @@ def test_a_damaged_segment_is_set_aside_and_the_rest_is_rebuilt(store: Path) -> 
     Warehouse.open(store, read_only=True).close()
 
 
-@pytest.mark.parametrize("damage", ["cut", "gone"])
+@pytest.mark.parametrize("damage", cross_section(["cut", "gone"], 2))
 def test_dumps_of_a_lost_segment_stay_in_the_store_and_come_into_the_archive_again(
     tmp_path: Path, damage: str
 ) -> None:

@@ -16,17 +16,23 @@ from warehouse.storage.retention import drop_old_events, find_old_events, sum_by
 OLD = (datetime.now(UTC) - timedelta(days=100)).isoformat()
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    """Two old dumps, of b1 and v2, and a new one."""
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
     for name, facts in (
         ("mixed_portable_n20", {"captured_at": OLD}),
         ("mixed_xnnpack_n20", {"captured_at": OLD, "build": "v2"}),
         ("cnn_portable_n20", {}),
     ):
-        file = write(tmp_path / f"{name}.etdp", read_dump(f"real/{name}"))
-        ingest(tmp_path / "store", file, manifest=MANIFEST | facts)
-    return tmp_path / "store"
+        file = write(folder / f"{name}.etdp", read_dump(f"real/{name}"))
+        ingest(folder / "store", file, manifest=MANIFEST | facts)
+    return folder / "store"
+
+
+@pytest.fixture
+def store(made: Path, tmp_path: Path) -> Path:
+    """Two old dumps, of b1 and v2, and a new one."""
+    return Path(shutil.copytree(made, tmp_path / "store"))
 
 
 def drop(store: Path, kept_builds: str | None = None) -> list[int]:
@@ -82,12 +88,13 @@ def test_dropped_events_of_a_dump_that_the_archive_got_later_stay_away(tmp_path:
 def test_an_etrecord_that_comes_after_events_were_dropped_tells_the_same(
     store: Path, tmp_path: Path, name: str
 ) -> None:
-    shutil.copy(MODELS / "mixed_xnnpack.etrecord", tmp_path / f"{name}.etrecord")
+    file = write(tmp_path / f"{name}.etdp", read_dump(f"real/{name}"))
+    shutil.copy(MODELS / "mixed_xnnpack.etrecord", file.with_suffix(".etrecord"))
     whole = Path(shutil.copytree(store, tmp_path / "whole"))
     drop(store)
     facts = {"captured_at": OLD} | ({"build": "v2"} if name == "mixed_xnnpack_n20" else {})
     for one in (store, whole):
-        done = ingest(one, tmp_path / f"{name}.etdp", manifest=MANIFEST | facts)
+        done = ingest(one, file, manifest=MANIFEST | facts)
         assert (done.n_duplicates, done.refused) == (1, ())
     ours, theirs = contents(store), contents(whole)
     assert ours["event_origins"] == theirs["event_origins"] != []

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.corpus import CORPUS, read_dump
-from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
 from tests.support.stores import everything, ingest, write
 from warehouse import Warehouse
@@ -109,7 +108,8 @@ def all_dumps(warehouse: Warehouse) -> list[ChosenDump]:
     return choose_dumps(warehouse.writing, where={"model": "m"}) if count else []
 
 
-@pytest.mark.parametrize("seed", cross_section(range(4), 4))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
 def test_whatever_was_done_to_a_store_it_is_rebuilt_the_same(tmp_path: Path, seed: int) -> None:
     lived = LivedIn(tmp_path, seed)
     done = lived.happen(9)
