@@ -19,10 +19,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from warehouse.regressions.baseline import Base, find_base
 from warehouse.regressions.common_shift import common_shift, find_voters
 from warehouse.regressions.errors import MOST_IN_A_ROW, Errors
 from warehouse.regressions.history import Cells, SeriesHistory, gather_values, summarise_cells
-from warehouse.regressions.nightly import Base, JudgedNight, Rules, Status, find_base, judge_night
+from warehouse.regressions.nightly import JudgedNight, Rules, Status, compare_night, judge_night
 from warehouse.statistics.two_samples import SampleComparison, compare_samples
 
 Floats = NDArray[np.float64]
@@ -142,21 +143,14 @@ class _Nights:
         self._open: dict[int, list[LevelChange]] = {}
 
     def judge(self, build: int) -> None:
-        family, median = self._history.series.family, self.cells.median[:, build]
+        median = self.cells.median[:, build]
         base = self._find_base(build)
-        self.shifts[:, build] = common_shift(
-            self._voters,
-            median - base.framed,
-            base.dump_spread,
-            base.dumps / np.maximum(base.builds, 1),
-            self._history.family_count,
-        )
-        self.latest = judge_night(self._history, self.cells, self.shifts, build, base, self._rules)
-        raw, framed = median - base.raw, median - self.shifts[family, build] - base.framed
-        raw[self.latest.tested] = self.latest.raw_shift
-        framed[self.latest.tested] = self.latest.framed_shift
-        self._raw_errors.add(build, raw)
-        self._framed_errors.add(build, framed)
+        self.shifts[:, build] = self._common_shift(base, median - base.framed)
+        night = compare_night(self._history, self.cells, self.shifts, build, base, self._rules)
+        common = self._common_shift(base, night.raw_moved)
+        self.latest = judge_night(self._history, night, common, base, self._rules)
+        self._raw_errors.add(build, night.raw_moved)
+        self._framed_errors.add(build, night.framed_moved)
         there = self.cells.dump_count[:, build] > 0
         known = self._settle_open(build, there) | self._settle_suspects(build, there)
         known |= self._suspects.keys()
@@ -167,6 +161,11 @@ class _Nights:
             for series in news:
                 errors = framed if base.is_framed[series] else raw
                 self._suspect(series, build, errors[:, series].tolist())
+
+    def _common_shift(self, base: Base, moved: Floats) -> Floats:
+        dumps = base.dumps / np.maximum(base.builds, 1)
+        families = self._history.family_count
+        return common_shift(self._voters, moved, base.dump_spread, dumps, families)
 
     def _find_base(self, build: int) -> Base:
         base = find_base(
