@@ -94,6 +94,8 @@ def _rule(
         f"{dumps} dumps of {new} against {base_dumps} of {old}",
         f"p = {change.p_adjusted:.2g} in its first night, {night.rules.q:g} allowed",
     ]
+    if change.pool is not None:
+        parts.append(_pool_text(night, change, change.pool))
     if change.is_framed:
         parts.append("the shift of the whole device taken out")
     if figures.is_centred[0]:
@@ -103,6 +105,15 @@ def _rule(
     if change.confirmed is not None:
         parts.append(f"confirmed by {night.fleet.nights[change.confirmed].build}")
     return "; ".join(parts)
+
+
+def _pool_text(night: HeadNight, change: LevelChange, pool: int) -> str:
+    fleet, counts = night.fleet, night.replay.cells.dump_count
+    last = changed_nights(night, change)[-1]
+    devices = np.count_nonzero(counts[fleet.pool == pool, last])
+    shift = math.expm1(change.pool_shift)
+    name = fleet.keys["pool"][pool].as_py()
+    return f"shown by the {devices} devices of pool {name} together: {shift:+.1%}"
 
 
 def _builds(count: int) -> str:

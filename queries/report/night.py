@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.errors import ParameterError, suggest
-from warehouse.regressions.fleet import CONTAINERS, Fleet, build_fleet, find_rebuilt
+from warehouse.regressions.fleet import Fleet, build_fleet, find_rebuilt
 from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
 from warehouse.regressions.nightly import Rules
+from warehouse.regressions.pools import tell_of_devices
 from warehouse.regressions.replay import LevelChange, Replay, replay
+from warehouse.regressions.series_values import CONTAINERS
 from warehouse.store import Warehouse
 
 Floats = NDArray[np.float64]
@@ -79,9 +81,8 @@ def judge_head(store: Warehouse, head: str | None, settings: Settings) -> HeadNi
     rules = Rules(base_builds=chosen.base_builds, q=chosen.q, gate=chosen.gate)
     result = replay(fleet.history, rules)
     builds = [night.build for night in fleet.nights]
-    groups, moved = group_changes(
-        result.changes, list_places(fleet), builds, find_rebuilt(fleet.history)
-    )
+    changes = tell_of_devices(result, fleet.history, fleet.pool)
+    groups, moved = group_changes(changes, list_places(fleet), builds, find_rebuilt(fleet.history))
     heard, muted = _leave_out_muted(fleet, groups, settings, last_day(store, head))
     named = store.sql(read_statement("modules_of_build"), {"head": head}).to_pylist()
     modules = {tuple(row[name] for name in SERIES): row["module_path"] for row in named}
@@ -150,7 +151,7 @@ def _min_changes(keys: pa.Table, settings: Settings) -> Floats:
     names = (keys[name].to_pylist() for name in ("device", "model", "event_name"))
     return np.array(
         [
-            settings.min_change(device=device, model=model, event=event)
+            settings.min_change(device=device or "", model=model, event=event)
             for device, model, event in zip(*names, strict=True)
         ]
     )

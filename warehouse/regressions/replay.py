@@ -33,7 +33,7 @@ Mask = NDArray[np.bool_]
 _LOOK_BACK = 3  # builds before a suspicion where the change may have begun
 _NIGHTS_TO_BE_GONE = 2
 _FEWEST_NIGHTS = 2  # that confirm
-_STILL_THERE = 0.5  # of a change, below which a night is nearer to the old level
+STILL_THERE = 0.5  # of a change, below which a night is nearer to the old level
 
 
 class _Answer(enum.Enum):
@@ -61,6 +61,8 @@ class LevelChange:
         confirmed: Build that confirmed it; None as long as it is suspected.
         fixed: First build that was back at the old level; None as long as it is not.
         back: Nights in a row that were back.
+        pool: Series of the pool that shows it, where the series by itself does not.
+        pool_shift: How far the pool moved, if so.
     """
 
     series: int
@@ -77,6 +79,8 @@ class LevelChange:
     confirmed: int | None = None
     fixed: int | None = None
     back: list[int] = field(default_factory=list)
+    pool: int | None = None
+    pool_shift: float = 0.0
 
 
 class Replay(NamedTuple):
@@ -291,7 +295,7 @@ class _Nights:
                 offset = self.shifts[self._history.series.family[series]] * change.is_framed
                 level = self.cells.median[series] - offset
                 moved = (level[build] - np.median(level[change.base])) / change.shift
-                change.back = [*change.back, build] if moved < _STILL_THERE else []
+                change.back = [*change.back, build] if moved < STILL_THERE else []
                 if change.back:
                     returning.add(series)
                 if len(change.back) == _NIGHTS_TO_BE_GONE:

@@ -31,6 +31,15 @@ def test_series_are_counted_by_verdict(nightly, last):
     assert sum(counts.values()) == 11
 
 
+def test_pools_are_no_devices(pool_night):
+    view = HeadView(pool_night)
+    assert view.count_verdicts() == {"needs_more_dumps": 30}
+    coverage = view.coverage(24)
+    assert (coverage.device_count, coverage.series_count, coverage.missing) == (6, 30, [])
+    assert [shift.device for shift in view.run_shifts()] == [f"phone-{n}" for n in range(6)]
+    assert view.operator_changes() == []
+
+
 def test_a_device_without_the_head_is_missing_since_its_last_build(nightly, last):
     coverage = last.coverage(8)
     assert [(one.device, one.model, one.last_build) for one in coverage.missing] == [

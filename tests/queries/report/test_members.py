@@ -55,6 +55,18 @@ def test_the_rule_says_which_numbers_made_the_verdict(night):
     assert "confirmed" not in suspected
 
 
+def test_a_member_that_only_its_pool_shows_says_so(pool_night):
+    (group,) = pool_night.groups
+    members = [describe_member(pool_night, change) for change in group.changes]
+    assert [member.device for member in members] == [f"phone-{number}" for number in range(6)]
+    assert {member.pool for member in members} == {"phones"}
+    for member in members:
+        assert member.delta == pytest.approx(0.1, abs=0.01)
+        assert member.cost_ns == pytest.approx(900, rel=0.1)
+        assert "shown by the 6 devices of pool phones together: +10." in member.rule
+        assert member.rule.endswith("confirmed by b9")
+
+
 def test_nights_since_the_change_are_those_with_dumps(night):
     convolution = night.groups[0].changes
     assert [changed_nights(night, change).tolist() for change in convolution] == [
