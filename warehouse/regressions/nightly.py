@@ -110,6 +110,7 @@ class JudgedNight(NamedTuple):
         tested: Numbers of the series that were tested, ascending.
         comparison: Their comparison in the frame that decides, a row each.
         p_adjusted: Their p after Benjamini-Hochberg.
+        is_framed: Whether each series is judged without the shift of its family.
     """
 
     status: Ints
@@ -118,6 +119,7 @@ class JudgedNight(NamedTuple):
     tested: Ints
     comparison: SampleComparison
     p_adjusted: Floats
+    is_framed: Mask
 
 
 def compare_night(
@@ -137,7 +139,7 @@ def compare_night(
     family = history.series.family
     ready = status == Status.UNCHANGED
     size = np.bincount(family[ready], minlength=len(shifts))[family]
-    small = np.array([least_p(n, m) for n, m in _sizes(base.dumps, cells.dump_count[:, night])])
+    small = least_p(base.dumps, cells.dump_count[:, night])
     status[ready & (small > rules.q / np.maximum(size, 1))] = Status.NEEDS_MORE_DUMPS
     ready = status == Status.UNCHANGED
     raw_moved = cells.median[:, night] - base.raw
@@ -174,7 +176,8 @@ def judge_night(
         np.log1p(history.series.half_tick[tested] / np.exp(base.raw[tested])),
     )
     way = np.sign(raw.shift)
-    has_likes = (history.series.kernel[tested] != NO_KERNEL) & ~base.is_framed[tested]
+    is_framed = base.is_framed
+    has_likes = (history.series.kernel[tested] != NO_KERNEL) & ~is_framed[tested]
     beside = np.where(has_likes, way * (raw.shift - common[family]), np.inf)
     own = np.minimum(beside, way * decisive.shift)
     seen = (raw_p <= rules.q) & (np.abs(raw.shift) >= least)
@@ -190,7 +193,7 @@ def judge_night(
     watched &= moved > rules.weak_gate * error
     direction = np.zeros(history.series_count, np.int64)
     direction[tested[watched]] = way[watched].astype(np.int64)
-    return JudgedNight(status, direction, base, tested, decisive, p)
+    return JudgedNight(status, direction, base, tested, decisive, p, is_framed)
 
 
 def _eligible(history: SeriesHistory, cells: Cells, night: int, base: Base, rules: Rules) -> Ints:
@@ -205,10 +208,6 @@ def _eligible(history: SeriesHistory, cells: Cells, night: int, base: Base, rule
     status[base.builds < rules.least_builds] = Status.NEEDS_MORE_BUILDS
     status[head == 0] = Status.NO_DATA
     return status
-
-
-def _sizes(base: Ints, head: Ints) -> list[tuple[int, int]]:
-    return list(zip(base.tolist(), head.tolist(), strict=True))
 
 
 def _compare(

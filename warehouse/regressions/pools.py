@@ -81,7 +81,7 @@ def _show(
     since = since[there[since]]
     if not len(base) or not len(since):
         return None
-    is_framed = bool(found.night.base.is_framed[series])
+    is_framed = bool(found.night.is_framed[series])
     family = history.series.family[series]
     level = found.cells.median[series] - found.shifts[family] * is_framed
     moved = float(np.median(level[since]) - np.median(level[base]))

@@ -160,11 +160,12 @@ class _Nights:
         known |= self._suspects.keys()
         news = [n for n in np.flatnonzero(self.latest.direction).tolist() if n not in known]
         if news:
-            raw = self._raw_errors.size_in_a_row(build, base.raw_error)
-            framed = self._framed_errors.size_in_a_row(build, base.framed_error)
-            for series in news:
-                errors = framed if base.is_framed[series] else raw
-                self._suspect(series, build, errors[:, series].tolist())
+            rows = np.array(news)
+            raw = self._raw_errors.size_in_a_row(build, base.raw_error, rows)
+            framed = self._framed_errors.size_in_a_row(build, base.framed_error, rows)
+            errors = np.where(self.latest.is_framed[rows], framed, raw).T.tolist()
+            for series, own in zip(news, errors, strict=True):
+                self._suspect(series, build, own)
 
     def _common_shift(self, base: Base, moved: Floats) -> Floats:
         dumps = base.dumps / np.maximum(base.builds, 1)
@@ -192,7 +193,7 @@ class _Nights:
             last_good=int(before[-1]),
             base=before,
             is_loud=bool(night.status[series] == Status.HIT),
-            is_framed=bool(night.base.is_framed[series]),
+            is_framed=bool(night.is_framed[series]),
             shift=float(night.comparison.shift[place]),
             errors=errors,
             p_adjusted=float(night.p_adjusted[place]),

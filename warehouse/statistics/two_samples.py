@@ -252,10 +252,12 @@ def two_sided_p(base_count: int, head_count: int, u: Floats, ties: Floats) -> Fl
     return p
 
 
-@cache
-def least_p(base_count: int, head_count: int) -> float:
-    """The least p that samples of these sizes can give."""
-    return 2 / math.comb(base_count + head_count, base_count)
+def least_p(base_count: Ints, head_count: Ints) -> Floats:
+    """The least p that samples of each of these sizes can give."""
+    p = np.empty(len(base_count))
+    for n, m, rows in _list_sizes(base_count, head_count):
+        p[rows] = 2 / math.comb(n + m, n)
+    return p
 
 
 @cache
