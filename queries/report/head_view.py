@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from queries.report.content import Coverage, Missing, OperatorChange, RunShift
-from queries.report.members import describe_member
+from queries.report.members import describe_members
 from queries.report.night import HeadNight
 from warehouse.regressions.history import find_families
 from warehouse.regressions.nightly import Status
@@ -126,7 +126,7 @@ class HeadView:
         ]
 
     def _moved(self, change: LevelChange) -> OperatorChange:
-        member = describe_member(self._night, change)
+        (member,) = describe_members(self._night, [change])
         build = self._night.fleet.nights[change.first_bad].build
         return OperatorChange(
             change="moved",

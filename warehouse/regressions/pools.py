@@ -204,9 +204,10 @@ def _share_values(
 
 def _group_medians(keys: Ints, value: Floats) -> tuple[Ints, Floats, Ints]:
     """The keys of each group, in order, a column each; the median of its values; their count."""
-    order = np.lexsort((value, *keys[::-1]))
-    keys, value = keys[:, order], value[order]
-    first = np.flatnonzero(np.diff(keys, prepend=-1).any(axis=0))
+    code = np.ravel_multi_index(tuple(keys), tuple(keys.max(axis=1, initial=0) + 1))
+    order = np.lexsort((value, code))
+    code, value = code[order], value[order]
+    first = np.flatnonzero(np.diff(code, prepend=-1))
     count = np.diff(first, append=len(order))
     median = (value[first + (count - 1) // 2] + value[first + count // 2]) / 2
-    return keys[:, first], median, count
+    return keys[:, order[first]], median, count

@@ -241,7 +241,7 @@ def two_sided_p(base_count: int, head_count: int, u: Floats, ties: Floats) -> Fl
     with np.errstate(invalid="ignore", divide="ignore"):
         distance = np.maximum(np.abs(u - pairs / 2) - 0.5, 0) / np.sqrt(2 * variance)
     distance[variance <= 0] = 0
-    p = np.array([math.erfc(each) for each in distance.tolist()])
+    p: Floats = np.array([math.erfc(each) for each in distance.tolist()])
     if max(base_count, head_count) > _EXACT_SIZE:
         return p
     p = np.maximum(p, LARGEST_P)

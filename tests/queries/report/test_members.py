@@ -3,11 +3,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from queries.report.members import changed_nights, compare_nights, describe_member
+from queries.report.members import changed_nights, compare_nights, describe_members
 from queries.report.night import judge_head
 from queries.report.settings import Settings
 from tests.support.nightly_farm import ingest_all, record_build
 from warehouse import Warehouse
+
+
+def describe_member(night, change):
+    (member,) = describe_members(night, [change])
+    return member
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +36,14 @@ def test_a_member_has_both_levels_and_what_lies_between(night):
     assert member.cost_ns == member.head_ns - member.base_ns
     assert (len(member.base_values), len(member.head_values)) == (64, 8)
     assert np.median(member.head_values) == pytest.approx(member.head_ns)
+
+
+def test_members_described_together_are_as_each_by_itself(night):
+    changes = [change for group in night.groups for change in (*group.changes, *group.explains)]
+    assert len(changes) > 4
+    alone = [describe_member(night, change) for change in changes]
+    assert describe_members(night, changes) == alone
+    assert describe_members(night, []) == []
 
 
 def test_the_history_is_every_night_that_has_dumps(night):
