@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from shlex import quote
 
 from queries.report.content import EnvironmentChange, Group, Headline, Member, State
-from queries.report.members import describe_member
+from queries.report.members import describe_members
 from queries.report.night import HeadNight
 from warehouse.regressions.groups import ChangeGroup
 
@@ -30,7 +31,8 @@ def list_alerts(
         Open regressions first, each kind by cost and then id.
     """
     told = [group for group in night.groups if _is_told(night, group)]
-    alerts = [_describe(night, group, commits, environment) for group in told]
+    members = iter(describe_members(night, [c for g in told for c in (*g.changes, *g.explains)]))
+    alerts = [_describe(night, group, members, commits, environment) for group in told]
     order = {"confirmed": 0, "new": 1, "acknowledged": 2, "accepted": 3, "fixed": 4}
     return sorted(
         alerts,
@@ -67,12 +69,14 @@ def _state(night: HeadNight, group: ChangeGroup) -> State:
 def _describe(
     night: HeadNight,
     group: ChangeGroup,
+    described: Iterator[Member],
     commits: Mapping[str, str | None],
     environment: Environment,
 ) -> Group:
-    members = [describe_member(night, change) for change in group.changes]
+    """A group; the next ones of the `described` are its changes, and what it explains."""
+    members = list(islice(described, len(group.changes)))
     members.sort(key=lambda member: (-abs(member.cost_ns or 0.0), _name(member)))
-    explains = [describe_member(night, change) for change in group.explains]
+    explains = list(islice(described, len(group.explains)))
     nights, state = night.fleet.nights, _state(night, group)
     fixed = [change.fixed for change in group.changes if change.fixed is not None]
     decision = night.decisions.get(group.id)

@@ -62,9 +62,9 @@ def judge_step(
         settings: Those of the report.
 
     Raises:
-        ParameterError: There is no such group or build.
+        OptionError: There is no such group or build.
     """
-    find_build(store, build)
+    find_build(store, build, "--build")
     night = judge_head(store, head, settings)
     group = find_group(night, group_id, "bisect-step")
     changes = list(group.changes)

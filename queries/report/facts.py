@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from queries.report.content import (
@@ -13,9 +14,11 @@ from queries.report.content import (
     Stability,
     TaxRow,
 )
+from queries.report.figures import count_text
 from warehouse.store import Warehouse
 
 _MOST_REFUSED = 100
+_MOST_STEPS = 20
 
 Row = Mapping[str, Any]
 
@@ -29,24 +32,28 @@ class Facts(NamedTuple):
     refused: list[Refused]
 
 
-def read_facts(store: Warehouse, *, base: str | None, head: str) -> Facts:
+def read_facts(
+    store: Warehouse, *, base: str | None, head: str, until: datetime | None = None
+) -> Facts:
     """What the store says of a build beside its operators' times.
 
     Args:
         store: The store.
         base: The build it is compared with; None if there is none.
         head: The build.
+        until: Files that were refused later are left out; None if none are.
     """
-    stability = [_stability(row) for row in store.query("stability", build=head).to_pylist()]
-    refused = [row for row in store.query("ingest_errors").to_pylist() if not row["is_resolved"]]
-    warnings = []
+    steadiness = store.query("stability", build=head).to_pylist()
+    known = store.query("ingest_errors", until=until).to_pylist()
+    refused = [row for row in known if not row["is_resolved"]]
+    warnings = _list_steps(steadiness)
     if len(refused) > _MOST_REFUSED:
         warnings.append(f"{len(refused):,} files were refused; {_MOST_REFUSED} are listed")
     return Facts(
         _exact_changes(store, base, head) if base else [],
         _framework_tax(store, base, head),
         Quality(
-            stability=stability,
+            stability=[_stability(row) for row in steadiness],
             environment=changed_environment(store, base, head) if base else [],
             warnings=warnings,
         ),
@@ -55,6 +62,19 @@ def read_facts(store: Warehouse, *, base: str | None, head: str) -> Facts:
             for row in refused[:_MOST_REFUSED]
         ],
     )
+
+
+def _list_steps(rows: Sequence[Row]) -> list[str]:
+    """Where whole processes ran at one of two speeds, and how often that changed."""
+    stepped = [row for row in rows if row["level_gap"] is not None]
+    told = []
+    for row in stepped[:_MOST_STEPS]:
+        where = " ".join(filter(None, (row["device"], row["model"], row["backend"])))
+        apart = f"{100 * row['level_gap']:.0f} % apart"
+        steps = count_text(row["level_steps"], "step")
+        told.append(f"{where}: dumps ran at two speeds, {apart}, {steps} from one to the other")
+    more = len(stepped) - len(told)
+    return [*told, f"and {more:,} more that ran at two speeds"] if more else told
 
 
 def _stability(row: Row) -> Stability:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from queries.report.content import Coverage, Missing, OperatorChange, RunShift
-from queries.report.members import describe_member
+from queries.report.members import describe_members
 from queries.report.night import HeadNight
 from warehouse.regressions.history import find_families
 from warehouse.regressions.nightly import Status
@@ -29,22 +29,24 @@ class HeadView:
         self._night = night
         nights, counts = night.fleet.nights, night.replay.cells.dump_count
         own = np.array([recording.build == night.head for recording in nights])
-        self._there = counts[:, own].sum(axis=1) > 0
+        self._is_pool = night.fleet.is_pool
+        self._there = (counts[:, own].sum(axis=1) > 0) & ~self._is_pool
         self._most_dumps = counts[:, own].max(axis=1, initial=0)
         family = night.fleet.history.series.family
-        self._family_there = find_families(family, counts > 0)
+        there = find_families(family, counts > 0)
         self._own = own
         before = np.flatnonzero(~own)
+        self._names = _family_names(night)
+        self._family_there = there[: len(self._names)]
         self._heads: Mask = np.any(self._family_there[:, own], axis=1)
         used = before[self._family_there[self._heads][:, before].any(axis=0)]
         builds = [nights[number].build for number in used[::-1].tolist()]
         self.base: list[str] = list(dict.fromkeys(builds))[: night.rules.base_builds]
         self._lately = before[-night.rules.base_builds :]
-        self._names = _family_names(night)
 
     def count_verdicts(self) -> dict[str, int]:
         """Series by what the night says of each."""
-        counts = Counter(self._night.replay.night.status.tolist())
+        counts = Counter(self._night.replay.night.status[~self._is_pool].tolist())
         names = {status: status.name.lower() for status in Status} | {Status.HIT: "suspect"}
         return {names[Status(status)]: count for status, count in counts.items()}
 
@@ -124,7 +126,7 @@ class HeadView:
         ]
 
     def _moved(self, change: LevelChange) -> OperatorChange:
-        member = describe_member(self._night, change)
+        (member,) = describe_members(self._night, [change])
         build = self._night.fleet.nights[change.first_bad].build
         return OperatorChange(
             change="moved",
@@ -157,10 +159,12 @@ class HeadView:
 
 
 def _family_names(night: HeadNight) -> list[tuple[str, str, str | None]]:
+    """Device, model and backend of each family, those of pools left out: they are the last ones."""
     names: dict[int, tuple[str, str, str | None]] = {}
     columns = (night.fleet.keys[name].to_pylist() for name in ("device", "model", "backend"))
     for family, name in zip(
         night.fleet.history.series.family.tolist(), zip(*columns, strict=True), strict=True
     ):
-        names.setdefault(family, name)
+        if name[0] is not None:
+            names.setdefault(family, name)
     return [names[number] for number in range(len(names))]

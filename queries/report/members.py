@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +18,27 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def describe_member(night: HeadNight, change: LevelChange) -> Member:
-    """A series that changed: the builds of its base against those since the change."""
+def describe_members(night: HeadNight, changes: Sequence[LevelChange]) -> list[Member]:
+    """The series that changed: the builds of their bases against those since the changes."""
+    since = [changed_nights(night, change) for change in changes]
+    pairs = [(change, change.base, nights) for change, nights in zip(changes, since, strict=True)]
+    found = compare_builds(night.fleet.history, night.replay.shifts, pairs)
+    return [
+        _describe(night, change, nights, found, row)
+        for row, (change, _, nights) in enumerate(pairs)
+    ]
+
+
+def _describe(
+    night: HeadNight, change: LevelChange, since: Ints, figures: SampleComparison, row: int
+) -> Member:
     history, series = night.fleet.history, change.series
     keys = night.fleet.name(series)
-    since = changed_nights(night, change)
-    figures = compare_nights(night, change, change.base, since)
     base = _values(history, series, change.base)
     head = _values(history, series, since[-1:])
     is_time = keys["unit"] == "ns"
     base_ns, head_ns = (float(np.exp(np.median(v))) if is_time else None for v in (base, head))
-    has_interval = not math.isnan(figures.low[0])
+    has_interval = not math.isnan(figures.low[row])
     return Member(
         device=keys["device"],
         pool=keys["pool"],
@@ -38,9 +49,9 @@ def describe_member(night: HeadNight, change: LevelChange) -> Member:
         ordinal=keys["ordinal"],
         kind=keys["kind"],
         module_path=night.modules.get(tuple(keys[name] for name in SERIES)),
-        delta=math.expm1(figures.shift[0]),
-        delta_low=math.expm1(figures.low[0]) if has_interval else None,
-        delta_high=math.expm1(figures.high[0]) if has_interval else None,
+        delta=math.expm1(figures.shift[row]),
+        delta_low=math.expm1(figures.low[row]) if has_interval else None,
+        delta_high=math.expm1(figures.high[row]) if has_interval else None,
         p_adjusted=change.p_adjusted,
         base_ns=base_ns,
         head_ns=head_ns,
@@ -48,7 +59,7 @@ def describe_member(night: HeadNight, change: LevelChange) -> Member:
         base_values=np.exp(base).tolist(),
         head_values=np.exp(head).tolist(),
         history=_history(night, series, is_time=is_time),
-        rule=_rule(night, change, figures, len(base), since),
+        rule=_rule(night, change, len(base), since, is_centred=bool(figures.is_centred[row])),
     )
 
 
@@ -86,7 +97,7 @@ def _history(night: HeadNight, series: int, *, is_time: bool) -> list[BuildPoint
 
 
 def _rule(
-    night: HeadNight, change: LevelChange, figures: SampleComparison, base_dumps: int, since: Ints
+    night: HeadNight, change: LevelChange, base_dumps: int, since: Ints, *, is_centred: bool
 ) -> str:
     dumps = int(night.replay.cells.dump_count[change.series, since].sum())
     new, old = _builds(len(since)), _builds(len(change.base))
@@ -94,15 +105,26 @@ def _rule(
         f"{dumps} dumps of {new} against {base_dumps} of {old}",
         f"p = {change.p_adjusted:.2g} in its first night, {night.rules.q:g} allowed",
     ]
+    if change.pool is not None:
+        parts.append(_pool_text(night, change, change.pool))
     if change.is_framed:
         parts.append("the shift of the whole device taken out")
-    if figures.is_centred[0]:
+    if is_centred:
         parts.append("modes of the process compared each with its own")
     if night.fleet.has_reference[change.series]:
         parts.append("relative to the reference build")
     if change.confirmed is not None:
         parts.append(f"confirmed by {night.fleet.nights[change.confirmed].build}")
     return "; ".join(parts)
+
+
+def _pool_text(night: HeadNight, change: LevelChange, pool: int) -> str:
+    fleet, counts = night.fleet, night.replay.cells.dump_count
+    last = changed_nights(night, change)[-1]
+    devices = np.count_nonzero(counts[fleet.pool == pool, last])
+    shift = math.expm1(change.pool_shift)
+    name = fleet.keys["pool"][pool].as_py()
+    return f"shown by the {devices} devices of pool {name} together: {shift:+.1%}"
 
 
 def _builds(count: int) -> str:

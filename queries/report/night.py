@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.errors import ParameterError, suggest
-from warehouse.regressions.fleet import CONTAINERS, Fleet, build_fleet, find_rebuilt
+from warehouse.regressions.fleet import Fleet, build_fleet, find_rebuilt
 from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
 from warehouse.regressions.nightly import Rules
+from warehouse.regressions.pools import tell_of_devices
 from warehouse.regressions.replay import LevelChange, Replay, replay
+from warehouse.regressions.series_values import CONTAINERS
 from warehouse.store import Warehouse
 
 Floats = NDArray[np.float64]
@@ -25,7 +27,17 @@ Floats = NDArray[np.float64]
 SERIES = ("device", "model", "backend", "event_name", "delegate_id", "ordinal")
 _BUILDS = "SELECT build, build_role FROM builds_in_order ORDER BY position"
 _LAST_DAY = "SELECT CAST(max(captured_at) AS DATE) AS day FROM named_dumps WHERE build = $head"
-_DECISIONS = "SELECT group_id, state, reason FROM group_decisions ORDER BY decided_at"
+_DECISIONS = """SELECT group_id, state, reason FROM group_decisions
+WHERE $until IS NULL OR decided_at < $until ORDER BY decided_at"""
+
+
+class OptionError(ParameterError):
+    """What a command about reports was given is not there."""
+
+    def __init__(self, command: str, option: str, problem: str) -> None:
+        """Name the option, as it is typed."""
+        super().__init__(command, option, problem)
+        self.args = (f"{option}: {problem}",)
 
 
 @dataclass(frozen=True)
@@ -49,7 +61,8 @@ class HeadNight:
         muted: How many changes were left out, by reason.
         modules: Module that an operator of the head runs, by device, model, backend, event name,
             delegate id and ordinal; of those with an ETRecord.
-        decisions: The last decision about each group, by its id.
+        decisions: The last decision about each group, by its id, before a later build came.
+        until: When that was; null if there is none.
         settings: What the team has settled.
         rules: The numbers behind the verdicts.
     """
@@ -62,6 +75,7 @@ class HeadNight:
     muted: dict[str, int]
     modules: dict[tuple[object, ...], str]
     decisions: dict[str, GroupDecision]
+    until: datetime | None
     settings: Settings
     rules: Rules
 
@@ -70,42 +84,54 @@ def judge_head(store: Warehouse, head: str | None, settings: Settings) -> HeadNi
     """Judge a build of a store, by default the last one, as of its night.
 
     Raises:
-        ParameterError: The store has no such build, or none at all.
+        OptionError: The store has no such build, or none at all.
     """
-    head = find_build(store, head)
+    head = find_build(store, head, "--head")
     rows = store.sql(read_statement("fleet_values"), {"head": head})
     fleet = build_night_fleet(rows, head, settings)
     chosen = settings.nightly
     rules = Rules(base_builds=chosen.base_builds, q=chosen.q, gate=chosen.gate)
     result = replay(fleet.history, rules)
     builds = [night.build for night in fleet.nights]
-    groups, moved = group_changes(
-        result.changes, list_places(fleet), builds, find_rebuilt(fleet.history)
-    )
+    changes = tell_of_devices(result, fleet.history, fleet.pool)
+    groups, moved = group_changes(changes, list_places(fleet), builds, find_rebuilt(fleet.history))
     heard, muted = _leave_out_muted(fleet, groups, settings, last_day(store, head))
     named = store.sql(read_statement("modules_of_build"), {"head": head}).to_pylist()
     modules = {tuple(row[name] for name in SERIES): row["module_path"] for row in named}
-    decided = store.sql(_DECISIONS).to_pylist()
+    until = store.sql(read_statement("known_until"), {"head": head})["until"][0].as_py()
+    decided = store.sql(_DECISIONS, {"until": until}).to_pylist()
     decisions = {row["group_id"]: GroupDecision(row["state"], row["reason"]) for row in decided}
-    return HeadNight(head, fleet, result, heard, moved, muted, modules, decisions, settings, rules)
+    return HeadNight(
+        head,
+        fleet,
+        result,
+        heard,
+        moved,
+        muted,
+        modules,
+        decisions,
+        until,
+        settings,
+        rules,
+    )
 
 
-def find_build(store: Warehouse, name: str | None) -> str:
+def find_build(store: Warehouse, name: str | None, option: str) -> str:
     """The build of this name; by default the last one that is no reference.
 
     Raises:
-        ParameterError: The store has no such build, or none at all.
+        OptionError: The store has no such build, or none at all; names the `option` it came by.
     """
     builds = store.sql(_BUILDS).to_pylist()
     names = [row["build"] for row in builds]
     if name is None:
         own = [row["build"] for row in builds if row["build_role"] is None]
         if not own:
-            raise ParameterError("report", "head", "the store has no builds yet")
+            raise OptionError("report", option, "the store has no builds yet")
         return str(own[-1])
     if name not in names:
         problem = f"nothing in the store is called '{name}'{suggest(name, names)}"
-        raise ParameterError("report", "head", problem)
+        raise OptionError("report", option, problem)
     return name
 
 
@@ -124,14 +150,14 @@ def find_group(night: HeadNight, group_id: str, command: str) -> ChangeGroup:
     """The group of this id as of a night.
 
     Raises:
-        ParameterError: There is none; names the `command` that was given the id.
+        OptionError: There is none; names the `command` that was given the id.
     """
     for group in night.groups:
         if group.id == group_id:
             return group
     known = suggest(group_id, [group.id for group in night.groups])
     problem = f"the report of {night.head} has no group '{group_id}'{known}"
-    raise ParameterError(command, "group", problem)
+    raise OptionError(command, "GROUP", problem)
 
 
 def list_places(fleet: Fleet) -> list[SeriesPlace]:
@@ -150,7 +176,7 @@ def _min_changes(keys: pa.Table, settings: Settings) -> Floats:
     names = (keys[name].to_pylist() for name in ("device", "model", "event_name"))
     return np.array(
         [
-            settings.min_change(device=device, model=model, event=event)
+            settings.min_change(device=device or "", model=model, event=event)
             for device, model, event in zip(*names, strict=True)
         ]
     )

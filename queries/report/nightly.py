@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from queries.report.alerts import list_alerts
-from queries.report.content import Group, Report, State, Verdict
+from queries.report.content import Group, Report, RunShift, State, Verdict
 from queries.report.facts import changed_environment, read_facts
 from queries.report.head_view import HeadView
 from queries.report.night import judge_head
@@ -23,24 +23,26 @@ def nightly_report(store: Warehouse, settings: Settings, *, head: str | None = N
     """The report of a build, by default of the last one; later builds do not count.
 
     Raises:
-        ParameterError: The store has no such build, or none at all.
+        OptionError: The store has no such build, or none at all.
     """
     night = judge_head(store, head, settings)
     commits = {row["name"]: row["commit"] for row in store.sql(_COMMITS).to_pylist()}
     around = cache(lambda base, head: changed_environment(store, base, head))
     groups = list_alerts(night, commits, around)
     view = HeadView(night)
-    facts = read_facts(store, base=view.base[0] if view.base else None, head=night.head)
+    base = view.base[0] if view.base else None
+    facts = read_facts(store, base=base, head=night.head, until=night.until)
     counts = {**view.count_verdicts(), **{f"muted: {k}": n for k, n in night.muted.items()}}
     dumps = int(store.sql(_DUMPS, {"head": night.head})["dumps"][0].as_py())
+    shifts = view.run_shifts()
     return Report(
         kind="nightly",
         head=night.head,
         base=view.base,
         verdict=_verdict(groups, counts),
-        summary=_summary(night.head, groups, counts),
+        summary=_summary(night.head, groups, counts, shifts),
         groups=groups,
-        run_shifts=view.run_shifts(),
+        run_shifts=shifts,
         operator_changes=view.operator_changes(),
         exact_changes=facts.exact_changes,
         framework_tax=facts.framework_tax,
@@ -66,7 +68,9 @@ def _verdict(groups: Sequence[Group], counts: dict[str, int]) -> Verdict:
     return "clear" if any(counts.get(name) for name in tested) else "not_enough_data"
 
 
-def _summary(head: str, groups: Sequence[Group], counts: dict[str, int]) -> str:
+def _summary(
+    head: str, groups: Sequence[Group], counts: dict[str, int], shifts: Sequence[RunShift]
+) -> str:
     states = Counter(group.state for group in groups if group.direction == "regression")
     faster = sum(group.direction == "improvement" for group in groups)
     series = sum(counts.values()) - counts.get("no_data", 0)
@@ -74,4 +78,6 @@ def _summary(head: str, groups: Sequence[Group], counts: dict[str, int]) -> str:
     found = [f"{states[state]} {word}" for state, word in words.items() if states[state]]
     noun = "regression" if sum(states[state] for state in words) == 1 else "regressions"
     what = f"{' and '.join(found)} {noun}" if found else "no regressions"
-    return f"{head}: {what}, improvements: {faster}, series: {series:,}"
+    moved = sum(shift.is_notable for shift in shifts)
+    whole = f", moved as a whole: {moved}" if moved else ""
+    return f"{head}: {what}, improvements: {faster}, series: {series:,}{whole}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
@@ -46,10 +47,13 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
         ParameterError: The store has no such build, or both are the same.
     """
     chosen = settings.nightly
-    rows = store.query(
-        "comparison", base=base, head=head, q=chosen.q, min_change=chosen.min_change
-    ).to_pylist()
-    own = [row for row in rows if row["level"] in {"operator", *_CONTAINERS}]
+    least = min([chosen.min_change, *(each.min_change for each in settings.thresholds)])
+    found_rows = store.query("comparison", base=base, head=head, q=chosen.q, min_change=least)
+    own = [
+        row | {"verdict": _verdict(row, settings)}
+        for row in found_rows.to_pylist()
+        if row["level"] in {"operator", *_CONTAINERS}
+    ]
     values = _read_values(store, base, head)
     found, muted = _list_changes(own, settings, last_day(store, head))
     groups = [
@@ -97,15 +101,29 @@ def _list_changes(
     for row in rows:
         if row["verdict"] not in ("regression", "improvement") or row["level"] in _CONTAINERS:
             continue
-        place = {"device": row["device"], "model": row["model"], "event": row["event_name"]}
+        place = _place(row)
         mute = settings.mute(**place, on=day)
-        least = settings.min_change(**place)
         if mute is not None:
             muted[f"muted: {mute.reason}"] += 1
-        elif abs(row["delta"]) >= least:
+        else:
             operator = operator_type(row["event_name"], row["delegate_id"], row["kind"])
             found[row["verdict"], operator].append(row)
     return found, muted
+
+
+def _verdict(row: Row, settings: Settings) -> str:
+    """The verdict where the smallest change that counts is that of the series."""
+    verdict, low, high = str(row["verdict"]), row["delta_low"], row["delta_high"]
+    if verdict not in ("regression", "improvement", "inconclusive") or None in (low, high):
+        return verdict
+    least = math.log1p(settings.min_change(**_place(row)))
+    if verdict != "inconclusive" and abs(math.log1p(row["delta"])) >= least:
+        return verdict
+    return "unchanged" if max(math.log1p(high), -math.log1p(low)) <= least else "inconclusive"
+
+
+def _place(row: Row) -> dict[str, str]:
+    return {"device": row["device"], "model": row["model"], "event": row["event_name"]}
 
 
 def _read_values(store: Warehouse, base: str, head: str) -> dict[Key, dict[str, list[float]]]:

@@ -19,6 +19,8 @@ _WORDS = {1: "regression", -1: "improvement"}
 def nightly_verdicts(night: HeadNight) -> pa.Table:
     """A row per series that the head or a build before it has, in order of their names.
 
+    Those of pools come last: without a device, and with devices where others have dumps.
+
     Columns: device, pool, model, backend, event_name, delegate_id, ordinal; base_count and
     head_count (dumps); base_ns and head_ns (medians; null for clocks of unknown rate); delta (head
     over base less 1, null without values on both sides); p_adjusted (null unless tested); error
@@ -32,7 +34,7 @@ def nightly_verdicts(night: HeadNight) -> pa.Table:
     latest, keys = night.replay.night, night.fleet.keys
     last = night.fleet.history.build_count - 1
     level = night.replay.cells.median[:, last]
-    is_time = np.array(keys["unit"].to_pylist(), object) == "ns"
+    is_time = (np.array(keys["unit"].to_pylist(), object) == "ns") & ~night.fleet.is_pool
     delta, p = np.expm1(level - latest.base.raw), np.full(len(keys), np.nan)
     delta[latest.tested] = np.expm1(latest.comparison.shift)
     p[latest.tested] = latest.p_adjusted

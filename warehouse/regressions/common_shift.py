@@ -17,7 +17,7 @@ from warehouse.regressions.history import NO_KERNEL, Series
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_LEAST_KERNELS = 6
+LEAST_KERNELS = 6
 _LEAST_ERROR = 0.01
 _MEDIAN_ERROR = 1.2533  # of a median, in standard deviations over sqrt(n)
 
@@ -64,7 +64,7 @@ def common_shift(
     kernels, vote, certainty = _vote(kernel, moved[chosen], weight)
     family = voters.family[kernels]
     shift = _weighted_median(family, vote, certainty, family_count)
-    enough = np.bincount(family, minlength=family_count) >= _LEAST_KERNELS
+    enough = np.bincount(family, minlength=family_count) >= LEAST_KERNELS
     return np.where(enough, shift, 0.0)
 
 

@@ -26,7 +26,7 @@ class Errors:
 
     def __init__(self, family: Ints, build_count: int) -> None:
         self._made = np.full((MOST_IN_A_ROW, len(family), build_count), np.nan)
-        self._family, self._members = family, _list_members(family)
+        self._family, self._kin = family, _Kin(family)
 
     def add(self, build: int, errors: Floats) -> None:
         """Keep those of a build; NaN where there are none."""
@@ -44,46 +44,53 @@ class Errors:
 
         NaN where the whole family has none.
         """
-        return self._size(self._made[0, :, max(0, build - _NIGHTS) : build])
-
-    def size_in_a_row(self, build: int, one: Floats) -> Floats:
-        """The same of the means of 1, 2, ... errors in a row; shape (MOST_IN_A_ROW, series).
-
-        How much smaller those are is the family's to say: a series alone has seen too few rows.
-        Where there were none yet, errors are taken to be independent. `one` is `size`.
-        """
-        before = slice(max(0, build - _NIGHTS), build)
-        single = self._own(self._made[0, :, before])
-        rows = [one]
-        for count in range(2, MOST_IN_A_ROW + 1):
-            with np.errstate(invalid="ignore", divide="ignore"):
-                ratio = self._own(self._made[count - 1, :, before]) / single
-            ratio = self._family_median(ratio)
-            rows.append(one * np.where(np.isnan(ratio), 1 / np.sqrt(count), ratio))
-        return np.stack(rows)
-
-    def _size(self, made: Floats) -> Floats:
-        own = self._own(made)
+        made = self._made[0, :, max(0, build - _NIGHTS) : build]
+        own = self._kin.sizes(made)
         count = np.count_nonzero(~np.isnan(made), axis=1)
-        common = self._family_median(own)
+        common = self._kin.median(own)
         weighed = np.where(count > 0, count * own**2, 0) + _FAMILY_NIGHTS * common**2
         doubt = 1 + _DOUBT / np.maximum(count, 1)
         size: Floats = doubt * np.sqrt(weighed / (count + _FAMILY_NIGHTS))
         return size
 
-    def _own(self, made: Floats) -> Floats:
+    def size_in_a_row(self, build: int, one: Floats, series: Ints) -> Floats:
+        """The same of the means of 1, 2, ... errors in a row; shape (MOST_IN_A_ROW, len(series)).
+
+        How much smaller those are is the family's to say: a series alone has seen too few rows.
+        Where there were none yet, errors are taken to be independent. `one` is `size`.
+        """
+        families = np.unique(self._family[series])
+        chosen = np.flatnonzero(np.isin(self._family, families))
+        kin = _Kin(np.searchsorted(families, self._family[chosen]))
+        made = self._made[:, chosen, max(0, build - _NIGHTS) : build]
+        single, place = kin.sizes(made[0]), np.searchsorted(chosen, series)
+        rows = [one[series]]
+        for count in range(2, MOST_IN_A_ROW + 1):
+            with np.errstate(invalid="ignore", divide="ignore"):
+                ratio = kin.median(kin.sizes(made[count - 1]) / single)[place]
+            rows.append(rows[0] * np.where(np.isnan(ratio), 1 / np.sqrt(count), ratio))
+        return np.stack(rows)
+
+
+class _Kin:
+    """The families of some series, and what all of one have in common."""
+
+    def __init__(self, family: Ints) -> None:
+        self._family, self._members = family, _list_members(family)
+
+    def sizes(self, made: Floats) -> Floats:
         """Root mean square of each series' errors."""
         sizes = np.abs(made)
         count = np.count_nonzero(~np.isnan(made), axis=1)
         middle = row_median(sizes)
         # A change that nobody saw is no error.
-        limit = _MOST_OF_MEDIAN * np.fmax(middle, self._family_median(middle))
+        limit = _MOST_OF_MEDIAN * np.fmax(middle, self.median(middle))
         with np.errstate(invalid="ignore", divide="ignore"):
             squares = np.minimum(sizes, limit[:, None]) ** 2
             own: Floats = np.sqrt(np.nansum(squares, axis=1) / count)
         return own
 
-    def _family_median(self, values: Floats) -> Floats:
+    def median(self, values: Floats) -> Floats:
         """The median of each series' family."""
         median: Floats = row_median(np.append(values, np.nan)[self._members])[self._family]
         return median

@@ -7,7 +7,6 @@ values are taken relative to it: what the device did to both cancels.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -18,15 +17,17 @@ from numpy.typing import NDArray
 
 from ingest.signatures import operator_type
 from warehouse.regressions.history import NO_KERNEL, Series, SeriesHistory, find_families, lay_out
+from warehouse.regressions.pools import add_pools
+from warehouse.regressions.series_values import (
+    CONTAINERS,
+    FAMILY,
+    SeriesValues,
+    number_rows,
+    number_series,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-CONTAINERS = frozenset({"method", "delegate_call"})
-_FAMILY = ("device", "pool", "model", "backend", "unit")
-_OPERATOR = ("event_name", "delegate_id", "ordinal", "kind")
-_KEY = (*_FAMILY, *_OPERATOR)
-_MOST_CODES = 1 << 40
 
 
 class FleetNight(NamedTuple):
@@ -46,6 +47,7 @@ class Fleet(NamedTuple):
         operators: Operator type of each.
         history: Their values.
         has_reference: Whether the values are relative to a reference build; shape (series,).
+        pool: Number of the series of the pool that each is in; see `add_pools`.
     """
 
     nights: tuple[FleetNight, ...]
@@ -53,23 +55,17 @@ class Fleet(NamedTuple):
     operators: tuple[str, ...]
     history: SeriesHistory
     has_reference: NDArray[np.bool_]
+    pool: Ints
+
+    @property
+    def is_pool(self) -> NDArray[np.bool_]:
+        """Whether each series is of a pool."""
+        is_pool: NDArray[np.bool_] = pc.is_null(self.keys["device"]).to_numpy()
+        return is_pool
 
     def name(self, series: int) -> dict[str, Any]:
         """The keys of one series."""
         return {column: self.keys[column][series].as_py() for column in self.keys.column_names}
-
-
-class _SeriesValues(NamedTuple):
-    """Values of series, those of one night side by side and in ascending order."""
-
-    keys: pa.Table
-    series: Ints
-    night: Ints
-    size: Ints
-    logs: Floats
-    floor: Floats
-    half_tick: Floats
-    has_reference: NDArray[np.bool_]
 
 
 MinChange = Callable[[pa.Table], Floats]
@@ -84,24 +80,16 @@ def build_fleet(rows: pa.Table, head: str, min_change: MinChange) -> Fleet:
         min_change: Gives the smallest change that counts of each series, by its keys.
     """
     nights, night_of = _order_nights(rows, head)
-    values = _number_series(rows, night_of)
-    operators = _operator_types(values.keys)
-    family = _number_rows(values.keys.select(_FAMILY))[0]
-    kinds = values.keys["kind"].to_pylist()
-    numbers = {name: number for number, name in enumerate(sorted(set(operators)))}
-    kernel = np.array(
-        [
-            NO_KERNEL if kind in CONTAINERS or is_relative else numbers[name]
-            for kind, name, is_relative in zip(
-                kinds, operators, values.has_reference.tolist(), strict=True
-            )
-        ],
-        np.int64,
-    )
+    own = number_series(rows, night_of)
+    values, pool = add_pools(own, _number_kernels(own))
+    family = number_rows(values.keys.select(FAMILY))[0]
+    kernel = _number_kernels(values)
     series = Series(family, kernel, values.floor, values.half_tick, min_change(values.keys))
     cell = values.series * len(nights) + values.night
     history = lay_out(series, len(nights), cell, values.size, values.logs)
-    return Fleet(nights, values.keys, operators, history, values.has_reference)
+    return Fleet(
+        nights, values.keys, _operator_types(values.keys), history, values.has_reference, pool
+    )
 
 
 def find_rebuilt(history: SeriesHistory) -> set[tuple[int, int]]:
@@ -118,6 +106,13 @@ def find_rebuilt(history: SeriesHistory) -> set[tuple[int, int]]:
         rebuilt.update((family, night) for family in history.series.family[changed].tolist())
         before[family_there[:, night]] = night
     return rebuilt
+
+
+def _number_kernels(values: SeriesValues) -> Ints:
+    """A number for each operator type; NO_KERNEL for containers, and where a reference cancels."""
+    numbers, _ = number_rows(pa.table({"type": _operator_types(values.keys)}))
+    is_container = pc.is_in(values.keys["kind"], pa.array(CONTAINERS)).to_numpy()
+    return np.where(is_container | values.has_reference, NO_KERNEL, numbers)
 
 
 def _operator_types(keys: pa.Table) -> tuple[str, ...]:
@@ -137,83 +132,7 @@ def _order_nights(rows: pa.Table, head: str) -> tuple[tuple[FleetNight, ...], In
     if head not in {night.build for night in nights}:
         nights = (*nights, FleetNight(head, ""))
     numbers = {night: number for number, night in enumerate(nights)}
-    number, first = _number_rows(rows.select(["build", "session"]))
+    number, first = number_rows(rows.select(["build", "session"]))
     named = rows.select(["build", "session"]).take(pa.array(first)).to_pylist()
     of_pair = [numbers.get(FleetNight(**pair), -1) for pair in named]
     return nights, np.array(of_pair, np.int64)[number]
-
-
-def _number_rows(table: pa.Table) -> tuple[Ints, Ints]:
-    """A number for each row, the same for equal ones and in their order; the first of each."""
-    number, limit = np.zeros(len(table), np.int64), 1
-    for name in table.column_names:
-        column = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
-        codes = column.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        limit *= len(column.dictionary)
-        if limit > _MOST_CODES:
-            known, number = np.unique(number, return_inverse=True)
-            limit = len(known) * len(column.dictionary)
-        number = number * len(column.dictionary) + codes
-    _, first, number = np.unique(number, return_index=True, return_inverse=True)
-    order = pc.sort_indices(
-        table.take(pa.array(first)), sort_keys=[(name, "ascending") for name in table.column_names]
-    ).to_numpy()
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    return place[number.ravel()], first[order]
-
-
-def _number_series(rows: pa.Table, night: Ints) -> _SeriesValues:
-    number, first = _number_rows(rows.select(_KEY))
-    lists = rows["logs"].combine_chunks()
-    size = np.diff(lists.offsets.to_numpy())
-    logs = lists.flatten().to_numpy(zero_copy_only=False)
-    level = _reference_levels(rows, number, night)
-    is_relative = np.zeros(len(first), bool)
-    is_relative[number[~np.isnan(level)]] = True
-    kept = (night >= 0) & ~(np.isnan(level) & is_relative[number])
-    logs = logs - np.repeat(np.nan_to_num(level), size) if is_relative.any() else logs
-    return _SeriesValues(
-        rows.select(_KEY).take(pa.array(first)),
-        number[kept],
-        night[kept],
-        size[kept],
-        logs[np.repeat(kept, size)],
-        np.log(_most(rows["floor"].to_numpy(), number, len(first))),
-        _most(rows["half_tick"].to_numpy(), number, len(first)),
-        is_relative,
-    )
-
-
-def _reference_levels(rows: pa.Table, number: Ints, night: Ints) -> Floats:
-    """How far the reference was from its usual level in the session of each row; NaN without one.
-
-    Usual is the median over the sessions in which the series was recorded with it.
-    """
-    level = np.full(len(rows), np.nan)
-    references = np.flatnonzero(night < 0)
-    if not len(references):
-        return level
-    pinned = rows["build"].take(pa.array(references))
-    references = references[pc.sort_indices(pinned).to_numpy()]  # of several, the last one counts
-    sessions = rows["session"].to_pylist()
-    logs = rows["logs"].take(pa.array(references)).to_pylist()
-    found = {
-        (int(number[row]), sessions[row]): float(np.median(values))
-        for row, values in zip(references.tolist(), logs, strict=True)
-    }
-    usual = defaultdict(list)
-    for row in np.flatnonzero(night >= 0).tolist():
-        key = int(number[row]), sessions[row]
-        if key in found:
-            level[row] = found[key]
-            usual[key[0]].append(found[key])
-    for row in np.flatnonzero(~np.isnan(level)).tolist():
-        level[row] -= np.median(usual[int(number[row])])
-    return level
-
-
-def _most(values: Floats, group: Ints, count: int) -> Floats:
-    most = np.zeros(count)
-    np.maximum.at(most, group, values)
-    return most

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from warehouse.regressions.replay import LevelChange
 
-_NEIGHBOURS = 2  # builds from the first change of a cause to the last one
+NEIGHBOURS = 2  # builds from the first change of a cause to the last one
 _ID_LETTERS = 12
 
 
@@ -122,7 +122,7 @@ def _cluster(
         ordered = sorted(by_key[key], key=lambda change: (change.first_bad, change.series))
         cluster = [ordered[0]]
         for change in ordered[1:]:
-            if change.first_bad - cluster[0].first_bad > _NEIGHBOURS:
+            if change.first_bad - cluster[0].first_bad > NEIGHBOURS:
                 clusters.append(cluster)
                 cluster = []
             cluster.append(change)
@@ -140,7 +140,7 @@ def _explaining(
         if any(
             places[other.series].family == family
             and other.direction == change.direction
-            and abs(other.first_bad - change.first_bad) <= _NEIGHBOURS
+            and abs(other.first_bad - change.first_bad) <= NEIGHBOURS
             for other in cluster
         )
     ]

@@ -4,7 +4,9 @@ The base of a series is the dumps of its last builds that no open change has tou
 if the Mann-Whitney test finds a difference (Benjamini-Hochberg in its family), if it is as large as
 counts, and if it is more than builds differ among themselves. Where a family's builds move as a
 whole (clock speed, temperature), they are compared in the frame that takes that out, if it is the
-quieter one for the series; what the raw values do not show at all is never called.
+quieter one for the series; what the raw values do not show at all is never called. Where the raw
+frame decides, an operator must stand out from what its family does in the same night: if all of
+them moved, that is one change of the method, or of the device.
 """
 
 from __future__ import annotations
@@ -15,17 +17,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from warehouse.regressions.history import Cells, SeriesHistory, gather_values
-from warehouse.statistics.two_samples import SampleComparison, compare_samples, least_p, row_median
+from warehouse.regressions.baseline import Base
+from warehouse.regressions.history import NO_KERNEL, Cells, SeriesHistory, gather_values
+from warehouse.statistics.two_samples import SampleComparison, compare_samples, least_p
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-_QUIETER = 0.8  # of the raw spread between builds, for the other frame to decide
 _WORTH_TESTING = 0.6  # of the smallest change that counts: medians further apart are tested
-_BUILDS_TO_KNOW = 8  # of a base, before which the frame without the shifts always decides
-_SPLIT_SHARE = 0.25  # of the builds of a base that have two modes, for medians to say little
 _FEW_DUMPS = 8
 
 
@@ -78,43 +78,26 @@ class Status(enum.IntEnum):
     HIT = 7
 
 
-class Base(NamedTuple):
-    """What the builds before say of every series.
+class ComparedNight(NamedTuple):
+    """The values of a night beside those of its base.
 
     Attributes:
-        chosen: Builds of the base; shape (series, builds before).
-        builds: How many they are.
-        dumps: Their dumps.
-        raw: Median of their medians; NaN without any.
-        framed: The same with the family's shifts taken out.
-        dump_spread: Standard deviation of dumps within builds.
-        is_split: Whether dumps fall into modes.
-        raw_error: How far builds have been from their bases so far, of the series and its family.
-        framed_error: The same with the shifts taken out.
+        status: UNCHANGED for each series that can be tested, else why it cannot.
+        tested: Numbers of the series that were tested, ascending; others are near their base.
+        raw: The comparison of those as they are, a row each.
+        decisive: The same in the frame that decides.
+        raw_moved: How far every series is from its base; NaN if unknown.
+        framed_moved: The same less the shift of its family.
+        family_size: Series of each one's family that can be tested.
     """
 
-    chosen: Mask
-    builds: Ints
-    dumps: Ints
-    raw: Floats
-    framed: Floats
-    dump_spread: Floats
-    is_split: Mask
-    raw_error: Floats
-    framed_error: Floats
-
-    @property
-    def is_framed(self) -> Mask:
-        """Whether the frame without the family's shifts decides: quieter, or too early to tell."""
-        quieter = self.framed_error < _QUIETER * self.raw_error
-        framed: Mask = quieter | (self.builds < _BUILDS_TO_KNOW)
-        return framed
-
-    @property
-    def error(self) -> Floats:
-        """How far builds have been from their bases in the frame that decides."""
-        error: Floats = np.where(self.is_framed, self.framed_error, self.raw_error)
-        return error
+    status: Ints
+    tested: Ints
+    raw: SampleComparison
+    decisive: SampleComparison
+    raw_moved: Floats
+    framed_moved: Floats
+    family_size: Ints
 
 
 class JudgedNight(NamedTuple):
@@ -126,10 +109,8 @@ class JudgedNight(NamedTuple):
         base: What it was compared with.
         tested: Numbers of the series that were tested, ascending.
         comparison: Their comparison in the frame that decides, a row each.
-        raw_shift: Their shift as it is.
-        framed_shift: Their shift less that of the family.
         p_adjusted: Their p after Benjamini-Hochberg.
-        family_size: Series of each one's family that could be tested.
+        is_framed: Whether each series is judged without the shift of its family.
     """
 
     status: Ints
@@ -137,48 +118,13 @@ class JudgedNight(NamedTuple):
     base: Base
     tested: Ints
     comparison: SampleComparison
-    raw_shift: Floats
-    framed_shift: Floats
     p_adjusted: Floats
-    family_size: Ints
+    is_framed: Mask
 
 
-def find_base(
-    history: SeriesHistory,
-    cells: Cells,
-    shifts: Floats,
-    usable: Mask,
-    most_builds: int,
-) -> Base:
-    """The last builds of each series among the `usable` ones, shape (series, builds before)."""
-    before = usable.shape[1]
-    there = usable & (cells.dump_count[:, :before] > 0)
-    newest_first = np.cumsum(there[:, ::-1], axis=1)[:, ::-1]
-    chosen = there & (newest_first <= most_builds)
-    row, build = np.nonzero(chosen)
-    slot = newest_first[row, build] - 1
-    shape = history.series_count, most_builds
-    raw, framed, spread = (np.full(shape, np.nan) for _ in range(3))
-    family = history.series.family
-    raw[row, slot] = cells.median[row, build]
-    framed[row, slot] = cells.median[row, build] - shifts[family[row], build]
-    spread[row, slot] = cells.spread[row, build]
-    return Base(
-        chosen,
-        chosen.sum(axis=1),
-        np.where(chosen, cells.dump_count[:, :before], 0).sum(axis=1),
-        row_median(raw),
-        row_median(framed),
-        row_median(spread),
-        (cells.is_split[:, :before] & chosen).sum(axis=1) > _SPLIT_SHARE * chosen.sum(axis=1),
-        np.full(len(chosen), np.nan),
-        np.full(len(chosen), np.nan),
-    )
-
-
-def judge_night(
+def compare_night(
     history: SeriesHistory, cells: Cells, shifts: Floats, night: int, base: Base, rules: Rules
-) -> JudgedNight:
+) -> ComparedNight:
     """Compare build number `night` of every series with its base.
 
     Args:
@@ -193,46 +139,61 @@ def judge_night(
     family = history.series.family
     ready = status == Status.UNCHANGED
     size = np.bincount(family[ready], minlength=len(shifts))[family]
-    small = np.array([least_p(n, m) for n, m in _sizes(base.dumps, cells.dump_count[:, night])])
+    small = least_p(base.dumps, cells.dump_count[:, night])
     status[ready & (small > rules.q / np.maximum(size, 1))] = Status.NEEDS_MORE_DUMPS
     ready = status == Status.UNCHANGED
-    moved = np.abs(cells.median[:, night] - base.raw)
+    raw_moved = cells.median[:, night] - base.raw
+    framed_moved = cells.median[:, night] - shifts[family, night] - base.framed
     limit = _WORTH_TESTING * np.log1p(history.series.min_change)
-    tested = np.flatnonzero(ready & ((moved >= limit) | base.is_split))
+    tested = np.flatnonzero(ready & ((np.abs(raw_moved) >= limit) | base.is_split))
     raw = _compare(history, night, tested, base.chosen, np.zeros_like(shifts))
     framed = _compare(history, night, tested, base.chosen, shifts)
+    raw_moved[tested], framed_moved[tested] = raw.shift, framed.shift
     is_framed = base.is_framed[tested]
     decisive = SampleComparison(
         *(np.where(is_framed, a, b) for a, b in zip(framed, raw, strict=True))
     )
-    raw_p = adjust_p(raw.p, family[tested], size[tested])
-    p = adjust_p(decisive.p, family[tested], size[tested])
+    return ComparedNight(status, tested, raw, decisive, raw_moved, framed_moved, size)
+
+
+def judge_night(
+    history: SeriesHistory, night: ComparedNight, common: Floats, base: Base, rules: Rules
+) -> JudgedNight:
+    """What a night says of every series.
+
+    Args:
+        history: The values.
+        night: The night beside its base.
+        common: How far the kernels of each family are from their bases as they are.
+        base: What it was compared with.
+        rules: The numbers that decide.
+    """
+    tested, raw, decisive = night.tested, night.raw, night.decisive
+    family, size = history.series.family[tested], night.family_size[tested]
+    raw_p, p = adjust_p(raw.p, family, size), adjust_p(decisive.p, family, size)
     least = np.maximum(
         np.log1p(history.series.min_change[tested]),
         np.log1p(history.series.half_tick[tested] / np.exp(base.raw[tested])),
     )
+    way = np.sign(raw.shift)
+    is_framed = base.is_framed
+    has_likes = (history.series.kernel[tested] != NO_KERNEL) & ~is_framed[tested]
+    beside = np.where(has_likes, way * (raw.shift - common[family]), np.inf)
+    own = np.minimum(beside, way * decisive.shift)
     seen = (raw_p <= rules.q) & (np.abs(raw.shift) >= least)
-    stays = (p <= rules.q) & (np.abs(decisive.shift) >= least)
-    agrees = stays & (np.sign(raw.shift) == np.sign(decisive.shift))
-    loud = np.abs(decisive.shift) > rules.gate * base.error[tested]
-    weak = np.abs(decisive.shift) > rules.weak_gate * base.error[tested]
-    watched = (
-        (np.abs(raw.shift) >= least * rules.weak_change)
-        & (np.abs(decisive.shift) >= least * rules.weak_change)
-        & (decisive.p <= rules.weak_p)
-        & (raw.p <= rules.weak_p)
-        & (np.sign(raw.shift) == np.sign(decisive.shift))
-        & weak
-    )
+    agrees = (p <= rules.q) & (own >= least)
+    weak = least * rules.weak_change
+    watched = (np.abs(raw.shift) >= weak) & (own >= weak)
+    watched &= (raw.p <= rules.weak_p) & (decisive.p <= rules.weak_p)
+    moved, error = np.abs(decisive.shift), base.error[tested]
+    status = night.status.copy()
     status[tested[seen & ~agrees]] = Status.EXPLAINED_BY_RUN_SHIFT
-    status[tested[seen & agrees & ~loud]] = Status.WITHIN_BUILD_NOISE
-    hit = seen & agrees & loud
-    status[tested[hit]] = Status.HIT
+    status[tested[seen & agrees]] = Status.WITHIN_BUILD_NOISE
+    status[tested[seen & agrees & (moved > rules.gate * error)]] = Status.HIT
+    watched &= moved > rules.weak_gate * error
     direction = np.zeros(history.series_count, np.int64)
-    direction[tested[watched]] = np.sign(decisive.shift[watched]).astype(np.int64)
-    return JudgedNight(
-        status, direction, base, tested, decisive, raw.shift, framed.shift, p, size[tested]
-    )
+    direction[tested[watched]] = way[watched].astype(np.int64)
+    return JudgedNight(status, direction, base, tested, decisive, p, is_framed)
 
 
 def _eligible(history: SeriesHistory, cells: Cells, night: int, base: Base, rules: Rules) -> Ints:
@@ -247,10 +208,6 @@ def _eligible(history: SeriesHistory, cells: Cells, night: int, base: Base, rule
     status[base.builds < rules.least_builds] = Status.NEEDS_MORE_BUILDS
     status[head == 0] = Status.NO_DATA
     return status
-
-
-def _sizes(base: Ints, head: Ints) -> list[tuple[int, int]]:
-    return list(zip(base.tolist(), head.tolist(), strict=True))
 
 
 def _compare(

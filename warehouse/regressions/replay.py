@@ -19,10 +19,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from warehouse.regressions.baseline import Base, find_base
 from warehouse.regressions.common_shift import common_shift, find_voters
 from warehouse.regressions.errors import MOST_IN_A_ROW, Errors
 from warehouse.regressions.history import Cells, SeriesHistory, gather_values, summarise_cells
-from warehouse.regressions.nightly import Base, JudgedNight, Rules, Status, find_base, judge_night
+from warehouse.regressions.nightly import JudgedNight, Rules, Status, compare_night, judge_night
 from warehouse.statistics.two_samples import SampleComparison, compare_samples
 
 Floats = NDArray[np.float64]
@@ -32,7 +33,7 @@ Mask = NDArray[np.bool_]
 _LOOK_BACK = 3  # builds before a suspicion where the change may have begun
 _NIGHTS_TO_BE_GONE = 2
 _FEWEST_NIGHTS = 2  # that confirm
-_STILL_THERE = 0.5  # of a change, below which a night is nearer to the old level
+STILL_THERE = 0.5  # of a change, below which a night is nearer to the old level
 
 
 class _Answer(enum.Enum):
@@ -60,6 +61,8 @@ class LevelChange:
         confirmed: Build that confirmed it; None as long as it is suspected.
         fixed: First build that was back at the old level; None as long as it is not.
         back: Nights in a row that were back.
+        pool: Series of the pool that shows it, where the series by itself does not.
+        pool_shift: How far the pool moved, if so.
     """
 
     series: int
@@ -76,6 +79,8 @@ class LevelChange:
     confirmed: int | None = None
     fixed: int | None = None
     back: list[int] = field(default_factory=list)
+    pool: int | None = None
+    pool_shift: float = 0.0
 
 
 class Replay(NamedTuple):
@@ -142,31 +147,30 @@ class _Nights:
         self._open: dict[int, list[LevelChange]] = {}
 
     def judge(self, build: int) -> None:
-        family, median = self._history.series.family, self.cells.median[:, build]
+        median = self.cells.median[:, build]
         base = self._find_base(build)
-        self.shifts[:, build] = common_shift(
-            self._voters,
-            median - base.framed,
-            base.dump_spread,
-            base.dumps / np.maximum(base.builds, 1),
-            self._history.family_count,
-        )
-        self.latest = judge_night(self._history, self.cells, self.shifts, build, base, self._rules)
-        raw, framed = median - base.raw, median - self.shifts[family, build] - base.framed
-        raw[self.latest.tested] = self.latest.raw_shift
-        framed[self.latest.tested] = self.latest.framed_shift
-        self._raw_errors.add(build, raw)
-        self._framed_errors.add(build, framed)
+        self.shifts[:, build] = self._common_shift(base, median - base.framed)
+        night = compare_night(self._history, self.cells, self.shifts, build, base, self._rules)
+        common = self._common_shift(base, night.raw_moved)
+        self.latest = judge_night(self._history, night, common, base, self._rules)
+        self._raw_errors.add(build, night.raw_moved)
+        self._framed_errors.add(build, night.framed_moved)
         there = self.cells.dump_count[:, build] > 0
         known = self._settle_open(build, there) | self._settle_suspects(build, there)
         known |= self._suspects.keys()
         news = [n for n in np.flatnonzero(self.latest.direction).tolist() if n not in known]
         if news:
-            raw = self._raw_errors.size_in_a_row(build, base.raw_error)
-            framed = self._framed_errors.size_in_a_row(build, base.framed_error)
-            for series in news:
-                errors = framed if base.is_framed[series] else raw
-                self._suspect(series, build, errors[:, series].tolist())
+            rows = np.array(news)
+            raw = self._raw_errors.size_in_a_row(build, base.raw_error, rows)
+            framed = self._framed_errors.size_in_a_row(build, base.framed_error, rows)
+            errors = np.where(self.latest.is_framed[rows], framed, raw).T.tolist()
+            for series, own in zip(news, errors, strict=True):
+                self._suspect(series, build, own)
+
+    def _common_shift(self, base: Base, moved: Floats) -> Floats:
+        dumps = base.dumps / np.maximum(base.builds, 1)
+        families = self._history.family_count
+        return common_shift(self._voters, moved, base.dump_spread, dumps, families)
 
     def _find_base(self, build: int) -> Base:
         base = find_base(
@@ -189,7 +193,7 @@ class _Nights:
             last_good=int(before[-1]),
             base=before,
             is_loud=bool(night.status[series] == Status.HIT),
-            is_framed=bool(night.base.is_framed[series]),
+            is_framed=bool(night.is_framed[series]),
             shift=float(night.comparison.shift[place]),
             errors=errors,
             p_adjusted=float(night.p_adjusted[place]),
@@ -292,7 +296,7 @@ class _Nights:
                 offset = self.shifts[self._history.series.family[series]] * change.is_framed
                 level = self.cells.median[series] - offset
                 moved = (level[build] - np.median(level[change.base])) / change.shift
-                change.back = [*change.back, build] if moved < _STILL_THERE else []
+                change.back = [*change.back, build] if moved < STILL_THERE else []
                 if change.back:
                     returning.add(series)
                 if len(change.back) == _NIGHTS_TO_BE_GONE:

@@ -11,6 +11,7 @@ value is compared with the base's median of its own side: `centre_modes`.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -120,12 +121,11 @@ def row_median(rows: Floats) -> Floats:
     """The median of each row without its NaN; NaN for a row of nothing else."""
     if rows.shape[1] == 0:
         return np.full(len(rows), np.nan)
-    return _ordered_median(np.sort(rows, axis=1))
+    return _middle(np.sort(rows, axis=1), _count_known(rows))
 
 
-def _ordered_median(ordered: Floats) -> Floats:
-    """The same of rows in ascending order, NaN last."""
-    count = np.count_nonzero(~np.isnan(ordered), axis=1)
+def _middle(ordered: Floats, count: Ints) -> Floats:
+    """The median of the first `count` values of each row, in ascending order; NaN without any."""
     low, high = np.maximum((count - 1) // 2, 0)[:, None], (count // 2)[:, None]
     high = np.minimum(high, ordered.shape[1] - 1)
     middle = np.take_along_axis(ordered, low, 1) + np.take_along_axis(ordered, high, 1)
@@ -174,24 +174,41 @@ def _find_gap(pooled: Floats) -> Floats:
 
 def _compare(base: Floats, head: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """p, shift and the ends of its interval."""
-    pairs = (head[:, None, :] - base[:, :, None]).reshape(len(base), -1)
-    base_count = np.count_nonzero(~np.isnan(base), axis=1)
-    head_count = np.count_nonzero(~np.isnan(head), axis=1)
-    with np.errstate(invalid="ignore"):
-        u = (pairs > 0).sum(axis=1) + 0.5 * (pairs == 0).sum(axis=1)
-    ties = _count_ties(np.concatenate([base, head], axis=1))
-    sizes = list(zip(base_count.tolist(), head_count.tolist(), strict=True))
-    p = np.array(
-        [
-            two_sided_p(n, m, value, tie)
-            for (n, m), value, tie in zip(sizes, u.tolist(), ties.tolist(), strict=True)
-        ]
-    )
-    edge = np.array([interval_rank(n, m) for n, m in sizes], np.int64)
-    ordered = np.sort(pairs, axis=1)
+    base_count, head_count = _count_known(base), _count_known(head)
     total = base_count * head_count
+    ordered = (head[:, None, :] - base[:, :, None]).reshape(len(base), -1)
+    ordered.sort(axis=1)
+    below, up_to = (_count_below(ordered, total, is_equal=equal) for equal in (False, True))
+    u = total - up_to + 0.5 * (up_to - below)
+    ties = _count_ties(np.concatenate([base, head], axis=1))
+    edge = np.zeros(len(base), np.int64)
+    p = np.ones(len(base))
+    for n, m, rows in _list_sizes(base_count, head_count):
+        edge[rows] = interval_rank(n, m)
+        p[rows] = two_sided_p(n, m, u[rows], ties[rows])
     low, high = _pick(ordered, edge - 1, edge > 0), _pick(ordered, total - edge, edge > 0)
-    return p, _ordered_median(ordered), low, high
+    return p, _middle(ordered, total), low, high
+
+
+def _list_sizes(base_count: Ints, head_count: Ints) -> Iterator[tuple[int, int, Ints]]:
+    """The pairs of sizes that there are, and the rows of each."""
+    key = base_count * (int(head_count.max(initial=0)) + 1) + head_count
+    order = np.argsort(key, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
+        if len(rows):
+            yield int(base_count[rows[0]]), int(head_count[rows[0]]), rows
+
+
+def _count_below(ordered: Floats, total: Ints, *, is_equal: bool) -> Ints:
+    """How many of each row's first values, in ascending order, are below 0, or up to 0."""
+    low, high = np.zeros(len(ordered), np.int64), total.copy()
+    rows = np.arange(len(ordered))
+    while (low < high).any():
+        middle = (low + high) // 2
+        value = ordered[rows, np.minimum(middle, ordered.shape[1] - 1)]
+        is_below = ((value <= 0) if is_equal else (value < 0)) & (low < high)
+        low, high = np.where(is_below, middle + 1, low), np.where(is_below, high, middle)
+    return low
 
 
 def _pick(ordered: Floats, place: Ints, there: Mask) -> Floats:
@@ -212,30 +229,35 @@ def _count_ties(pooled: Floats) -> Floats:
     return ties
 
 
-def two_sided_p(base_count: int, head_count: int, u: float, ties: float) -> float:
-    """p of the Mann-Whitney U: exact to 30 values a side where below 0.2, else normal.
+def two_sided_p(base_count: int, head_count: int, u: Floats, ties: Floats) -> Floats:
+    """p of each Mann-Whitney U: exact to 30 values a side where below 0.2, else normal.
 
     With ties the exact U is rounded to the side that is less sure.
     """
     pairs, total = base_count * head_count, base_count + head_count
     if pairs == 0:
-        return 1.0
-    if max(base_count, head_count) <= _EXACT_SIZE:
-        exact = _exact_p(min(base_count, head_count), max(base_count, head_count))
-        place = math.ceil(min(u, pairs - u))
-        if place < len(exact):
-            return exact[place]
+        return np.ones(len(u))
     variance = pairs / 12 * (total + 1 - ties / (total * (total - 1)))
-    if variance <= 0:
-        return 1.0
-    p = math.erfc(max(abs(u - pairs / 2) - 0.5, 0) / math.sqrt(2 * variance))
-    return max(p, LARGEST_P) if max(base_count, head_count) <= _EXACT_SIZE else p
+    with np.errstate(invalid="ignore", divide="ignore"):
+        distance = np.maximum(np.abs(u - pairs / 2) - 0.5, 0) / np.sqrt(2 * variance)
+    distance[variance <= 0] = 0
+    p: Floats = np.array([math.erfc(each) for each in distance.tolist()])
+    if max(base_count, head_count) > _EXACT_SIZE:
+        return p
+    p = np.maximum(p, LARGEST_P)
+    exact = np.array(_exact_p(min(base_count, head_count), max(base_count, head_count)))
+    place = np.ceil(np.minimum(u, pairs - u)).astype(np.int64)
+    is_exact = place < len(exact)
+    p[is_exact] = exact[place[is_exact]]
+    return p
 
 
-@cache
-def least_p(base_count: int, head_count: int) -> float:
-    """The least p that samples of these sizes can give."""
-    return 2 / math.comb(base_count + head_count, base_count)
+def least_p(base_count: Ints, head_count: Ints) -> Floats:
+    """The least p that samples of each of these sizes can give."""
+    p = np.empty(len(base_count))
+    for n, m, rows in _list_sizes(base_count, head_count):
+        p[rows] = 2 / math.comb(n + m, n)
+    return p
 
 
 @cache

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.nightly_farm import ingest_nights
+from queries.report.night import HeadNight, judge_head
+from queries.report.settings import Settings
+from tests.support.nightly_farm import ingest_all, ingest_nights, record_build
 from warehouse import Warehouse
 
 
@@ -22,3 +24,22 @@ def nightly(nightly_path: Path) -> Iterator[Warehouse]:
     """The same, open."""
     with Warehouse.open(nightly_path, read_only=True) as store:
         yield store
+
+
+@pytest.fixture(scope="session")
+def pool_night(tmp_path_factory: pytest.TempPathFactory) -> HeadNight:
+    """Six devices of a pool, with too few dumps each; relu is 10 % slower on them from b8 on."""
+    dumps = [
+        dump
+        for number in range(10)
+        for device in range(6)
+        for dump in record_build(
+            number,
+            {"native_call_relu.out": 1.1 if number >= 8 else 1.0},
+            device={"name": f"phone-{device}", "pool": "phones"},
+            count=4,
+        )
+    ]
+    path = ingest_all(tmp_path_factory.mktemp("pool") / "pool.store", dumps)
+    with Warehouse.open(path, read_only=True) as store:
+        return judge_head(store, None, Settings())

@@ -42,6 +42,13 @@ def test_regressions_come_first_and_confirmed_ones_before_new_ones(nights):
     ]
 
 
+def test_what_a_pool_shows_is_one_alert_about_its_devices(pool_night):
+    (alert,) = alerts_of(pool_night, {})
+    assert (alert.state, alert.first_bad, alert.last_good) == ("confirmed", "b8", "b7")
+    assert alert.headline.title.endswith(" on 6 devices, 1 model")
+    assert alert.headline.cost_ns == sum(member.cost_ns for member in alert.members)
+
+
 def test_the_id_of_a_group_stays_from_night_to_night(nights):
     ids = {alerts_of(night, {})[0].id for night in nights.values()}
     assert len(ids) == 1

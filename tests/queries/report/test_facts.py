@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from queries.report.facts import read_facts
@@ -62,3 +64,32 @@ def test_refused_files_are_listed_up_to_a_hundred(tmp_path, facts):
     assert len(found.refused) == 100
     assert found.refused[0].source.endswith(".etdp")
     assert found.quality.warnings == ["103 files were refused; 100 are listed"]
+
+
+def test_files_refused_after_a_time_are_left_out(tmp_path):
+    write(tmp_path / "in" / "a.etdp", b"no dump")
+    path = ingest_all(tmp_path / "s", record_build(1, count=1))
+    with Warehouse.open(path) as store:
+        store.ingest([tmp_path / "in"], manifest={"device": "d", "build": "b1", "model": "net"})
+        (at,) = store.query("ingest_errors")["refused_at"].to_pylist()
+        later = at + timedelta(seconds=1)
+        found = [read_facts(store, base=None, head="b1", until=x) for x in (at, later, None)]
+    assert [len(each.refused) for each in found] == [0, 1, 1]
+
+
+def test_dumps_at_two_speeds_are_a_warning(tmp_path):
+    operators = ("convolution", "relu", "add", "mean")
+    slow = {f"native_call_{name}.out": 1.3 for name in operators}
+    devices = [f"d{number:02}" for number in range(22)]
+    dumps = [
+        dump
+        for device in devices
+        for slower, at in ((None, 0), (slow, 1))
+        for dump in record_build(at, slower, device=device, build={"id": "b"}, count=4)
+    ]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        warnings = read_facts(store, base=None, head="b").quality.warnings
+    assert len(warnings) == 21
+    told = "d00 net: dumps ran at two speeds, 29 % apart, 1 step from one to the other"
+    assert warnings[0] == told
+    assert warnings[-1] == "and 2 more that ran at two speeds"

@@ -4,6 +4,7 @@ import pytest
 
 from queries.report.head_view import HeadView
 from queries.report.night import judge_head
+from queries.report.nightly import nightly_report
 from queries.report.settings import Settings
 from tests.support.nightly_farm import ingest_all, record_build
 from warehouse import Warehouse
@@ -29,6 +30,15 @@ def test_series_are_counted_by_verdict(nightly, last):
     counts = last.count_verdicts()
     assert counts["no_data"] == 5  # the tablet's
     assert sum(counts.values()) == 11
+
+
+def test_pools_are_no_devices(pool_night):
+    view = HeadView(pool_night)
+    assert view.count_verdicts() == {"needs_more_dumps": 30}
+    coverage = view.coverage(24)
+    assert (coverage.device_count, coverage.series_count, coverage.missing) == (6, 30, [])
+    assert [shift.device for shift in view.run_shifts()] == [f"phone-{n}" for n in range(6)]
+    assert view.operator_changes() == []
 
 
 def test_a_device_without_the_head_is_missing_since_its_last_build(nightly, last):
@@ -86,6 +96,7 @@ def test_a_device_that_slows_down_as_a_whole_is_a_run_shift(tmp_path):
     dumps = [dump for number in range(6) for dump in record(number, 1.0)]
     dumps += record(6, 1.2)
     with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        summaries = [nightly_report(store, Settings(), head=head).summary for head in ("b5", "b6")]
         assert not view(store, "b5").run_shifts()[0].is_notable
         (shift,) = view(store, "b6").run_shifts()
         first = view(store, "b0").run_shifts()
@@ -93,3 +104,4 @@ def test_a_device_that_slows_down_as_a_whole_is_a_run_shift(tmp_path):
     assert shift.shift == pytest.approx(0.2, abs=0.03)
     assert shift.limit >= 0.03
     assert first == []  # nothing to compare with
+    assert [text.partition("series: 11")[2] for text in summaries] == ["", ", moved as a whole: 1"]

@@ -3,11 +3,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from queries.report.members import changed_nights, compare_nights, describe_member
+from queries.report.members import changed_nights, compare_nights, describe_members
 from queries.report.night import judge_head
 from queries.report.settings import Settings
 from tests.support.nightly_farm import ingest_all, record_build
 from warehouse import Warehouse
+
+
+def describe_member(night, change):
+    (member,) = describe_members(night, [change])
+    return member
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +38,14 @@ def test_a_member_has_both_levels_and_what_lies_between(night):
     assert np.median(member.head_values) == pytest.approx(member.head_ns)
 
 
+def test_members_described_together_are_as_each_by_itself(night):
+    changes = [change for group in night.groups for change in (*group.changes, *group.explains)]
+    assert len(changes) > 4
+    alone = [describe_member(night, change) for change in changes]
+    assert describe_members(night, changes) == alone
+    assert describe_members(night, []) == []
+
+
 def test_the_history_is_every_night_that_has_dumps(night):
     by_device = {
         member.device: member
@@ -53,6 +66,18 @@ def test_the_rule_says_which_numbers_made_the_verdict(night):
     suspected = describe_member(night, add).rule
     assert suspected.startswith("8 dumps of 1 build against")
     assert "confirmed" not in suspected
+
+
+def test_a_member_that_only_its_pool_shows_says_so(pool_night):
+    (group,) = pool_night.groups
+    members = [describe_member(pool_night, change) for change in group.changes]
+    assert [member.device for member in members] == [f"phone-{number}" for number in range(6)]
+    assert {member.pool for member in members} == {"phones"}
+    for member in members:
+        assert member.delta == pytest.approx(0.1, abs=0.01)
+        assert member.cost_ns == pytest.approx(900, rel=0.1)
+        assert "shown by the 6 devices of pool phones together: +10." in member.rule
+        assert member.rule.endswith("confirmed by b9")
 
 
 def test_nights_since_the_change_are_those_with_dumps(night):

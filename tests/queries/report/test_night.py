@@ -29,7 +29,9 @@ def test_later_builds_do_not_count(nightly):
 
 
 def test_an_unknown_build_is_told_with_its_likes(nightly):
-    with pytest.raises(ParameterError, match="called 'b111'; did you mean b11"):
+    with pytest.raises(
+        ParameterError, match=r"^--head: nothing in the store is called 'b111'; did you mean b11"
+    ):
         judge_head(nightly, "b111", Settings())
 
 
@@ -38,15 +40,15 @@ def test_a_store_without_builds_says_so(tmp_path):
         Warehouse.open(tmp_path / "s", create=True) as store,
         pytest.raises(ParameterError, match="no builds yet"),
     ):
-        find_build(store, None)
+        find_build(store, None, "--head")
 
 
 def test_a_reference_build_is_never_the_last(tmp_path):
     pin = {"build": {"id": "pin", "ordinal": 99, "role": "reference"}, "run": {"session": "s"}}
     dumps = [*record_build(1, count=1), *record_build(2, count=1, **pin)]
     with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
-        assert find_build(store, None) == "b1"
-        assert find_build(store, "pin") == "pin"
+        assert find_build(store, None, "--head") == "b1"
+        assert find_build(store, "pin", "--head") == "pin"
 
 
 def test_what_is_muted_is_left_out_and_counted(nightly):
@@ -106,3 +108,15 @@ def test_the_last_decision_about_a_group_holds(tmp_path):
         "g1": ("reopened", "not so fine"),
         "g2": ("acknowledged", "mine"),
     }
+
+
+def test_what_was_decided_after_the_next_build_came_was_not_known(tmp_path):
+    path = ingest_all(tmp_path / "s", record_build(1, count=1))
+    with Warehouse.open(path) as store:
+        store.decide("g", state="acknowledged", reason="mine")
+        store.ingest(record_build(2, count=1))
+        store.decide("g", state="accepted", reason="fine")
+        nights = [judge_head(store, head, Settings()) for head in ("b1", "b2")]
+    assert [night.decisions["g"].reason for night in nights] == ["mine", "fine"]
+    assert nights[0].until is not None
+    assert nights[1].until is None

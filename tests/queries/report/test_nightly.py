@@ -135,6 +135,21 @@ def test_a_past_report_is_made_again_byte_for_byte_after_later_builds(tmp_path):
         assert json_form(report(store, "b11")) != before
 
 
+def test_a_past_report_knows_no_decision_and_no_refusal_of_later_nights(tmp_path):
+    path = ingest_nights(tmp_path / "s", range(6, 11))
+    ingest_nights(path, [11])
+    (tmp_path / "broken.etdp").write_bytes(b"no dump")
+    with Warehouse.open(path) as store:
+        before = json_form(report(store, "b10"))
+        (group, *_) = report(store, "b10").groups
+        store.decide(group.id, state="accepted", reason="worth it")
+        store.ingest([tmp_path / "broken.etdp"], manifest=SHORT)
+        assert json_form(report(store, "b10")) == before
+        last = report(store, "b11")
+    assert "worth it" in {each.reason for each in last.groups}
+    assert len(last.refused) == 1
+
+
 @pytest.mark.slow
 def test_a_simulated_farm_gives_the_same_bytes_again_in_whatever_order_it_came(tmp_path):
     farm = tmp_path / "farm"

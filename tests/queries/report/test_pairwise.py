@@ -6,7 +6,7 @@ import pytest
 
 from queries.report.outline import verdict_text
 from queries.report.pairwise import compare_report
-from queries.report.settings import Mute, Owner, Settings, Threshold
+from queries.report.settings import Mute, Nightly, Owner, Settings, Threshold
 from warehouse.errors import ParameterError
 
 
@@ -44,6 +44,21 @@ def test_settings_mute_raise_thresholds_and_name_owners(nightly):
     muted = compared(nightly, Settings(muted=[Mute(event="*convolution*", reason="known")]))
     assert slower(muted) == []
     assert muted.verdict_counts["muted: known"] > 0
+
+
+def test_a_threshold_may_be_below_what_counts_elsewhere(nightly):
+    fine = Threshold(event="*convolution*", min_change=0.03)
+    settings = Settings(nightly=Nightly(min_change=0.5), thresholds=[fine])
+    found = compared(nightly, settings)
+    assert [group.headline.operator for group in found.groups] == ["convolution"]
+    whole = compared(nightly)
+    assert found.groups[0].members == whole.groups[0].members
+    assert whole.verdict_counts["improvement"] == 1
+    assert "improvement" not in found.verdict_counts
+    coarse = compared(nightly, Settings(nightly=Nightly(min_change=0.5)))
+    assert coarse.groups == []
+    both = found.verdict_counts["unchanged"] + found.verdict_counts["regression"]
+    assert coarse.verdict_counts == {"unchanged": both}
 
 
 def test_a_mute_that_has_expired_when_the_head_was_recorded_mutes_nothing(nightly):

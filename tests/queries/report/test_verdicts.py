@@ -33,3 +33,16 @@ def test_a_suspicion_and_its_confirmation_are_told_apart(rows):
 def test_a_first_build_has_nothing_to_be_compared_with(rows):
     assert {row["verdict"] for row in rows["b0"]} == {"needs_more_builds"}
     assert {row["delta"] for row in rows["b0"]} == {None}
+
+
+def test_the_series_of_pools_come_last_and_have_no_device(pool_night):
+    rows = nightly_verdicts(pool_night).to_pylist()
+    devices = [row["device"] for row in rows]
+    assert devices == sorted(devices[:-5]) + [None] * 5
+    verdicts = {row["event_name"]: row for row in rows[-5:]}
+    relu = verdicts.pop("native_call_relu.out")
+    assert (relu["pool"], relu["verdict"], relu["first_bad"]) == ("phones", "regression", "b8")
+    assert (relu["base_count"], relu["head_count"]) == (48, 6)
+    assert (relu["base_ns"], relu["head_ns"]) == (None, None)
+    assert {row["verdict"] for row in verdicts.values()} == {"unchanged"}
+    assert {row["verdict"] for row in rows[:-5]} == {"needs_more_dumps"}

@@ -15,7 +15,7 @@ from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
 from warehouse.regressions.history import Series, SeriesHistory, lay_out
 from warehouse.regressions.replay import replay
 
-_FLOOR_NS = 1000.0
+FLOOR_NS = 1000.0
 _MIN_CHANGE = 0.03
 
 
@@ -44,7 +44,7 @@ def lay_out_farm(farm: Farm) -> SeriesHistory:
     series = Series(
         family=farm.family,
         kernel=np.arange(count),
-        floor=np.full(count, np.log(_FLOOR_NS)),
+        floor=np.full(count, np.log(FLOOR_NS)),
         half_tick=np.full(count, 0.5),
         min_change=np.full(count, _MIN_CHANGE),
     )

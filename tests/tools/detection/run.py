@@ -1,8 +1,8 @@
 """Measures how well changes are told from noise: `make bench-detection`. Reports, never gates.
 
-The nightly rule on simulated farms by itself; side by side with Apache Otava and asv, run by
-another Python, on the same series; one cause on many devices; and a farm of real dumps through the
-whole command line, beside the rule on its arrays.
+The nightly rule on simulated farms by itself, and on pools of devices; side by side with Apache
+Otava and asv, run by another Python, on the same series; one cause on many devices; and a farm of
+real dumps through the whole command line, beside the rule on its arrays.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tests.tools.detection.agreement import try_command_line
 from tests.tools.detection.detectors import Detector, detect_nightly
 from tests.tools.detection.farms import NOISES, SERIES_PER_FAMILY
 from tests.tools.detection.peers import Peer, list_versions
+from tests.tools.detection.pools import try_pools
 from tests.tools.detection.trials import (
     BUILDS,
     FALSE,
@@ -48,6 +49,7 @@ def try_alone() -> Figures:
         figures |= try_noise(noise, {ON_MORE: detect_nightly}, ALONE, SEED)
         suspects = count_suspects(noise, ALONE._replace(calm=SIDE_BY_SIDE.calm), SEED + 1)
         figures[f"{noise.title}: {ON_MORE}"][SUSPECTS] = suspects
+        figures |= try_pools(noise, SEED + 3)
     return figures
 
 

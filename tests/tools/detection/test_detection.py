@@ -11,6 +11,7 @@ from tests.tools.detection.agreement import (
 from tests.tools.detection.detectors import Alarm, detect_nightly
 from tests.tools.detection.farms import NOISES, Planted, plant_changes, simulate_farm
 from tests.tools.detection.peers import Named, keep_first
+from tests.tools.detection.pools import POOL_FALSE, try_pools
 from tests.tools.detection.scoring import NEVER, alarmed_share, find_planted
 from tests.tools.detection.trials import try_one_cause
 
@@ -98,6 +99,14 @@ def test_one_cause_on_40_devices_is_one_alert_with_the_right_first_bad_build():
         "with the right first bad build": 1,
         "devices in the largest": 40,
     }
+
+
+@pytest.mark.parametrize("noise", [NOISES[0], NOISES[7]], ids=lambda noise: noise.title)
+def test_a_slowdown_common_to_the_devices_of_a_pool_is_found_where_few_devices_show_it(noise):
+    (figures,) = try_pools(noise, SEED, pools=2, nights=40).values()
+    assert figures[POOL_FALSE] == 0
+    assert figures["+4 % within 2, %"] == 100
+    assert figures["by devices alone within 2, %"] < 60
 
 
 @pytest.mark.slow

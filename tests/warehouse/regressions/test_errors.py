@@ -15,7 +15,9 @@ def made(errors, builds, family=None):
 
 
 def in_a_row(kept, build):
-    return kept.size_in_a_row(build, kept.size(build))
+    """The sizes of all series."""
+    size = kept.size(build)
+    return kept.size_in_a_row(build, size, np.arange(len(size)))
 
 
 def test_the_size_is_the_standard_deviation_of_normal_errors():
@@ -78,3 +80,12 @@ def test_where_there_was_no_such_row_yet_nights_are_taken_to_be_independent():
     rows = [[0.01] * 3, [np.nan] * 3, [0.01] * 3]
     found = in_a_row(made(rows, 4), 3)[:, 0]
     assert found == pytest.approx([found[0], found[0] / 2**0.5, found[0] / 3**0.5])
+
+
+def test_errors_in_a_row_are_those_of_the_series_that_are_asked_for():
+    errors = np.random.default_rng(4).normal(0, 0.02, (20, 9))
+    kept = made(errors, 21, family=np.array([0, 1, 2] * 3))
+    everything = in_a_row(kept, 20)
+    for chosen in ([5], [0, 3, 7], [2, 8]):
+        some = kept.size_in_a_row(20, kept.size(20), np.array(chosen))
+        assert some.tolist() == everything[:, chosen].tolist()

@@ -1,61 +1,22 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.support.fleet_rows import SCHEMA, START, fleet_row, make_fleet
 from tests.support.histories import history
 from warehouse.regressions.fleet import FleetNight, build_fleet, find_rebuilt
 from warehouse.regressions.history import NO_KERNEL
 from warehouse.regressions.nightly import Status
 from warehouse.regressions.replay import replay
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
-SCHEMA = pa.schema(
-    [
-        *((name, pa.string()) for name in ("device", "pool", "model", "backend", "event_name")),
-        *((name, pa.string()) for name in ("delegate_id", "kind", "unit", "build", "session")),
-        ("ordinal", pa.int64()),
-        ("distance", pa.int64()),
-        ("recorded_at", pa.timestamp("us", "UTC")),
-        ("floor", pa.float64()),
-        ("half_tick", pa.float64()),
-        ("logs", pa.list_(pa.float64())),
-    ]
-)
-
-
-def row(build="b0", distance=0, logs=(1.0,), **changes):
-    """An operator's values in one recording; a distance of None is a reference build."""
-    day = 0 if distance is None else -distance
-    fields = {
-        "device": "phone",
-        "pool": None,
-        "model": "mv2",
-        "backend": None,
-        "event_name": "native_call_conv.out",
-        "delegate_id": None,
-        "kind": "kernel",
-        "unit": "ns",
-        "build": build,
-        "session": "",
-        "ordinal": 1,
-        "distance": distance,
-        "recorded_at": START + timedelta(days=day),
-        "floor": 1.0,
-        "half_tick": 0.5,
-        "logs": list(logs),
-    }
-    return fields | changes
-
 
 def fleet(*rows, head=None):
-    heads = [row["build"] for row in rows if row["distance"] == 0]
-    table = pa.Table.from_pylist(list(rows), SCHEMA)
-    return build_fleet(table, head or heads[0], lambda keys: np.full(len(keys), 0.03))
+    return make_fleet(rows, head)
 
 
 def values(found):
@@ -67,7 +28,7 @@ def values(found):
 
 
 def test_builds_are_nights_from_the_farthest_to_the_head():
-    found = fleet(row("head", 0, [3]), row("old", 2, [1]), row("mid", 1, [2]))
+    found = fleet(fleet_row("head", 0, [3]), fleet_row("old", 2, [1]), fleet_row("mid", 1, [2]))
     assert [night.build for night in found.nights] == ["old", "mid", "head"]
     assert values(found) == [[[1], [2], [3]]]
 
@@ -75,10 +36,10 @@ def test_builds_are_nights_from_the_farthest_to_the_head():
 def test_sessions_of_one_build_are_nights_of_their_own_in_the_order_of_recording():
     late, early = START + timedelta(hours=2), START + timedelta(hours=1)
     found = fleet(
-        row("head", 0, [3], session="a", recorded_at=late),
-        row("head", 0, [2], session="z", recorded_at=early),
-        row("head", 0, [4], session="undated", recorded_at=None),
-        row("old", 1, [1], session="a"),
+        fleet_row("head", 0, [3], session="a", recorded_at=late),
+        fleet_row("head", 0, [2], session="z", recorded_at=early),
+        fleet_row("head", 0, [4], session="undated", recorded_at=None),
+        fleet_row("old", 1, [1], session="a"),
     )
     assert found.nights == (
         FleetNight("old", "a"),
@@ -95,9 +56,9 @@ def test_two_sessions_of_one_build_confirm_each_other():
     def dumps(level):
         return level + generator.normal(0, 0.01, 10)
 
-    old = [row(f"b{number}", 9 - number, dumps(5)) for number in range(9)]
+    old = [fleet_row(f"b{number}", 9 - number, dumps(5)) for number in range(9)]
     sessions = [
-        row("b9", 0, dumps(5.2), session=name, recorded_at=START + timedelta(hours=hour))
+        fleet_row("b9", 0, dumps(5.2), session=name, recorded_at=START + timedelta(hours=hour))
         for hour, name in enumerate(["evening", "night"])
     ]
     (suspected,) = replay(fleet(*old, sessions[0]).history).changes
@@ -118,27 +79,37 @@ def test_series_are_told_apart_by_every_part_of_their_key():
         "ordinal": 2,
         "kind": "delegate_op",
     }
-    found = fleet(row(), *(row(**{name: value}) for name, value in parts.items()), row("b1", 1))
+    found = fleet(
+        fleet_row(),
+        *(fleet_row(**{name: value}) for name, value in parts.items()),
+        fleet_row("b1", 1),
+    )
     assert len(found.keys) == 1 + len(parts)
     assert found.history.family_count == 6  # of the first five, and of the plain one
     # A text and its absence are two.
-    assert len(fleet(row(backend=None), row(backend="")).keys) == 2
+    assert len(fleet(fleet_row(backend=None), fleet_row(backend="")).keys) == 2
 
 
 def test_the_keys_are_those_of_the_values():
-    found = fleet(row(device="b", logs=[1]), row(device="a", logs=[2]), row("b1", 1, [3]))
+    found = fleet(
+        fleet_row(device="b", logs=[1]), fleet_row(device="a", logs=[2]), fleet_row("b1", 1, [3])
+    )
     by_device = dict(zip(found.keys["device"].to_pylist(), values(found), strict=True))
     assert by_device == {"b": [[], [1]], "a": [[], [2]], "phone": [[3], []]}
 
 
 def test_the_order_of_the_rows_says_nothing():
     rows = [
-        row(device=device, backend=backend, logs=[number], build=f"b{number}", distance=number)
+        fleet_row(
+            device=device, backend=backend, logs=[number], build=f"b{number}", distance=number
+        )
         for number in range(3)
         for device in ("b", "a", "c")
         for backend in ("xnnpack", None, "portable")
     ]
-    rows += [row(f"pin{n}", None, [n], device="a", backend=None, session="") for n in range(2)]
+    rows += [
+        fleet_row(f"pin{n}", None, [n], device="a", backend=None, session="") for n in range(2)
+    ]
     one, other = fleet(*rows), fleet(*rows[::-1])
     assert one.keys.equals(other.keys)
     assert values(one) == values(other)
@@ -148,11 +119,11 @@ def test_the_order_of_the_rows_says_nothing():
 
 def test_kernels_are_operator_types_and_containers_have_none():
     found = fleet(
-        row(),
-        row(ordinal=2),
-        row(event_name="native_call_relu.out"),
-        row(event_name="Method::execute", kind="method"),
-        row(event_name="DELEGATE_CALL", kind="delegate_call"),
+        fleet_row(),
+        fleet_row(ordinal=2),
+        fleet_row(event_name="native_call_relu.out"),
+        fleet_row(event_name="Method::execute", kind="method"),
+        fleet_row(event_name="DELEGATE_CALL", kind="delegate_call"),
     )
     names = zip(*(found.keys[name].to_pylist() for name in ("event_name", "ordinal")), strict=True)
     kernels = dict(zip(names, found.history.series.kernel.tolist(), strict=True))
@@ -162,13 +133,15 @@ def test_kernels_are_operator_types_and_containers_have_none():
 
 
 def test_floor_and_tick_are_the_largest_there_were():
-    found = fleet(row(floor=10.0, half_tick=0.5), row("b1", 1, floor=40.0, half_tick=2.0))
+    found = fleet(
+        fleet_row(floor=10.0, half_tick=0.5), fleet_row("b1", 1, floor=40.0, half_tick=2.0)
+    )
     assert found.history.series.floor.tolist() == [np.log(40)]
     assert found.history.series.half_tick.tolist() == [2.0]
 
 
 def test_the_smallest_change_is_asked_of_each_series():
-    rows = pa.Table.from_pylist([row(device="a"), row(device="b")], SCHEMA)
+    rows = pa.Table.from_pylist([fleet_row(device="a"), fleet_row(device="b")], SCHEMA)
     found = build_fleet(
         rows, "b0", lambda keys: np.where(np.array(keys["device"].to_pylist()) == "b", 0.1, 0.02)
     )
@@ -184,10 +157,10 @@ def test_the_smallest_change_is_asked_of_each_series():
 
 def test_values_are_relative_to_the_reference_of_their_session():
     found = fleet(
-        row("pin", None, [1.0, 1.0, 1.0], session="s1"),
-        row("pin", None, [1.5], session="s2"),
-        row("old", 1, [4.0], session="s1"),
-        row("head", 0, [4.5], session="s2"),
+        fleet_row("pin", None, [1.0, 1.0, 1.0], session="s1"),
+        fleet_row("pin", None, [1.5], session="s2"),
+        fleet_row("old", 1, [4.0], session="s1"),
+        fleet_row("head", 0, [4.5], session="s2"),
     )
     assert found.has_reference.tolist() == [True]
     # Both are as far from the reference's usual level of 1.25.
@@ -197,19 +170,19 @@ def test_values_are_relative_to_the_reference_of_their_session():
 
 def test_without_the_reference_a_recording_of_such_a_series_is_left_out():
     found = fleet(
-        row("pin", None, [1.0], session="s1"),
-        row("old", 2, [4.0], session="s0"),
-        row("mid", 1, [4.0], session="s1"),
-        row("head", 0, [4.1], session="s2"),
+        fleet_row("pin", None, [1.0], session="s1"),
+        fleet_row("old", 2, [4.0], session="s0"),
+        fleet_row("mid", 1, [4.0], session="s1"),
+        fleet_row("head", 0, [4.1], session="s2"),
     )
     assert values(found) == [[[], [4.0], []]]
 
 
 def test_the_reference_of_another_operator_or_device_does_not_count():
     found = fleet(
-        row("pin", None, [1.0], session="s1", device="tablet"),
-        row("pin", None, [1.0], session="s1", ordinal=2),
-        row("head", 0, [4.1], session="s1"),
+        fleet_row("pin", None, [1.0], session="s1", device="tablet"),
+        fleet_row("pin", None, [1.0], session="s1", ordinal=2),
+        fleet_row("head", 0, [4.1], session="s1"),
     )
     assert not found.has_reference.any()
     assert [[4.1]] in values(found)
@@ -221,10 +194,12 @@ def test_a_reference_cancels_the_drift_of_its_device():
     rows = []
     for number, level in enumerate(drift):
         session = f"s{number}"
-        rows.append(row("pin", None, 5 + level + generator.normal(0, 0.005, 10), session=session))
+        rows.append(
+            fleet_row("pin", None, 5 + level + generator.normal(0, 0.005, 10), session=session)
+        )
         slower = 0.08 if number >= 12 else 0.0
         dumps = 5 + level + slower + generator.normal(0, 0.005, 10)
-        rows.append(row(f"b{number}", 13 - number, dumps, session=session))
+        rows.append(fleet_row(f"b{number}", 13 - number, dumps, session=session))
     (change,) = replay(fleet(*rows).history).changes
     assert (change.first_bad, change.confirmed) == (12, 13)
     assert change.shift == pytest.approx(0.08, abs=0.02)
@@ -233,7 +208,7 @@ def test_a_reference_cancels_the_drift_of_its_device():
 
 
 def test_a_head_without_values_has_a_night_without_data():
-    found = fleet(row("old", 1, [1.0]), head="new")
+    found = fleet(fleet_row("old", 1, [1.0]), head="new")
     assert [night.build for night in found.nights] == ["old", "new"]
     assert replay(found.history).night.status.tolist() == [Status.NO_DATA]
     nothing = fleet(head="new")

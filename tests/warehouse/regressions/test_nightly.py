@@ -7,24 +7,31 @@ import pytest
 
 from tests.support.documents import ROOT
 from tests.support.histories import LEVEL, history, night, nights
-from warehouse.regressions.history import summarise_cells
-from warehouse.regressions.nightly import Rules, Status, adjust_p, find_base, judge_night
+from warehouse.regressions.baseline import find_base
+from warehouse.regressions.history import NO_KERNEL, summarise_cells
+from warehouse.regressions.nightly import Rules, Status, adjust_p, compare_night, judge_night
 
 QUIET = 0.002  # how far builds have been from their bases, where a test says nothing else
 
 
-def judge(cells, *, shifts=None, raw_error=QUIET, framed_error=QUIET, rules=Rules(), **changes):  # noqa: B008
+def judge(cells, *, common=0.0, **options):
     """What the last night of these series says against all before it."""
+    known, base, found = compare(cells, **options)
+    return judge_night(known, found, np.full(known.family_count, common), base, Rules())
+
+
+def compare(cells, *, shifts=None, raw_error=QUIET, framed_error=QUIET, **changes):
+    """The last night of these series beside all before it."""
     known = history(cells, **changes)
     head = known.build_count - 1
     summaries = summarise_cells(known)
     if shifts is None:
         shifts = np.zeros((known.family_count, known.build_count))
     usable = np.ones((known.series_count, head), bool)
-    base = find_base(known, summaries, shifts, usable, rules.base_builds)
+    base = find_base(known, summaries, shifts, usable, Rules().base_builds)
     errors = (np.full(known.series_count, error) for error in (raw_error, framed_error))
     base = base._replace(raw_error=next(errors), framed_error=next(errors))
-    return judge_night(known, summaries, shifts, head, base, rules)
+    return known, base, compare_night(known, summaries, shifts, head, base, Rules())
 
 
 def status(cells, **options):
@@ -38,7 +45,7 @@ def test_a_slower_and_a_faster_series_hit_and_a_quiet_one_does_not():
     assert found.direction.tolist() == [1, -1, 0]
     assert found.tested.tolist() == [0, 1]
     assert found.comparison.shift == pytest.approx([0.1, -0.1], abs=0.01)
-    assert found.family_size.tolist() == [3, 3]
+    assert compare(cells)[2].family_size.tolist() == [3, 3, 3]
 
 
 def test_a_change_smaller_than_counts_is_none():
@@ -101,8 +108,9 @@ def test_a_change_beyond_the_shift_is_not_explained():
     found = judge(cells, shifts=shifts, raw_error=0.02, framed_error=0.002)
     assert found.status.tolist() == [Status.HIT]
     assert found.comparison.shift == pytest.approx([0.2], abs=0.01)
-    assert found.raw_shift == pytest.approx([0.3], abs=0.01)
-    assert found.framed_shift == pytest.approx([0.2], abs=0.01)
+    compared = compare(cells, shifts=shifts)[2]
+    assert compared.raw_moved == pytest.approx([0.3], abs=0.01)
+    assert compared.framed_moved == pytest.approx([0.2], abs=0.01)
 
 
 def test_the_shift_is_not_taken_out_where_that_frame_is_no_quieter():
@@ -116,6 +124,26 @@ def test_the_shift_is_taken_out_until_enough_builds_tell_which_frame_is_quieter(
     shifts = np.array([[0.0] * 6 + [0.1]])
     found = status(cells, shifts=shifts, raw_error=0.002, framed_error=0.002)
     assert found == ["EXPLAINED_BY_RUN_SHIFT"]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "common", "expected"),
+    [
+        (0, 0.09, "EXPLAINED_BY_RUN_SHIFT"),
+        (0, 0.05, "HIT"),  # 0.05 more than its family, 0.03 count
+        (0, -0.2, "HIT"),
+        (NO_KERNEL, 0.09, "HIT"),  # a method has nobody to stand out from
+    ],
+)
+def test_an_operator_that_moves_as_its_whole_family_does_is_not_called(kernel, common, expected):
+    cells = [nights(1, [0.0] * 8 + [0.1])]
+    assert status(cells, kernel=[kernel], common=common) == [expected]
+
+
+def test_an_operator_that_moves_as_its_family_does_is_not_watched():
+    cells = [nights(1, [0.0] * 8 + [0.1])]
+    assert judge(cells, common=0.09).direction.tolist() == [0]
+    assert judge(cells, common=0.05).direction.tolist() == [1]
 
 
 def test_what_the_raw_values_do_not_show_is_never_called():
@@ -142,31 +170,6 @@ def test_the_other_mode_is_tested_although_the_medians_agree():
 
     cells = [[*(two_modes(number) for number in range(6)), two_modes(9, fast=0.1)]]
     assert judge(cells).tested.tolist() == [0]
-
-
-def test_the_base_is_the_last_usable_builds_that_have_dumps():
-    levels = [0.0, 0.1, 0.2, None, 0.4, 0.5, 0.6]
-    known = history([nights(1, levels, wander=0)])
-    usable = np.array([[True, True, True, True, False, True]])
-    base = find_base(known, summarise_cells(known), np.zeros((1, 7)), usable, 3)
-    assert base.chosen.tolist() == [[False, True, True, False, False, True]]
-    assert (base.builds.tolist(), base.dumps.tolist()) == ([3], [30])
-    assert base.raw == pytest.approx([LEVEL + 0.2])
-
-
-def test_the_shifts_of_a_family_are_taken_from_the_base():
-    known = history([nights(1, [0.0, 0.5, 0.0], wander=0)])
-    shifts = np.array([[0.0, 0.5, 0.0]])
-    base = find_base(known, summarise_cells(known), shifts, np.ones((1, 2), bool), 8)
-    assert base.framed == pytest.approx([LEVEL])
-    assert base.raw == pytest.approx([LEVEL + 0.25])
-
-
-def test_a_series_without_a_base_has_no_level():
-    known = history([nights(1, [None, None, 0.0])])
-    base = find_base(known, summarise_cells(known), np.zeros((1, 3)), np.ones((1, 2), bool), 8)
-    assert base.builds.tolist() == [0]
-    assert np.isnan(base.raw[0])
 
 
 def plain_adjust(p, size):

@@ -180,6 +180,16 @@ def test_a_change_beside_a_shift_of_its_device_is_told():
     assert change.shift == pytest.approx(0.2, abs=0.03)
 
 
+def test_a_method_that_slows_down_in_all_its_operators_is_one_change_of_the_method():
+    levels = [0.0] * BEFORE + [0.15] * 2
+    cells = [nights(number, levels) for number in range(8)]
+    change = only(replay(history(cells, kernel=[NO_KERNEL, *range(7)])).changes)
+    assert (change.series, change.confirmed, change.is_framed) == (0, BEFORE + 1, False)
+    few = [0.0] * 6 + [0.15] * 2  # whose frame is quieter cannot be told yet
+    cells = [nights(number, few) for number in range(8)]
+    assert replay(history(cells, kernel=[NO_KERNEL, *range(7)])).changes == []
+
+
 def test_a_family_of_few_kernels_is_never_explained_away():
     levels = [0.0] * BEFORE + [0.15] * 2
     found = replay(history([nights(number, levels) for number in range(3)]))

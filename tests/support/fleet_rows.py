@@ -1,0 +1,58 @@
+"""Rows as the statement fleet_values gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from warehouse.regressions.fleet import Fleet, build_fleet
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("device", "pool", "model", "backend", "event_name")),
+        *((name, pa.string()) for name in ("delegate_id", "kind", "unit", "build", "session")),
+        ("ordinal", pa.int64()),
+        ("distance", pa.int64()),
+        ("recorded_at", pa.timestamp("us", "UTC")),
+        ("floor", pa.float64()),
+        ("half_tick", pa.float64()),
+        ("logs", pa.list_(pa.float64())),
+    ]
+)
+
+
+def fleet_row(
+    build: str = "b0", distance: int | None = 0, logs: Sequence[float] = (1.0,), **changes: Any
+) -> dict[str, Any]:
+    """An operator's values in one recording; a distance of None is a reference build."""
+    fields = {
+        "device": "phone",
+        "pool": None,
+        "model": "mv2",
+        "backend": None,
+        "event_name": "native_call_conv.out",
+        "delegate_id": None,
+        "kind": "kernel",
+        "unit": "ns",
+        "build": build,
+        "session": "",
+        "ordinal": 1,
+        "distance": distance,
+        "recorded_at": START + timedelta(days=-(distance or 0)),
+        "floor": 1.0,
+        "half_tick": 0.5,
+        "logs": list(logs),
+    }
+    return fields | changes
+
+
+def make_fleet(rows: Iterable[dict[str, Any]], head: str | None = None) -> Fleet:
+    """The fleet of such rows; by default its head is the build at distance 0."""
+    table = pa.Table.from_pylist(list(rows), SCHEMA)
+    heads = table.filter(pa.compute.equal(table["distance"], 0))["build"]
+    return build_fleet(table, head or heads[0].as_py(), lambda keys: np.full(len(keys), 0.03))

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from tests.support.fleet_rows import fleet_row, make_fleet
+from tests.support.histories import LEVEL, night
+from warehouse.regressions.pools import NO_POOL, tell_of_devices
+from warehouse.regressions.replay import replay
+
+NIGHTS = 14
+FIRST_BAD = 12
+
+
+def rows(levels, *, device=0, pool="phones", dumps=10, noise=0.01, **fields):
+    """Nights of an operator on a device, each at its level; of every device another noise."""
+    last = len(levels) - 1
+    return [
+        fleet_row(
+            f"b{number}",
+            last - number,
+            sorted(night(device * 997 + number, level, dumps=dumps, noise=noise)),
+            device=f"device-{device:02}",
+            pool=pool,
+            **fields,
+        )
+        for number, level in enumerate(levels)
+        if level is not None
+    ]
+
+
+def pool_values(found):
+    """Values of the first series of a pool, a list per night."""
+    series = int(np.flatnonzero(found.is_pool)[0])
+    count = found.history.build_count
+    starts = found.history.start[series * count : (series + 1) * count + 1]
+    return [found.history.values[a:b].tolist() for a, b in pairwise(starts)]
+
+
+@pytest.mark.parametrize(
+    ("devices", "pool", "expected"), [(5, "phones", 1), (4, "phones", 0), (5, None, 0)]
+)
+def test_what_five_devices_of_a_pool_have_is_a_series_more(devices, pool, expected):
+    found = make_fleet(row for n in range(devices) for row in rows([0, 0], device=n, pool=pool))
+    assert found.is_pool.tolist() == [False] * devices + [True] * expected
+    assert (
+        found.pool.tolist() == [devices if expected else NO_POOL] * devices + [NO_POOL] * expected
+    )
+    assert [found.name(n)["device"] for n in np.flatnonzero(found.is_pool)] == [None] * expected
+
+
+def test_pools_models_and_operators_are_told_apart():
+    found = make_fleet(
+        row
+        for n in range(10)
+        for model in ("a", "b")
+        for event in ("native_call_conv.out", "native_call_add.out")
+        for row in rows([0], device=n, pool=f"p{n % 2}", model=model, event_name=event)
+    )
+    names = [found.name(n) for n in np.flatnonzero(found.is_pool)]
+    assert [(x["pool"], x["model"], x["event_name"][12:-4]) for x in names] == [
+        (pool, model, event) for pool in ("p0", "p1") for model in "ab" for event in ("add", "conv")
+    ]
+
+
+def test_a_value_is_how_far_a_device_is_from_the_level_it_began_with():
+    unlike = [number - 3.0 for number in range(5)]  # devices of other speeds
+    found = make_fleet(
+        row
+        for n, own in enumerate(unlike)
+        for row in rows([own, own, own, own, own + 0.01 * n], device=n)
+    )
+    values = pool_values(found)
+    assert values[0] == pytest.approx([0] * 5, abs=1e-9)
+    assert values[4] == pytest.approx([0, 0.01, 0.02, 0.03, 0.04], abs=1e-9)
+
+
+def test_later_nights_do_not_change_the_values_of_earlier_ones():
+    levels = np.random.default_rng(1).normal(0, 0.02, (5, 8))
+    whole = make_fleet(row for n in range(5) for row in rows(levels[n], device=n))
+    for stop in range(1, 8):
+        cut = make_fleet(row for n in range(5) for row in rows(levels[n, :stop], device=n))
+        assert pool_values(cut) == pool_values(whole)[:stop]
+
+
+def test_what_a_device_did_to_all_its_operators_is_taken_out_and_stays_in_its_method():
+    def values(operators, **fields):
+        names = [f"native_call_op{number}.out" for number in range(operators)]
+        table = [
+            row
+            for n in range(5)
+            for name in names
+            for row in rows([0, 0, 0.1 * (n == 3)], device=n, event_name=name, **fields)
+        ]
+        return pool_values(make_fleet(table))[2]
+
+    assert values(6) == pytest.approx([0] * 5, abs=1e-9)
+    assert values(5) == pytest.approx([0] * 4 + [0.1], abs=1e-9)
+    assert values(6, kind="method") == pytest.approx([0] * 4 + [0.1], abs=1e-9)
+
+
+def test_many_devices_share_24_values():
+    found = make_fleet(
+        row for n in range(48) for row in rows([0] * 4 + [0.1 * (n >= 24)], device=n)
+    )
+    assert pool_values(found)[4] == pytest.approx([0.05] * 24, abs=1e-9)
+
+
+def test_a_device_that_comes_later_changes_nothing_of_before():
+    def table(first):
+        early = [row for n in range(48) for row in rows([0, 0.001 * n], device=n)]
+        return early + rows([None, 0], device=first) if first is not None else early
+
+    before = pool_values(make_fleet(table(None)))[0]
+    assert pool_values(make_fleet(table(99)))[0] == before
+
+
+def test_what_is_below_the_resolution_on_a_device_does_not_count():
+    found = make_fleet(
+        row
+        for n in range(6)
+        for row in rows([0, 0], device=n, floor=np.exp(LEVEL + 1) if n == 0 else 1.0)
+    )
+    assert [len(values) for values in pool_values(found)] == [5, 5]
+
+
+def told(found):
+    result = replay(found.history)
+    return result, tell_of_devices(result, found.history, found.pool)
+
+
+def poor_pool(size):
+    """Devices with too few dumps and too unsteady for any to show a change by itself."""
+    levels = np.random.default_rng(5).normal(0, 0.02, (12, NIGHTS))
+    levels[:, FIRST_BAD:] += size
+    return make_fleet(row for n in range(12) for row in rows(levels[n], device=n, dumps=4))
+
+
+def test_what_no_device_shows_is_confirmed_for_the_pool_and_told_of_its_devices():
+    found = poor_pool(0.06)
+    result, members = told(found)
+    (pool,) = result.changes
+    assert found.is_pool[pool.series]
+    assert (pool.first_bad, pool.confirmed) == (FIRST_BAD, FIRST_BAD + 1)
+    assert pool.shift == pytest.approx(0.06, abs=0.01)
+    assert len(members) > 8
+    assert {(change.pool, change.pool_shift) for change in members} == {(pool.series, pool.shift)}
+    assert {(change.first_bad, change.confirmed) for change in members} == {(12, 13)}
+    assert all(change.shift > 0.03 for change in members)
+    assert not any(found.is_pool[change.series] for change in members)
+
+
+def test_a_pool_in_which_nothing_changed_is_silent():
+    assert told(poor_pool(0.0))[1] == []
+
+
+def test_a_device_that_shows_the_change_by_itself_is_told_once():
+    levels = [0.0] * FIRST_BAD + [0.1] * 2
+    found = make_fleet(row for n in range(6) for row in rows(levels, device=n))
+    result, changes = told(found)
+    assert len(result.changes) == 7
+    assert [change.series for change in changes] == list(range(6))
+    assert {change.pool for change in changes} == {None}
+
+
+def test_a_device_that_stayed_as_it_was_or_has_no_dumps_is_not_told():
+    slower, same = [0.0] * FIRST_BAD + [0.1] * 2, [0.0] * NIGHTS
+    gone = [0.0] * FIRST_BAD + [None] * 2
+    levels = [*[slower] * 10, same, gone]
+    found = make_fleet(row for n, own in enumerate(levels) for row in rows(own, device=n, dumps=4))
+    result, changes = told(found)
+    assert [found.is_pool[change.series] for change in result.changes] == [True]
+    assert [change.series for change in changes] == list(range(10))

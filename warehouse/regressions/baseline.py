@@ -1,0 +1,91 @@
+"""What a night is compared with: the last builds of each series, and their usual errors. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warehouse.regressions.history import Cells, SeriesHistory
+from warehouse.statistics.two_samples import row_median
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_QUIETER = 0.8  # of the raw spread between builds, for the other frame to decide
+_BUILDS_TO_KNOW = 8  # of a base, before which the frame without the shifts always decides
+_SPLIT_SHARE = 0.25  # of the builds of a base that have two modes, for medians to say little
+
+
+class Base(NamedTuple):
+    """What the builds before say of every series.
+
+    Attributes:
+        chosen: Builds of the base; shape (series, builds before).
+        builds: How many they are.
+        dumps: Their dumps.
+        raw: Median of their medians; NaN without any.
+        framed: The same with the family's shifts taken out.
+        dump_spread: Standard deviation of dumps within builds.
+        is_split: Whether dumps fall into modes.
+        raw_error: How far builds have been from their bases so far, of the series and its family.
+        framed_error: The same with the shifts taken out.
+    """
+
+    chosen: Mask
+    builds: Ints
+    dumps: Ints
+    raw: Floats
+    framed: Floats
+    dump_spread: Floats
+    is_split: Mask
+    raw_error: Floats
+    framed_error: Floats
+
+    @property
+    def is_framed(self) -> Mask:
+        """Whether the frame without the family's shifts decides: quieter, or too early to tell."""
+        quieter = self.framed_error < _QUIETER * self.raw_error
+        framed: Mask = quieter | (self.builds < _BUILDS_TO_KNOW)
+        return framed
+
+    @property
+    def error(self) -> Floats:
+        """How far builds have been from their bases in the frame that decides."""
+        error: Floats = np.where(self.is_framed, self.framed_error, self.raw_error)
+        return error
+
+
+def find_base(
+    history: SeriesHistory,
+    cells: Cells,
+    shifts: Floats,
+    usable: Mask,
+    most_builds: int,
+) -> Base:
+    """The last builds of each series among the `usable` ones, shape (series, builds before)."""
+    before = usable.shape[1]
+    there = usable & (cells.dump_count[:, :before] > 0)
+    newest_first = np.cumsum(there[:, ::-1], axis=1)[:, ::-1]
+    chosen = there & (newest_first <= most_builds)
+    row, build = np.nonzero(chosen)
+    slot = newest_first[row, build] - 1
+    shape = history.series_count, most_builds
+    raw, framed, spread = (np.full(shape, np.nan) for _ in range(3))
+    family = history.series.family
+    raw[row, slot] = cells.median[row, build]
+    framed[row, slot] = cells.median[row, build] - shifts[family[row], build]
+    spread[row, slot] = cells.spread[row, build]
+    return Base(
+        chosen,
+        chosen.sum(axis=1),
+        np.where(chosen, cells.dump_count[:, :before], 0).sum(axis=1),
+        row_median(raw),
+        row_median(framed),
+        row_median(spread),
+        (cells.is_split[:, :before] & chosen).sum(axis=1) > _SPLIT_SHARE * chosen.sum(axis=1),
+        np.full(len(chosen), np.nan),
+        np.full(len(chosen), np.nan),
+    )

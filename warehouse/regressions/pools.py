@@ -1,0 +1,213 @@
+"""Evidence of the devices of a pool added up: an operator on all of them is one series more. Pure.
+
+A value of such a series is a device, not a dump: the median of its dumps of a night, less the level
+that the device began with, and less what all operators of the device did in that night. So devices
+of unlike speed can be compared, and a night of a device counts once, however many dumps it has. The
+series is judged as any other; what it shows is told of its devices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from warehouse.regressions.common_shift import LEAST_KERNELS
+from warehouse.regressions.groups import NEIGHBOURS
+from warehouse.regressions.history import NO_KERNEL, SeriesHistory
+from warehouse.regressions.replay import STILL_THERE, LevelChange, Replay
+from warehouse.regressions.series_values import FAMILY, KEY, SeriesValues, number_rows
+from warehouse.statistics.two_samples import row_median
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+NO_POOL = -1
+_LEAST_DEVICES = 5  # of a pool: as many values as a head wants
+_MOST_VALUES = 24  # of a night: of more devices, several share one
+_FIRST_NIGHTS = 4  # whose median is the level that a device began with
+
+
+def add_pools(values: SeriesValues, kernel: Ints) -> tuple[SeriesValues, Ints]:
+    """The series, those of their pools behind them, and the number of the pool's for each of them.
+
+    What five devices of a pool or more have is a series of it; NO_POOL is of what is in no pool,
+    and of the pools' own. `kernel` is as in `Series`, for the series without pools.
+    """
+    pool, first = _number_pools(values.keys)
+    own = _pool_values(values, kernel, pool, first)
+    count = len(pool)
+    joined = SeriesValues(
+        pa.concat_tables([values.keys, own.keys]),
+        np.append(values.series, own.series + count),
+        *(np.append(a, b) for a, b in zip(values[2:], own[2:], strict=True)),
+    )
+    of_pools = np.full(len(first), NO_POOL)
+    return joined, np.append(np.where(pool == NO_POOL, NO_POOL, pool + count), of_pools)
+
+
+def tell_of_devices(found: Replay, history: SeriesHistory, pool: Ints) -> list[LevelChange]:
+    """The changes, those of pools told of the devices that show them and have none of their own.
+
+    Args:
+        found: What is known as of the last build.
+        history: The values.
+        pool: Number of the pool's series of each series.
+    """
+    changes = found.changes
+    is_pool = np.isin(np.arange(len(pool)), pool)
+    told = [change for change in changes if not is_pool[change.series]]
+    known = {(change.series, change.direction): change for change in told}
+    for change in changes:
+        for series in np.flatnonzero(pool == change.series).tolist():
+            own = known.get((series, change.direction))
+            if own is not None and abs(own.first_bad - change.first_bad) <= NEIGHBOURS:
+                continue
+            shown = _show(change, series, found, history)
+            told += [shown] if shown is not None else []
+    return told
+
+
+def _show(
+    change: LevelChange, series: int, found: Replay, history: SeriesHistory
+) -> LevelChange | None:
+    """The change of a pool as one of a device; None if that is nearer to its old level."""
+    there = found.cells.dump_count[series] > 0
+    base = change.base[there[change.base]]
+    since = np.arange(change.first_bad, change.fixed or history.build_count)
+    since = since[there[since]]
+    if not len(base) or not len(since):
+        return None
+    is_framed = bool(found.night.is_framed[series])
+    family = history.series.family[series]
+    level = found.cells.median[series] - found.shifts[family] * is_framed
+    moved = float(np.median(level[since]) - np.median(level[base]))
+    if moved / change.shift < STILL_THERE:
+        return None
+    return replace(
+        change,
+        series=series,
+        pool=change.series,
+        pool_shift=change.shift,
+        base=base,
+        last_good=int(base[-1]),
+        is_framed=is_framed,
+        shift=moved,
+    )
+
+
+def _number_pools(keys: pa.Table) -> tuple[Ints, Ints]:
+    """The number of each series' pool, and a series of each pool."""
+    number, first = number_rows(keys.select([name for name in KEY if name != "device"]))
+    is_large = np.bincount(number, minlength=len(first)) >= _LEAST_DEVICES
+    is_large &= pc.is_valid(keys["pool"]).to_numpy(zero_copy_only=False)[first]
+    place = np.where(is_large, np.cumsum(is_large) - 1, NO_POOL)
+    return place[number], first[is_large]
+
+
+def _pool_values(values: SeriesValues, kernel: Ints, pool: Ints, first: Ints) -> SeriesValues:
+    """The values of pools, `first` a series of each."""
+    cell, median = _medians(values, pool)
+    series, night = values.series[cell], values.night[cell]
+    number = _count_nights(series, night)
+    level = _first_levels(series, number, median, len(pool))
+    moved = median - level[series, np.minimum(number, _FIRST_NIGHTS - 1)]
+    family = number_rows(values.keys.select(FAMILY))[0]
+    moved -= _device_shifts(family[series], kernel[series], night, moved)
+    device = _number_devices(series, night, pool)[series]
+    members = np.unique(series)
+    half_tick, is_relative = np.zeros(len(first)), np.zeros(len(first), bool)
+    ticks = values.half_tick[members] / np.exp(level[members, -1])
+    np.maximum.at(half_tick, pool[members], ticks)
+    np.logical_or.at(is_relative, pool[members], values.has_reference[members])
+    keys = values.keys.take(pa.array(first))
+    nobody = pa.nulls(len(first), keys.schema.field("device").type)
+    return SeriesValues(
+        keys.set_column(keys.schema.get_field_index("device"), "device", nobody),
+        *_share_values(pool[series], night, device % _MOST_VALUES, moved),
+        np.full(len(first), -np.inf),
+        half_tick,
+        is_relative,
+    )
+
+
+def _medians(values: SeriesValues, pool: Ints) -> tuple[Ints, Floats]:
+    """Cells of pools that can be compared, and the median of each."""
+    start = np.cumsum(values.size) - values.size
+    middle = values.logs[start + (values.size - 1) // 2] + values.logs[start + values.size // 2]
+    cell = np.flatnonzero(
+        (pool[values.series] != NO_POOL) & (middle / 2 >= values.floor[values.series])
+    )
+    return cell, middle[cell] / 2
+
+
+def _count_nights(series: Ints, night: Ints) -> Ints:
+    """How many nights of its series each cell has before it."""
+    order = np.lexsort((night, series))
+    first = np.flatnonzero(np.diff(series[order], prepend=-1))
+    count = np.empty(len(series), np.int64)
+    count[order] = np.arange(len(series)) - np.repeat(first, np.diff(first, append=len(series)))
+    return count
+
+
+def _first_levels(series: Ints, number: Ints, median: Floats, series_count: int) -> Floats:
+    """The level that each series began with, as it was known in each of its first nights.
+
+    Later nights must not change what was said of earlier ones.
+    """
+    first = np.full((series_count, _FIRST_NIGHTS), np.nan)
+    early = number < _FIRST_NIGHTS
+    first[series[early], number[early]] = median[early]
+    known = [row_median(first[:, : night + 1]) for night in range(_FIRST_NIGHTS)]
+    return np.stack(known, axis=1)
+
+
+def _number_devices(series: Ints, night: Ints, pool: Ints) -> Ints:
+    """The number of each series in its pool: who comes later gets a later one."""
+    came = np.full(len(pool), np.iinfo(np.int64).max)
+    np.minimum.at(came, series, night)
+    order = np.lexsort((came, pool))
+    first = np.flatnonzero(np.diff(pool[order], prepend=-2))
+    number = np.empty(len(pool), np.int64)
+    number[order] = np.arange(len(pool)) - np.repeat(first, np.diff(first, append=len(pool)))
+    return number
+
+
+def _device_shifts(family: Ints, kernel: Ints, night: Ints, moved: Floats) -> Floats:
+    """How far all kernels of a device moved in a night; 0 for what is none, and where they are few.
+
+    An operator of a pool that moves as the others of its devices is a change of the method.
+    """
+    shift = np.zeros(len(moved))
+    own = np.flatnonzero(kernel != NO_KERNEL)
+    keys, votes, _ = _group_medians(np.stack([family, night, kernel])[:, own], moved[own])
+    keys, common, count = _group_medians(keys[:2], votes)
+    width = int(night.max(initial=0)) + 1
+    place = np.searchsorted(keys[0] * width + keys[1], family[own] * width + night[own])
+    shift[own] = np.where(count >= LEAST_KERNELS, common, 0.0)[place]
+    return shift
+
+
+def _share_values(
+    pool: Ints, night: Ints, owner: Ints, value: Floats
+) -> tuple[Ints, Ints, Ints, Floats]:
+    """Pool, night and size of each cell, and its values: a median for each owner, ascending."""
+    (pool, night, _), shared, _ = _group_medians(np.stack([pool, night, owner]), value)
+    order = np.lexsort((shared, night, pool))
+    cells = np.stack([pool, night])[:, order]
+    first = np.flatnonzero(np.diff(cells, prepend=-1).any(axis=0))
+    return cells[0, first], cells[1, first], np.diff(first, append=len(order)), shared[order]
+
+
+def _group_medians(keys: Ints, value: Floats) -> tuple[Ints, Floats, Ints]:
+    """The keys of each group, in order, a column each; the median of its values; their count."""
+    code = np.ravel_multi_index(tuple(keys), tuple(keys.max(axis=1, initial=0) + 1))
+    order = np.lexsort((value, code))
+    code, value = code[order], value[order]
+    first = np.flatnonzero(np.diff(code, prepend=-1))
+    count = np.diff(first, append=len(order))
+    median = (value[first + (count - 1) // 2] + value[first + count // 2]) / 2
+    return keys[:, order[first]], median, count

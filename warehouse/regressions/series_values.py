@@ -1,0 +1,121 @@
+"""The series of a store's rows and their values, relative to a reference build if there is one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FAMILY = ("device", "pool", "model", "backend", "unit")
+OPERATOR = ("event_name", "delegate_id", "ordinal", "kind")
+KEY = (*FAMILY, *OPERATOR)
+CONTAINERS = frozenset({"method", "delegate_call"})
+_MOST_CODES = 1 << 40
+
+
+class SeriesValues(NamedTuple):
+    """Values of series by cell: one series in one night, its values side by side and ascending.
+
+    Attributes:
+        keys: A row per series: `KEY`.
+        series: The series of each cell.
+        night: Its night.
+        size: How many values it has.
+        logs: The values, logarithms.
+        floor: Least value of each series that can be compared, a logarithm.
+        half_tick: Half of what the clock of each can tell apart.
+        has_reference: Whether the values of each are relative to a reference build.
+    """
+
+    keys: pa.Table
+    series: Ints
+    night: Ints
+    size: Ints
+    logs: Floats
+    floor: Floats
+    half_tick: Floats
+    has_reference: NDArray[np.bool_]
+
+
+def number_series(rows: pa.Table, night: Ints) -> SeriesValues:
+    """The series of rows of fleet_values; the night of one of a reference build is -1."""
+    number, first = number_rows(rows.select(KEY))
+    lists = rows["logs"].combine_chunks()
+    size = np.diff(lists.offsets.to_numpy())
+    logs = lists.flatten().to_numpy(zero_copy_only=False)
+    level = _reference_levels(rows, number, night)
+    is_relative = np.zeros(len(first), bool)
+    is_relative[number[~np.isnan(level)]] = True
+    kept = (night >= 0) & ~(np.isnan(level) & is_relative[number])
+    logs = logs - np.repeat(np.nan_to_num(level), size) if is_relative.any() else logs
+    return SeriesValues(
+        rows.select(KEY).take(pa.array(first)),
+        number[kept],
+        night[kept],
+        size[kept],
+        logs[np.repeat(kept, size)],
+        np.log(_most(rows["floor"].to_numpy(), number, len(first))),
+        _most(rows["half_tick"].to_numpy(), number, len(first)),
+        is_relative,
+    )
+
+
+def _reference_levels(rows: pa.Table, number: Ints, night: Ints) -> Floats:
+    """How far the reference was from its usual level in the session of each row; NaN without one.
+
+    Usual is the median over the sessions in which the series was recorded with it.
+    """
+    level = np.full(len(rows), np.nan)
+    references = np.flatnonzero(night < 0)
+    if not len(references):
+        return level
+    pinned = rows["build"].take(pa.array(references))
+    references = references[pc.sort_indices(pinned).to_numpy()]  # of several, the last one counts
+    sessions = rows["session"].to_pylist()
+    logs = rows["logs"].take(pa.array(references)).to_pylist()
+    found = {
+        (int(number[row]), sessions[row]): float(np.median(values))
+        for row, values in zip(references.tolist(), logs, strict=True)
+    }
+    usual = defaultdict(list)
+    for row in np.flatnonzero(night >= 0).tolist():
+        key = int(number[row]), sessions[row]
+        if key in found:
+            level[row] = found[key]
+            usual[key[0]].append(found[key])
+    for row in np.flatnonzero(~np.isnan(level)).tolist():
+        level[row] -= np.median(usual[int(number[row])])
+    return level
+
+
+def _most(values: Floats, group: Ints, count: int) -> Floats:
+    most = np.zeros(count)
+    np.maximum.at(most, group, values)
+    return most
+
+
+def number_rows(table: pa.Table) -> tuple[Ints, Ints]:
+    """A number for each row, the same for equal ones and in their order; the first of each."""
+    number, limit = np.zeros(len(table), np.int64), 1
+    for name in table.column_names:
+        column = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
+        codes = column.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        limit *= len(column.dictionary)
+        if limit > _MOST_CODES:
+            known, number = np.unique(number, return_inverse=True)
+            limit = len(known) * len(column.dictionary)
+        number = number * len(column.dictionary) + codes
+    _, first, number = np.unique(number, return_index=True, return_inverse=True)
+    order = pc.sort_indices(
+        table.take(pa.array(first)), sort_keys=[(name, "ascending") for name in table.column_names]
+    ).to_numpy()
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return place[number.ravel()], first[order]
