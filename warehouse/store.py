@@ -14,6 +14,7 @@ from warehouse import DEFAULT_PATH
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
 from warehouse.catalogue.sql_files import read_statement
+from warehouse.engine.answering import Answering
 from warehouse.engine.connection import reading
 from warehouse.engine.dropped import noted
 from warehouse.engine.statements import answer_statement
@@ -284,6 +285,18 @@ class Warehouse:
                 connection, self._path, etrecord_id=etrecord_id, dump_id=dump_id, graph=graph
             )
 
+    def reader(self) -> Warehouse:
+        """The same store for another thread to ask, as it is after the last commit.
+
+        Close it before this one. It cannot write.
+
+        Raises:
+            StoreError: The store was opened to be read; open it once more instead.
+        """
+        writer = self._to_write().connection
+        answering = Answering(self._path, self._answering.file, writer=writer)
+        return Warehouse(self._path, OpenedStore(answering, None))
+
     @property
     def writing(self) -> duckdb.DuckDBPyConnection:
         """The connection that writes, for upkeep of the store; see warehouse.storage.
@@ -312,7 +325,8 @@ class Warehouse:
         self._answering.close()
         if self._writer is not None:
             self._writer.close()
-        self._lock.release()
+        if self._lock is not None:
+            self._lock.release()
 
     def __enter__(self) -> Warehouse:
         return self

@@ -1,0 +1,23 @@
+"""Services for tests: in this process, without a socket; or as users start them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from cli.serve.app import make_app
+from cli.serve.service import Service
+from cli.serve.settings import ServiceSettings
+
+
+@contextmanager
+def serving(store: Path, **settings: Any) -> Iterator[TestClient]:
+    """A client of a service in this process, which indexes at once what it is given."""
+    quick = {"batch_dumps": 1, "batch_seconds": 0.05, "free_bytes": 0}
+    service = Service(store, ServiceSettings(**{**quick, **settings}))
+    with TestClient(make_app(service), raise_server_exceptions=False) as client:
+        yield client
