@@ -14,7 +14,6 @@ from cli.serve.service import Service
 from ingest.errors import IngestError
 from warehouse.errors import QueryError, WarehouseError
 
-
 _TOLD = (HTTPException, IngestError, QueryError, WarehouseError)
 
 
