@@ -21,6 +21,7 @@ QUESTIONS = {
     "regression_deltas": {"base": "old", "head": "new"},
     "comparison": {"base": "old", "head": "new"},
     "run_shifts": {"base": "old", "head": "new"},
+    "run_timeline": {"dump": 3},
 }
 
 
@@ -103,6 +104,7 @@ ELSEWHERE = {
     ("change_points", "min_change"): "test_change_points",
     ("environment_changes", "base"): "test_environment_changes",
     ("environment_changes", "head"): "test_environment_changes",
+    ("coverage", "newest"): "test_coverage",
     ("event_blocks", "dump"): "below",
     ("exact_changes", "base"): "test_exact_changes",
     ("exact_changes", "head"): "test_exact_changes",
@@ -114,6 +116,8 @@ ELSEWHERE = {
     ("regression_deltas", "head"): "below",
     ("run_shifts", "base"): "test_run_shifts",
     ("run_shifts", "head"): "test_run_shifts",
+    ("run_timeline", "dump"): "test_run_timeline",
+    ("run_timeline", "run"): "test_run_timeline",
     ("regression_deltas", "q"): "test_regression_deltas",
     ("regression_deltas", "min_change"): "test_regression_deltas",
 }
