@@ -18,16 +18,16 @@ def farm():
 
 def _rows(farm, **params):
     return [
-        tuple(row[name] for name in ("device", "backend", "build", "builds_since", "dump_count"))
+        tuple(row[name] for name in ("device", "backend", "build", "dump_count"))
         for row in run_query(farm, "coverage", **params)
     ]
 
 
 def test_each_build_of_a_model_on_a_device_has_its_dumps(farm):
     assert _rows(farm) == [
-        ("a", "xnnpack", "b3", 1, 1),
-        ("a", None, "b1", 2, 2),
-        ("b", None, "b2", 0, 1),
+        ("a", "xnnpack", "b3", 1),
+        ("a", None, "b1", 2),
+        ("b", None, "b2", 1),
     ]
 
 
@@ -36,6 +36,11 @@ def test_runs_and_events_are_added_up(farm):
     assert counts == [(0, 0), (3, 6), (3, 6)]
 
 
-def test_newest_builds_are_the_stores_whatever_else_is_chosen(farm):
-    assert _rows(farm, newest=2) == [("a", "xnnpack", "b3", 1, 1), ("b", None, "b2", 0, 1)]
-    assert _rows(farm, newest=1, device="a") == []
+def test_builds_of_a_model_on_a_device_stand_in_their_order():
+    store = StoreRows()
+    for ordinal, build in enumerate(("b2", "b10", "b1"), start=1):
+        store.add_build(build, ordinal=ordinal)
+    for build in ("b1", "b2", "b10"):
+        store.add_dump(build=build)
+    rows = run_query(store.connect(), "coverage")
+    assert [row["build"] for row in rows] == ["b2", "b10", "b1"]

@@ -104,7 +104,6 @@ ELSEWHERE = {
     ("change_points", "min_change"): "test_change_points",
     ("environment_changes", "base"): "test_environment_changes",
     ("environment_changes", "head"): "test_environment_changes",
-    ("coverage", "newest"): "test_coverage",
     ("event_blocks", "dump"): "below",
     ("exact_changes", "base"): "test_exact_changes",
     ("exact_changes", "head"): "test_exact_changes",
