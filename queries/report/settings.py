@@ -68,12 +68,16 @@ class Nightly(_Table):
 
 
 class Settings(_Table):
-    """A settings file; of several patterns that fit, the last one holds."""
+    """A settings file; of several patterns that fit, the last one holds.
+
+    `serve` is what `tracehouse serve` reads, and is not looked at here.
+    """
 
     nightly: Nightly = Nightly()
     thresholds: list[Threshold] = []
     owners: list[Owner] = []
     muted: list[Mute] = []
+    serve: dict[str, object] = {}
 
     def min_change(self, *, device: str, model: str, event: str) -> float:
         """The smallest change of a series that counts."""

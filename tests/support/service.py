@@ -19,5 +19,6 @@ def serving(store: Path, **settings: Any) -> Iterator[TestClient]:
     """A client of a service in this process, which indexes at once what it is given."""
     quick = {"batch_dumps": 1, "batch_seconds": 0.05, "free_bytes": 0}
     service = Service(store, ServiceSettings(**{**quick, **settings}))
-    with TestClient(make_app(service), raise_server_exceptions=False) as client:
+    app = make_app(service)
+    with TestClient(app, "http://127.0.0.1", raise_server_exceptions=False) as client:
         yield client
