@@ -13,18 +13,16 @@ from starlette.routing import BaseRoute, Route
 from cli.serve.line_queue import LineQueue
 from cli.serve.service import Service
 from queries.printable import printable
+from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import QueryError, StoreError
 
 
 def find_obstacles(service: Service, audit: LineQueue) -> Iterator[tuple[str, str]]:
     """Why the service cannot do its work, each as a word and a sentence; nothing if it can."""
-    try:
-        with service.reader() as reader:
-            reader.sql("SELECT 1 AS one")
-    except (StoreError, QueryError) as error:
-        yield "store", str(error)
-    if problem := service.consumer.problem:
-        yield "consumer", str(problem)
+    if problem := _store_problem(service):
+        yield "store", problem
+    if failure := service.consumer.problem:
+        yield "consumer", str(failure)
     try:
         free, wanted = shutil.disk_usage(service.store).free, service.settings.free_bytes
     except OSError as error:
@@ -37,6 +35,20 @@ def find_obstacles(service: Service, audit: LineQueue) -> Iterator[tuple[str, st
         yield "backlog", f"{waiting:,} bytes were accepted and wait, the limit is {most:,}"
     if audit.problem:
         yield "audit", f"the audit log cannot be written: {audit.problem}"
+
+
+def _store_problem(service: Service) -> str:
+    """Why the store cannot be asked; empty if it can."""
+    file = service.store / FILE_NAME
+    try:
+        with service.reader() as reader:
+            reader.sql("SELECT 1 AS one")
+        file.stat()
+    except (StoreError, QueryError) as error:
+        return str(error)
+    except OSError as error:
+        return f"{file}: {error.strerror}"
+    return ""
 
 
 async def _healthz(_: Request) -> Response:
