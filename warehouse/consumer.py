@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from warehouse.errors import StoreError
 from warehouse.storage.snapshots import find_snapshots
@@ -14,14 +13,6 @@ from warehouse.storage.snapshots import find_snapshots
 if TYPE_CHECKING:
     from warehouse.intake.pipeline import IngestSummary
     from warehouse.store import Warehouse
-
-
-class _Waiting(NamedTuple):
-    """What waits to be indexed."""
-
-    backlog_dumps: int = 0
-    backlog_bytes: int = 0
-    lag_seconds: float = 0.0
 
 
 class Consumer:
@@ -49,9 +40,6 @@ class Consumer:
         self._thread = threading.Thread(target=self._run, name="consumer")
         self._brought_in, self._published = 0, time.monotonic()
         self.problem: StoreError | None = None
-        self.known, self.drain_seconds = _Waiting(), 0.0
-        self.accepted, self.indexed = 0, 0
-        self.refused: Counter[str] = Counter()
 
     def given(self, count: int = 1) -> None:
         """Know that so many dumps were handed over to the inbox."""

@@ -48,11 +48,11 @@ def create(
         BadParameter: There is no such scope.
     """
     from cli.serve.audit import audit_command
-    from cli.serve.tokens import Scope, create_token
+    from cli.serve.tokens import TokenScope, create_token
 
-    if not set(scope) <= set(Scope):
-        raise typer.BadParameter(f"wanted one of {', '.join(Scope)}", param_hint="'--scope'")
-    scopes = [Scope(one) for one in scope]
+    if not set(scope) <= set(TokenScope):
+        raise typer.BadParameter(f"wanted one of {', '.join(TokenScope)}", param_hint="'--scope'")
+    scopes = [TokenScope(one) for one in scope]
     secret = create_token(store, name, scopes=scopes, pools=pool or (), expires_days=expires)
     audit_command(store, "token_created", name)
     write_note("note: this is shown once; send it as 'Authorization: Bearer SECRET'")

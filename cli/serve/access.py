@@ -13,9 +13,10 @@ from typing import NamedTuple
 from starlette.requests import HTTPConnection
 
 from cli.serve.problems import Problem
-from cli.serve.tokens import Scope, Tokens
+from cli.serve.tokens import Tokens, TokenScope
 from warehouse.errors import StoreError
 
+Scope = TokenScope  # as routes call it
 COOKIE = "tracehouse"  # in which the page's login keeps its token
 MAKE_ONE = "tracehouse token create NAME --scope admin"
 _SAFE = {"GET", "HEAD", "OPTIONS"}

@@ -22,12 +22,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from cli.serve.access import Scope
 from cli.serve.line_queue import LineQueue
 from cli.serve.service import Service
-from cli.serve.tokens import Scope
 from warehouse.storage.snapshots import find_snapshots
 
-disable_created_metrics()  # they tell when counting began, of every series once more
+disable_created_metrics()  # type: ignore[no-untyped-call]  # they tell when counting began, of every series once more
 
 _SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30)
 

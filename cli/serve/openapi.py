@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from cli.serve.access import Scope
 from cli.serve.operations import OPERATIONS, PAGING, Content, Input, Operation, table_content
 from cli.serve.problems import TYPE as PROBLEM
-from cli.serve.tokens import Scope
 from queries.printable import json_text
 from warehouse.catalogue.header import Column, Header, Parameter
 from warehouse.catalogue.queries import load_catalogue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from cli.serve.tokens import Scope
+from cli.serve.access import Scope
 
 Schema = Mapping[str, Any]
 Content = Mapping[str, Schema]  # by media type

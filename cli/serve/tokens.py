@@ -30,7 +30,7 @@ _LOCK_NAME = "tokens.lock"
 _NAME = r"^[A-Za-z0-9._-]{1,64}$"
 
 
-class Scope(StrEnum):
+class TokenScope(StrEnum):
     """What a token lets its bearer do."""
 
     INGEST = "ingest"
@@ -55,7 +55,7 @@ class Token(BaseModel):
 
     name: str = Field(pattern=_NAME)
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
-    scopes: Annotated[tuple[Scope, ...], Field(min_length=1)]
+    scopes: Annotated[tuple[TokenScope, ...], Field(min_length=1)]
     pools: tuple[str, ...] | None
     created_at: AwareDatetime
     expires_at: AwareDatetime | None
@@ -134,7 +134,7 @@ def create_token(
     store: Path,
     name: str,
     *,
-    scopes: Sequence[Scope],
+    scopes: Sequence[TokenScope],
     pools: Sequence[str] = (),
     expires_days: int | None = None,
 ) -> str:
@@ -144,7 +144,7 @@ def create_token(
         UsageError: The name cannot be one, or a limit to pools comes with a scope that knows none.
         StoreError: There is such a token, or they cannot be written.
     """
-    if pools and {Scope.SQL, Scope.ADMIN} & set(scopes):
+    if pools and {TokenScope.SQL, TokenScope.ADMIN} & set(scopes):
         raise UsageError("--pool: SQL sees all pools, and so does admin; leave these scopes out")
     secret, now = PREFIX + secrets.token_urlsafe(32), datetime.now(UTC).replace(microsecond=0)
     try:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.serve.tokens import Scope, Tokens
+from cli.serve.tokens import Tokens, TokenScope
 from tests.cli.conftest import Run
 from warehouse import Warehouse
 
@@ -19,7 +19,7 @@ def test_a_secret_is_printed_alone_and_once(run: Run, tmp_path: Path) -> None:
     )
     token = Tokens(tmp_path / "store").find(made.text.rstrip("\n"))
     assert token is not None
-    assert token.scopes == (Scope.INGEST, Scope.READ)
+    assert token.scopes == (TokenScope.INGEST, TokenScope.READ)
     listed = run("token", "list", *store, "--format", "json").text
     assert made.text.strip() not in listed
     assert "sha256" not in listed

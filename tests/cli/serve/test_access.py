@@ -6,9 +6,9 @@ import pytest
 from starlette.requests import Request
 
 from cli.serve import tokens
-from cli.serve.access import ANYBODY, Access, Bearer
+from cli.serve.access import ANYBODY, Access, Bearer, Scope
 from cli.serve.problems import Problem
-from cli.serve.tokens import Scope, create_token, revoke_token
+from cli.serve.tokens import create_token, revoke_token
 from tests.support.service import serving
 from warehouse.errors import StoreError
 

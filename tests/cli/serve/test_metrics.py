@@ -7,7 +7,8 @@ import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from cli.serve.tokens import Scope, create_token
+from cli.serve.access import Scope
+from cli.serve.tokens import create_token
 from tests.support.service import serving
 
 Series = tuple[str, frozenset[tuple[str, str]]]

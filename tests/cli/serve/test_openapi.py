@@ -6,8 +6,9 @@ from typing import Any
 
 from starlette.routing import Route
 
+from cli.serve.access import Scope
 from cli.serve.openapi import openapi_document, route_of
-from cli.serve.tokens import Scope, create_token
+from cli.serve.tokens import create_token
 from tests.support.service import serving
 from warehouse.catalogue.queries import load_catalogue
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.serve.tokens import Scope, create_token
+from cli.serve.access import Scope
+from cli.serve.tokens import create_token
 from tests.support.service import serving
 
 

@@ -10,8 +10,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from cli.serve import app, health
+from cli.serve.access import Scope
 from cli.serve.audit import FILE_NAME
-from cli.serve.tokens import Scope, create_token
+from cli.serve.tokens import create_token
 from tests.support.service import serving
 
 SHA256 = "ab" * 32
