@@ -153,10 +153,7 @@ class ManifestResolver:
         data = read_if_present(file)
         if data is None:
             return ()
-        content = _parse_json(file.name, data)
-        if not isinstance(content, dict):
-            raise ManifestError(file.name, f"found {quote(content)}, wanted a JSON object")
-        return (self._flatten(file.name, content),)
+        return (self._flatten(file.name, parse_fields(file.name, data)),)
 
     def _flatten(self, place: str, content: Mapping[str, object]) -> _Layer:
         """What one place states; fields that look misspelt are noted, and become tags.
@@ -208,15 +205,24 @@ def check_fields(place: str, content: Mapping[str, object]) -> None:
 
 
 def parse_stated(place: str, data: bytes | memoryview) -> Manifest:
-    """The manifest that one place states by itself, as JSON in any shape of a manifest file.
+    """The manifest that one place states by itself, as JSON in any shape of a file's.
 
     Raises:
         ManifestError: It is malformed, or device, build or model is missing.
     """
+    return _merge_into({}, place, parse_fields(place, data))
+
+
+def parse_fields(place: str, data: bytes | memoryview) -> dict[str, object]:
+    """What a JSON object states.
+
+    Raises:
+        ManifestError: It is none.
+    """
     content = _parse_json(place, data)
     if not isinstance(content, dict):
         raise ManifestError(place, f"found {quote(content)}, wanted a JSON object")
-    return _merge_into({}, place, content)
+    return content
 
 
 def correct_manifest(manifest: str, place: str, stated: Fields) -> Manifest:

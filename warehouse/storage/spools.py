@@ -123,6 +123,8 @@ class Spool:
         if self._file is not None:
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
+                if self._suffix == _ZIPPED:  # others may have it open still
+                    os.ftruncate(self._file, 0)
             os.close(self._file)
             self._file = None
 
