@@ -36,6 +36,7 @@ ROOMS = {
     "ingest.etdump": {"signatures"},
     "ingest.tables": {"etdump", "schemas", "signatures"},
     "ingest.profiler_blob": {"errors", "etdump", "signatures"},
+    "ingest.heads": {"etdump", "profiler_blob"},
     "ingest.decode": {"errors", "etdump", "profiler_blob", "schemas", "tables"},
     "ingest.etrecord": {
         "allowance", "debug_buffer", "errors", "schemas", "sources", "strict_json",
@@ -61,7 +62,7 @@ ROOMS = {
     "warehouse.store": {
         "", "archive", "catalogue", "engine", "errors", "intake", "programs", "storage",
     },
-    "warehouse.consumer": {"errors", "intake", "storage", "store"},
+    "warehouse.consumer": {"archive", "engine", "errors", "intake", "storage", "store"},
     "queries": set(),
     "queries.printable": set(),
     "queries.plain_values": {"printable"},
@@ -104,10 +105,10 @@ OTHERS = {
     "cli.serve": {
         "jinja2",
         "markupsafe",
-        "multipart",
         "prometheus_client",
         "pydantic",
         "pydantic_settings",
+        "python_multipart",
         "starlette",
         "svg",
         "uvicorn",

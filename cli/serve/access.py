@@ -49,17 +49,6 @@ class Bearer(NamedTuple):
     scopes: frozenset[Scope]
     pools: frozenset[str] | None = None
 
-    def check_pool(self, pool: str | None) -> None:
-        """Pass if they may have to do with a device of that pool.
-
-        Raises:
-            Problem: 403 if they are limited to others.
-        """
-        if self.pools is not None and pool not in self.pools:
-            pools = ", ".join(sorted(self.pools))
-            problem = f"the token is for devices of the pool {pools}; this one's is {pool}"
-            raise Problem(HTTPStatus.FORBIDDEN, "wrong_pool", problem)
-
 
 ANYBODY = Bearer("", frozenset(Scope))
 

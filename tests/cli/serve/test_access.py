@@ -148,13 +148,3 @@ def test_a_public_address_needs_tokens(tmp_path: Path) -> None:
             Access(tmp_path).check_start(host)
     create_token(tmp_path, "lab", scopes=[Scope.READ])
     Access(tmp_path).check_start("0.0.0.0")  # noqa: S104
-
-
-def test_a_bearer_limited_to_pools_has_to_do_with_no_others() -> None:
-    bearer = Bearer("lab", frozenset(Scope), frozenset({"lab"}))
-    bearer.check_pool("lab")
-    ANYBODY.check_pool(None)
-    for pool in ("field", None):
-        with pytest.raises(Problem, match="devices of the pool lab") as found:
-            bearer.check_pool(pool)
-        assert found.value.status_code == 403
