@@ -9,6 +9,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute
 
+from cli.serve import reads, sql
 from cli.serve.problems import answer_problem
 from cli.serve.service import Service
 from ingest.errors import IngestError
@@ -35,4 +36,4 @@ def make_app(service: Service) -> Starlette:
 
 
 def _routes() -> Sequence[BaseRoute]:
-    return []
+    return [*reads.routes(), *sql.routes()]

@@ -10,6 +10,7 @@ from queue import Empty, SimpleQueue
 from cli.serve.access import Access
 from cli.serve.settings import ServiceSettings
 from warehouse.consumer import Consumer
+from warehouse.sandbox.workers import Sandbox
 from warehouse.storage.inbox import Inbox
 from warehouse.store import Warehouse
 
@@ -23,6 +24,7 @@ class Service:
         inbox: Takes dumps over, from any thread.
         consumer: Brings them into the store.
         access: Who may what.
+        sandbox: Answers SQL from anybody.
     """
 
     def __init__(self, store: Path, settings: ServiceSettings) -> None:
@@ -37,6 +39,8 @@ class Service:
             self._idle: SimpleQueue[Warehouse] = SimpleQueue()
             opened.callback(self._close_readers)
             self.access = Access(store)
+            self.sandbox = Sandbox(store, settings.sql_bounds)
+            opened.callback(self.sandbox.close)
             self.inbox = opened.enter_context(Inbox.open(store))
             self.consumer = Consumer(
                 self._warehouse,
@@ -57,8 +61,10 @@ class Service:
             reader = self._warehouse.reader()
         try:
             yield reader
-        finally:
-            self._idle.put(reader)
+        except BaseException:  # which may have left it in the middle of something
+            reader.close()
+            raise
+        self._idle.put(reader)
 
     def close(self) -> None:
         """Index what was accepted, publish a snapshot, and close the store.
