@@ -47,18 +47,21 @@ ROOMS = {
     "warehouse": set(),
     "warehouse.errors": set(),
     "warehouse.statistics": set(),
+    "warehouse.children": set(),
     "warehouse.catalogue": {"errors"},
     "warehouse.engine": {"catalogue", "errors", "statistics"},
     "warehouse.archive": {"engine", "errors"},
     "warehouse.programs": {"catalogue", "engine", "errors"},
     "warehouse.loading": {"archive", "catalogue", "engine", "errors", "programs", "statistics"},
     "warehouse.intake": {
-        "archive", "catalogue", "engine", "errors", "loading", "programs", "statistics",
+        "archive", "catalogue", "children", "engine", "errors", "loading", "programs",
+        "statistics",
     },
     "warehouse.storage": {
         "archive", "catalogue", "engine", "errors", "intake", "loading", "programs",
     },
     "warehouse.regressions": {"catalogue", "engine", "errors", "statistics"},
+    "warehouse.sandbox": {"children", "engine", "errors", "storage"},
     "warehouse.store": {
         "", "archive", "catalogue", "engine", "errors", "intake", "programs", "storage",
     },
@@ -74,6 +77,7 @@ ROOMS = {
     "queries.etrecord": set(),
     "queries.comparison": set(),
     "queries.report": {"printable"},
+    "queries.computed": {"report"},
     "queries.inspector": {"event_blocks", "numeric_gap", "printable"},
     "cli": set(),
     "cli.errors": set(),
@@ -103,6 +107,7 @@ OTHERS = {
     "queries.numeric_gap": {"executorch"},
     "queries.report": {"jinja2", "markupsafe", "svg"},
     "cli.serve": {
+        "anyio",
         "jinja2",
         "markupsafe",
         "prometheus_client",

@@ -13,7 +13,7 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute
 
-from cli.serve import health, metrics, openapi, sessions, uploads
+from cli.serve import health, metrics, openapi, reads, sessions, sql, uploads
 from cli.serve.audit import AuditFile
 from cli.serve.line_queue import LineQueue
 from cli.serve.logs import Log, LogHandler, write_standard_error
@@ -60,5 +60,5 @@ def make_app(service: Service) -> Starlette:
 
 
 def _routes() -> Sequence[BaseRoute]:
-    modules = (health, metrics, openapi, sessions, uploads)
+    modules = (health, metrics, openapi, reads, sessions, sql, uploads)
     return [route for module in modules for route in module.routes()]

@@ -29,6 +29,7 @@ from warehouse.storage.snapshots import find_snapshots
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # they tell when counting began, of every series once more
 
+_MOST_REASONS = 300  # that are counted apart, whatever those who ask make up
 _SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30)
 
 
@@ -50,6 +51,7 @@ class Metrics:
             ("route", "reason"),
             registry=self._registry,
         )
+        self._reasons: set[tuple[str, str]] = set()
         self._seconds = Histogram(
             "tracehouse_http_seconds",
             "From the head of a request to the end of its answer.",
@@ -68,7 +70,9 @@ class Metrics:
         self._answers.labels(route, method, str(status)).inc()
         self._seconds.labels(route, method).observe(seconds)
         if reason:
-            self._problems.labels(route, reason).inc()
+            self._reasons |= {(route, reason)} if len(self._reasons) < _MOST_REASONS else set()
+            known = reason if (route, reason) in self._reasons else "other"
+            self._problems.labels(route, known).inc()
 
     def text(self) -> bytes:
         """All figures, in the text format of Prometheus."""

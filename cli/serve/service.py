@@ -16,6 +16,7 @@ from cli.serve.settings import ServiceSettings
 from warehouse.consumer import Consumer
 from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import DamagedStoreError, WarehouseError
+from warehouse.sandbox.workers import Sandbox
 from warehouse.storage.inbox import Inbox
 from warehouse.storage.rebuild import rebuild_store
 from warehouse.storage.spools import clear_spools
@@ -38,6 +39,7 @@ class Service:
         spooling: Threads that take large bodies to disk.
         inflating: The thread that unpacks bodies.
         problem: Why the service could not be closed as it should.
+        sandbox: Answers SQL from anybody.
     """
 
     def __init__(self, store: Path, settings: ServiceSettings) -> None:
@@ -52,6 +54,8 @@ class Service:
             self._idle: SimpleQueue[Warehouse] = SimpleQueue()
             opened.callback(self._close_readers)
             self.access = Access(store)
+            self.sandbox = Sandbox(store, settings.sql_bounds)
+            opened.callback(self.sandbox.close)
             self.inbox = opened.enter_context(Inbox.open(store))
             self.consumer = Consumer(
                 self._warehouse,
@@ -79,8 +83,10 @@ class Service:
             reader = self._warehouse.reader()
         try:
             yield reader
-        finally:
-            self._idle.put(reader)
+        except BaseException:  # which may have left it in the middle of something
+            reader.close()
+            raise
+        self._idle.put(reader)
 
     def close(self) -> None:
         """Index what was accepted, publish a snapshot, and close the store.

@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDic
 
 from queries.report.settings import FILE_NAME, SettingsError
 from warehouse.errors import suggest
+from warehouse.sandbox.bounds import Bounds
 
 PREFIX = "TRACEHOUSE_SERVE_"  # of environment variables: TRACEHOUSE_SERVE_PORT=8080
 _Bytes = Annotated[int, Field(ge=1 << 16)]
@@ -32,6 +33,7 @@ class ServiceSettings(BaseSettings):
         batch_seconds: Time after which fewer are.
         snapshot_seconds: Time from one snapshot to the next, while something changes.
         free_bytes: Room on the store's disk below which uploads are refused (507).
+        query_seconds: Time that a canned query or a report may take.
         sql_workers: Ad-hoc statements that are answered at a time.
         sql_seconds: Time that one may take.
         sql_bytes: Memory that one may take.
@@ -51,11 +53,17 @@ class ServiceSettings(BaseSettings):
     batch_seconds: float = Field(default=2.0, gt=0, le=3600)
     snapshot_seconds: float = Field(default=60.0, gt=0)
     free_bytes: int = Field(default=1 << 30, ge=0)
+    query_seconds: float = Field(default=60.0, gt=0, le=3600)
     sql_workers: int = Field(default=2, ge=1, le=64)
     sql_seconds: float = Field(default=10.0, gt=0, le=3600)
     sql_bytes: _Bytes = 512 << 20
     answer_rows: int = Field(default=100_000, ge=1)
     answer_bytes: _Bytes = 64 << 20
+
+    @property
+    def sql_bounds(self) -> Bounds:
+        """What one ad-hoc statement may take."""
+        return Bounds(self.sql_seconds, self.sql_bytes, self.answer_rows, self.answer_bytes)
 
 
 def read_service_settings(
