@@ -13,8 +13,18 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from cli.serve.access import Scope
-from cli.serve.operations import OPERATIONS, PAGING, Content, Input, Operation, table_content
+from cli.serve.operations import (
+    OPERATIONS,
+    PAGING,
+    READ_PROBLEMS,
+    TABLE_FORMAT,
+    Content,
+    Input,
+    Operation,
+    table_content,
+)
 from cli.serve.problems import TYPE as PROBLEM
+from queries.computed import COMPUTED
 from queries.printable import json_text
 from warehouse.catalogue.header import Column, Header, Parameter
 from warehouse.catalogue.queries import load_catalogue
@@ -74,18 +84,18 @@ def route_of(path: str) -> str:
 
 
 def _query_operations() -> Iterator[Operation]:
-    """One operation per canned query."""
-    for name, query in load_catalogue().items():
-        header = query.header
+    """One operation per canned or computed query."""
+    canned = (query.header for query in load_catalogue().values())
+    for header in (*canned, *COMPUTED.values()):
         rows = {"type": "array", "items": _row(header.columns)}
         yield Operation(
             "get",
-            _QUERY_PATH.format(name=name),
+            _QUERY_PATH.format(name=header.name),
             header.purpose,
             Scope.READ,
-            {200: table_content(rows)},
-            (*_inputs(header), *PAGING),
-            problems=(400, 404, 406),
+            {200: table_content(rows), 304: {}},
+            (*_inputs(header), TABLE_FORMAT, *PAGING),
+            problems=READ_PROBLEMS,
         )
 
 
