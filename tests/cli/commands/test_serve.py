@@ -5,14 +5,13 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Run
-from tests.support.command import COMMAND, ENVIRONMENT
+from tests.support.command import ENVIRONMENT
+from tests.support.service import started_service
 
 WITHOUT = """
 import sys
@@ -20,24 +19,6 @@ sys.modules[{name!r}] = None
 from cli.main import main
 sys.exit(main({args!r}))
 """
-
-
-@contextmanager
-def started(*args: str | Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A service in a process of its own, and where it is."""
-    with subprocess.Popen(
-        [*COMMAND, "serve", *map(str, args), "--port", "0"],
-        stderr=subprocess.PIPE,
-        text=True,
-        env=ENVIRONMENT,
-    ) as process:
-        try:
-            assert process.stderr
-            line = process.stderr.readline()
-            assert line.startswith("serving "), line
-            yield process, line.split(" at ")[1].strip()
-        finally:
-            process.kill()
 
 
 def ask(place: str) -> str:
@@ -96,7 +77,7 @@ def test_a_wrong_setting_is_wrong_usage(
 
 
 def test_a_service_answers_until_it_is_told_to_stop(tmp_path: Path) -> None:
-    with started("--store", tmp_path / "store") as (process, place):
+    with started_service("--store", tmp_path / "store") as (process, place):
         assert ask(f"{place}readyz") == '{"status":"ready"}'
         assert "tracehouse_disk_free_bytes" in ask(f"{place}metrics")
         process.send_signal(signal.SIGTERM)
