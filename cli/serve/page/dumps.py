@@ -20,7 +20,11 @@ _SHOWN = (
 )
 _NEWEST = (
     f"SELECT {_SHOWN}, pool FROM named_dumps WHERE "  # noqa: S608 - names of ours
-    + " AND ".join(f"($none_{name} OR list_contains($of_{name}, {name}))" for name in NAMES)
+    + " AND ".join(
+        f"($none_{name} OR {name} IN (SELECT unnest($of_{name})) "
+        f"OR len(list_filter($of_{name}, lambda one: {name} GLOB one)) > 0)"
+        for name in NAMES
+    )
     + f" ORDER BY dump_id DESC LIMIT {MOST_DUMPS + 1}"
 )
 _ONE = "SELECT * FROM named_dumps WHERE starts_with(sha256, $sha256) LIMIT 2"

@@ -14,6 +14,7 @@ _TITLES = {False: "Still refused", True: "Settled since"}
 @view
 def refused(visit: Visit) -> tuple[str, dict[str, Any]]:
     """A table of what is still refused, and one of what is settled; the newest first."""
+    visit.need_all_pools()
     rows = visit.store.query("ingest_errors").to_pylist()[::-1]
     tables = [
         _table(title, [row for row in rows if row["is_resolved"] == is_resolved])

@@ -14,6 +14,7 @@ from queries.report.settings import read_settings
 @view
 def regressions(visit: Visit) -> tuple[str, dict[str, Any]]:
     """The report as of a build of the address (head=), else of the last."""
+    visit.need_all_pools()
     builds = build_order(visit)
     if not builds:
         empty = "Nothing is recorded here yet: upload dumps."

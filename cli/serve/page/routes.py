@@ -12,19 +12,22 @@ from cli.serve.page.operators import operators
 from cli.serve.page.refused import refused
 from cli.serve.page.regressions import regressions
 from cli.serve.page.site import style
+from cli.serve.page.sql_box import sql_box
 
 
 def routes() -> list[BaseRoute]:
     """One for each view."""
-    return [
-        Route("/", fleet),
-        Route("/latency", latency),
-        Route("/operators", operators),
-        Route("/operator", operator),
-        Route("/regressions", regressions),
-        Route("/dumps", dumps),
-        Route("/dumps/{sha256:str}", dump),
-        Route("/errors", refused),
-        Route("/login", login, methods=["GET", "POST"]),
-        Route("/style.css", style),
-    ]
+    views = {
+        "/": fleet,
+        "/latency": latency,
+        "/operators": operators,
+        "/operator": operator,
+        "/regressions": regressions,
+        "/dumps": dumps,
+        "/dumps/{sha256:str}": dump,
+        "/errors": refused,
+        "/login": login,
+        "/sql": sql_box,
+        "/style.css": style,
+    }
+    return [Route(path, view, include_in_schema=False) for path, view in views.items()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
+from glob import escape
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
@@ -12,11 +13,11 @@ from urllib.parse import quote, urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from cli.serve.access import Scope
+from cli.serve.access import ANYBODY, Bearer, Scope, Unauthorized
 from cli.serve.problems import Problem, as_problem
 from ingest.errors import IngestError
 from queries.report.html import page_environment
-from warehouse.errors import QueryError, WarehouseError
+from warehouse.errors import ParameterError, QueryError, WarehouseError
 
 if TYPE_CHECKING:
     from cli.serve.service import Service
@@ -81,17 +82,33 @@ class Visit:
     filters: Mapping[str, list[str]] = field(default_factory=dict)
     pools: frozenset[str] | None = None
 
+    def need_all_pools(self) -> None:
+        """Pass if the visitor is not limited to some pools.
+
+        Raises:
+            Problem: 403; they are, and the view tells of all.
+        """
+        if self.pools is not None:
+            detail = "this view tells of all device pools, and the token is limited to some"
+            raise Problem(HTTPStatus.FORBIDDEN, "pool", detail)
+
     def first(self, name: str, default: str = "") -> str:
         """A value of the address; its first, if there are several."""
         return self.request.query_params.get(name, default)
 
-    def chosen(self, *names: str) -> dict[str, list[str]]:
-        """The filters, of these names or of all, as canned queries take them."""
-        wanted = names or NAMES
-        found = {name: values for name, values in self.filters.items() if name in wanted}
-        if self.pools is not None:
-            found["pool"] = [one for one in found.get("pool", self.pools) if one in self.pools]
-        return found
+    def chosen(self) -> dict[str, list[str]]:
+        """The filters, as canned queries take them.
+
+        Raises:
+            Problem: 403; the visitor is limited to other pools.
+        """
+        if self.pools is None:
+            return dict(self.filters)
+        pools = self.filters.get("pool") or sorted(self.pools)
+        if not self.pools.issuperset(pools):
+            detail = f"pool: the token is limited to {', '.join(sorted(self.pools))}"
+            raise Problem(HTTPStatus.FORBIDDEN, "pool", detail)
+        return {**self.filters, "pool": list(map(escape, pools))}
 
 
 def link(path: str, **params: object) -> str:
@@ -107,6 +124,7 @@ def view(make: Callable[[Visit], _Render]) -> Callable[[Request], Response]:
     @wraps(make)
     def answer(request: Request) -> Response:
         service: Service = request.app.state.service
+        bearer = ANYBODY
         try:
             bearer = service.access.need(request, Scope.READ)
             filters = {name: request.query_params.getlist(name) for name in NAMES}
@@ -114,16 +132,19 @@ def view(make: Callable[[Visit], _Render]) -> Callable[[Request], Response]:
             kept = {name: values for name, values in given.items() if values}
             with service.reader() as store:
                 template, parts = make(Visit(request, store, kept, bearer.pools))
-        except Problem as problem:
-            if problem.status_code != HTTPStatus.UNAUTHORIZED:
-                return _failed(request, problem)
-            asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-            return RedirectResponse(link("/login", next=asked), HTTPStatus.SEE_OTHER)
-        except (IngestError, QueryError, WarehouseError) as error:
-            return _failed(request, as_problem(error))
+        except Unauthorized:
+            return to_login(request)
+        except (Problem, IngestError, QueryError, WarehouseError) as error:
+            return _failed(request, _problem(error, bearer))
         return show(request, template, parts, filters=kept)
 
     return answer
+
+
+def to_login(request: Request) -> Response:
+    """The way to the form that asks for a token, and from there back."""
+    asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    return RedirectResponse(link("/login", next=asked), HTTPStatus.SEE_OTHER)
 
 
 def show(
@@ -147,6 +168,14 @@ def style(_: Request) -> Response:
     """The style sheet: that of reports, and what the site has besides."""
     text = page_environment("cli.serve.page").get_template("site.css.jinja").render()
     return Response(text, media_type="text/css", headers={"Cache-Control": "max-age=300"})
+
+
+def _problem(error: Exception, bearer: Bearer) -> Problem:
+    """What is told of an error; whoever is limited to some pools learns no names of others."""
+    if isinstance(error, ParameterError) and bearer.pools is not None:
+        detail = f"{error.param}: nothing that the token may see is called so"
+        return Problem(HTTPStatus.BAD_REQUEST, "refused", detail)
+    return as_problem(error)
 
 
 def _failed(request: Request, problem: Problem) -> Response:

@@ -23,6 +23,13 @@ def test_the_newest_dumps_come_first(site: TestClient) -> None:
     assert builds == sorted(builds, key=lambda build: -int(build[1:]))
 
 
+@pytest.mark.parametrize("device", ["tablet", "t*", "[t]ablet"])
+def test_names_and_globs_choose(site: TestClient, device: str) -> None:
+    text = site.get("/dumps", params={"device": device, "build": "b9"}).text
+    assert set(re.findall(r">([a-z]+) · net<", text)) == {"tablet"}
+    assert set(re.findall(r">(b\d\d?)</a>", text)) == {"b9"}
+
+
 def test_a_dump_shows_its_median_run_and_its_facts(site: TestClient, address: str) -> None:
     text = site.get(address).text
     assert re.search(r"Run \d+ of 25 runs", text)

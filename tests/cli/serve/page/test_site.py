@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from html import unescape
 from http import HTTPStatus
+from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
-from cli.serve.access import Scope
+from cli.serve.access import Scope, Unauthorized
 from cli.serve.page.site import VIEWS, link
-from cli.serve.problems import Problem
+from cli.serve.tokens import create_token
+from tests.support.nightly_farm import ingest_all, record_build
+from tests.support.service import serving
 
-SHOWN = [path for path in VIEWS if path != "/sql"]
 ADDRESS = re.compile(r'href="(/[^"]*)"')
 
 
@@ -21,7 +23,7 @@ def _hrefs(text: str) -> set[str]:
     return {unescape(found) for found in ADDRESS.findall(text)}
 
 
-@pytest.mark.parametrize("path", SHOWN)
+@pytest.mark.parametrize("path", VIEWS)
 def test_every_view_is_one_page_with_its_place_in_the_navigation(
     site: TestClient, path: str
 ) -> None:
@@ -41,7 +43,7 @@ def test_every_link_leads_somewhere(site: TestClient) -> None:
         answer = site.get(path)
         assert answer.status_code == HTTPStatus.OK, path
         found = _hrefs(answer.text) - seen
-        ahead |= {one for one in found if not one.startswith(("/v1/", "/style.css", "/sql"))}
+        ahead |= {one for one in found if not one.startswith(("/v1/", "/style.css"))}
     assert {"/latency", "/operators", "/operator", "/dumps"} <= {p.split("?")[0] for p in seen}
 
 
@@ -75,12 +77,32 @@ def test_who_may_not_read_is_asked_for_a_token(
 ) -> None:
     def refuse(_: object, scope: Scope) -> None:
         assert scope is Scope.READ
-        raise Problem(HTTPStatus.UNAUTHORIZED, "unauthorized", "no token")
+        raise Unauthorized("no_token", "send a token")
 
     monkeypatch.setattr(site.app.state.service.access, "need", refuse)  # type: ignore[attr-defined]
     answer = site.get("/latency?device=phone", follow_redirects=False)
     assert answer.status_code == HTTPStatus.SEE_OTHER
     assert answer.headers["location"] == "/login?next=%2Flatency%3Fdevice%3Dphone"
+
+
+def test_who_is_limited_to_a_pool_sees_nothing_of_others(tmp_path: Path) -> None:
+    dumps = [
+        *record_build(1, device="mine", pool="lab", count=2),
+        *record_build(777, device="theirs", pool="field", count=2),
+    ]
+    store = ingest_all(tmp_path / "s", dumps)
+    secret = create_token(store, "lab", scopes=[Scope.READ], pools=["lab"])
+    with serving(store) as client:
+        client.headers["Authorization"] = f"Bearer {secret}"
+        for path in VIEWS:
+            text = client.get(path).text
+            assert "theirs" not in text, path
+            assert "b777" not in text, path
+        assert "mine" in client.get("/").text
+        assert "theirs" not in client.get("/latency", params={"device": "their"}).text
+        closed = ("/errors", "/regressions", "/sql", "/latency?pool=field", "/?pool=*", "/?pool=l*")
+        for path in closed:
+            assert client.get(path).status_code == HTTPStatus.FORBIDDEN, path
 
 
 def test_addresses_leave_out_what_is_not_given() -> None:
