@@ -35,7 +35,7 @@ VIEWS = {
 NAMES = ("device", "pool", "build", "model", "backend")  # what one can filter by
 HEADERS = {
     "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; "
+        "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; "
         "frame-ancestors 'none'"
     ),
     "Referrer-Policy": "same-origin",
