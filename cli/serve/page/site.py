@@ -159,7 +159,8 @@ def show(
     filters = filters or {}
     path = request.url.path
     nav = [(link(to, **filters), name, to == path) for to, name in VIEWS.items()]
-    frame = {"nav": nav, "path": path, "filters": filters, "filter_names": NAMES, "fields": ()}
+    clear = link(path, **dict(parts.get("fields", ())))
+    frame = {"nav": nav, "clear": clear, "filters": filters, "filter_names": NAMES, "fields": ()}
     text = page_environment("cli.serve.page").get_template(template).render(**frame | dict(parts))
     return HTMLResponse(text, status, HEADERS)
 

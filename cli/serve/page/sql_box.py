@@ -11,10 +11,11 @@ from starlette.responses import Response
 
 from cli.serve.access import Scope, Unauthorized
 from cli.serve.page.site import Cell, Table, show, to_login
-from cli.serve.problems import Problem
+from cli.serve.problems import Problem, as_problem
 from queries.plain_values import plain_rows
 from queries.printable import json_text
 from queries.report.figures import NONE, count_text
+from warehouse.errors import WarehouseError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +52,8 @@ async def sql_box(request: Request) -> Response:
         table, taken_at = await turns.ask(request, text)
     except Unauthorized:
         return to_login(request)
-    except Problem as problem:
+    except (Problem, WarehouseError) as error:
+        problem = as_problem(error)
         found = {**parts, "problem": problem.detail}
         return show(request, "sql.html.jinja", found, status=problem.status_code)
     answer = await run_in_threadpool(_answer, table, taken_at)

@@ -35,5 +35,7 @@ def test_an_operator_has_a_row_for_each_build_newest_first(site: TestClient) -> 
 
 
 def test_filters_of_an_operator_keep_which_it_is(site: TestClient) -> None:
-    text = site.get("/operator", params={"event": "native_call_relu.out"}).text
+    chosen = {"event": "native_call_relu.out", "device": "phone"}
+    text = site.get("/operator", params=chosen).text
     assert '<input type="hidden" name="event" value="native_call_relu.out">' in text
+    assert '<a href="/operator?event=native_call_relu.out">Clear</a>' in text

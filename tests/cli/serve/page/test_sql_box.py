@@ -8,6 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from cli.serve.page.sql_box import MOST_ROWS, RECIPES
+from warehouse.errors import StoreError
 
 
 def test_an_empty_box_offers_recipes(site: TestClient) -> None:
@@ -49,3 +50,15 @@ def test_what_is_no_question_is_told_beside_the_box(
     assert answer.status_code == 400
     assert told in unescape(answer.text)
     assert statement in unescape(answer.text)
+
+
+def test_a_snapshot_that_cannot_be_read_is_told_beside_the_box(
+    site: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise StoreError("s", "no snapshot yet")
+
+    monkeypatch.setattr(site.app.state.service.sandbox, "answer", fail)  # type: ignore[attr-defined]
+    answer = site.get("/sql", params={"sql": "SELECT 1"})
+    assert answer.status_code == 503
+    assert "no snapshot yet" in answer.text
