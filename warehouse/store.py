@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +15,9 @@ from warehouse import DEFAULT_PATH
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
 from warehouse.catalogue.sql_files import read_statement
+from warehouse.engine.answering import Answering
 from warehouse.engine.connection import reading
+from warehouse.engine.deadlines import within
 from warehouse.engine.dropped import noted
 from warehouse.engine.statements import answer_statement
 from warehouse.engine.views import comment_views, load_views
@@ -199,7 +202,7 @@ class Warehouse:
 
         decide_group(self.writing, self._path, group_id, state=state, reason=reason)
 
-    def query(self, name: str, **params: object) -> pa.Table:
+    def query(self, name: str, /, **params: object) -> pa.Table:
         """Rows of a canned query.
 
         Args:
@@ -284,6 +287,25 @@ class Warehouse:
                 connection, self._path, etrecord_id=etrecord_id, dump_id=dump_id, graph=graph
             )
 
+    def within(self, seconds: float) -> AbstractContextManager[None]:
+        """Let what the body asks of this store be interrupted after so long.
+
+        The body raises SlowAnswerError then. Close the store after that.
+        """
+        return within(seconds, self._answering.interrupt)
+
+    def reader(self) -> Warehouse:
+        """The same store for another thread to ask, as it is after the last commit.
+
+        Close it before this one. It cannot write.
+
+        Raises:
+            StoreError: The store was opened to be read; open it once more instead.
+        """
+        writer = self._to_write().connection
+        answering = Answering(self._path, self._answering.file, writer=writer)
+        return Warehouse(self._path, OpenedStore(answering, None))
+
     @property
     def writing(self) -> duckdb.DuckDBPyConnection:
         """The connection that writes, for upkeep of the store; see warehouse.storage.
@@ -312,7 +334,8 @@ class Warehouse:
         self._answering.close()
         if self._writer is not None:
             self._writer.close()
-        self._lock.release()
+        if self._lock is not None:
+            self._lock.release()
 
     def __enter__(self) -> Warehouse:
         return self

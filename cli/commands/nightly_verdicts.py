@@ -5,6 +5,7 @@ from __future__ import annotations
 from cli.options import DEFAULT_STORE, Config, CsvSafe, Head, Output, Store, Wait
 from cli.output.render import Format, write_table
 from cli.stores import open_to_read
+from queries.computed import NIGHTLY_VERDICTS, answer_computed
 
 
 def nightly_verdicts(
@@ -21,11 +22,9 @@ def nightly_verdicts(
     unchanged, within_build_noise, explained_by_run_shift, below_resolution, needs_more_dumps,
     needs_more_builds, no_data.
     """
-    from queries.report.night import judge_head
     from queries.report.settings import read_settings
-    from queries.report.verdicts import nightly_verdicts
 
     settings = read_settings(config)
     with open_to_read(store, wait=wait) as warehouse:
-        table = nightly_verdicts(judge_head(warehouse, head, settings))
+        table = answer_computed(warehouse, NIGHTLY_VERDICTS.name, {"head": head}, settings)
     write_table(table, output, is_csv_safe=is_csv_safe)

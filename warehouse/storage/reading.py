@@ -29,15 +29,21 @@ class OpenedStore(NamedTuple):
 
     Attributes:
         answering: What answers.
-        lock: What keeps its file as it is.
+        lock: What keeps its file as it is; None if somebody else holds that.
         snapshot: The snapshot that is read; None if it is the store's own file.
         damage: What is wrong with that file, and what to do; empty if nothing is known to be.
     """
 
     answering: Answering
-    lock: StoreLock | HeldSnapshot
+    lock: StoreLock | HeldSnapshot | None
     snapshot: Snapshot | None = None
     damage: str = ""
+
+    def release(self) -> None:
+        """Ask no more, and let others have it."""
+        self.answering.close()
+        if self.lock is not None:
+            self.lock.release()
 
 
 def is_there(store: Path) -> bool:
@@ -150,7 +156,6 @@ def _checked(opened: OpenedStore) -> OpenedStore:
     try:
         opened.answering.check()
     except BaseException:  # an interrupt too must not leave the store locked
-        opened.answering.close()
-        opened.lock.release()
+        opened.release()
         raise
     return opened

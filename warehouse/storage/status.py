@@ -147,8 +147,7 @@ def _count(store: Path, opened: OpenedStore) -> _Counted:
             counts = _counts(connection, archive)
             unindexed = find_unindexed(connection, archive)
     finally:
-        opened.answering.close()
-        opened.lock.release()
+        opened.release()
     if opened.snapshot:
         return _Counted(counts=counts, counted_at=opened.snapshot.taken_at)
     return _Counted(counts=counts, unindexed_segments=len(unindexed))

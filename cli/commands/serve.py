@@ -1,0 +1,40 @@
+"""`tracehouse serve`: the service that a device farm points at."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.errors import OutputError, options_at_fault
+from cli.options import DEFAULT_STORE, Config, Store
+
+_MISSING = (
+    "the service needs what 'pip install \"tracehouse[serve]\"' adds, and this is missing: {name}"
+)
+
+
+def serve(
+    host: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Listen there; else on 127.0.0.1.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="Listen on it; else on 8080; 0 for any.")
+    ] = None,
+    config: Config = None,
+    store: Store = DEFAULT_STORE,
+) -> None:
+    """Take dumps over HTTP, and answer over HTTP, until it is told to stop.
+
+    Raises:
+        OutputError: What the service needs is not installed.
+    """
+    try:
+        from cli.serve.running import run_service
+    except ModuleNotFoundError as error:
+        raise OutputError(_MISSING.format(name=error.name)) from error
+    from cli.serve.settings import read_service_settings
+
+    with options_at_fault():
+        settings = read_service_settings({"host": host, "port": port}, config=config)
+    run_service(store, settings)
