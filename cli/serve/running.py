@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
 import uvicorn
 
+from cli.errors import OutputError
 from cli.output.streams import write_note
 from cli.serve.app import make_app
 from cli.serve.connections import Connection, most_connections
@@ -22,23 +23,42 @@ LAST_SECONDS = 20  # that uploads have to end, when the service is told to
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
+class Ending:
+    """Whether the process was told to end: the first signal asks for it, the second does it.
+
+    It is heeded from here to the end of the process, whatever that does meanwhile.
+    """
+
+    def __init__(self) -> None:
+        """Not yet."""
+        self.is_wanted = False
+        self.begin: Callable[[], None] = lambda: None
+        for number in _SIGNALS:
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self.is_wanted = True
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        self.begin()
+
+
 class Server(uvicorn.Server):
-    """A server that the first signal ends orderly, and the second at once."""
+    """A server that ends when the process is told to."""
+
+    def __init__(self, config: uvicorn.Config, ending: Ending) -> None:
+        """Take what tells it."""
+        super().__init__(config)
+        ending.begin = self._end
+        self.should_exit = ending.is_wanted
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Be told of signals, from here to the end of the process."""
-        for number in _SIGNALS:
-            signal.signal(number, self._end)
+        """Leave signals alone."""
         yield
 
-    def _end(self, number: int, _: FrameType | None) -> None:
+    def _end(self) -> None:
         self.should_exit = True
-        write_note(
-            "ending: what was accepted is indexed; once more ends at once, and loses nothing"
-        )
-        for each in _SIGNALS:
-            signal.signal(each, signal.SIG_DFL)
 
 
 def run_service(store: Path, settings: ServiceSettings) -> None:
@@ -47,12 +67,11 @@ def run_service(store: Path, settings: ServiceSettings) -> None:
     Raises:
         WarehouseError: The store cannot be opened, or not all could be indexed; it stays in the
             inbox.
-        OSError: The address cannot be listened on.
+        OutputError: The address cannot be listened on.
     """
+    ending = Ending()
     Connection.most = most_connections()
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    address = (settings.host, settings.port)
-    with socket.create_server(address, family=family, backlog=BACKLOG) as listening:
+    with _listen(settings) as listening:
         service = Service(store, settings)
         host, port = listening.getsockname()[:2]
         write_note(f"serving {store} at http://{f'[{host}]' if ':' in host else host}:{port}/")
@@ -66,7 +85,18 @@ def run_service(store: Path, settings: ServiceSettings) -> None:
             backlog=BACKLOG,
             timeout_graceful_shutdown=LAST_SECONDS,
         )
-        Server(config).run(sockets=[listening])
+        Server(config, ending).run(sockets=[listening])
     service.close()
     if service.problem:
         raise service.problem
+
+
+def _listen(settings: ServiceSettings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    address = settings.host, settings.port
+    try:
+        return socket.create_server(address, family=family, backlog=BACKLOG)
+    except OSError as error:
+        where = f"{settings.host}:{settings.port}"
+        problem = f"cannot be listened on: {error.strerror}; choose others with --host and --port"
+        raise OutputError(f"{where}: {problem}") from error
