@@ -32,6 +32,7 @@ EXAMPLES = {
         "tracehouse ingest run.etdp --device pixel8 --build b42 --model mv2",
     ),
     "drain": ("tracehouse drain --store farm.store",),
+    "serve": ("tracehouse serve --store farm.store --port 8080",),
     "query": (
         "tracehouse query percentiles --model mv2",
         "tracehouse query percentiles --help",

@@ -20,7 +20,7 @@ Run = Callable[..., Outcome]
 COMMANDS = sorted(
     [
         *("ingest", "query", "sql", "schema", "inspect", "numeric-gap", "etrecord", "inspect-prof"),
-        *("record", "simulate", "migrate", "snapshot", "status", "rebuild", "drain"),
+        *("record", "simulate", "migrate", "snapshot", "status", "rebuild", "drain", "serve"),
         *("archive", "doctor", "completion", "amend", "retention", "compact", "forget", "plan"),
         "compare",
         *("report", "accept", "bisect-step"),
