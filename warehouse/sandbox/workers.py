@@ -1,7 +1,7 @@
 """Workers of this process: each answers for one snapshot, until there is a newer one or it fails.
 
 A statement is interrupted at its deadline, and where that does not stop it its worker is killed.
-A worker takes about a second to start, which the statement pays that needs it.
+A worker takes about a second to start, which does not count; the next one is started at once.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -33,6 +33,7 @@ class Sandbox:
         """None is started yet."""
         self._store, self._bounds = store, bounds
         self._waiting: list[_Worker] = []
+        self._is_closed = False
 
     def answer(self, text: str, params: Params = None) -> SnapshotAnswer:
         """Rows of one SELECT over the newest snapshot.
@@ -52,7 +53,8 @@ class Sandbox:
         return SnapshotAnswer(table, worker.held.snapshot.taken_at)
 
     def close(self) -> None:
-        """End all workers that nobody asks."""
+        """End all workers that nobody asks; those that somebody does end after that."""
+        self._is_closed = True
         while (worker := self._pop()) is not None:
             worker.end()
 
@@ -71,10 +73,17 @@ class Sandbox:
         try:
             yield worker
         finally:
-            if worker.is_ready:
+            if worker.is_ready and not self._is_closed:
                 self._waiting.append(worker)
             else:
                 worker.end()
+                self._prepare()
+
+    def _prepare(self) -> None:
+        """Start a worker for whoever asks next; what is wrong, they are told."""
+        with suppress(StoreError):
+            if not self._is_closed and (held := hold_newest(self._store)):
+                self._waiting.append(_Worker(self._store, held, self._bounds))
 
     def _find(self, held: HeldSnapshot) -> _Worker:
         while (worker := self._pop()) is not None:
