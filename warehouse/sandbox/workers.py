@@ -21,7 +21,10 @@ from warehouse.errors import CostlyStatementError, StatementError, StoreError
 from warehouse.sandbox.bounds import MOST_TEXT_BYTES, Bounds, SnapshotAnswer
 from warehouse.storage.snapshots import HeldSnapshot, hold_newest
 
-GRACE = 0.5  # seconds from its deadline until a statement that does not stop is killed
+# Arrow's own allocator would lay hold of a GiB of addresses, which counts as memory.
+_ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2"}
+
+GRACE = 0.2  # seconds from its deadline until a statement that does not stop is killed
 
 Params = Mapping[str, object] | Sequence[object] | None
 
@@ -77,7 +80,8 @@ class Sandbox:
                 self._waiting.append(worker)
             else:
                 worker.end()
-                self._prepare()
+                if worker.has_started:  # and so will the next
+                    self._prepare()
 
     def _prepare(self) -> None:
         """Start a worker for whoever asks next; what is wrong, they are told."""
@@ -105,6 +109,7 @@ class _Worker:
 
     Attributes:
         held: Its snapshot.
+        has_started: Whether it is known to have.
         is_ready: Whether it may be asked again; until it is asked first, it is not known to be.
     """
 
@@ -114,7 +119,7 @@ class _Worker:
         Raises:
             StoreError: It cannot be started.
         """
-        self.held, self.is_ready = held, False
+        self.held, self.has_started, self.is_ready = held, False, False
         self._store, self._bounds = store, bounds
         files = str(store.absolute()), str(held.snapshot.path.absolute())
         try:
@@ -122,7 +127,7 @@ class _Worker:
                 "warehouse.sandbox.worker",
                 *files,
                 json.dumps(bounds),
-                environment={},
+                environment=_ENVIRONMENT,
                 stderr=subprocess.DEVNULL,
             )
         except OSError as error:
@@ -164,6 +169,7 @@ class _Worker:
         except (EOFError, OSError) as error:
             raise StoreError(sys.executable, _explain_start(f"it {self._child.end()}")) from error
         self._check(message)
+        self.has_started = True
 
     def _check(self, message: Message) -> None:
         """Pass if nothing is wrong.
@@ -181,8 +187,7 @@ class _Worker:
             case "statement":
                 self.is_ready = True
                 raise StatementError(message["detail"])
-            case reason:
-                self.is_ready = reason != "memory"  # which it may still have
+            case reason:  # it may still hold what that took
                 raise self._too_costly(reason)
 
     def _too_costly(self, bound: str) -> CostlyStatementError:
