@@ -132,10 +132,10 @@ def _problem(text: str) -> dict[str, Any]:
 
 def _seal(memory_bytes: int) -> None:
     """Let no file be opened or written from now on, and memory run out after so much more."""
+    own_bytes = count_data()
+    if own_bytes is not None:
+        limit_data(own_bytes + memory_bytes)
     lowest = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     os.close(lowest)
     resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, lowest))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    own_bytes = count_data()
-    if own_bytes is not None:
-        limit_data(own_bytes + memory_bytes)
