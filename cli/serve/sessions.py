@@ -21,11 +21,12 @@ async def _login(request: Request) -> Response:
     """Keep the form's field `token` in a cookie, and go on to its field `next`."""
     check_origin(request, is_cookie=False)
     form = await _form(request)
-    request.state.bearer = request.app.state.service.access.bearer_of(form.get("token", ""))
+    secret = form.get("token", "").strip()  # which is pasted
+    request.state.bearer = request.app.state.service.access.bearer_of(secret)
     answer = RedirectResponse(_own_place(form.get("next", "/")), HTTPStatus.SEE_OTHER)
     answer.set_cookie(
         COOKIE,
-        form["token"],
+        secret,
         max_age=_SECONDS,
         httponly=True,
         samesite="strict",
