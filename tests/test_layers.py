@@ -36,6 +36,7 @@ ROOMS = {
     "ingest.etdump": {"signatures"},
     "ingest.tables": {"etdump", "schemas", "signatures"},
     "ingest.profiler_blob": {"errors", "etdump", "signatures"},
+    "ingest.heads": {"etdump", "profiler_blob"},
     "ingest.decode": {"errors", "etdump", "profiler_blob", "schemas", "tables"},
     "ingest.etrecord": {
         "allowance", "debug_buffer", "errors", "schemas", "sources", "strict_json",
@@ -64,7 +65,7 @@ ROOMS = {
     "warehouse.store": {
         "", "archive", "catalogue", "engine", "errors", "intake", "programs", "storage",
     },
-    "warehouse.consumer": {"errors", "intake", "storage", "store"},
+    "warehouse.consumer": {"archive", "engine", "errors", "intake", "storage", "store"},
     "queries": set(),
     "queries.printable": set(),
     "queries.plain_values": {"printable"},
@@ -90,7 +91,7 @@ ROOMS = {
     "cli.output_file": {"errors", "options"},
     "cli.health": set(),
     "cli.plain_parameters": set(),
-    "cli.serve": {"output"},
+    "cli.serve": {"errors", "output"},
     "cli.commands": {
         "errors", "exit_codes", "files", "gap_sides", "health", "manifest_options", "options",
         "output", "output_file", "serve", "stores",
@@ -109,10 +110,10 @@ OTHERS = {
         "anyio",
         "jinja2",
         "markupsafe",
-        "multipart",
         "prometheus_client",
         "pydantic",
         "pydantic_settings",
+        "python_multipart",
         "starlette",
         "svg",
         "uvicorn",

@@ -17,6 +17,7 @@ BEHAVIOURS = {
     "cli/test_absurd_clocks.py": "rates that no clock has, through all commands",
     "cli/commands/test_ingest_paths.py": "paths that cannot be read, beside others",
     "cli/test_demo.py": "tests/data/demo.sh",
+    "cli/test_demo_serve.py": "tests/data/demo-serve.sh",
     "cli/test_json.py": "the contract in docs/json.md",
     "cli/test_strange_names.py": "names that would steer a terminal, through all commands",
     "executorch/test_drop_in.py": "the drop-in beside the Inspector",

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
 from queries.report.settings import FILE_NAME, SettingsError
+from warehouse.errors import suggest
 from warehouse.sandbox.bounds import Bounds
 
 PREFIX = "TRACEHOUSE_SERVE_"  # of environment variables: TRACEHOUSE_SERVE_PORT=8080
 _Bytes = Annotated[int, Field(ge=1 << 16)]
 
 
-class ServiceSettings(BaseModel):
+class ServiceSettings(BaseSettings):
     """A service's settings; an option beats the environment, and that beats the file's [serve].
 
     Attributes:
@@ -40,7 +41,7 @@ class ServiceSettings(BaseModel):
         answer_bytes: Size of the longest answer to one.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", env_prefix=PREFIX)
 
     host: str = "127.0.0.1"
     port: int = Field(default=8080, ge=0, le=65535)
@@ -66,39 +67,33 @@ class ServiceSettings(BaseModel):
 
 
 def read_service_settings(
-    options: Mapping[str, object],
-    *,
-    config: Path | None = None,
-    environment: Mapping[str, str] = os.environ,
+    options: Mapping[str, object], *, config: Path | None = None
 ) -> ServiceSettings:
     """The settings that hold.
 
     Args:
         options: Those given on the command line; None stands for one that was not.
         config: Settings file; by default ./tracehouse.toml, if there is one.
-        environment: Variables.
 
     Raises:
         SettingsError: The file cannot be read, or something says what it may not.
     """
     file = config or Path(FILE_NAME)
     found = _table(file) if config is not None or file.exists() else {}
-    named = {
-        name: environment[variable]
-        for name in ServiceSettings.model_fields
-        if (variable := f"{PREFIX}{name.upper()}") in environment
-    }
+    named = EnvSettingsSource(ServiceSettings)()
     given = {name: value for name, value in options.items() if value is not None}
     try:
         return ServiceSettings.model_validate({**found, **named, **given})
     except ValidationError as error:
         first = error.errors()[0]
-        name = ".".join(map(str, first["loc"]))
+        name, problem = ".".join(map(str, first["loc"])), first["msg"]
         if name in given:
             place = f"--{name.replace('_', '-')}"
         else:
             place = f"{PREFIX}{name.upper()}" if name in named else f"{file}: serve.{name}"
-        raise SettingsError(f"{place}: {first['msg']}") from error
+        if first["type"] == "extra_forbidden":
+            problem = f"there is no such field{suggest(name, list(ServiceSettings.model_fields))}"
+        raise SettingsError(f"{place}: {problem}") from error
 
 
 def _table(file: Path) -> dict[str, object]:

@@ -50,6 +50,7 @@ class SqlAnswers:
         need_all_pools(service.access.need(request, Scope.SQL), "SQL")
         form = choose_form(request, TABLE_FORMS)
         statement = _read_statement(request, await _read_body(request))
+        request.state.what = statement.text
         workers = service.settings.sql_workers
         self._turns = self._turns or Turns(workers, _WAITING * workers)
         return await self._turns.take(lambda: _answer(service, request, statement, form))
