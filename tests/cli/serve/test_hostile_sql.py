@@ -102,7 +102,7 @@ def test_bombs_end_in_time_and_memory(client: TestClient, name: str) -> None:
 
 
 def test_others_are_answered_while_bombs_take_every_worker(tmp_path: Path) -> None:
-    with serving(tmp_path / "store", sql_seconds=4, sql_bytes=MEMORY) as client:
+    with serving(tmp_path / "store", sql_seconds=5, sql_bytes=MEMORY) as client:
         service, statuses = service_of(client), []
         while ask(client, "SELECT 1").status_code == 503:
             threading.Event().wait(0.05)
@@ -110,7 +110,7 @@ def test_others_are_answered_while_bombs_take_every_worker(tmp_path: Path) -> No
         def bomb(name: str) -> None:
             statuses.append(ask(client, BOMBS[name]).status_code)
 
-        names = ("time_levenshtein", "time_cross_join", "memory_lpad", "time_jaro")
+        names = ("time_levenshtein", "memory_lpad")
         threads = [threading.Thread(target=bomb, args=[name]) for name in names]
         for thread in threads:
             thread.start()
