@@ -72,9 +72,11 @@ def test_a_second_signal_ends_it_at_once_and_what_was_accepted_stays(
         service.signal(signal.SIGINT)
         assert service.wait(10) < 0
 
-    with ServiceProcess(tmp_path / "store", free_bytes=0) as again:
-        with httpx2.Client(base_url=f"http://127.0.0.1:{again.port}") as client:
-            assert await_state(client, tiny_dump(1))["state"] == "indexed"
+    with (
+        ServiceProcess(tmp_path / "store", free_bytes=0) as again,
+        httpx2.Client(base_url=f"http://127.0.0.1:{again.port}") as client,
+    ):
+        assert await_state(client, tiny_dump(1))["state"] == "indexed"
 
 
 def test_a_damaged_store_is_made_anew_when_the_service_starts(tmp_path: Path) -> None:
