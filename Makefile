@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Hundreds of processes are started, each of which would compile the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-slow lint parity fuzz torture bench bench-inspector bench-detection test-executorch test-browser clean
+.PHONY: help demo demo-serve test test-slow lint parity fuzz torture bench bench-inspector bench-detection test-executorch test-browser test-schemathesis clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -19,6 +19,9 @@ help: ## Show the targets
 
 demo: .venv/.installed ## Ingest the real multi-build dumps that ship with the project and query them
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tests/data/demo.sh
+
+demo-serve: .venv/.installed ## Serve that farm, upload to it with curl, ask it, open its report
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tests/data/demo-serve.sh
 
 # Each worker takes a stretch of the files, so that few fixtures are made twice, and helps the others.
 test: .venv/.installed ## Run the tests, without the slow ones
@@ -66,6 +69,9 @@ test-browser: .venv/.installed ## Open a report's page in headless Chromium, whe
 	CHROMIUM="$$(command -v chromium || command -v google-chrome)" \
 		$(BIN)/python -m pytest -rs tests/browser
 
+test-schemathesis: .venv/.installed .venv-schemathesis/.installed ## Ask the service all that its OpenAPI document says
+	$(BIN)/python -m tests.tools.openapi.run .venv-schemathesis/bin/schemathesis
+
 .venv-executorch/.installed: tests/tools/benchmarks/requirements-executorch.txt
 	$(PYTHON) -m venv .venv-executorch
 	.venv-executorch/bin/python -m pip install --quiet --disable-pip-version-check -r $<
@@ -76,5 +82,10 @@ test-browser: .venv/.installed ## Open a report's page in headless Chromium, whe
 	.venv-detection/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
+.venv-schemathesis/.installed: tests/tools/openapi/requirements.txt
+	$(PYTHON) -m venv .venv-schemathesis
+	.venv-schemathesis/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
 clean: ## Remove the environment and caches
-	rm -rf .venv .venv-executorch .venv-detection .mypy_cache .pytest_cache .ruff_cache *.egg-info build dist
+	rm -rf .venv .venv-executorch .venv-detection .venv-schemathesis .mypy_cache .pytest_cache .ruff_cache *.egg-info build dist

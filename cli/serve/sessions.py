@@ -26,6 +26,7 @@ async def _login(request: Request) -> Response:
     try:
         request.state.bearer = request.app.state.service.access.bearer_of(token)
     except Unauthorized as problem:
+        request.state.reason = problem.reason
         return login_form(request, problem, place)
     answer = RedirectResponse(_own_place(place), HTTPStatus.SEE_OTHER)
     answer.set_cookie(

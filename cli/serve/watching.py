@@ -92,11 +92,12 @@ class Watching:
         )
         bearer = getattr(state.get("bearer"), "name", "")
         what = str(state.get("what") or "/".join(map(str, scope.get("path_params", {}).values())))
+        result = reason or ("ok" if status < 400 else "refused")
         milliseconds = round(seconds * 1000, 3)
         is_audited = method in _WRITES or state.get("is_audited", False)
         if is_audited and route != UNKNOWN:
             entry = AuditEntry(
-                bearer, f"{method} {route}", what, reason or "ok", status, milliseconds,
+                bearer, f"{method} {route}", what, result, status, milliseconds,
                 seen.body_bytes, seen.request_id,
             )  # fmt: skip
             self._audit.put(entry.line(), is_needed=True)

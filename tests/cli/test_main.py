@@ -21,11 +21,11 @@ Run = Callable[..., Outcome]
 COMMANDS = sorted(
     [
         *("ingest", "query", "sql", "schema", "inspect", "numeric-gap", "etrecord", "inspect-prof"),
-        *("record", "simulate", "migrate", "snapshot", "status", "rebuild", "drain"),
+        *("record", "simulate", "migrate", "snapshot", "status", "rebuild", "drain", "serve"),
         *("archive", "doctor", "completion", "amend", "retention", "compact", "forget", "plan"),
         "compare",
         *("report", "accept", "bisect-step"),
-        *("serve", "token"),
+        "token",
     ]
 )
 # A process that was started in the background ignores Ctrl-C, and so do those that it starts.
