@@ -52,10 +52,6 @@ EXAMPLES = {
         'tracehouse sql "SELECT device, count(*) AS n FROM named_dumps GROUP BY device"',
         "tracehouse sql - --format parquet --output slow.parquet < slow.sql",
     ),
-    "serve": (
-        "tracehouse serve --store farm.store",
-        "tracehouse serve --host 0.0.0.0 --port 8080",
-    ),
     "token": (
         "tracehouse token create lab --scope ingest --pool lab --expires 90",
         "tracehouse token revoke lab",

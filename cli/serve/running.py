@@ -37,10 +37,11 @@ class Ending:
         for number in _SIGNALS:
             signal.signal(number, self._on_signal)
 
-    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        self.is_wanted = True
-        for number in _SIGNALS:
+    def _on_signal(self, number: int, _: FrameType | None) -> None:
+        if self.is_wanted:
             signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+        self.is_wanted = True
         self.begin()
 
 

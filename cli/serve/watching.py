@@ -56,7 +56,8 @@ class Watching:
     """An application around another, whose answers it passes on.
 
     What a route knows besides is in the state of its request: `bearer` (who asks), `what` (the
-    dump, the statement, for the audit log) and `reason` (why it was refused).
+    dump, the statement, for the audit log), `is_audited` (where its method does not tell) and
+    `reason` (why it was refused).
     """
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics, audit: LineQueue, log: Log) -> None:
@@ -91,10 +92,12 @@ class Watching:
         )
         bearer = getattr(state.get("bearer"), "name", "")
         what = str(state.get("what") or "/".join(map(str, scope.get("path_params", {}).values())))
+        result = reason or ("ok" if status < 400 else "refused")
         milliseconds = round(seconds * 1000, 3)
-        if method in _WRITES and route != UNKNOWN:
+        is_audited = method in _WRITES or state.get("is_audited", False)
+        if is_audited and route != UNKNOWN:
             entry = AuditEntry(
-                bearer, f"{method} {route}", what, reason or "ok", status, milliseconds,
+                bearer, f"{method} {route}", what, result, status, milliseconds,
                 seen.body_bytes, seen.request_id,
             )  # fmt: skip
             self._audit.put(entry.line(), is_needed=True)

@@ -29,8 +29,8 @@ def test_answers_are_counted_by_route_method_and_status(tmp_path: Path) -> None:
     with serving(tmp_path) as client:
         for _ in range(3):
             client.get("/healthz")
-        client.get("/dumps/1")
-        client.get("/dumps/2")
+        client.get("/nowhere/1")
+        client.get("/nowhere/2")
         client.request("BREW", "/healthz")
         found = figures(client.get("/metrics"))
     answers = found["tracehouse_http_answers_total"]

@@ -20,7 +20,7 @@ SHA256 = "ab" * 32
 
 async def _put(request: Request) -> Response:
     request.app.state.service.access.need(request, Scope.INGEST)
-    return JSONResponse({"size": len(await request.body())}, 201)
+    return JSONResponse({}, 418 if await request.body() == b"no" else 201)
 
 
 async def _ask(request: Request) -> Response:
@@ -76,6 +76,13 @@ def test_a_refusal_is_audited_with_its_reason(tmp_path: Path) -> None:
         client.put(f"/v1/dumps/{SHA256}", headers={"Authorization": "Bearer x"})
     (entry,) = audited(tmp_path)
     assert (entry["bearer"], entry["result"], entry["status"]) == ("", "unknown_token", 401)
+
+
+def test_a_refusal_that_gives_no_reason_is_not_audited_as_done(tmp_path: Path) -> None:
+    with serving(tmp_path) as client:
+        client.put(f"/v1/dumps/{SHA256}", content=b"no")
+    (entry,) = audited(tmp_path)
+    assert (entry["result"], entry["status"]) == ("refused", 418)
 
 
 def test_a_bug_is_an_answer_and_is_audited_and_logged(
