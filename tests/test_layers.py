@@ -40,7 +40,8 @@ ROOMS = {
     "ingest.etrecord": {
         "allowance", "debug_buffer", "errors", "schemas", "sources", "strict_json",
     },
-    "ingest.tracer": {"errors", "etdump", "lazy"},
+    "ingest.remote": {"errors"},
+    "ingest.tracer": {"errors", "etdump", "lazy", "remote"},
     "ingest.recording": {"errors", "manifest", "sources"},
     "ingest.simulation": {"errors", "etdump", "signatures", "tracer"},
     "warehouse": set(),
