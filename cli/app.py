@@ -33,6 +33,10 @@ EXAMPLES = {
         "tracehouse ingest run.etdp --device pixel8 --build b42 --model mv2",
     ),
     "upload": ("tracehouse upload farm/ --url http://127.0.0.1:8080",),
+    "watch": (
+        "tracehouse watch dumps/ --layout '{device}/{build}/{model}/*.etdp'",
+        "tracehouse watch s3://farm/dumps --url http://127.0.0.1:8080 --once",
+    ),
     "drain": ("tracehouse drain --store farm.store",),
     "query": (
         "tracehouse query percentiles --model mv2",
