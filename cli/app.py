@@ -57,6 +57,14 @@ EXAMPLES = {
         'tracehouse sql "SELECT device, count(*) AS n FROM named_dumps GROUP BY device"',
         "tracehouse sql - --format parquet --output slow.parquet < slow.sql",
     ),
+    "serve": (
+        "tracehouse serve --store farm.store",
+        "tracehouse serve --host 0.0.0.0 --port 8080",
+    ),
+    "token": (
+        "tracehouse token create lab --scope ingest --pool lab --expires 90",
+        "tracehouse token revoke lab",
+    ),
     "migrate": ("tracehouse migrate --store old.store",),
     "snapshot": ("tracehouse snapshot --store farm.store",),
     "status": ("tracehouse status --format json",),

@@ -86,6 +86,7 @@ class FoundDumps:
         manifest: Mapping[str, object] | None = None,
         layout: str | None = None,
         etrecord: Source | None = None,
+        is_alone: bool = False,
     ) -> None:
         """List them.
 
@@ -94,6 +95,7 @@ class FoundDumps:
             manifest: Fields that hold for all; they override what is found beside the dumps.
             layout: Template of paths, e.g. ``{device}/{build}/{model}/*.etdp``.
             etrecord: ETRecord of all; by default what lies beside each.
+            is_alone: Look for no manifest outside of the zips that they are in.
 
         Raises:
             SourceError: Each of the paths is at fault. One among others comes in as a dump whose
@@ -101,7 +103,9 @@ class FoundDumps:
             ManifestError: The fields or the template are malformed.
         """
         names = FolderNames()
-        self._resolver = ManifestResolver(overrides=manifest, layout=layout, names=names)
+        self._resolver = ManifestResolver(
+            overrides=manifest, layout=layout, names=names, is_alone=is_alone
+        )
         self._companions = CompanionFinder(etrecord, names=names)
         self._listed = list_sources(paths, names)
         need_one(self._listed)

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from io import TextIOWrapper
 from itertools import chain
 from types import SimpleNamespace
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Literal
 
 from queries.plain_values import FormatError, UnfitColumnError, plain_rows
 from queries.printable import json_text, printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+Form = Literal["json", "csv", "tsv", "arrow", "parquet"]
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -36,6 +39,24 @@ def write_json(table: pa.Table, sink: IO[str]) -> None:
         sink.write(f"{start}\n{json_text(dict(zip(names, row, strict=True)))}")
         start = ","
     sink.write("\n]\n" if table.num_rows else "[]\n")
+
+
+def write_encoded(table: pa.Table, form: Form, sink: IO[bytes]) -> None:
+    """Write a table in a format by its name; texts in UTF-8."""
+    match form:
+        case "arrow":
+            write_arrow(table, sink)
+        case "parquet":
+            write_parquet(table, sink)
+        case _:
+            text = TextIOWrapper(sink, "utf-8", newline="\n")
+            try:
+                if form == "json":
+                    write_json(table, text)
+                else:
+                    write_csv(table, text, delimiter="," if form == "csv" else "\t")
+            finally:
+                text.detach()  # which leaves the sink open
 
 
 def write_document(document: object, sink: IO[str]) -> None:

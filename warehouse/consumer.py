@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warehouse.errors import StoreError
+from warehouse.archive.archive import Archive
+from warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
+from warehouse.engine.store_file import INBOX_FOLDER
+from warehouse.errors import StoreError, WarehouseError
+from warehouse.storage.intake_log import has_logs
+from warehouse.storage.known_dumps import KnownDumps
 from warehouse.storage.snapshots import find_snapshots
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from warehouse.intake.pipeline import IngestSummary
     from warehouse.store import Warehouse
+
+_RETRY_SECONDS = 1.0  # after which it tries again what failed, at the earliest
+_SNAPSHOT_SHARE = 20  # times what publishing one took lie between it and the next, at least
+_STARTS = "SELECT CAST('0x' || left(sha256, 16) AS UBIGINT) AS start FROM dumps ORDER BY 1"
+_KNOWN = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest($hashes))"
 
 
 class Consumer:
@@ -20,6 +33,15 @@ class Consumer:
 
     It does so when enough was given or the first of it has waited long enough. Use as a context
     manager: at its end, what is left is brought in and a snapshot is published.
+
+    Attributes:
+        known: Dumps that the store has or will have, and what waits: its size, number and lag.
+        accepted: Dumps that were handed over since the start.
+        indexed: Dumps that were brought in since the start.
+        refused: Files that were refused since the start, by reason.
+        drain_seconds: What the last drain that had something to do took.
+        is_caught_up: Whether all was brought in that was in the inbox at the start.
+        problem: Why the last turn failed; the next tries again.
     """
 
     def __init__(
@@ -38,13 +60,22 @@ class Consumer:
         self._given, self._is_ending = 0, False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="consumer")
-        self._brought_in, self._published = 0, time.monotonic()
-        self.problem: StoreError | None = None
+        self._brought_in, self._publish_at = 0, time.monotonic() + snapshot_seconds
+        self._asking = warehouse.reader()
+        self._asked = threading.Lock()
+        starts = self._asking.sql(_STARTS)["start"].to_numpy()
+        self.known = KnownDumps(starts, self._look_up)
+        self.accepted, self.indexed = 0, 0
+        self.refused: Counter[str] = Counter()
+        self.drain_seconds = 0.0
+        self.is_caught_up = False
+        self.problem: WarehouseError | None = None
 
     def given(self, count: int = 1) -> None:
         """Know that so many dumps were handed over to the inbox."""
         with self._changed:
             self._given += count
+            self.accepted += count
             if self._given >= self._batch_dumps:
                 self._changed.notify()
 
@@ -57,29 +88,65 @@ class Consumer:
             self._is_ending = True
             self._changed.notify()
         self._thread.join()
+        self._asking.close()
 
     def _run(self) -> None:
         is_ending = False
-        while not is_ending:
-            with self._changed:
-                self._changed.wait_for(self._is_due, timeout=self._batch_seconds)
-                self._given, is_ending = 0, self._is_ending
-            try:
+        try:
+            while not is_ending:
+                is_ending = self._await_work()
+                self._turn(is_ending=is_ending)
+        except BaseException:
+            problem = "what brings dumps in has ended; start the service anew"
+            self.problem = StoreError(str(self._store), problem)
+            raise
+
+    def _await_work(self) -> bool:
+        """Wait until a turn is due; whether it is the last."""
+        with self._changed:
+            if not self.is_caught_up and not self.problem:
+                return self._is_ending
+            if self.problem:
+                self._changed.wait_for(lambda: self._is_ending, timeout=_RETRY_SECONDS)
+            self._changed.wait_for(self._is_due, timeout=self._batch_seconds)
+            self._given = 0
+            return self._is_ending
+
+    def _turn(self, *, is_ending: bool) -> None:
+        """Bring in what the inbox holds, which is safe there if that fails."""
+        try:
+            self.known.begin_draining()
+            if has_logs(self._store / INBOX_FOLDER):
                 self._take_in(self._warehouse.drain())
-                self._publish(is_ending=is_ending)
-                self.problem = None
-            except StoreError as error:  # what is in the inbox is safe there; the next turn tries
-                self.problem = error
+            self.known.end_draining()
+            self.is_caught_up = True
+            merge_segments(Archive(self._store), least=MANY_SEGMENTS)
+            self._publish(is_ending=is_ending)
+            self.problem = None
+        except WarehouseError as error:
+            self.problem = error
 
     def _is_due(self) -> bool:
         return self._is_ending or self._given >= self._batch_dumps
 
     def _take_in(self, summary: IngestSummary) -> None:
         self._brought_in += summary.n_files
+        self.indexed += summary.n_dumps
+        self.refused.update(refusal.reason for refusal in summary.refused)
+        self.drain_seconds = summary.seconds
 
     def _publish(self, *, is_ending: bool) -> None:
         """Publish a snapshot if something changed, and the last is old enough or this ends."""
-        is_due = is_ending or time.monotonic() - self._published >= self._snapshot_seconds
+        start = time.monotonic()
+        is_due = is_ending or start >= self._publish_at
         if (self._brought_in and is_due) or not find_snapshots(self._store):
             self._warehouse.snapshot()
-            self._brought_in, self._published = 0, time.monotonic()
+            end = time.monotonic()
+            pause = max(self._snapshot_seconds, _SNAPSHOT_SHARE * (end - start))
+            self._brought_in, self._publish_at = 0, end + pause
+
+    def _look_up(self, hashes: Sequence[str]) -> dict[str, str]:
+        """The manifests of those of some dumps that the store has."""
+        with self._asked:
+            rows = self._asking.sql(_KNOWN, {"hashes": list(hashes)})
+        return dict(zip(*(rows[name].to_pylist() for name in ("sha256", "manifest")), strict=True))

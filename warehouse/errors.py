@@ -12,7 +12,9 @@ QueryError
 ├── HeaderError           a .sql file's header is malformed
 ├── UnknownQueryError     no canned query of that name
 ├── ParameterError        a parameter is unknown, missing or of the wrong type
+├── SlowAnswerError       an answer takes longer than it may
 └── StatementError        ad-hoc SQL is not a single SELECT, or fails
+    └── CostlyStatementError  or takes more than it may
 """
 
 from __future__ import annotations
@@ -133,8 +135,28 @@ class ParameterError(QueryError):
         self.param = param
 
 
+class SlowAnswerError(QueryError):
+    """An answer takes longer than it may."""
+
+    def __init__(self, seconds: float) -> None:
+        """Tell how long it may take."""
+        super().__init__(
+            f"the answer takes more than {seconds:g} s: ask of fewer dumps, as of one device and "
+            "build"
+        )
+
+
 class StatementError(QueryError):
     """Ad-hoc SQL is not a single SELECT, or fails."""
+
+
+class CostlyStatementError(StatementError):
+    """Ad-hoc SQL takes more than it may."""
+
+    def __init__(self, bound: str, problem: str) -> None:
+        """`bound` is what there was too little of: seconds, memory, answer or text."""
+        super().__init__(problem)
+        self.bound = bound
 
 
 def suggest(name: str, known: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +17,7 @@ from warehouse.catalogue.queries import find_query
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.answering import Answering
 from warehouse.engine.connection import reading
+from warehouse.engine.deadlines import within
 from warehouse.engine.dropped import noted
 from warehouse.engine.statements import answer_statement
 from warehouse.engine.views import comment_views, load_views
@@ -284,6 +286,13 @@ class Warehouse:
             return read_stored_program(
                 connection, self._path, etrecord_id=etrecord_id, dump_id=dump_id, graph=graph
             )
+
+    def within(self, seconds: float) -> AbstractContextManager[None]:
+        """Let what the body asks of this store be interrupted after so long.
+
+        The body raises SlowAnswerError then. Close the store after that.
+        """
+        return within(seconds, self._answering.interrupt)
 
     def reader(self) -> Warehouse:
         """The same store for another thread to ask, as it is after the last commit.

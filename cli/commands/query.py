@@ -15,15 +15,12 @@ from cli.output.query_help import column_help, query_example
 from cli.output.render import Format, write_table
 from cli.output_file import with_output_file
 from cli.stores import open_to_ask
+from queries.computed import COMPUTED
 from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.queries import Query, find_query, load_catalogue
 
 if TYPE_CHECKING:
     from typer._click import Command
-
-
-# Answered by Python rather than by SQL.
-COMPUTED = {"nightly_verdicts": "What a night says of every operator, and by which numbers."}
 
 
 class _Catalogue(TyperGroup):
@@ -53,7 +50,7 @@ def _computed_command(name: str) -> Command:
     from cli.commands.nightly_verdicts import nightly_verdicts  # the only one
 
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    single.command(name, short_help=COMPUTED[name])(with_output_file(nightly_verdicts))
+    single.command(name, short_help=COMPUTED[name].purpose)(with_output_file(nightly_verdicts))
     return get_command(single)
 
 

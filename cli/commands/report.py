@@ -96,19 +96,14 @@ def report(
 def _report(
     store: Path, config: Path | None, *, base: str | None, head: str | None, wait: float
 ) -> Iterator[Report | RemoteReport]:
-    """The report, made of the store or by a service.
-
-    Raises:
-        BadParameter: A service is given settings, of which it has its own.
-    """
+    """The report, made of the store or by a service."""
     service = service_instead_of(store)
     if service is None:
         yield _make_report(store, config, base=base, head=head, wait=wait)
         return
     from cli.remote.reports import RemoteReport
 
-    if config is not None:
-        raise typer.BadParameter("a service has settings of its own", param_hint="'--config'")
+    service.need_no_settings(config)
     with service.connect(retry_seconds=wait) as connection:
         yield RemoteReport(connection, base=base, head=head)
 

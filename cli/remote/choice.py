@@ -57,6 +57,15 @@ class ServiceChoice:
         except ServiceError as error:
             raise UsageError(f"--url: {error}") from error
 
+    def need_no_settings(self, config: Path | None) -> None:
+        """Pass if no settings file was named.
+
+        Raises:
+            BadParameter: One was; the service has its own.
+        """
+        if config is not None:
+            raise typer.BadParameter("a service has settings of its own", param_hint="'--config'")
+
 
 _chosen: ContextVar[ServiceChoice | None] = ContextVar("service", default=None)
 

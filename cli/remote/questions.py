@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ingest.remote.connection import ServiceAnswer, ServiceConnection
 
 ARROW = "application/vnd.apache.arrow.stream"
-NOTE_HEADER = "Tracehouse-Note"
+SNAPSHOT_HEADER = "Tracehouse-Snapshot"
 
 _QUESTION_AT_FAULT = {
     HTTPStatus.BAD_REQUEST,
@@ -26,6 +27,7 @@ _QUESTION_AT_FAULT = {
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     HTTPStatus.UNPROCESSABLE_ENTITY,
 }
+_QUESTIONS = {"unknown_query", "deadline"}
 
 
 class RemoteStore:
@@ -37,7 +39,8 @@ class RemoteStore:
 
     def query(self, name: str, **params: object) -> pa.Table:
         """Rows of a canned query; see `Warehouse.query`."""
-        pairs = [(name, text) for name, value in params.items() for text in _texts(value)]
+        given = {name: value for name, value in params.items() if value is not None}
+        pairs = [(name, text) for name, value in given.items() for text in _texts(value)]
         return self._table("GET", _path(f"/v1/queries/{quote(name, safe='')}", pairs))
 
     def sql(
@@ -100,11 +103,11 @@ class RemoteStore:
         try:
             answer = self._connection.ask(method, path, headers=headers, body=[body])
         except ServiceError as error:
-            if error.status in _QUESTION_AT_FAULT or error.reason == "unknown_query":
+            if error.status in _QUESTION_AT_FAULT or error.reason in _QUESTIONS:
                 raise QueryError(error.detail) from error
             raise
-        if note := answer.headers.get(NOTE_HEADER):
-            write_note(f"note: {note}")
+        if taken_at := answer.headers.get(SNAPSHOT_HEADER):
+            write_note(f"note: answered from the service's snapshot of {_told(taken_at)}")
         return answer
 
     def _not_understood(self, path: str) -> ServiceError:
@@ -114,6 +117,15 @@ class RemoteStore:
 
 def _path(path: str, pairs: Sequence[tuple[str, str]]) -> str:
     return f"{path}?{urlencode(pairs)}" if pairs else path
+
+
+def _told(taken_at: str) -> str:
+    """A time as the service says it, and how long ago that is."""
+    try:
+        age = (datetime.now(UTC) - datetime.fromisoformat(taken_at)).total_seconds()
+    except (ValueError, TypeError):
+        return taken_at
+    return f"{taken_at}, which is {max(age, 0.0):,.0f} s old"
 
 
 def _texts(value: object) -> list[str]:

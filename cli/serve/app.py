@@ -2,37 +2,63 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute
 
+from cli.serve import health, metrics, openapi, reads, sessions, sql, uploads
+from cli.serve.audit import AuditFile
+from cli.serve.line_queue import LineQueue
+from cli.serve.logs import Log, LogHandler, write_standard_error
+from cli.serve.metrics import Metrics
 from cli.serve.problems import answer_problem
 from cli.serve.service import Service
+from cli.serve.watching import Watching
 from ingest.errors import IngestError
 from warehouse.errors import QueryError, WarehouseError
 
-_TOLD = (HTTPException, IngestError, QueryError, WarehouseError)
+_TOLD = (HTTPException, ClientDisconnect, IngestError, QueryError, WarehouseError, Exception)
 
 
 def make_app(service: Service) -> Starlette:
-    """The application that answers for a service, which it closes when it is shut down."""
+    """The application that answers for a service, which it closes when it is shut down.
+
+    Its state has the `service`, its `metrics`, and `audit`, the queue of the audit log.
+    """
+    audit_file = AuditFile(service.store)
+    audit, lines = LineQueue(audit_file.append), LineQueue(write_standard_error)
+    log = Log(lines, is_terminal=sys.stderr.isatty())
+    counted = Metrics(service, audit, lines)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        yield
-        service.close()
+        with ExitStack() as open_:
+            open_.callback(audit_file.close)
+            open_.enter_context(audit)
+            open_.enter_context(lines)
+            handler = LogHandler(log)
+            logging.getLogger().addHandler(handler)
+            open_.callback(logging.getLogger().removeHandler, handler)
+            open_.callback(service.close)
+            yield
 
     app = Starlette(
         routes=_routes(),
         lifespan=lifespan,
+        middleware=[Middleware(Watching, metrics=counted, audit=audit, log=log)],
         exception_handlers=dict.fromkeys(_TOLD, answer_problem),
     )
-    app.state.service = service
+    app.state.service, app.state.metrics, app.state.audit = service, counted, audit
     return app
 
 
 def _routes() -> Sequence[BaseRoute]:
-    return []
+    modules = (health, metrics, openapi, reads, sessions, sql, uploads)
+    return [route for module in modules for route in module.routes()]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
 
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from ingest.errors import IngestError
@@ -25,11 +26,17 @@ class Problem(HTTPException):
     """
 
     def __init__(
-        self, status: HTTPStatus, reason: str, detail: str, *, retry_after: int | None = None
+        self,
+        status: HTTPStatus,
+        reason: str,
+        detail: str,
+        *,
+        retry_after: int | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         """Say what is wrong; `retry_after` are seconds."""
-        headers = None if retry_after is None else {"Retry-After": str(retry_after)}
-        super().__init__(status, detail, headers)
+        wait = {} if retry_after is None else {"Retry-After": str(retry_after)}
+        super().__init__(status, detail, {**(headers or {}), **wait})
         self.reason = reason
 
 
@@ -51,7 +58,9 @@ def as_problem(error: Exception) -> Problem:
             return error
         case HTTPException():
             status = HTTPStatus(error.status_code)
-            return Problem(status, status.name.lower(), error.detail)
+            return Problem(status, status.name.lower(), error.detail, headers=error.headers)
+        case ClientDisconnect():  # which nobody hears
+            return Problem(HTTPStatus.BAD_REQUEST, "disconnected", "the client went away")
         case UnknownQueryError():
             return Problem(HTTPStatus.NOT_FOUND, "unknown_query", str(error))
         case StoreError():
@@ -61,6 +70,8 @@ def as_problem(error: Exception) -> Problem:
     return Problem(HTTPStatus.INTERNAL_SERVER_ERROR, "internal", "the service failed; see its log")
 
 
-async def answer_problem(_: Request, error: Exception) -> Response:
-    """The answer to a request that ran into an error of ours."""
-    return problem_response(as_problem(error))
+async def answer_problem(request: Request, error: Exception) -> Response:
+    """The answer to a request that ran into an error; its state keeps the reason, for the logs."""
+    problem = as_problem(error)
+    request.state.reason = problem.reason
+    return problem_response(problem)

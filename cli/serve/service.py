@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
+from cli.output.streams import write_note
 from cli.serve.access import Access
+from cli.serve.admission import Admission
+from cli.serve.commits import Commits
 from cli.serve.settings import ServiceSettings
 from warehouse.consumer import Consumer
+from warehouse.engine.store_file import INBOX_FOLDER
+from warehouse.errors import DamagedStoreError, WarehouseError
+from warehouse.sandbox.workers import Sandbox
 from warehouse.storage.inbox import Inbox
+from warehouse.storage.rebuild import rebuild_store
+from warehouse.storage.spools import clear_spools
 from warehouse.store import Warehouse
+
+_SPOOLING = 4  # threads
 
 
 class Service:
@@ -23,6 +34,12 @@ class Service:
         inbox: Takes dumps over, from any thread.
         consumer: Brings them into the store.
         access: Who may what.
+        admission: Which uploads are taken.
+        commits: Brings small uploads into the inbox, many together.
+        spooling: Threads that take large bodies to disk.
+        inflating: The thread that unpacks bodies.
+        problem: Why the service could not be closed as it should.
+        sandbox: Answers SQL from anybody.
     """
 
     def __init__(self, store: Path, settings: ServiceSettings) -> None:
@@ -33,10 +50,12 @@ class Service:
         """
         self.store, self.settings = store, settings
         with ExitStack() as opened:
-            self._warehouse = opened.enter_context(Warehouse.open(store, create=True))
+            self._warehouse = opened.enter_context(_open(store))
             self._idle: SimpleQueue[Warehouse] = SimpleQueue()
             opened.callback(self._close_readers)
             self.access = Access(store)
+            self.sandbox = Sandbox(store, settings.sql_bounds)
+            opened.callback(self.sandbox.close)
             self.inbox = opened.enter_context(Inbox.open(store))
             self.consumer = Consumer(
                 self._warehouse,
@@ -46,6 +65,13 @@ class Service:
                 snapshot_seconds=settings.snapshot_seconds,
             )
             opened.enter_context(self.consumer)
+            clear_spools(store / INBOX_FOLDER)
+            self.admission = Admission(store, settings, self.consumer.known)
+            self.spooling = opened.enter_context(ThreadPoolExecutor(_SPOOLING, "spooling"))
+            self.inflating = opened.enter_context(ThreadPoolExecutor(1, "inflating"))
+            committing = opened.enter_context(ThreadPoolExecutor(1, "committing"))
+            self.commits = Commits(self.inbox, self.consumer, committing)
+            self.problem: WarehouseError | None = None
             self._opened = opened.pop_all()
 
     @contextmanager
@@ -57,16 +83,24 @@ class Service:
             reader = self._warehouse.reader()
         try:
             yield reader
-        finally:
-            self._idle.put(reader)
+        except BaseException:  # which may have left it in the middle of something
+            reader.close()
+            raise
+        self._idle.put(reader)
 
     def close(self) -> None:
         """Index what was accepted, publish a snapshot, and close the store.
 
         Raises:
-            StoreError: Not all could be written; it stays in the inbox.
+            WarehouseError: Not all could be written; it stays in the inbox.
         """
-        self._opened.close()
+        try:
+            self._opened.close()
+            if self.consumer.problem:
+                raise self.consumer.problem
+        except WarehouseError as error:
+            self.problem = error
+            raise
 
     def _close_readers(self) -> None:
         while True:
@@ -74,3 +108,18 @@ class Service:
                 self._idle.get_nowait().close()
             except Empty:
                 return
+
+
+def _open(store: Path) -> Warehouse:
+    """The store, opened for writing; if its file is damaged or gone, it is made anew first.
+
+    Raises:
+        StoreError: It cannot be opened, or not be made anew without losing dumps.
+    """
+    try:
+        return Warehouse.open(store, create=True)
+    except DamagedStoreError as error:
+        write_note(f"{store}: {error.damage}; making it anew out of the archive")
+        summary = rebuild_store(store)
+        write_note(f"{store}: made anew, with {summary.n_dumps:,} dumps")
+        return Warehouse.open(store)

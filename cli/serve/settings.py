@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
 from queries.report.settings import FILE_NAME, SettingsError
+from warehouse.errors import suggest
+from warehouse.sandbox.bounds import Bounds
 
 PREFIX = "TRACEHOUSE_SERVE_"  # of environment variables: TRACEHOUSE_SERVE_PORT=8080
 _Bytes = Annotated[int, Field(ge=1 << 16)]
 
 
-class ServiceSettings(BaseModel):
+class ServiceSettings(BaseSettings):
     """A service's settings; an option beats the environment, and that beats the file's [serve].
 
     Attributes:
@@ -31,6 +33,7 @@ class ServiceSettings(BaseModel):
         batch_seconds: Time after which fewer are.
         snapshot_seconds: Time from one snapshot to the next, while something changes.
         free_bytes: Room on the store's disk below which uploads are refused (507).
+        query_seconds: Time that a canned query or a report may take.
         sql_workers: Ad-hoc statements that are answered at a time.
         sql_seconds: Time that one may take.
         sql_bytes: Memory that one may take.
@@ -38,7 +41,7 @@ class ServiceSettings(BaseModel):
         answer_bytes: Size of the longest answer to one.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", env_prefix=PREFIX)
 
     host: str = "127.0.0.1"
     port: int = Field(default=8080, ge=0, le=65535)
@@ -50,47 +53,47 @@ class ServiceSettings(BaseModel):
     batch_seconds: float = Field(default=2.0, gt=0, le=3600)
     snapshot_seconds: float = Field(default=60.0, gt=0)
     free_bytes: int = Field(default=1 << 30, ge=0)
+    query_seconds: float = Field(default=60.0, gt=0, le=3600)
     sql_workers: int = Field(default=2, ge=1, le=64)
     sql_seconds: float = Field(default=10.0, gt=0, le=3600)
     sql_bytes: _Bytes = 512 << 20
     answer_rows: int = Field(default=100_000, ge=1)
     answer_bytes: _Bytes = 64 << 20
 
+    @property
+    def sql_bounds(self) -> Bounds:
+        """What one ad-hoc statement may take."""
+        return Bounds(self.sql_seconds, self.sql_bytes, self.answer_rows, self.answer_bytes)
+
 
 def read_service_settings(
-    options: Mapping[str, object],
-    *,
-    config: Path | None = None,
-    environment: Mapping[str, str] = os.environ,
+    options: Mapping[str, object], *, config: Path | None = None
 ) -> ServiceSettings:
     """The settings that hold.
 
     Args:
         options: Those given on the command line; None stands for one that was not.
         config: Settings file; by default ./tracehouse.toml, if there is one.
-        environment: Variables.
 
     Raises:
         SettingsError: The file cannot be read, or something says what it may not.
     """
     file = config or Path(FILE_NAME)
     found = _table(file) if config is not None or file.exists() else {}
-    named = {
-        name: environment[variable]
-        for name in ServiceSettings.model_fields
-        if (variable := f"{PREFIX}{name.upper()}") in environment
-    }
+    named = EnvSettingsSource(ServiceSettings)()
     given = {name: value for name, value in options.items() if value is not None}
     try:
         return ServiceSettings.model_validate({**found, **named, **given})
     except ValidationError as error:
         first = error.errors()[0]
-        name = ".".join(map(str, first["loc"]))
+        name, problem = ".".join(map(str, first["loc"])), first["msg"]
         if name in given:
             place = f"--{name.replace('_', '-')}"
         else:
             place = f"{PREFIX}{name.upper()}" if name in named else f"{file}: serve.{name}"
-        raise SettingsError(f"{place}: {first['msg']}") from error
+        if first["type"] == "extra_forbidden":
+            problem = f"there is no such field{suggest(name, list(ServiceSettings.model_fields))}"
+        raise SettingsError(f"{place}: {problem}") from error
 
 
 def _table(file: Path) -> dict[str, object]:

@@ -61,6 +61,7 @@ class ManifestResolver:
         overrides: Mapping[str, object] | None = None,
         layout: str | None = None,
         names: FolderNames | None = None,
+        is_alone: bool = False,
     ) -> None:
         """Take what holds for every dump; anything malformed in it raises ManifestError.
 
@@ -69,6 +70,7 @@ class ManifestResolver:
                 short names included: ``{"device": "pixel8", "backend": "xnnpack", "os": None}``.
             layout: path template, e.g. ``{device}/{build}/{model}-{backend}/*.etdp``.
             names: what is known of the folders; they are listed as needed.
+            is_alone: look at nothing that lies outside of the dumps' zips.
         """
         self.notes: dict[str, None] = {}
         self._overrides = self._flatten("options", overrides or {})
@@ -76,7 +78,7 @@ class ManifestResolver:
         self._pattern = None if layout is None else parse_layout(layout, LAYOUT_FIELDS)
         self._inherited: dict[Folder, tuple[_Layer, ...]] = {}
         self._benchmarks: dict[Folder, tuple[_Layer, ...]] = {}
-        self._names = names or FolderNames()
+        self._names, self._is_alone = names or FolderNames(), is_alone
         self._shared: dict[Folder, Manifest] = {}
 
     def resolve(self, source: Source) -> Manifest:
@@ -130,7 +132,8 @@ class ManifestResolver:
         unread: list[Folder] = []
         above: Folder | None = folder
         while above is not None and above not in self._inherited:
-            unread.append(above)
+            if above.inner is not None or not self._is_alone:
+                unread.append(above)
             above = above.parent
         layers = () if above is None else self._inherited[above]
         for below in reversed(unread):
@@ -150,10 +153,7 @@ class ManifestResolver:
         data = read_if_present(file)
         if data is None:
             return ()
-        content = _parse_json(file.name, data)
-        if not isinstance(content, dict):
-            raise ManifestError(file.name, f"found {quote(content)}, wanted a JSON object")
-        return (self._flatten(file.name, content),)
+        return (self._flatten(file.name, parse_fields(file.name, data)),)
 
     def _flatten(self, place: str, content: Mapping[str, object]) -> _Layer:
         """What one place states; fields that look misspelt are noted, and become tags.
@@ -204,6 +204,27 @@ def check_fields(place: str, content: Mapping[str, object]) -> None:
     _merge_into(dict.fromkeys(REQUIRED.values(), "any"), place, content)
 
 
+def parse_stated(place: str, data: bytes | memoryview) -> Manifest:
+    """The manifest that one place states by itself, as JSON in any shape of a file's.
+
+    Raises:
+        ManifestError: It is malformed, or device, build or model is missing.
+    """
+    return _merge_into({}, place, parse_fields(place, data))
+
+
+def parse_fields(place: str, data: bytes | memoryview) -> dict[str, object]:
+    """What a JSON object states.
+
+    Raises:
+        ManifestError: It is none.
+    """
+    content = _parse_json(place, data)
+    if not isinstance(content, dict):
+        raise ManifestError(place, f"found {quote(content)}, wanted a JSON object")
+    return content
+
+
 def correct_manifest(manifest: str, place: str, stated: Fields) -> Manifest:
     """A manifest, as canonical JSON, with fields that another place states; None withdraws one.
 
@@ -228,8 +249,12 @@ def _merge_into(fields: Fields, place: str, content: Mapping[str, object]) -> Ma
         layer = _Layer(place, flatten(content))
     except ValueError as error:
         raise ManifestError(place, _printable(str(error))) from error
+    stated = fields | layer.fields
+    missing = [name for name, key in REQUIRED.items() if key not in stated]
+    if missing:
+        raise ManifestError(place, f"no {', '.join(missing)}: state them by name")
     try:
-        return Manifest.model_validate(nest(fields | layer.fields))
+        return Manifest.model_validate(nest(stated))
     except ValidationError as error:
         raise ManifestError(*_locate(error, (layer,), place)) from error
 

@@ -23,7 +23,6 @@ _PUT_OFF = {
     HTTPStatus.TOO_MANY_REQUESTS,
     HTTPStatus.BAD_GATEWAY,
     HTTPStatus.SERVICE_UNAVAILABLE,
-    HTTPStatus.GATEWAY_TIMEOUT,
 }
 _LOST = (OSError, http.client.HTTPException)
 _TIMEOUT_SECONDS = 60.0  # without a byte

@@ -65,8 +65,7 @@ def upload_dump(
 def _form(parts: dict[str, _Bytes], boundary: str) -> Iterator[_Bytes]:
     for name, data in parts.items():
         kind = "application/json" if name == "manifest" else "application/octet-stream"
-        file = "" if name == "manifest" else f'; filename="{name}"'
-        head = f'Content-Disposition: form-data; name="{name}"{file}\r\nContent-Type: {kind}\r\n'
+        head = f'Content-Disposition: form-data; name="{name}"\r\nContent-Type: {kind}\r\n'
         yield f"--{boundary}\r\n{head}\r\n".encode()
         yield data
         yield b"\r\n"

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from warehouse.errors import QueryError, suggest
 
 FILE_NAME = "tracehouse.toml"
+_OF_THE_SERVICE = "serve"  # the table that `tracehouse serve` reads
 
 
 class SettingsError(QueryError):
@@ -120,7 +121,9 @@ def read_settings(path: str | os.PathLike[str] | None = None) -> Settings:
     if path is None and not file.exists():
         return Settings()
     try:
-        return Settings.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+        tables.pop(_OF_THE_SERVICE, None)
+        return Settings.model_validate(tables)
     except OSError as error:
         raise SettingsError(f"{file}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

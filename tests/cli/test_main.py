@@ -23,7 +23,8 @@ COMMANDS = sorted(
         *("record", "simulate", "migrate", "snapshot", "status", "rebuild", "drain"),
         *("archive", "doctor", "completion", "amend", "retention", "compact", "forget", "plan"),
         "compare",
-        *("report", "accept", "bisect-step", "upload", "watch"),
+        *("report", "accept", "bisect-step"),
+        *("serve", "token", "upload", "watch"),
     ]
 )
 # A process that was started in the background ignores Ctrl-C, and so do those that it starts.

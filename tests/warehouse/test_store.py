@@ -399,7 +399,7 @@ def test_a_name_the_store_does_not_have_is_an_error_and_not_an_empty_answer(
 def test_an_ingest_merges_what_many_small_ones_left_in_the_archive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warehouse.storage.writing._SMALL_SEGMENTS", 3)
+    monkeypatch.setattr("warehouse.storage.writing.MANY_SEGMENTS", 3)
     counts = []
     for number in range(1, 6):
         ingest(tmp_path / "store", write(tmp_path / "in" / f"{number}.etdp", dump_of(number)))

@@ -21,6 +21,7 @@ from warehouse.engine.failpoints import failpoint
 from warehouse.engine.store_file import sync_path
 from warehouse.errors import ArchiveError
 
+MANY_SEGMENTS = 33  # small ones that stand together, and are merged when an ingest ends
 SMALL_BYTES = 32 << 20  # of a segment that is worth merging
 
 

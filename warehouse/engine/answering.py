@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +19,7 @@ from warehouse.engine.own_tables import check_nothing_strange, check_tables
 from warehouse.engine.scratch import ScratchFolder
 from warehouse.engine.views import make_temporary_views, named_views
 
+_NO_LIMITS: Mapping[str, str | int] = {}
 _Whose = Literal["ours", "theirs", "with files"]
 
 
@@ -29,10 +31,18 @@ class Answering:
     """
 
     def __init__(
-        self, store: Path, file: Path, *, writer: duckdb.DuckDBPyConnection | None = None
+        self,
+        store: Path,
+        file: Path,
+        *,
+        writer: duckdb.DuckDBPyConnection | None = None,
+        limits: Mapping[str, str | int] = _NO_LIMITS,
     ) -> None:
-        """Name the file, which somebody else keeps from being changed meanwhile."""
-        self.file = file
+        """Name the file, which somebody else keeps from being changed meanwhile.
+
+        `limits` are DuckDB's settings of what the statements of others may take.
+        """
+        self.file, self._limits = file, limits
         self._store, self._writer = store, writer
         self._scratch = ScratchFolder()
         self._connections: dict[_Whose, duckdb.DuckDBPyConnection] = {}
@@ -48,7 +58,7 @@ class Answering:
         """
         store = str(self._store)
         with translated_errors(self._store, self.file):
-            connection = self._connections["theirs"] = open_reader(self.file)
+            connection = self._connections["theirs"] = open_reader(self.file, limits=self._limits)
             check_nothing_strange(connection, store)
             use_database(connection)
             check_version(connection, store, read_only=True)
@@ -68,6 +78,11 @@ class Answering:
             make_temporary_views(self._connections[whose], missing)
             self._views.update((whose, name) for name in missing)
         return self._connections[whose]
+
+    def interrupt(self) -> None:
+        """Stop what is being answered, from another thread."""
+        for connection in list(self._connections.values()):
+            connection.interrupt()
 
     def close(self) -> None:
         """Let go of the file; the writer is its owner's."""

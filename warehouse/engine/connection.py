@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -40,6 +40,8 @@ _DAMAGE = re.compile(
 
 _FULL = re.compile("No space left|File too large|Could not write|disk full", re.IGNORECASE)
 
+_NO_LIMITS: Mapping[str, str | int] = {}
+
 _OF_A_SESSION = "SET TimeZone = 'UTC'; SET enable_progress_bar = false"
 
 
@@ -69,7 +71,11 @@ def take_in_log(file: Path) -> None:
 
 
 def open_reader(
-    file: Path, *, spill: Path | None = None, allow_files: bool = False
+    file: Path,
+    *,
+    spill: Path | None = None,
+    allow_files: bool = False,
+    limits: Mapping[str, str | int] = _NO_LIMITS,
 ) -> duckdb.DuckDBPyConnection:
     """A connection that answers questions: it reads the database in a file, and no more.
 
@@ -80,8 +86,9 @@ def open_reader(
         spill: Folder for what does not fit into memory. With it, a statement could write there
             and over the database, so it must be our own; without it, no file can be touched.
         allow_files: Let statements read files.
+        limits: DuckDB's settings of what it may take, by name.
     """
-    config = {**_CAREFUL, "temp_directory": str(spill or "")}
+    config = {**_CAREFUL, **limits, "temp_directory": str(spill or "")}
     with _closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
         _attach(connection, file, "READ_ONLY", allow_files=allow_files)
         if not (spill or allow_files):

@@ -16,13 +16,18 @@ _COUNT = "SELECT count(*) FROM dropped_events"
 
 def noted(answer: pa.Table, connection: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
     """The answer to a statement; with a `note` in its metadata if it may miss events."""
+    note = find_note(connection, text)
+    return answer.replace_schema_metadata({"note": note}) if note else answer
+
+
+def find_note(connection: duckdb.DuckDBPyConnection, text: str) -> str:
+    """What the answer to a statement may miss, in words; empty if it misses nothing."""
     if not reads_events(text):
-        return answer
+        return ""
     ((count,),) = connection.execute(_COUNT).fetchall()
     if not count:
-        return answer
-    note = (
+        return ""
+    return (
         f"{count:,} of the store's dumps have no raw events any more ('tracehouse retention'); "
         "what is read from raw events lacks them"
     )
-    return answer.replace_schema_metadata({"note": note})

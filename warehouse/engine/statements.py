@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 
 import duckdb
 import pyarrow as pa
@@ -81,15 +82,54 @@ def answer_statement(
         StatementError: It does not pass, or fails.
         Error: DuckDB's own, if the store's file turns out to be damaged.
     """
+    with _answering(connection, text, params, allow_files=allow_files) as relation:
+        return relation.to_arrow_table()
+
+
+@contextmanager
+def streamed_answer(
+    connection: duckdb.DuckDBPyConnection,
+    text: str,
+    params: Mapping[str, object] | Sequence[object] | None,
+    *,
+    batch_rows: int,
+) -> Iterator[pa.RecordBatchReader]:
+    """The same rows, worked out as they are read in the body; raises what `answer_statement` does.
+
+    What the body itself raises as an OSError is taken for DuckDB's.
+    """
+    with (
+        _answering(connection, text, params) as relation,
+        relation.to_arrow_reader(batch_rows) as batches,
+    ):
+        yield batches
+
+
+@contextmanager
+def _answering(
+    connection: duckdb.DuckDBPyConnection,
+    text: str,
+    params: Mapping[str, object] | Sequence[object] | None,
+    *,
+    allow_files: bool = False,
+) -> Iterator[duckdb.DuckDBPyRelation]:
+    """What a statement that passes selects.
+
+    Raises:
+        StatementError: It does not pass, or fails.
+        Error: DuckDB's own, if the store's file turns out to be damaged.
+    """
     text = check_statement(connection, text, allow_files=allow_files)
     try:
         with reading(connection):
             relation = connection.sql(text, params=params)
             _check_types(relation)
-            return relation.to_arrow_table()
+            yield relation
     except duckdb.Error as error:
         if is_damage(error):
             raise
+        raise StatementError(str(error)) from error
+    except OSError as error:  # as which an Arrow stream tells DuckDB's errors
         raise StatementError(str(error)) from error
 
 

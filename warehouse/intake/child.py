@@ -6,14 +6,9 @@ when the process that it works for is gone.
 
 from __future__ import annotations
 
-import fcntl
 import gc
 import mmap
-import os
-import resource
-import signal
 import socket
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
@@ -23,25 +18,19 @@ from ingest import DecodedBatch, stream_dump
 from ingest.debug_buffer import build_tensors
 from ingest.errors import DumpError, IngestError
 from ingest.schemas.dumps import DELEGATE_METADATA
+from warehouse.children.limits import count_data, leave_no_core, limit_data, tie_to_owner
+from warehouse.children.messages import Message, Tables, receive, send
 from warehouse.intake.containment import Trouble, contain
 from warehouse.intake.content import Content, decode_content
-from warehouse.intake.messages import (
-    Message,
-    Tables,
-    flatten_content,
-    flatten_decoded,
-    receive,
-    send,
-)
+from warehouse.intake.messages import flatten_content, flatten_decoded
 
-_PAGE_BYTES = resource.getpagesize()
 _PARSED = DELEGATE_METADATA.field("parsed")
 
 
 def serve(channel: int) -> None:
     """Decode what is asked for through a socket until its other end is closed."""
-    _tie_to_owner()
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    tie_to_owner()
+    leave_no_core()
     gc.freeze()
     child = _Child()
     with socket.socket(fileno=channel) as asked:
@@ -58,7 +47,7 @@ class _Child:
     """Answers one request after the other."""
 
     def __init__(self) -> None:
-        self._own_bytes = _count_data()
+        self._own_bytes = count_data()
         self._parts: Iterator[DecodedBatch] = iter(())
         self._tasks: dict[str, Callable[[Message], Tables]] = {
             "decode": _decode,
@@ -71,7 +60,7 @@ class _Child:
     def answer(self, request: Message) -> tuple[Message, Tables]:
         """What came of a request: what is wrong, or tables."""
         if self._own_bytes is not None:
-            _limit_data(self._own_bytes + request["most_bytes"])
+            limit_data(self._own_bytes + request["most_bytes"])
         try:
             done = contain(lambda: self._do(request))
         except DumpError as error:
@@ -143,30 +132,3 @@ def _map_files(files: list[tuple[str, int, int]]) -> list[memoryview]:
             maps[name] = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     nothing = memoryview(b"")
     return [maps.get(name, nothing)[offset : offset + count] for name, offset, count in files]
-
-
-def _tie_to_owner() -> None:
-    """Let the kernel end this process when the other end of its standard input is closed.
-
-    Nothing is ever written there. A keyboard's interrupt is for the owner, who then closes it.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGIO, signal.SIG_DFL)
-    owner = sys.stdin.fileno()
-    fcntl.fcntl(owner, fcntl.F_SETOWN, os.getpid())
-    fcntl.fcntl(owner, fcntl.F_SETFL, fcntl.fcntl(owner, fcntl.F_GETFL) | os.O_ASYNC)
-
-
-def _count_data() -> int | None:
-    """Bytes of memory that count as data now; None where the system does not tell."""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            return int(file.read().split()[5]) * _PAGE_BYTES
-    except OSError:
-        return None
-
-
-def _limit_data(most_bytes: int) -> None:
-    """Let memory run out where this much is data."""
-    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (most_bytes, hard))

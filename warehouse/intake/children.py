@@ -7,8 +7,6 @@ promises to take, and above what honest files ever took.
 from __future__ import annotations
 
 import os
-import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -19,10 +17,12 @@ from typing import NamedTuple
 from ingest import DecodedBatch
 from ingest.errors import DumpError
 from ingest.incoming import IncomingFile
+from warehouse.children.messages import Message, Reply, receive, send
+from warehouse.children.process import ChildProcess
 from warehouse.errors import StoreError
 from warehouse.intake.containment import ChildError
 from warehouse.intake.content import Content
-from warehouse.intake.messages import Message, Reply, find_content, find_decoded, receive, send
+from warehouse.intake.messages import find_content, find_decoded
 from warehouse.loading.records import NewDump
 
 MOST_BYTES = 2 << 30  # of memory
@@ -30,8 +30,6 @@ BYTES_PER_BYTE = 8  # likewise, per byte to decode
 MOST_SECONDS = 30.0
 SECONDS_PER_BYTE = 4 / (1 << 20)
 
-_START_SECONDS = 120.0
-_PROGRAM = "import sys; from warehouse.intake.child import serve; serve(int(sys.argv[1]))"
 _REMEDY = (
     "if it is honest, write it to a file with 'tracehouse archive get SHA256' and ingest that with "
     "'tracehouse ingest', which sets no such limit"
@@ -47,11 +45,7 @@ class FilePart(NamedTuple):
 
 
 class DecodingChild:
-    """A process that decodes.
-
-    Attributes:
-        process: It.
-    """
+    """A process that decodes."""
 
     def __init__(self) -> None:
         """Start it; it is ready by and by.
@@ -59,24 +53,17 @@ class DecodingChild:
         Raises:
             StoreError: It cannot be started.
         """
-        self._channel, theirs = socket.socketpair()
-        paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
-        # One thread will do, and threads of its own take memory.
-        environment = {"PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         try:
-            self.process = subprocess.Popen(  # noqa: S603 - ourselves
-                [sys.executable, "-P", "-c", _PROGRAM, str(theirs.fileno())],
-                env=os.environ | environment,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
+            self._child = ChildProcess(
+                "warehouse.intake.child", environment=os.environ, stderr=None
             )
         except OSError as error:
-            self._channel.close()
             raise StoreError(sys.executable, _explain_start(f"{error.strerror}")) from error
-        finally:
-            theirs.close()
-        self._is_ready = False
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        """It."""
+        return self._child.process
 
     def ask(self, task: str, parts: Sequence[FilePart], **more: object) -> Reply:
         """What the child answers; it has to be ended if this raises anything.
@@ -91,10 +78,11 @@ class DecodingChild:
         seconds = MOST_SECONDS + SECONDS_PER_BYTE * byte_count
         files = [(str(path.absolute()), offset, count) for path, offset, count in parts]
         request: Message = {"task": task, "files": files, "most_bytes": most_bytes, **more}
-        self._channel.settimeout(seconds)
+        channel = self._child.channel
+        channel.settimeout(seconds)
         try:
-            send(self._channel, request)
-            reply = receive(self._channel)
+            send(channel, request)
+            reply = receive(channel)
         except TimeoutError as error:
             raise ChildError(f"took more than {seconds:,.0f} s to decode; {_REMEDY}") from error
         except (EOFError, OSError) as error:
@@ -106,21 +94,13 @@ class DecodingChild:
 
     def end(self) -> str:
         """End it; tells how it ended if it did so by itself."""
-        self.process.kill()  # which changes nothing where it ends already
-        status = self.process.wait()
-        if self.process.stdin:
-            self.process.stdin.close()
-        self._channel.close()
-        return f"died of {signal.Signals(-status).name}" if status < 0 else f"ended with {status}"
+        return self._child.end()
 
     def _await_start(self) -> None:
-        if not self._is_ready:
-            self._channel.settimeout(_START_SECONDS)
-            try:
-                receive(self._channel)
-            except (EOFError, OSError) as error:
-                raise StoreError(sys.executable, _explain_start(f"it {self.end()}")) from error
-            self._is_ready = True
+        try:
+            self._child.await_start()
+        except (EOFError, OSError) as error:
+            raise StoreError(sys.executable, _explain_start(f"it {self.end()}")) from error
 
 
 def _explain_start(why: str) -> str:

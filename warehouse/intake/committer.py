@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 import duckdb
 
 from ingest.errors import DumpError
-from ingest.manifest.fields import describe_differences
 from warehouse.archive.archive import Archive
 from warehouse.intake.batches import Batch, Seen
 from warehouse.intake.containment import Trouble, contain
 from warehouse.intake.content import Content, merge_contents, split, stream_apart
 from warehouse.intake.decoders import Decoder
-from warehouse.intake.verdicts import Verdict, explain_verdict
+from warehouse.intake.verdicts import Verdict, describe_conflict, explain_verdict
 from warehouse.loading.loader import Loader
 from warehouse.loading.records import NewDump, Refusal
 
@@ -219,12 +218,7 @@ class Committer:
 
 def _conflict(seen: Seen) -> Refusal:
     dump = seen.dump
-    differences = describe_differences(dump.manifest.canonical_json(), seen.known_manifest)
-    detail = (
-        f"these bytes are known under another manifest ({differences}): correct what is said "
-        "here, or what is known with 'tracehouse amend --dump "
-        f"{dump.sha256[:12]} --set FIELD=VALUE', or take them as they are known"
-    )
+    detail = describe_conflict(dump.sha256, dump.manifest.canonical_json(), seen.known_manifest)
     return Refusal(dump.source, dump.sha256, CONFLICT, None, detail)
 
 

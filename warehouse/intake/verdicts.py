@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ingest.errors import DumpError
+from ingest.manifest.fields import describe_differences
 from ingest.profiler_blob.blocks import HEADER, decode_profiler_blob
 
 _NO_DUMP = "bad_identifier"  # neither an ETDump nor a profiler blob
@@ -39,6 +40,15 @@ def explain_verdict(fault: Verdict, name: str, data: Any) -> Verdict:
     except DumpError as error:
         return Verdict(error.reason, error.byte_offset, f"as a profiler blob: {error.detail}")
     return fault
+
+
+def describe_conflict(sha256: str, here: str, there: str) -> str:
+    """What to do about a dump that is known under another manifest than is said here."""
+    return (
+        f"these bytes are known under another manifest ({describe_differences(here, there)}): "
+        "correct what is said here, or what is known with 'tracehouse amend --dump "
+        f"{sha256[:12]} --set FIELD=VALUE', or take them as they are known"
+    )
 
 
 def _starts_like_blob(data: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock
@@ -12,6 +13,7 @@ from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, INBOX_FOLDER,
 from warehouse.errors import StoreError
 from warehouse.storage.intake_log import LogWriter
 from warehouse.storage.log_records import Delivery, pack_delivery
+from warehouse.storage.spools import Spool
 
 
 @dataclass
@@ -69,17 +71,29 @@ class Inbox:
             ManifestError: It has no manifest.
         """
         delivery = pack_delivery(incoming)
+        self.accept_all([delivery])
+        return delivery.sha256
+
+    def accept_all(self, deliveries: Sequence[Delivery]) -> None:
+        """Take dumps over that are packed; all of them are on disk then, or none is.
+
+        Raises:
+            StoreError: They were not taken, for instance because the disk is full.
+        """
         with self._joining:
             group = self._gathering
             is_first = not group.deliveries
-            group.deliveries.append(delivery)
+            group.deliveries += deliveries
         if is_first:
             self._write(group)
         else:
             group.is_done.wait()
         if group.error:
             raise StoreError(group.error.path, group.error.problem) from group.error
-        return delivery.sha256
+
+    def spool(self, *, is_zip: bool = False) -> Spool:
+        """Room for a file that comes in pieces; close it. A zip is always in a file."""
+        return Spool(self._folder, is_zip=is_zip)
 
     def _write(self, group: _Group) -> None:
         """Bring a group to disk, which others join until its turn comes."""

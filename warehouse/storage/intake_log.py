@@ -92,7 +92,7 @@ class LogWriter:
             self._file = None
 
     def _begin(self) -> int:
-        self._path = self._folder / (f"{time.time_ns():020}-{secrets.token_hex(KEY_BYTES)}{_OPEN}")
+        self._path = name_log(self._folder, _OPEN)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         self._file = os.open(self._path, flags, self._folder.stat().st_mode & 0o666)
         self._size = 0
@@ -106,7 +106,7 @@ class LogWriter:
                 rest = rest[os.write(file, rest) :]
             failpoint("log append")
         failpoint("log sync")
-        getattr(os, "fdatasync", os.fsync)(file)  # not every system has the cheaper one
+        sync_data(file)
         failpoint("log synced")
 
     def _undo(self) -> None:
@@ -191,6 +191,11 @@ class SealedLog:
         os.close(self._file)
 
 
+def sync_data(file: int) -> None:
+    """Bring what was written to an open file to disk."""
+    getattr(os, "fdatasync", os.fsync)(file)  # not every system has the cheaper one
+
+
 def seal_logs(folder: Path) -> list[Path]:
     """Seal all logs of an inbox, and list those that are, in the order in which they were begun.
 
@@ -205,6 +210,16 @@ def seal_logs(folder: Path) -> list[Path]:
 
 def _logs(folder: Path, suffix: str) -> list[Path]:
     return [path for path in folder.glob(f"*{suffix}") if _NAME.fullmatch(path.stem)]
+
+
+def has_logs(folder: Path) -> bool:
+    """Whether an inbox holds anything."""
+    return any(_logs(folder, _OPEN)) or any(_logs(folder, _SEALED))
+
+
+def name_log(folder: Path, suffix: str = _SEALED) -> Path:
+    """A path for a log that is begun now; by default of a sealed one."""
+    return folder / f"{time.time_ns():020}-{secrets.token_hex(KEY_BYTES)}{suffix}"
 
 
 def key_of(path: Path) -> bytes:

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ingest.incoming import Bytes, Incoming
+from ingest.incoming import Bytes, Incoming, IncomingFile
 
 KEY_BYTES = 8
 
@@ -37,6 +37,11 @@ class Delivery(NamedTuple):
     def byte_count(self) -> int:
         """Size of its record."""
         return _HEADER_BYTES + len(self.facts) + sum(map(len, self.files))
+
+    def padded(self, head_bytes: int) -> Delivery | None:
+        """The same with a head of so many bytes; None if it is longer."""
+        room = head_bytes - _HEADER_BYTES
+        return self._replace(facts=self.facts.ljust(room)) if len(self.facts) <= room else None
 
     def head(self, key: bytes) -> bytes:
         """Its record up to the files' bytes."""
@@ -84,21 +89,40 @@ class Scan(NamedTuple):
     damages: list[Damage]
 
 
+class HashedFile(NamedTuple):
+    """A file to be appended: its name, its bytes and their SHA-256."""
+
+    name: str
+    data: Bytes
+    sha256: str
+
+
 def pack_delivery(incoming: Incoming) -> Delivery:
     """A dump with its manifest and companions, read and hashed.
 
     SourceError and ManifestError of one that cannot be read are passed on.
     """
-    files = [(incoming.name, incoming.read())]
-    for companion in (incoming.etrecord, incoming.debug_buffer):
-        files.append(("", b"") if companion is None else (companion.name, companion.read()))
-    listed = [(name, len(data), hashlib.sha256(data).hexdigest()) for name, data in files]
-    is_there = (True, incoming.etrecord is not None, incoming.debug_buffer is not None)
-    facts = {
-        "manifest": incoming.manifest().canonical_json(),
-        "files": [file if there else None for file, there in zip(listed, is_there, strict=True)],
-    }
-    return Delivery(listed[0][2], json.dumps(facts).encode(), [data for _, data in files])
+    dump = _read(incoming)
+    companions = [one and _read(one) for one in (incoming.etrecord, incoming.debug_buffer)]
+    return make_delivery(incoming.manifest().canonical_json(), dump, *companions)
+
+
+def make_delivery(
+    manifest: str,
+    dump: HashedFile,
+    etrecord: HashedFile | None = None,
+    debug_buffer: HashedFile | None = None,
+) -> Delivery:
+    """A dump with its manifest, as canonical JSON, and companions."""
+    files = (dump, etrecord, debug_buffer)
+    listed = [one and (one.name, len(one.data), one.sha256) for one in files]
+    facts = json.dumps({"manifest": manifest, "files": listed}).encode()
+    return Delivery(dump.sha256, facts, [one.data for one in files if one])
+
+
+def _read(file: Incoming | IncomingFile) -> HashedFile:
+    data = file.read()
+    return HashedFile(file.name, data, hashlib.sha256(data).hexdigest())
 
 
 def scan_log(file: int, key: bytes) -> Scan:

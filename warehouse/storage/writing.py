@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.archive.archive import Archive
-from warehouse.archive.rewriting import merge_segments
+from warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
 from warehouse.engine.answering import Answering
 from warehouse.engine.store_file import FILE_NAME, make_folder, sync_names
 from warehouse.engine.store_lock import StoreLock
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from ingest.incoming import FoundDumps, Incoming
     from warehouse.intake.pipeline import IngestProgress, IngestSummary
-
-_SMALL_SEGMENTS = 33  # that stand together, and are merged when an ingest ends
 
 
 def open_to_write(
@@ -82,7 +80,7 @@ def ingest_found(  # noqa: PLR0913 - as `Warehouse.ingest` is asked for it
     with published as (connection, report):
         summary = ingest_dumps(connection, found, archive=archive, jobs=jobs, progress=report)
         if archive:
-            merge_segments(archive, least=_SMALL_SEGMENTS)
+            merge_segments(archive, least=MANY_SEGMENTS)
     if is_published:
         publish_snapshot(writer, store)
     return replace(summary, notes=() if isinstance(found, list) else tuple(found.notes))

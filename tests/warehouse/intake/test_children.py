@@ -22,6 +22,7 @@ from tests.support.stores import MANIFEST, contents
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_dump_events, tiny_incoming
 from warehouse import Inbox, Warehouse
 from warehouse.archive.archive import Archive
+from warehouse.children import process
 from warehouse.errors import StoreError
 from warehouse.intake import children, pipeline
 
@@ -254,7 +255,7 @@ def test_without_a_child_nothing_is_refused_and_all_stays(
         with pytest.raises(StoreError, match=r"cannot be started .No such file"):
             warehouse.drain()
     with Warehouse.open(store) as warehouse, monkeypatch.context() as patched:
-        patched.setattr(children, "_PROGRAM", "import sys; sys.exit(7)")
+        patched.setattr(process, "_PROGRAM", "import sys; sys.exit(7)")
         with pytest.raises(StoreError, match=r"cannot be started .it ended with 7.*inbox is safe"):
             warehouse.drain()
     with Warehouse.open(store) as warehouse:

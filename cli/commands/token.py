@@ -1,0 +1,95 @@
+"""`tracehouse token`: who may use the service of a store."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.options import DEFAULT_STORE, CsvSafe, Output, Store
+from cli.output.render import Format, write_table
+from cli.output.streams import write_lines, write_note
+from cli.output_file import with_output_file
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    short_help="Make, list and revoke the tokens of a store's service.",
+    help="Make, list and revoke the tokens of a store's service; one that runs heeds it at once.",
+)
+
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="What the token is called.")]
+
+
+@app.command()
+def create(
+    name: _Name,
+    *,
+    scope: Annotated[
+        list[str],
+        typer.Option(
+            metavar="ingest|read|sql|admin",
+            help="What its bearer may do; admin is all.  [repeatable]",
+        ),
+    ],
+    pool: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only with devices of this pool.  [repeatable]"),
+    ] = None,
+    expires: Annotated[
+        int | None,
+        typer.Option(min=1, max=36500, metavar="DAYS", help="End it after so many days."),
+    ] = None,
+    store: Store = DEFAULT_STORE,
+) -> None:
+    """Print the secret of a new token; it is kept nowhere, so that it is shown this once.
+
+    Raises:
+        BadParameter: There is no such scope.
+    """
+    from cli.serve.audit import audit_command
+    from cli.serve.tokens import TokenScope, create_token
+
+    if not set(scope) <= set(TokenScope):
+        raise typer.BadParameter(f"wanted one of {', '.join(TokenScope)}", param_hint="'--scope'")
+    scopes = [TokenScope(one) for one in scope]
+    secret = create_token(store, name, scopes=scopes, pools=pool or (), expires_days=expires)
+    audit_command(store, "token_created", name)
+    write_note("note: this is shown once; send it as 'Authorization: Bearer SECRET'")
+    write_lines([secret])
+
+
+def list_(
+    store: Store = DEFAULT_STORE, output: Output = Format.TABLE, is_csv_safe: CsvSafe = False
+) -> None:
+    """Show the tokens there are, without their secrets."""
+    import pyarrow as pa
+
+    from cli.serve.tokens import read_tokens
+
+    texts, time = pa.list_(pa.string()), pa.timestamp("us", "UTC")
+    schema = pa.schema(
+        {
+            "name": pa.string(),
+            "scopes": texts,
+            "pools": texts,
+            "created_at": time,
+            "expires_at": time,
+        }
+    )
+    rows = [token.model_dump(exclude={"sha256"}) for token in read_tokens(store)]
+    write_table(pa.Table.from_pylist(rows, schema), output, is_csv_safe=is_csv_safe)
+
+
+app.command("list")(with_output_file(list_))
+
+
+@app.command()
+def revoke(name: _Name, *, store: Store = DEFAULT_STORE) -> None:
+    """End a token: a running service refuses it from its next request on."""
+    from cli.serve.audit import audit_command
+    from cli.serve.tokens import revoke_token
+
+    revoke_token(store, name)
+    audit_command(store, "token_revoked", name)
+    write_note(f"note: the token '{name}' is revoked")

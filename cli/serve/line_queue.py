@@ -1,0 +1,63 @@
+"""Lines that a thread writes, so that no answer waits for a disk or a terminal."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from queue import Empty, Full, Queue
+
+_MOST_AT_ONCE = 1000
+
+
+class LineQueue:
+    """Takes lines from any thread and writes them in order. Use as a context manager.
+
+    Attributes:
+        dropped: Lines that found no room, of those that need not wait for it.
+        problem: Why the last could not be written; empty if they were.
+    """
+
+    def __init__(self, write: Callable[[bytes], None], *, most: int = 10_000) -> None:
+        """Write with a function, which may raise OSError; at most so many lines wait."""
+        self._write = write
+        self._waiting: Queue[bytes | None] = Queue(most)
+        self._thread = threading.Thread(target=self._run, name="lines", daemon=True)
+        self.dropped, self.problem = 0, ""
+
+    def put(self, line: str, *, is_needed: bool) -> None:
+        """Have a line written; one that is not needed is dropped where too many wait."""
+        data = f"{line}\n".encode("utf-8", "backslashreplace")
+        try:
+            self._waiting.put(data, block=is_needed)
+        except Full:
+            self.dropped += 1
+
+    def __enter__(self) -> LineQueue:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._waiting.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        is_open = True
+        while is_open:
+            lines = self._next()
+            if None in lines:
+                is_open = False
+            try:
+                self._write(b"".join(line for line in lines if line is not None))
+                self.problem = ""
+            except OSError as error:  # what is told of it must not end the service
+                self.problem = str(error.strerror or error)
+
+    def _next(self) -> list[bytes | None]:
+        """The lines that wait, at least one."""
+        lines = [self._waiting.get()]
+        try:
+            while len(lines) < _MOST_AT_ONCE:
+                lines.append(self._waiting.get_nowait())
+        except Empty:
+            pass
+        return lines

@@ -1,0 +1,131 @@
+"""`POST /v1/sql`: SQL from anybody, answered out of the newest snapshot in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from cli.serve.access import Scope
+from cli.serve.answers import TABLE_FORMS, table_answer
+from cli.serve.asked import need_all_pools
+from cli.serve.negotiation import choose_form
+from cli.serve.problems import Problem
+from cli.serve.service import Service
+from cli.serve.turns import Turns
+from ingest.strict_json import parse_json
+from queries.formats import Form
+from warehouse.errors import CostlyStatementError, StatementError
+
+_MOST_BODY_BYTES = 64 << 10
+_WAITING = 4  # for each that is answered
+_PLAIN = str | int | float | bool | None
+_STATUSES = {
+    "seconds": (HTTPStatus.GATEWAY_TIMEOUT, "deadline"),
+    "memory": (HTTPStatus.UNPROCESSABLE_ENTITY, "memory"),
+    "answer": (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "answer_too_long"),
+    "text": (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "statement_too_long"),
+}
+
+
+class _Statement(NamedTuple):
+    text: str
+    params: Mapping[str, object] | Sequence[object] | None = None
+
+
+class SqlAnswers:
+    """Answers statements, as many at a time as there may be workers."""
+
+    def __init__(self) -> None:
+        """Nobody asks yet."""
+        self._turns: Turns | None = None
+
+    async def answer(self, request: Request) -> Response:
+        """Rows of a statement."""
+        service: Service = request.app.state.service
+        need_all_pools(service.access.need(request, Scope.SQL), "SQL")
+        form = choose_form(request, TABLE_FORMS)
+        statement = _read_statement(request, await _read_body(request))
+        request.state.what = statement.text
+        workers = service.settings.sql_workers
+        self._turns = self._turns or Turns(workers, _WAITING * workers)
+        return await self._turns.take(lambda: _answer(service, request, statement, form))
+
+
+def routes() -> list[Route]:
+    """Where SQL is asked."""
+    return [Route("/v1/sql", SqlAnswers().answer, methods=["POST"])]
+
+
+def _answer(service: Service, request: Request, statement: _Statement, form: Form) -> Response:
+    try:
+        table, taken_at = service.sandbox.answer(*statement)
+    except CostlyStatementError as error:
+        status, reason = _STATUSES[error.bound]
+        raise Problem(status, reason, str(error)) from error
+    except StatementError as error:
+        raise Problem(HTTPStatus.BAD_REQUEST, "statement", str(error)) from error
+    headers = {"Tracehouse-Snapshot": taken_at.isoformat().replace("+00:00", "Z")}
+    return table_answer(request, table, form, headers=headers)
+
+
+async def _read_body(request: Request) -> bytes:
+    """All of it.
+
+    Raises:
+        Problem: 413; it is too long.
+    """
+    parts, count = [], 0
+    async for part in request.stream():
+        parts.append(part)
+        count += len(part)
+        if count > _MOST_BODY_BYTES:
+            detail = f"the request has more than {_MOST_BODY_BYTES:,} bytes"
+            raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "statement_too_long", detail)
+    return b"".join(parts)
+
+
+def _read_statement(request: Request, body: bytes) -> _Statement:
+    """What is asked.
+
+    Raises:
+        Problem: 400 or 415; it is not said as it should be.
+    """
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    try:
+        if media_type == "text/plain":
+            return _Statement(body.decode())
+        if media_type == "application/json":
+            return _parse_statement(parse_json(body))
+    except (ValueError, RecursionError) as error:
+        detail = f"the body {error}" if isinstance(error, ValueError) else "the body is too deep"
+        raise Problem(HTTPStatus.BAD_REQUEST, "body", detail) from error
+    detail = 'wanted application/json, as {"sql": "SELECT 1"}, or text/plain'
+    raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "media_type", detail)
+
+
+def _parse_statement(value: object) -> _Statement:
+    """The statement of a JSON body.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if not isinstance(value, dict) or not isinstance(value.get("sql"), str):
+        raise ValueError('lacks "sql", wanted {"sql": "SELECT $a", "params": {"a": 1}}')
+    if unknown := value.keys() - {"sql", "params"}:
+        raise ValueError(f"has '{min(unknown)}', wanted only sql and params")
+    params = value.get("params")
+    if not (params is None or _is_flat(params)):
+        raise ValueError("has params that are no list or object of texts, numbers and truths")
+    return _Statement(value["sql"], params)
+
+
+def _is_flat(params: object) -> bool:
+    if not isinstance(params, dict | list):
+        return False
+    values = params.values() if isinstance(params, dict) else params
+    return all(isinstance(value, _PLAIN) for value in values)

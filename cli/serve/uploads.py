@@ -1,0 +1,271 @@
+"""Dumps over HTTP: taken in, and what became of them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from http import HTTPStatus
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from cli.serve.access import Bearer, Scope
+from cli.serve.arrivals import bring, commit, held, refusing
+from cli.serve.artifacts import Packed, read_artifact
+from cli.serve.commits import Outcome, Upload
+from cli.serve.multipart import PartReader
+from cli.serve.problems import Problem
+from cli.serve.service import Service
+from cli.serve.threads import run_there
+from ingest.errors import ManifestError
+from ingest.manifest.models import Manifest
+from ingest.manifest.resolver import parse_fields, parse_stated
+from warehouse.storage.log_records import HashedFile, make_delivery
+from warehouse.storage.spools import Spool
+
+MANIFEST_HEADER = "Tracehouse-Manifest"
+
+_SHA256 = re.compile("[0-9a-f]{64}")
+_NAME_LETTERS = 16  # of a SHA-256 that names a dump
+_COMPANIONS = {"etrecord": "ETRecord", "debug_buffer": "debug buffer"}
+_FORM, _ZIP = "multipart/form-data", "application/zip"
+_ERRORS = (
+    "SELECT reason, detail FROM ingest_errors WHERE sha256 = $sha256 ORDER BY refused_at DESC "
+    "LIMIT 1"
+)
+_STORED = "SELECT dump_id FROM dumps WHERE sha256 = $sha256"
+
+
+def routes() -> list[Route]:
+    """Where dumps are sent, and asked for."""
+    return [
+        Route("/v1/dumps/{sha256}", put_dump, methods=["PUT"]),
+        Route("/v1/dumps/{sha256}", get_dump, methods=["GET"]),
+        Route("/v1/dumps", post_dumps, methods=["POST"]),
+    ]
+
+
+async def put_dump(request: Request) -> Response:
+    """Take a dump that is sent under its SHA-256, with its manifest in a header.
+
+    Raises:
+        Problem: It is not taken.
+    """
+    service = _service(request)
+    bearer = service.access.need(request, Scope.INGEST)
+    most_bytes = service.settings.max_dump_bytes
+    async with refusing(request):
+        sha256 = _sha256_of(request)
+        manifest = _stated_manifest(request.headers.get(MANIFEST_HEADER))
+        check_pool(bearer, manifest.device.pool)
+        with service.admission.admit(request, most_bytes) as encoding:
+            async with held(service, service.inbox.spool()) as spool:
+                await bring(service, request, encoding, spool.write, most_bytes)
+                if spool.sha256 != sha256:
+                    detail = f"the body has SHA-256 {spool.sha256}: send it again, or to that name"
+                    raise Problem(HTTPStatus.BAD_REQUEST, "sha256", detail)
+                upload = _upload(manifest, spool, [spool.hashed(_name(sha256))])
+                return _answer(sha256, await commit(service, upload))
+
+
+async def post_dumps(request: Request) -> Response:
+    """Take a dump with all that comes with it, in parts; or a zip of dumps.
+
+    Raises:
+        Problem: It is not taken.
+    """
+    service = _service(request)
+    bearer = service.access.need(request, Scope.INGEST)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    async with refusing(request):
+        if kind not in (_FORM, _ZIP):
+            detail = f"Content-Type: found {kind!r:.100}, wanted {_FORM} or {_ZIP}"
+            raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "content_type", detail)
+        with service.admission.admit(request, service.settings.max_body_bytes) as encoding:
+            take = _take_parts if kind == _FORM else _take_zip
+            return await take(request, bearer, encoding)
+
+
+async def get_dump(request: Request) -> Response:
+    """What became of a dump.
+
+    Raises:
+        Problem: It is not known, or not for everybody to ask.
+    """
+    service = _service(request)
+    try:
+        service.access.need(request, Scope.INGEST)
+    except Problem as problem:
+        if problem.status_code != HTTPStatus.FORBIDDEN:
+            raise
+        service.access.need(request, Scope.READ)
+    sha256 = _sha256_of(request)
+    state = await run_there(service.spooling, find_state, service, sha256)
+    return JSONResponse({"sha256": sha256, **state})
+
+
+def find_state(service: Service, sha256: str) -> Mapping[str, str | None]:
+    """State of a dump, and why it is that: as `GET /v1/dumps/{sha256}` says it.
+
+    Raises:
+        Problem: It is not known.
+    """
+    consumer = service.consumer
+    is_caught_up = consumer.is_caught_up
+    if consumer.known.is_waiting(sha256):
+        return {"state": "accepted", "reason": None, "detail": None}
+    with service.reader() as reader:
+        is_stored = reader.sql(_STORED, {"sha256": sha256}).num_rows
+        refused = reader.sql(_ERRORS, {"sha256": sha256}).to_pylist()
+    error = refused[0] if refused else {"reason": None, "detail": None}
+    if is_stored or refused:
+        return {"state": "indexed" if is_stored else "quarantined", **error}
+    if not is_caught_up:
+        detail = "not all is indexed yet that was accepted before the service was started"
+        raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "starting", detail, retry_after=2)
+    raise Problem(HTTPStatus.NOT_FOUND, "unknown_dump", "no dump of this SHA-256 was sent")
+
+
+def check_pool(bearer: Bearer, pool: str | None) -> None:
+    """Pass if somebody may send dumps of a device pool.
+
+    Raises:
+        Problem: They may not.
+    """
+    if bearer.pools is not None and pool not in bearer.pools:
+        detail = f"device.pool: found {pool!r}, wanted {', '.join(sorted(bearer.pools))}"
+        raise Problem(HTTPStatus.FORBIDDEN, "pool", detail)
+
+
+async def _take_parts(request: Request, bearer: Bearer, encoding: str | None) -> Response:
+    service = _service(request)
+    settings = service.settings
+    reader = PartReader(request, service.inbox, settings.max_dump_bytes)
+    async with held(service, reader) as form:
+        await bring(service, request, encoding, form.write, settings.max_body_bytes)
+        form.check()
+        manifest = _parse(bytes(form.parts["manifest"].spool.data), "manifest")
+        check_pool(bearer, manifest.device.pool)
+        dump = form.parts["dump"].spool
+        name = form.parts["dump"].file_name or _name(dump.sha256)
+        files = [dump.hashed(name), *(_companion(form, part, name) for part in _COMPANIONS)]
+        outcome = await commit(service, _upload(manifest, dump, files))
+        return _answer(dump.sha256, outcome)
+
+
+def _companion(form: PartReader, part: str, name: str) -> HashedFile | None:
+    found = form.parts.get(part)
+    if found is None or not found.spool.byte_count:  # as forms send it without a file
+        return None
+    return found.spool.hashed(found.file_name or f"{name}: {_COMPANIONS[part]}")
+
+
+async def _take_zip(request: Request, bearer: Bearer, encoding: str | None) -> Response:
+    service = _service(request)
+    settings = service.settings
+    stated = _parse_object(request.headers.get(MANIFEST_HEADER, "{}"))
+    async with held(service, service.inbox.spool(is_zip=True)) as spool:
+        await bring(service, request, encoding, spool.write, settings.max_body_bytes)
+        groups = read_artifact(spool.path, stated, settings.max_dump_bytes)
+        told: list[dict[str, object]] = []
+        while group := await run_there(service.spooling, next, groups, None):
+            told += await asyncio.gather(*(_take_packed(service, bearer, one) for one in group))
+    is_any = any("state" in one for one in told)
+    return JSONResponse({"dumps": told}, HTTPStatus.CREATED if is_any else HTTPStatus.BAD_REQUEST)
+
+
+async def _take_packed(service: Service, bearer: Bearer, packed: Packed) -> dict[str, object]:
+    problem = packed.problem
+    found: dict[str, object] = {"name": packed.name}
+    if packed.upload:
+        found["sha256"] = packed.upload.sha256
+        try:
+            check_pool(bearer, packed.upload.pool)
+            outcome = await commit(service, packed.upload)
+            if not outcome.problem:
+                return {**found, "state": outcome.state}
+            problem = outcome.problem
+        except Problem as refusal:
+            problem = refusal
+    told = problem and {
+        "status": problem.status_code, "reason": problem.reason, "detail": problem.detail,
+    }  # fmt: skip
+    return {**found, "problem": told}
+
+
+def _upload(manifest: Manifest, spool: Spool, files: list[HashedFile | None]) -> Upload:
+    text = manifest.canonical_json()
+    dump, *companions = files
+    assert dump  # noqa: S101 - the first is
+    return Upload(dump.name, make_delivery(text, dump, *companions), text, spool)
+
+
+def _answer(sha256: str, outcome: Outcome) -> Response:
+    """The answer to an upload.
+
+    Raises:
+        Problem: It is refused.
+    """
+    if outcome.problem:
+        raise outcome.problem
+    status = HTTPStatus.CREATED if outcome.is_new else HTTPStatus.OK
+    return JSONResponse({"sha256": sha256, "state": outcome.state}, status)
+
+
+def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+def _name(sha256: str) -> str:
+    return f"{sha256[:_NAME_LETTERS]}.etdp"
+
+
+def _sha256_of(request: Request) -> str:
+    """The SHA-256 that a path names.
+
+    Raises:
+        Problem: It is none.
+    """
+    sha256: str = request.path_params["sha256"]
+    if not _SHA256.fullmatch(sha256):
+        detail = f"found {sha256!r:.100} in the path, wanted a SHA-256 in small hexadecimal letters"
+        raise Problem(HTTPStatus.BAD_REQUEST, "sha256", detail)
+    return sha256
+
+
+@lru_cache(maxsize=256)  # many dumps have the same
+def _stated_manifest(text: str | None) -> Manifest:
+    """The manifest in a header.
+
+    Raises:
+        Problem: It is missing, malformed, or lacks a field.
+    """
+    if text is None:
+        detail = f"no header {MANIFEST_HEADER}: state device, build and model in it, as JSON"
+        raise Problem(HTTPStatus.BAD_REQUEST, "manifest", detail)
+    return _parse(_ascii(text), MANIFEST_HEADER)
+
+
+def _parse(data: bytes, place: str) -> Manifest:
+    try:
+        return parse_stated(place, data)
+    except ManifestError as error:
+        raise Problem(HTTPStatus.BAD_REQUEST, "manifest", str(error)) from error
+
+
+def _parse_object(text: str) -> dict[str, object]:
+    try:
+        return parse_fields(MANIFEST_HEADER, _ascii(text))
+    except ManifestError as error:
+        raise Problem(HTTPStatus.BAD_REQUEST, "manifest", str(error)) from error
+
+
+def _ascii(text: str) -> bytes:
+    if not text.isascii():
+        detail = f"{MANIFEST_HEADER}: not ASCII; write other letters as \\uXXXX"
+        raise Problem(HTTPStatus.BAD_REQUEST, "manifest", detail)
+    return text.encode()

@@ -1,0 +1,45 @@
+"""Whether bytes begin as dumps do: cheap, and in the words of the full decoder. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ingest.etdump.arena import Arena, Fault, FaultyDumps
+from ingest.etdump.schema import read_heads
+from ingest.profiler_blob.blocks import find_blocks, is_profiler_blob
+
+
+def check_heads(buffers: Sequence[Any]) -> dict[int, Fault]:
+    """What is wrong with the first bytes of dumps, by their position; only faults are in it.
+
+    Of an ETDump, size prefix, identifier, root table and the vector of its runs are looked at; of
+    a profiler blob, its blocks.
+
+    Args:
+        buffers: Bytes-like dumps; one that is mapped is read no further than that.
+    """
+    faults: dict[int, Fault] = {}
+    flat: list[int] = []
+    for index, buffer in enumerate(buffers):
+        if is_profiler_blob(buffer):
+            faults.update((index, fault) for fault in _blob_faults(buffer))
+        else:
+            flat.append(index)
+    while flat:
+        try:
+            read_heads(Arena([buffers[index] for index in flat]))
+        except FaultyDumps as faulty:
+            faults.update((flat[at], fault) for at, fault in faulty.faults.items())
+            flat = [index for index in flat if index not in faults]
+        else:
+            break
+    return faults
+
+
+def _blob_faults(buffer: Any) -> list[Fault]:
+    try:
+        find_blocks(buffer)
+    except FaultyDumps as faulty:
+        return list(faulty.faults.values())
+    return []

@@ -1,0 +1,63 @@
+"""The canned queries that Python answers rather than SQL, asked like the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from warehouse.catalogue.header import Column, Header, Parameter
+from warehouse.catalogue.parameters import bind_parameters
+from warehouse.catalogue.queries import Query
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from queries.report.settings import Settings
+    from warehouse.store import Warehouse
+
+NIGHTLY_VERDICTS = Header(
+    name="nightly_verdicts",
+    purpose="What a night says of every operator, and by which numbers.",
+    description="Verdicts: regression and improvement (confirmed), suspect_regression and "
+    "suspect_improvement, unchanged, within_build_noise, explained_by_run_shift, "
+    "below_resolution, needs_more_dumps, needs_more_builds, no_data. See docs/regressions.md.",
+    params=(
+        Parameter("head", "STRING", (), is_required=False, default=None, doc="Build to judge."),
+    ),
+    columns=(
+        Column("device", "STRING", "Device."),
+        Column("pool", "STRING", "Its pool; null if none."),
+        Column("model", "STRING", "Model."),
+        Column("backend", "STRING", "Backend; null if none."),
+        Column("event_name", "STRING", "Name of the event; null if none."),
+        Column("delegate_id", "STRING", "Delegate's id of it; null if none."),
+        Column("ordinal", "BIGINT", "Which of those of one name and id it is."),
+        Column("base_count", "BIGINT", "Dumps of the builds it is compared with."),
+        Column("head_count", "BIGINT", "Dumps of the head."),
+        Column("base_ns", "DOUBLE", "Median before, in ns; null for clocks of unknown rate."),
+        Column("head_ns", "DOUBLE", "Median of the head, likewise."),
+        Column("delta", "DOUBLE", "Head over base less 1; null without values on both sides."),
+        Column("p_adjusted", "DOUBLE", "Adjusted p; null unless tested."),
+        Column("error", "DOUBLE", "How far builds usually are from their bases, as a share."),
+        Column("is_framed", "BOOLEAN", "Whether it is without the shift of the whole device."),
+        Column("verdict", "STRING", "What the night says."),
+        Column("first_bad", "STRING", "First build of the change that is open; else null."),
+    ),
+)
+COMPUTED: Mapping[str, Header] = {NIGHTLY_VERDICTS.name: NIGHTLY_VERDICTS}
+
+
+def answer_computed(
+    store: Warehouse, name: str, params: Mapping[str, object], settings: Settings
+) -> pa.Table:
+    """Rows of a computed query.
+
+    Raises:
+        ParameterError: A parameter is unknown, of the wrong type, or names what the store lacks.
+    """
+    from queries.report.night import judge_head
+    from queries.report.verdicts import nightly_verdicts  # the only one
+
+    values = bind_parameters(Query(COMPUTED[name], ""), params)
+    head = values["head"]
+    return nightly_verdicts(judge_head(store, None if head is None else str(head), settings))

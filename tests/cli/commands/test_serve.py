@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.support.command import ENVIRONMENT
+from tests.support.service import started_service
+
+WITHOUT = """
+import sys
+sys.modules[{name!r}] = None
+from cli.main import main
+sys.exit(main({args!r}))
+"""
+
+
+def ask(place: str) -> str:
+    with urllib.request.urlopen(place, timeout=30) as answer:  # noqa: S310
+        return answer.read().decode()
+
+
+@pytest.mark.parametrize("name", ["starlette", "uvicorn", "prometheus_client", "pydantic_settings"])
+def test_what_is_missing_is_told_with_how_to_install_it(tmp_path: Path, name: str) -> None:
+    args = ["serve", "--store", str(tmp_path / "store"), "--port", "0"]
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT.format(name=name, args=args)],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(
+        "error: the service needs what 'pip install \"tracehouse[serve]\"' adds"
+    )
+    assert done.stderr.count("\n") == 1
+    assert name in done.stderr
+    assert not (tmp_path / "store").exists()
+
+
+def test_tokens_need_nothing_of_the_extra(tmp_path: Path) -> None:
+    for name in ("starlette", "prometheus_client", "pydantic_settings"):
+        args = ["token", "create", name, "--scope", "read", "--store", str(tmp_path)]
+        code = WITHOUT.format(name=name, args=args)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=ENVIRONMENT)
+        assert (done.returncode, done.stdout[:11]) == (0, b"tracehouse_")
+
+
+def test_a_public_address_without_tokens_is_refused_with_the_command(
+    run: Run, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    outcome = run("serve", "--host", "0.0.0.0", "--port", "0", "--store", store)  # noqa: S104
+    assert outcome.code == 1
+    assert f"'tracehouse token create NAME --scope admin --store {store}'" in outcome.error
+    assert not store.exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--port", "70000"), "--port: Input should be less than or equal to 65535"),
+        (("--config", "none.toml"), "none.toml: No such file"),
+    ],
+)
+def test_a_wrong_setting_is_wrong_usage(
+    run: Run, tmp_path: Path, args: tuple[str, ...], said: str
+) -> None:
+    outcome = run("serve", *args, "--store", tmp_path / "store")
+    assert (outcome.code, said in outcome.error) == (2, True)
+
+
+def test_a_service_answers_until_it_is_told_to_stop(tmp_path: Path) -> None:
+    with started_service("--store", tmp_path / "store") as (process, place):
+        assert ask(f"{place}readyz") == '{"status":"ready"}'
+        assert "tracehouse_disk_free_bytes" in ask(f"{place}metrics")
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+    assert process.returncode in {0, -signal.SIGTERM}
+    assert sorted(os.listdir(tmp_path / "store"))[-1] == "warehouse.duckdb"

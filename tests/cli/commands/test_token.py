@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.serve.tokens import Tokens, TokenScope
+from tests.cli.conftest import Run
+from warehouse import Warehouse
+
+
+def test_a_secret_is_printed_alone_and_once(run: Run, tmp_path: Path) -> None:
+    store = ("--store", tmp_path / "store")
+    made = run("token", "create", "lab", "--scope", "ingest", "--scope", "read", *store)
+    assert (made.code, made.error) == (
+        0,
+        "note: this is shown once; send it as 'Authorization: Bearer SECRET'",
+    )
+    token = Tokens(tmp_path / "store").find(made.text.rstrip("\n"))
+    assert token is not None
+    assert token.scopes == (TokenScope.INGEST, TokenScope.READ)
+    listed = run("token", "list", *store, "--format", "json").text
+    assert made.text.strip() not in listed
+    assert "sha256" not in listed
+    (row,) = json.loads(listed)
+    assert (row["name"], row["scopes"]) == ("lab", ["ingest", "read"])
+    assert (row["pools"], row["expires_at"]) == (None, None)
+
+
+def test_a_revoked_token_is_gone_and_both_are_on_record(run: Run, tmp_path: Path) -> None:
+    store = ("--store", tmp_path)
+    run("token", "create", "lab", "--scope", "read", "--pool", "lab", "--expires", "3", *store)
+    assert run("token", "revoke", "lab", *store).error == "note: the token 'lab' is revoked"
+    assert run("token", "list", *store, "--format", "csv").text.count("\n") == 1
+    entries = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
+    assert [(entry["action"], entry["what"]) for entry in entries] == [
+        ("token_created", "lab"),
+        ("token_revoked", "lab"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--scope", "all"), "wanted one of ingest, read, sql, admin"),
+        (("--scope", "sql", "--pool", "lab"), "--pool: SQL sees all pools"),
+        (("--scope", "read", "--expires", "0"), "'--expires'"),
+        ((), "Missing option '--scope'"),
+    ],
+)
+def test_a_token_that_cannot_be_is_wrong_usage(
+    run: Run, tmp_path: Path, args: tuple[str, ...], said: str
+) -> None:
+    outcome = run("token", "create", "lab", *args, "--store", tmp_path)
+    assert outcome.code == 2
+    assert said in outcome.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_token_that_is_there_or_not_is_told(run: Run, tmp_path: Path) -> None:
+    create = ("token", "create", "lab", "--scope", "read", "--store", tmp_path)
+    run(*create)
+    assert run(*create).code == 1
+    outcome = run("token", "revoke", "other", "--store", tmp_path)
+    assert (outcome.code, "has no token 'other'" in outcome.error) == (1, True)
+
+
+def test_tokens_may_be_made_before_the_store(run: Run, tmp_path: Path) -> None:
+    run("token", "create", "lab", "--scope", "read", "--store", tmp_path / "store")
+    outcome = run("status", "--store", tmp_path / "store")
+    assert (outcome.code, "no store here" in outcome.err) == (1, True)
+    with Warehouse.open(tmp_path / "store", create=True) as warehouse:
+        assert warehouse.sql("SELECT count(*) AS n FROM dumps")["n"].to_pylist() == [0]
+    assert Tokens(tmp_path / "store").are_needed
+
+
+def test_a_store_without_tokens_lists_none(run: Run, tmp_path: Path) -> None:
+    outcome = run("token", "list", "--store", tmp_path, "--format", "json")
+    assert (outcome.code, json.loads(outcome.text)) == (0, [])

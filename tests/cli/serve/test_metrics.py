@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import httpx2
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from cli.serve.access import Scope
+from cli.serve.tokens import create_token
+from tests.support.service import serving
+
+Series = tuple[str, frozenset[tuple[str, str]]]
+
+
+def figures(answer: httpx2.Response) -> dict[str, dict[frozenset[str], float]]:
+    """Values of each figure by the values of its labels."""
+    found: dict[str, dict[frozenset[str], float]] = {}
+    for family in text_string_to_metric_families(answer.text):
+        for sample in family.samples:
+            found.setdefault(sample.name, {})[frozenset(sample.labels.values())] = sample.value
+    return found
+
+
+def test_answers_are_counted_by_route_method_and_status(tmp_path: Path) -> None:
+    with serving(tmp_path) as client:
+        for _ in range(3):
+            client.get("/healthz")
+        client.get("/dumps/1")
+        client.get("/dumps/2")
+        client.request("BREW", "/healthz")
+        found = figures(client.get("/metrics"))
+    answers = found["tracehouse_http_answers_total"]
+    assert answers[frozenset({"/healthz", "GET", "200"})] == 3
+    assert answers[frozenset({"unknown", "GET", "404"})] == 2
+    assert answers[frozenset({"/healthz", "other", "405"})] == 1
+    assert found["tracehouse_http_problems_total"][frozenset({"unknown", "not_found"})] == 2
+    assert found["tracehouse_http_seconds_count"][frozenset({"/healthz", "GET"})] == 3
+
+
+def test_what_the_consumer_says_is_told(tmp_path: Path) -> None:
+    with serving(tmp_path) as client:
+        consumer = client.app.state.service.consumer
+        consumer.accepted, consumer.indexed = 7, 4
+        consumer.refused = Counter({"bad_identifier": 2})
+        found = figures(client.get("/metrics"))
+    assert found["tracehouse_dumps_accepted_total"] == {frozenset(): 7}
+    assert found["tracehouse_dumps_indexed_total"] == {frozenset(): 4}
+    assert found["tracehouse_dumps_refused_total"] == {frozenset({"bad_identifier"}): 2}
+    assert found["tracehouse_consumer_failing"] == {frozenset(): 0}
+    for name in ("backlog_dumps", "backlog_bytes", "lag_seconds", "commit_seconds"):
+        assert found[f"tracehouse_{name}"][frozenset()] >= 0
+    assert found["tracehouse_disk_free_bytes"][frozenset()] > 0
+    assert found["tracehouse_snapshot_age_seconds"][frozenset()] >= 0
+    assert found["tracehouse_audit_failing"] == {frozenset(): 0}
+    assert found["process_resident_memory_bytes"][frozenset()] > 0
+
+
+def test_figures_are_for_readers(tmp_path: Path) -> None:
+    secret = create_token(tmp_path, "watch", scopes=[Scope.READ])
+    with serving(tmp_path) as client:
+        assert client.get("/metrics").status_code == 401
+        answer = client.get("/metrics", headers={"Authorization": f"Bearer {secret}"})
+    assert answer.headers["content-type"].startswith("text/plain; version=")
+
+
+def test_two_services_count_each_their_own(tmp_path: Path) -> None:
+    with serving(tmp_path / "a") as one, serving(tmp_path / "b") as other:
+        one.get("/healthz")
+        found = figures(other.get("/metrics"))
+    assert "tracehouse_http_answers_total" not in found
+
+
+def test_a_disk_that_is_gone_has_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: Path) -> None:
+        raise OSError(2, "No such file or directory")
+
+    with serving(tmp_path) as client:
+        monkeypatch.setattr("shutil.disk_usage", fail)
+        found = figures(client.get("/metrics"))
+    assert found["tracehouse_disk_free_bytes"] == {frozenset(): 0}

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.serve.settings import ServiceSettings, read_service_settings
+from queries.report.settings import SettingsError, read_settings
+
+FILE = """
+[nightly]
+gate = 5
+[serve]
+port = 1111
+sql_seconds = 3
+batch_dumps = 7
+"""
+
+
+@pytest.fixture(autouse=True)
+def _desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_an_option_beats_the_environment_and_that_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tracehouse.toml").write_text(FILE)
+    monkeypatch.setenv("TRACEHOUSE_SERVE_PORT", "2222")
+    monkeypatch.setenv("TRACEHOUSE_SERVE_SQL_SECONDS", "4.5")
+    found = read_service_settings({"port": 3333, "host": None})
+    assert (found.port, found.sql_seconds, found.batch_dumps) == (3333, 4.5, 7)
+    assert found.host == "127.0.0.1"
+    assert read_service_settings({}).port == 2222
+
+
+def test_without_any_the_defaults_hold() -> None:
+    assert read_service_settings({}) == ServiceSettings()
+    assert ServiceSettings().port == 8080
+
+
+def test_a_file_may_be_named_and_may_be_about_other_things(tmp_path: Path) -> None:
+    named = tmp_path / "other.toml"
+    named.write_text(FILE)
+    assert read_service_settings({}, config=named).port == 1111
+    named.write_text("[nightly]\ngate = 5\n")
+    assert read_service_settings({}, config=named) == ServiceSettings()
+
+
+def test_the_report_s_settings_stand_beside_the_service_s(tmp_path: Path) -> None:
+    (tmp_path / "tracehouse.toml").write_text(FILE)
+    assert read_settings().nightly.gate == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[serve]\nport = 70000\n", "x.toml: serve.port: Input should be less than or equal"),
+        ("[serve]\nprot = 1\n", "x.toml: serve.prot: there is no such field; did you mean port?"),
+        ("[serve]\nhost = 1\n", "x.toml: serve.host: Input should be a valid string"),
+        ("serve = 1\n", "x.toml: serve: not a table"),
+        ("serve\n", "x.toml: not TOML: "),
+        (b"\xff", "x.toml: not TOML: "),
+        (None, "x.toml: No such file"),
+    ],
+)
+def test_what_a_file_may_not_say_is_told_with_its_place(
+    tmp_path: Path, text: str | bytes | None, said: str
+) -> None:
+    file = Path("x.toml")
+    if text is not None:
+        file.write_bytes(text.encode() if isinstance(text, str) else text)
+    with pytest.raises(SettingsError) as found:
+        read_service_settings({}, config=file)
+    assert str(found.value).startswith(said)
+
+
+def test_what_an_option_or_a_variable_may_not_say_is_told_with_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(SettingsError, match=r"^--port: Input should be less than"):
+        read_service_settings({"port": 70000})
+    monkeypatch.setenv("TRACEHOUSE_SERVE_SQL_WORKERS", "many")
+    with pytest.raises(SettingsError, match=r"^TRACEHOUSE_SERVE_SQL_WORKERS: Input should be"):
+        read_service_settings({})

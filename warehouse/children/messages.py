@@ -1,0 +1,97 @@
+"""What a process and its child say to each other: JSON after its length, and tables.
+
+Tables come in a file of memory, as Arrow streams one after the other, and are not copied by the
+one who gets them.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import socket
+import struct
+import tempfile
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+_LENGTH = struct.Struct("<I")
+
+Message = Mapping[str, Any]
+Tables = Mapping[str, pa.Table]
+
+_NO_TABLES: Tables = {}
+
+
+class Reply(NamedTuple):
+    """A message, and the tables that came with it."""
+
+    message: Message
+    tables: Tables
+
+
+def send(channel: socket.socket, message: Message, tables: Tables = _NO_TABLES) -> None:
+    """Send a message, with tables if there are any; an OSError is passed on."""
+    file = _write_tables(tables) if tables else None
+    data = json.dumps({**message, "tables": list(tables)}).encode()
+    try:
+        socket.send_fds(channel, [_LENGTH.pack(len(data))], [] if file is None else [file])
+    finally:
+        if file is not None:
+            os.close(file)
+    channel.sendall(data)
+
+
+def receive(channel: socket.socket) -> Reply:
+    """Receive a message. An OSError is passed on, a TimeoutError too.
+
+    Raises:
+        EOFError: The other side is gone.
+    """
+    head, files, _, _ = socket.recv_fds(channel, _LENGTH.size, 1)
+    try:
+        head += receive_bytes(channel, _LENGTH.size - len(head))
+        message = json.loads(receive_bytes(channel, *_LENGTH.unpack(head)))
+        return Reply(message, _read_tables(files[0], message["tables"]) if files else {})
+    finally:
+        for file in files:
+            os.close(file)
+
+
+def receive_bytes(channel: socket.socket, count: int) -> bytes:
+    """So many bytes.
+
+    Raises:
+        EOFError: The other side is gone.
+    """
+    parts = []
+    while count:
+        parts.append(channel.recv(count))
+        if not parts[-1]:
+            raise EOFError
+        count -= len(parts[-1])
+    return b"".join(parts)
+
+
+def _write_tables(tables: Tables) -> int:
+    file = _open_file()
+    with open(file, "wb", closefd=False) as raw, pa.PythonFile(raw, "w") as sink:
+        for table in tables.values():
+            with pa.ipc.new_stream(sink, table.schema) as writer:
+                writer.write_table(table)
+    return file
+
+
+def _read_tables(file: int, names: list[str]) -> Tables:
+    reader = pa.BufferReader(pa.py_buffer(mmap.mmap(file, 0, access=mmap.ACCESS_READ)))
+    return {name: pa.ipc.open_stream(reader).read_all() for name in names}
+
+
+def _open_file() -> int:
+    """A file without a name, in memory where the system has such."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("tracehouse")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())

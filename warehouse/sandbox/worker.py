@@ -1,0 +1,141 @@
+"""The worker: a process that answers SQL from anybody out of a snapshot, and may die of it.
+
+What DuckDB is told not to do, the kernel keeps it from as well: once the snapshot is open, no
+further file can be opened, none be written, and memory ends where it was said to.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from warehouse.children.limits import count_data, leave_no_core, limit_data, tie_to_owner
+from warehouse.children.messages import Message, receive, send
+from warehouse.engine.answering import Answering
+from warehouse.engine.connection import translated_errors
+from warehouse.engine.dropped import find_note
+from warehouse.engine.statements import streamed_answer
+from warehouse.errors import StatementError, StoreError
+from warehouse.sandbox.bounds import Bounds
+
+_PATIENCE = 10  # added to the nice value: uploads come first
+_OWN_SHARE = 0.75  # of the memory is DuckDB's to plan with; texts and lists are not counted in it
+_BATCH_ROWS = 4096
+_FIRST = "SELECT count(*) AS n, now() AS t, uuid() AS u FROM named_dumps"
+
+
+def serve(channel: int, store: str, snapshot: str, bounds: str) -> None:
+    """Answer statements that come through a socket until its other end is closed."""
+    tie_to_owner()
+    leave_no_core()
+    os.nice(_PATIENCE)
+    with socket.socket(fileno=channel) as asked:
+        worker = _Worker(Path(store), Path(snapshot), Bounds(*json.loads(bounds)))
+        send(asked, worker.prepare())
+        while True:
+            try:
+                message, _ = receive(asked)
+            except EOFError:
+                return
+            answer = worker.answer(message["text"], message["params"])
+            data = answer.pop("data", b"")
+            send(asked, {**answer, "byte_count": len(data)})
+            asked.sendall(data)
+
+
+class _TooLongError(Exception):
+    """An answer has more rows or bytes than it may."""
+
+
+class _Worker:
+    """Answers one statement after the other."""
+
+    def __init__(self, store: Path, snapshot: Path, bounds: Bounds) -> None:
+        self._store, self._bounds = store, bounds
+        self._answering = Answering(
+            store,
+            snapshot,
+            limits={
+                "memory_limit": f"{int(bounds.memory_bytes * _OWN_SHARE)}B",
+                "threads": 1,
+                "max_execution_time": int(bounds.seconds * 1000),
+            },
+        )
+
+    def prepare(self) -> Message:
+        """Open the snapshot and shut all else; tells what is wrong with it."""
+        try:
+            self._answering.check()
+        except StoreError as error:
+            return {"reason": "store", "detail": error.problem}
+        self._ask(_FIRST, None)  # what Python loads for an answer is loaded now
+        _seal(self._bounds.memory_bytes)
+        return {}
+
+    def answer(self, text: str, params: Any) -> dict[str, Any]:
+        """What came of a statement: what is wrong, or an Arrow stream as `data`."""
+        try:
+            return self._ask(text, params)
+        except _TooLongError:
+            return {"reason": "answer"}
+        except MemoryError:
+            return {"reason": "memory"}
+        except StoreError as error:
+            return {"reason": "store", "detail": error.problem}
+        except StatementError as error:
+            return _problem(str(error))
+        except (OverflowError, TypeError, ValueError) as error:  # of values for its parameters
+            return _problem(str(error))
+
+    def _ask(self, text: str, params: Any) -> dict[str, Any]:
+        connection = self._answering.connection("theirs", text)
+        with translated_errors(self._store, self._answering.file):
+            with streamed_answer(connection, text, params, batch_rows=_BATCH_ROWS) as batches:
+                data = self._collect(batches)
+            return {"data": data, "note": find_note(connection, text)}
+
+    def _collect(self, batches: pa.RecordBatchReader) -> pa.Buffer:
+        """The Arrow stream of all batches.
+
+        Raises:
+            _TooLongError: They are too many.
+        """
+        count, sink = 0, pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batches.schema) as stream:
+            for batch in batches:
+                count += batch.num_rows
+                stream.write_batch(batch)
+                if count > self._bounds.answer_rows or sink.tell() > self._bounds.answer_bytes:
+                    raise _TooLongError
+        return sink.getvalue()
+
+
+_REASONS: dict[str, Callable[[str], bool]] = {
+    "seconds": lambda text: text.startswith("INTERRUPT Error"),
+    "memory": lambda text: "Out of Memory Error" in text or "bad_alloc" in text,
+}
+
+
+def _problem(text: str) -> dict[str, Any]:
+    for reason, fits in _REASONS.items():
+        if fits(text):
+            return {"reason": reason}
+    return {"reason": "statement", "detail": text}
+
+
+def _seal(memory_bytes: int) -> None:
+    """Let no file be opened or written from now on, and memory run out after so much more."""
+    lowest = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    os.close(lowest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, lowest))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    own_bytes = count_data()
+    if own_bytes is not None:
+        limit_data(own_bytes + memory_bytes)

@@ -1,0 +1,213 @@
+"""Workers of this process: each answers for one snapshot, until there is a newer one or it fails.
+
+A statement is interrupted at its deadline, and where that does not stop it its worker is killed.
+A worker takes about a second to start, which the statement pays that needs it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+
+from warehouse.children.messages import Message, receive, receive_bytes, send
+from warehouse.children.process import ChildProcess
+from warehouse.errors import CostlyStatementError, StatementError, StoreError
+from warehouse.sandbox.bounds import MOST_TEXT_BYTES, Bounds, SnapshotAnswer
+from warehouse.storage.snapshots import HeldSnapshot, hold_newest
+
+GRACE = 0.5  # seconds from its deadline until a statement that does not stop is killed
+
+Params = Mapping[str, object] | Sequence[object] | None
+
+
+class Sandbox:
+    """Answers SQL from anybody; each thread that asks has a worker of its own."""
+
+    def __init__(self, store: Path, bounds: Bounds) -> None:
+        """None is started yet."""
+        self._store, self._bounds = store, bounds
+        self._waiting: list[_Worker] = []
+
+    def answer(self, text: str, params: Params = None) -> SnapshotAnswer:
+        """Rows of one SELECT over the newest snapshot.
+
+        Args:
+            text: The statement.
+            params: Values for its parameters, of kinds that JSON knows.
+
+        Raises:
+            StatementError: It is not a single SELECT (or EXPLAIN of one), or fails.
+            CostlyStatementError: It takes more than it may.
+            StoreError: There is no snapshot, or it cannot be read.
+        """
+        _check_length(text)
+        with self._one() as worker:
+            table = worker.ask(text, params)
+        return SnapshotAnswer(table, worker.held.snapshot.taken_at)
+
+    def close(self) -> None:
+        """End all workers that nobody asks."""
+        while (worker := self._pop()) is not None:
+            worker.end()
+
+    @contextmanager
+    def _one(self) -> Iterator[_Worker]:
+        """A worker of the newest snapshot for oneself.
+
+        Raises:
+            StoreError: There is no snapshot, or it cannot be read.
+        """
+        held = hold_newest(self._store)
+        if held is None:
+            problem = "has no snapshot yet: one is published once something is stored"
+            raise StoreError(str(self._store), problem)
+        worker = self._find(held)
+        try:
+            yield worker
+        finally:
+            if worker.is_ready:
+                self._waiting.append(worker)
+            else:
+                worker.end()
+
+    def _find(self, held: HeldSnapshot) -> _Worker:
+        while (worker := self._pop()) is not None:
+            if worker.held.snapshot == held.snapshot:
+                held.release()
+                return worker
+            worker.end()
+        return _Worker(self._store, held, self._bounds)
+
+    def _pop(self) -> _Worker | None:
+        try:
+            return self._waiting.pop()
+        except IndexError:
+            return None
+
+
+class _Worker:
+    """One worker.
+
+    Attributes:
+        held: Its snapshot.
+        is_ready: Whether it may be asked again; until it is asked first, it is not known to be.
+    """
+
+    def __init__(self, store: Path, held: HeldSnapshot, bounds: Bounds) -> None:
+        """Start it.
+
+        Raises:
+            StoreError: It cannot be started.
+        """
+        self.held, self.is_ready = held, False
+        self._store, self._bounds = store, bounds
+        files = str(store.absolute()), str(held.snapshot.path.absolute())
+        try:
+            self._child = ChildProcess(
+                "warehouse.sandbox.worker",
+                *files,
+                json.dumps(bounds),
+                environment={},
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError as error:
+            held.release()
+            raise StoreError(sys.executable, _explain_start(f"{error.strerror}")) from error
+
+    def ask(self, text: str, params: Params) -> pa.Table:
+        """What it answers.
+
+        Raises:
+            StatementError: The statement may not be asked, or fails.
+            CostlyStatementError: It takes more than it may.
+            StoreError: The worker does not start, or its snapshot cannot be read.
+        """
+        self._start()
+        self.is_ready = False
+        channel = self._child.channel
+        channel.settimeout(self._bounds.seconds + GRACE)
+        try:
+            send(channel, {"text": text, "params": params})
+            message, _ = receive(channel)
+            data = receive_bytes(channel, message["byte_count"])
+        except TimeoutError as error:
+            raise self._too_costly("seconds") from error
+        except (EOFError, OSError) as error:
+            raise self._too_costly("memory") from error
+        self._check(message)
+        self.is_ready = True
+        return _read(data, message["note"])
+
+    def end(self) -> None:
+        """End it, and let go of its snapshot."""
+        self._child.end()
+        self.held.release()
+
+    def _start(self) -> None:
+        try:
+            message = self._child.await_start()
+        except (EOFError, OSError) as error:
+            raise StoreError(sys.executable, _explain_start(f"it {self._child.end()}")) from error
+        self._check(message)
+
+    def _check(self, message: Message) -> None:
+        """Pass if nothing is wrong.
+
+        Raises:
+            StatementError: The statement may not be asked, or fails.
+            CostlyStatementError: It takes more than it may.
+            StoreError: The snapshot cannot be read.
+        """
+        match message.get("reason"):
+            case None:
+                return
+            case "store":
+                raise StoreError(str(self.held.snapshot.path), message["detail"])
+            case "statement":
+                self.is_ready = True
+                raise StatementError(message["detail"])
+            case reason:
+                self.is_ready = reason != "memory"  # which it may still have
+                raise self._too_costly(reason)
+
+    def _too_costly(self, bound: str) -> CostlyStatementError:
+        limits = self._bounds
+        took = {
+            "seconds": f"takes more than {limits.seconds:g} s",
+            "memory": f"takes more than {limits.memory_bytes / (1 << 20):,.0f} MiB of memory",
+            "answer": f"answers more than {limits.answer_rows:,} rows or "
+            f"{limits.answer_bytes / (1 << 20):,.0f} MiB",
+        }
+        remedy = "add LIMIT, or aggregate" if bound == "answer" else "ask for less"
+        return CostlyStatementError(bound, f"the statement {took[bound]}: {remedy}")
+
+
+def _check_length(text: str) -> None:
+    """Pass if a text is short enough.
+
+    Raises:
+        StatementError: It is no Unicode.
+        CostlyStatementError: It is too long.
+    """
+    try:
+        count = len(text.encode())
+    except UnicodeEncodeError as error:
+        raise StatementError(f"the statement is no Unicode at character {error.start:,}") from error
+    if count > MOST_TEXT_BYTES:
+        problem = f"the statement has {count:,} bytes, wanted at most {MOST_TEXT_BYTES:,}"
+        raise CostlyStatementError("text", problem)
+
+
+def _explain_start(why: str) -> str:
+    return f"a process that answers SQL cannot be started ({why})"
+
+
+def _read(data: bytes, note: str) -> pa.Table:
+    table = pa.ipc.open_stream(data).read_all()
+    return table.replace_schema_metadata({"note": note}) if note else table
