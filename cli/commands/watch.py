@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.errors import options_at_fault
+from cli.exit_codes import fail
 from cli.files import etrecord_source
 from cli.manifest_options import MANIFEST
 from cli.options import DEFAULT_STORE, Store, TextOption, add_options
@@ -93,7 +94,10 @@ def watch(
         running = Watch(watched, follower, take, options)
         running.run(_stopped_by_signals())
     counts = running.counts
-    write_note(f"{counts.taken:,} taken, {counts.known:,} known, {counts.refused:,} refused")
+    refused = counts.refused + _refused_by_store(take)
+    write_note(f"{counts.taken:,} taken, {counts.known:,} known, {refused:,} refused")
+    if is_once and refused:
+        fail()
 
 
 def _taker(opened: ExitStack, service: ServiceChoice | None, store: Path) -> Take:
@@ -104,6 +108,14 @@ def _taker(opened: ExitStack, service: ServiceChoice | None, store: Path) -> Tak
     from cli.handover.delivering import ServiceTaker
 
     return opened.enter_context(ServiceTaker(service, retry_seconds=_RETRY_SECONDS))
+
+
+def _refused_by_store(take: Take) -> int:
+    """Dumps that were taken over, but not into the store; that is told already."""
+    from cli.handover.inboxes import InboxTaker
+
+    consumer = take.consumer if isinstance(take, InboxTaker) else None
+    return sum(consumer.refused.values()) if consumer else 0
 
 
 def _state(service: ServiceChoice | None, store: Path, watched: WatchedPlace) -> Path | None:

@@ -127,7 +127,7 @@ def _begin(pool: ThreadPoolExecutor, incoming: Incoming, take: Take) -> Future[H
         manifest = incoming.manifest()
     except (ManifestError, SourceError) as error:
         future: Future[HandedOver] = Future()
-        future.set_result(_refused(incoming, _fault(error)))
+        future.set_result(_at_fault(incoming, error))
         return future
     return pool.submit(_hand_over, replace(incoming, manifest=lambda: manifest), take)
 
@@ -136,19 +136,19 @@ def _hand_over(incoming: Incoming, take: Take) -> HandedOver:
     try:
         return HandedOver(incoming.name, incoming.byte_count, take(incoming))
     except SourceError as error:
-        return _refused(incoming, _fault(error))
+        return _at_fault(incoming, error)
     except ServiceError as error:
         if error.status not in _DUMP_AT_FAULT:
             raise
-        return _refused(incoming, (error.reason, error.detail))
+        return _refused(incoming, error.reason, error.detail)
 
 
-def _fault(error: ManifestError | SourceError) -> tuple[str, str]:
+def _at_fault(incoming: Incoming, error: ManifestError | SourceError) -> HandedOver:
     reason = error.reason if isinstance(error, SourceError) else "manifest"
-    return reason, error.problem
+    detail = error.problem if error.source == incoming.name else str(error)
+    return _refused(incoming, reason, detail)
 
 
-def _refused(incoming: Incoming, fault: tuple[str, str]) -> HandedOver:
-    reason, detail = fault
+def _refused(incoming: Incoming, reason: str, detail: str) -> HandedOver:
     refusal = Refusal(incoming.name, None, reason, None, detail)
     return HandedOver(incoming.name, incoming.byte_count, is_new=False, refusal=refusal)

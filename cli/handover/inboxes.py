@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from cli.output.ingest_report import write_refusals
 from cli.output.streams import write_note
 from cli.stores import open_to_write
 from ingest.incoming import Incoming
 from warehouse.consumer import Consumer
 from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import StoreLockedError
+from warehouse.intake.pipeline import IngestSummary
 from warehouse.storage.inbox import Inbox
 
 _BATCH_DUMPS = 500
@@ -40,7 +42,7 @@ def open_inbox(store: Path) -> Iterator[InboxTaker]:
             write_note(f"note: {store}: {who} writes it; {_LEFT}")
             yield InboxTaker(opened.enter_context(Inbox.open(store)), store)
             return
-        consumer = Consumer(
+        consumer = TellingConsumer(
             warehouse,
             store,
             batch_dumps=_BATCH_DUMPS,
@@ -54,12 +56,24 @@ def open_inbox(store: Path) -> Iterator[InboxTaker]:
             raise consumer.problem
 
 
+class TellingConsumer(Consumer):
+    """A consumer that prints what the store refuses."""
+
+    def _take_in(self, summary: IngestSummary) -> None:
+        super()._take_in(summary)
+        write_refusals(summary.refused)
+
+
 class InboxTaker:
-    """Hands dumps over to an inbox; it waits while too much lies there."""
+    """Hands dumps over to an inbox; it waits while too much lies there.
+
+    Attributes:
+        consumer: Who brings them into the store; None if another process does.
+    """
 
     def __init__(self, inbox: Inbox, store: Path, consumer: Consumer | None = None) -> None:
         """Take the inbox of a store, and who is told of what comes in."""
-        self._inbox, self._folder, self._consumer = inbox, store / INBOX_FOLDER, consumer
+        self._inbox, self._folder, self.consumer = inbox, store / INBOX_FOLDER, consumer
 
     def __call__(self, incoming: Incoming) -> bool:
         """Hand a dump over; True, for nobody knows yet whether it is new.
@@ -71,8 +85,8 @@ class InboxTaker:
         while _waiting_bytes(self._folder) > _MOST_BYTES:
             time.sleep(_PAUSE_SECONDS)
         self._inbox.accept(incoming)
-        if self._consumer is not None:
-            self._consumer.given()
+        if self.consumer is not None:
+            self.consumer.given()
         return True
 
 

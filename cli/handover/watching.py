@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from cli.handover.delivering import HandedOver, Take, hand_over
 from cli.output.streams import write_note
-from ingest.errors import IngestError, ManifestError
-from ingest.incoming import FoundDumps, Incoming
+from ingest.errors import IngestError, ManifestError, SourceError
+from ingest.incoming import FoundDumps, Incoming, unreadable
 from ingest.manifest.models import Manifest
 from ingest.sources.places import Source
-from ingest.watching.follower import Follower
+from ingest.sources.zip_artifacts import is_zip
+from ingest.watching.follower import Follower, WatchRound
 from ingest.watching.places import FileSeen, WatchedPlace
 from warehouse.errors import StoreError
 from warehouse.loading.records import Refusal
@@ -80,15 +81,13 @@ class Watch:
             for problem in found.problems:
                 self._tell(f"note: {problem}; tried again")
             if found.ready:
-                self._hand_over(found.ready, found.dumps, stop)
+                self._hand_over(found, stop)
             elif self._options.is_once and found.is_settled:
                 return
             else:
                 stop.wait(self._options.pause_seconds)
 
-    def _hand_over(
-        self, ready: Sequence[FileSeen], dumps: Sequence[str], stop: threading.Event
-    ) -> None:
+    def _hand_over(self, found: WatchRound, stop: threading.Event) -> None:
         """Hand over what is new; what cannot be is found again.
 
         Raises:
@@ -96,19 +95,23 @@ class Watch:
             StoreError: Likewise.
         """
         try:
-            with self._place.brought(dumps) as paths:
-                self._hand_over_files(ready, paths, stop)
+            with self._place.brought(found.dumps) as paths:
+                self._hand_over_files(found, paths, stop)
         except (IngestError, StoreError) as error:
             if self._options.is_once:
                 raise
             self._tell(f"note: {error}; tried again")
-            self._follower.put_off(ready, _RETRY_SECONDS)
+            self._follower.put_off(found.ready, _RETRY_SECONDS)
             stop.wait(_RETRY_SECONDS)
 
     def _hand_over_files(
-        self, ready: Sequence[FileSeen], paths: Sequence[str], stop: threading.Event
+        self, found: WatchRound, paths: Sequence[str], stop: threading.Event
     ) -> None:
-        left = {Source(seen.path).name: seen for seen in ready}
+        names = {
+            path: self._place.shown(Source(copy).name)
+            for path, copy in zip(found.dumps, paths, strict=True)
+        }
+        left = {names.get(seen.path, seen.path): seen for seen in found.ready}
         done: list[FileSeen] = []
         for one in hand_over(self._incoming(paths), self._take, threads=self._options.threads):
             self._count(one)
@@ -132,12 +135,21 @@ class Watch:
             self._follower.put_off([left.pop(file)], _RETRY_SECONDS)
 
     def _incoming(self, paths: Sequence[str]) -> Iterator[Incoming]:
-        """The dumps in files, under the names that they have in the place."""
-        if not paths:
-            return
+        """The dumps in files, under the names that they have in the place; zips come last."""
+        groups: list[Sequence[Source | str]] = [
+            [Source(path) for path in paths if not is_zip(path)],
+            *([path] for path in paths if is_zip(path)),
+        ]
+        for group in groups:
+            try:
+                yield from self._found(group)
+            except SourceError as error:  # a zip that is damaged, or has no dumps
+                yield unreadable(error)
+
+    def _found(self, files: Sequence[Source | str]) -> Iterator[Incoming]:
         options = self._options
         found = FoundDumps(
-            paths, manifest=options.manifest, layout=options.layout, etrecord=options.etrecord
+            files, manifest=options.manifest, layout=options.layout, etrecord=options.etrecord
         )
         for incoming in found:
             manifest = partial(self._manifest, incoming.manifest)

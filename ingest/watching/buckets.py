@@ -74,8 +74,8 @@ class Bucket:
 
     def shown(self, text: str) -> str:
         """A text about copies, told of the files themselves."""
-        scheme = self.name.partition("://")[0]
-        return text.replace(f"{self._copies}/", f"{scheme}://") if self._copies else text
+        scheme = self.name.partition("://")[0] + ("://" if self.root[0] != "/" else ":///")
+        return text.replace(f"{self._copies}/", scheme) if self._copies else text
 
     def _belonging(self, paths: Sequence[str]) -> Iterator[str]:
         """What may say something of files; each folder is listed once."""

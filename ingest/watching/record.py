@@ -120,6 +120,7 @@ def _read_keys(file: BinaryIO) -> bytes:
         file.write(_HEAD)
         file.flush()
     elif not content.startswith(_HEAD):
+        file.close()
         raise SourceError(file.name, "not the state of a watch; name another file, or none yet")
     count = max(len(content) - len(_HEAD), 0) // _KEY_BYTES
     whole = len(_HEAD) + count * _KEY_BYTES
