@@ -13,9 +13,11 @@ from cli.output.streams import write_note
 from ingest.errors import IngestError, ManifestError, SourceError
 from ingest.incoming import FoundDumps, Incoming, unreadable
 from ingest.manifest.models import Manifest
+from ingest.sources.folder_names import FolderNames
 from ingest.sources.places import Source
 from ingest.sources.zip_artifacts import is_zip
 from ingest.watching.follower import Follower, WatchRound
+from ingest.watching.names import CurrentNames
 from ingest.watching.places import FileSeen, WatchedPlace
 from warehouse.errors import StoreError
 from warehouse.loading.records import Refusal
@@ -64,7 +66,9 @@ class Watch:
         """Watch a place; `take` takes its dumps."""
         self._place, self._follower, self._take = place, follower, take
         self._options = options
+        self._names = CurrentNames()
         self._told: set[str] = set()
+        self._is_caught_up = False
         self.counts = WatchCounts()
 
     def run(self, stop: threading.Event) -> None:
@@ -84,8 +88,9 @@ class Watch:
                 self._hand_over(found, stop)
             elif self._options.is_once and found.is_settled:
                 return
-            else:
+            elif found.is_end or self._is_caught_up:
                 stop.wait(self._options.pause_seconds)
+                self._is_caught_up = not self._options.is_once
 
     def _hand_over(self, found: WatchRound, stop: threading.Event) -> None:
         """Hand over what is new; what cannot be is found again.
@@ -136,20 +141,23 @@ class Watch:
 
     def _incoming(self, paths: Sequence[str]) -> Iterator[Incoming]:
         """The dumps in files, under the names that they have in the place; zips come last."""
-        groups: list[Sequence[Source | str]] = [
-            [Source(path) for path in paths if not is_zip(path)],
-            *([path] for path in paths if is_zip(path)),
-        ]
-        for group in groups:
+        files = [path for path in paths if not is_zip(path)]
+        self._names.begin(files)
+        yield from self._found([Source(path) for path in files], self._names)
+        for path in filter(is_zip, paths):
             try:
-                yield from self._found(group)
-            except SourceError as error:  # a zip that is damaged, or has no dumps
+                yield from self._found([path], FolderNames())
+            except SourceError as error:  # it is damaged, or has no dumps
                 yield unreadable(error)
 
-    def _found(self, files: Sequence[Source | str]) -> Iterator[Incoming]:
+    def _found(self, files: Sequence[Source | str], names: FolderNames) -> Iterator[Incoming]:
         options = self._options
         found = FoundDumps(
-            files, manifest=options.manifest, layout=options.layout, etrecord=options.etrecord
+            files,
+            manifest=options.manifest,
+            layout=options.layout,
+            etrecord=options.etrecord,
+            names=names,
         )
         for incoming in found:
             manifest = partial(self._manifest, incoming.manifest)

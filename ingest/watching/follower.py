@@ -23,11 +23,13 @@ class WatchRound(NamedTuple):
 
     Attributes:
         ready: New files that are whole; a late companion comes with its dump, taken before.
-        is_settled: Whether everything was looked at and nothing new is left.
+        is_end: Whether everything was looked at since it was so last.
+        is_settled: Whether it is so, and nothing new is left.
         problems: Folders that cannot be listed.
     """
 
     ready: list[FileSeen]
+    is_end: bool
     is_settled: bool
     problems: list[SourceError]
 
@@ -51,7 +53,7 @@ class Follower:
         notices: Notices,
         *,
         quiet_seconds: float,
-        most_files: int = 20_000,
+        most_files: int = 10_000,
         now: Callable[[], float] = time.time,
     ) -> None:
         """Begin with the first file.
@@ -87,7 +89,7 @@ class Follower:
         is_settled = is_complete and self._is_clean and not (ready or self._waiting)
         if is_complete:
             self._is_clean = True
-        return WatchRound(ready, is_settled, self._problems)
+        return WatchRound(ready, is_complete, is_settled, self._problems)
 
     def take(self, files: Iterable[FileSeen]) -> None:
         """Know that files were taken."""
