@@ -66,13 +66,7 @@ class RemoteStore:
 
     def status(self) -> pa.Table:
         """How the store and its service are doing: one row."""
-        import pyarrow as pa
-
-        answer = self._ask("GET", "/v1/status")
-        try:
-            return pa.Table.from_pylist(json.loads(answer.body))
-        except (ValueError, TypeError, AttributeError) as error:
-            raise self._not_understood("/v1/status") from error
+        return self._table("GET", "/v1/status")
 
     def report(self, form: str, *, head: str | None, base: str | None) -> str:
         """A report in a form: of two builds, or without a base of a night; see `cli.report`."""

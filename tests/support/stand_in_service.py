@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import threading
 from collections.abc import Iterator
@@ -11,6 +12,10 @@ from email.parser import BytesParser
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from queries.formats import write_arrow
 
 
 class Asked(NamedTuple):
@@ -61,6 +66,13 @@ class StandIn:
             return 409, {"reason": "conflict", "detail": "other manifest", "status": 409}
         self.held[sha256] = parts
         return (200 if known else 201), {"sha256": sha256, "state": "accepted"}
+
+
+def arrow_answer(table: pa.Table) -> tuple[str, bytes]:
+    """A table as a service answers it."""
+    sink = io.BytesIO()
+    write_arrow(table, sink)
+    return "application/vnd.apache.arrow.stream", sink.getvalue()
 
 
 @contextmanager

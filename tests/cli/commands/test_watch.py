@@ -13,10 +13,10 @@ from tests.support.command import COMMAND, ENVIRONMENT, Outcome
 from tests.support.stand_in_service import StandIn, stand_in_service
 from tests.support.stores import write
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump
+from tests.support.waiting import DEADLINE_SECONDS, until
 
 Run = Callable[..., Outcome]
 NAMES = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
-DEADLINE_SECONDS = 120
 
 
 @pytest.fixture
@@ -36,13 +36,6 @@ def signals() -> Iterator[None]:
 
 def put(path: Path, data: bytes) -> None:
     os.utime(write(path, data), (10**9, 10**9))
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + DEADLINE_SECONDS
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def test_once_it_takes_what_is_new_into_the_store(run: Run, farm: Path, tmp_path: Path) -> None:

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from cli.app import EXAMPLES
 from tests.support.command import Outcome
-from tests.support.stand_in_service import StandIn, stand_in_service
+from tests.support.stand_in_service import StandIn, arrow_answer, stand_in_service
 
 Run = Callable[..., Outcome]
-STATUS = b'[{"problem": "", "is_uncompacted": false}]'
+STATUS = pa.table({"problem": [""], "is_uncompacted": [False]})
 
 
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
     monkeypatch.delenv("TRACEHOUSE_TOKEN", raising=False)
     with stand_in_service() as stand_in:
-        stand_in.answers["/v1/status"] = ("application/json", STATUS)
+        stand_in.answers["/v1/status"] = arrow_answer(STATUS)
         yield stand_in
 
 

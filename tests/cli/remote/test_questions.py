@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,9 +10,13 @@ from urllib.parse import parse_qs, urlsplit
 import pyarrow as pa
 import pytest
 
-from queries.formats import write_arrow
 from tests.support.command import Outcome
-from tests.support.stand_in_service import Refused, StandIn, stand_in_service
+from tests.support.stand_in_service import (
+    Refused,
+    StandIn,
+    arrow_answer,
+    stand_in_service,
+)
 from warehouse import Warehouse
 
 Run = Callable[..., Outcome]
@@ -25,20 +28,14 @@ def service() -> Iterator[StandIn]:
         yield stand_in
 
 
-def arrow(table: pa.Table) -> tuple[str, bytes]:
-    sink = io.BytesIO()
-    write_arrow(table, sink)
-    return "application/vnd.apache.arrow.stream", sink.getvalue()
-
-
 @pytest.fixture
 def asked(run: Run, service: StandIn, store: Path) -> Callable[..., tuple[Outcome, Outcome]]:
     """Ask the store, and the service that has the store's answers."""
     with Warehouse.open(store, read_only=True) as warehouse:
         for name in ("dumps", "percentiles"):
-            service.answers[f"/v1/queries/{name}"] = arrow(warehouse.query(name))
-        service.answers["/v1/schema"] = arrow(warehouse.schema())
-        service.answers["/v1/sql"] = arrow(warehouse.sql("SELECT 1 AS one, 'x' AS text"))
+            service.answers[f"/v1/queries/{name}"] = arrow_answer(warehouse.query(name))
+        service.answers["/v1/schema"] = arrow_answer(warehouse.schema())
+        service.answers["/v1/sql"] = arrow_answer(warehouse.sql("SELECT 1 AS one, 'x' AS text"))
 
     def ask(*args: str) -> tuple[Outcome, Outcome]:
         return run(*args, "--store", store), run("--url", service.url, *args)
@@ -62,7 +59,7 @@ def test_answers_are_those_of_the_store(
 
 
 def test_parameters_are_sent_under_their_names(run: Run, service: StandIn) -> None:
-    service.answers["/v1/queries/percentiles"] = arrow(pa.table({"a": [1]}))
+    service.answers["/v1/queries/percentiles"] = arrow_answer(pa.table({"a": [1]}))
     args = ("--device", "pixel 8+", "--device", "é*", "--model", "a&b=c")
     assert run("--url", service.url, "query", "percentiles", *args).code == 0
     sent = urlsplit(service.asked[0].path)
@@ -71,7 +68,7 @@ def test_parameters_are_sent_under_their_names(run: Run, service: StandIn) -> No
 
 
 def test_statement_and_its_parameters_are_sent(run: Run, service: StandIn) -> None:
-    service.answers["/v1/sql"] = arrow(pa.table({"a": [1]}))
+    service.answers["/v1/sql"] = arrow_answer(pa.table({"a": [1]}))
     args = ("sql", "SELECT $x AS x", "--param", "x=1")
     assert run("--url", service.url, *args).code == 0
     assert json.loads(service.asked[0].body) == {"sql": "SELECT $x AS x", "params": {"x": "1"}}
@@ -113,7 +110,7 @@ def test_an_answer_of_another_kind_is_told(run: Run, service: StandIn) -> None:
 
 
 def test_who_waits_asks_again(run: Run, service: StandIn) -> None:
-    service.answers["/v1/queries/dumps"] = arrow(pa.table({"a": [1]}))
+    service.answers["/v1/queries/dumps"] = arrow_answer(pa.table({"a": [1]}))
     service.refusals = [Refused(503, {"Retry-After": "0"})] * 2
     assert run("--url", service.url, "query", "dumps").code == 1
     assert run("--url", service.url, "query", "dumps", "--wait", "60").code == 0
@@ -121,11 +118,11 @@ def test_who_waits_asks_again(run: Run, service: StandIn) -> None:
 
 def test_status_is_the_row_that_the_service_tells(run: Run, service: StandIn) -> None:
     row = {"problem": "", "is_uncompacted": False, "dumps": 12, "accepted": 3, "x": [1, 2]}
-    service.answers["/v1/status"] = ("application/json", json.dumps([row]).encode())
+    service.answers["/v1/status"] = arrow_answer(pa.Table.from_pylist([row]))
     done = run("--url", service.url, "status", "--format", "json")
     assert (done.code, json.loads(done.text)) == (0, [row])
     assert "accepted" in run("--url", service.url, "status").text
     row["problem"] = "the disk is full"
-    service.answers["/v1/status"] = ("application/json", json.dumps([row]).encode())
+    service.answers["/v1/status"] = arrow_answer(pa.Table.from_pylist([row]))
     done = run("--url", service.url, "status")
     assert (done.code, done.error) == (1, f"error: {service.url}: the disk is full")
