@@ -15,7 +15,7 @@ from cli.manifest_options import MANIFEST
 from cli.options import DEFAULT_STORE, CsvSafe, Output, Shared, Store, TextOption, Wait, add_options
 from cli.output.ingest_report import summary_table, write_notes, write_refusals
 from cli.output.render import Format, write_table
-from cli.stores import open_to_write
+from cli.stores import open_to_write, service_instead_of
 
 _ETRECORD = TextOption(
     "etrecord",
@@ -83,6 +83,9 @@ def ingest(
     of the folder, the ETRecord of its program. If they come later, ingest the dump again.
 
     What was handed over to the store's inbox is taken first, see drain.
+
+    Raises:
+        BadParameter: A service is asked for what is a store's.
     """
     start = time.perf_counter()
     from cli.output.progress import progress_bar
@@ -94,6 +97,16 @@ def ingest(
     with options_at_fault():
         check_fields("options", more)
         found = FoundDumps(paths, manifest=more, layout=layout, etrecord=record)
+    if service := service_instead_of(store):
+        if not is_archived or has_snapshot or is_shared:
+            raise typer.BadParameter(
+                "--no-archive, --snapshot and --shared are for a store of this machine, not --url"
+            )
+        from cli.handover.uploading import UploadOptions, upload_found
+
+        options = UploadOptions(jobs, wait, output, is_csv_safe, is_quiet, keep_going)
+        upload_found(service, found, options)
+        return
     with (
         open_to_write(store, create=True, wait=wait, is_shared=is_shared) as warehouse,
         progress_bar(is_quiet=is_quiet) as progress,
