@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Asked(Protocol):
     """What can be asked: a store of this machine, or one behind a service; see `Warehouse`."""
 
-    def query(self, name: str, **params: object) -> pa.Table:
+    def query(self, name: str, /, **params: object) -> pa.Table:
         """Rows of a canned query."""
 
     def sql(
