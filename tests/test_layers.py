@@ -87,7 +87,7 @@ ROOMS = {
     "cli.output_file": {"errors", "options"},
     "cli.health": set(),
     "cli.plain_parameters": set(),
-    "cli.serve": {"output"},
+    "cli.serve": {"errors", "output"},
     "cli.commands": {
         "errors", "exit_codes", "files", "gap_sides", "health", "manifest_options", "options",
         "output", "output_file", "serve", "stores",
