@@ -20,7 +20,7 @@ help: ## Show the targets
 demo: .venv/.installed ## Ingest the real multi-build dumps that ship with the project and query them
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tests/data/demo.sh
 
-demo-serve: .venv/.installed ## Serve that farm, upload to it with curl, ask it, open its report
+demo-serve: .venv/.installed ## Serve that farm, upload to it with curl, ask it, open its page
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tests/data/demo-serve.sh
 
 # Each worker takes a stretch of the files, so that few fixtures are made twice, and helps the others.

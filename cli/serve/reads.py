@@ -146,7 +146,7 @@ def routes() -> list[Route]:
 def _answer_query(
     service: Service, request: Request, asked: AskedQuery, form: Form, page: Page
 ) -> Response:
-    settings = read_settings()
+    settings = read_settings(service.config)
     with asking(service) as reader:
         facts = (sorted(request.query_params.multi_items()), form, asked.pools, settings)
         tag = entity_tag(_version(reader), request.url.path, *facts)
@@ -159,7 +159,7 @@ def _answer_query(
 def _answer_report(
     service: Service, request: Request, form: forms.Form, head: str | None, base: str | None
 ) -> Response:
-    settings = read_settings()
+    settings = read_settings(service.config)
     with asking(service) as reader:
         tag = entity_tag(_version(reader), request.url.path, head, base, form, settings)
         if is_known(request, tag):

@@ -19,7 +19,7 @@ from cli.serve.connections import Connection, most_connections
 from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
 
-BACKLOG = 4096  # connections that wait to be taken
+BACKLOG = 512  # connections that wait to be taken, and are then taken in one go
 LAST_SECONDS = 20  # that uploads have to end, when the service is told to
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -63,8 +63,8 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-def run_service(store: Path, settings: ServiceSettings) -> None:
-    """Serve a store until SIGTERM or Ctrl-C, then index what was accepted.
+def run_service(store: Path, settings: ServiceSettings, *, config: Path | None = None) -> None:
+    """Serve a store until SIGTERM or Ctrl-C, then index what was accepted; see `Service`.
 
     Raises:
         WarehouseError: The store cannot be opened, or not all could be indexed; it stays in the
@@ -75,10 +75,10 @@ def run_service(store: Path, settings: ServiceSettings) -> None:
     ending = Ending()
     Connection.most = most_connections()
     with _listen(settings) as listening:
-        service = Service(store, settings)
+        service = Service(store, settings, config=config)
         host, port = listening.getsockname()[:2]
         write_note(f"serving {store} at http://{f'[{host}]' if ':' in host else host}:{port}/")
-        config = uvicorn.Config(
+        how = uvicorn.Config(
             make_app(service),
             http=Connection,
             ws="none",
@@ -88,7 +88,7 @@ def run_service(store: Path, settings: ServiceSettings) -> None:
             backlog=BACKLOG,
             timeout_graceful_shutdown=LAST_SECONDS,
         )
-        Server(config, ending).run(sockets=[listening])
+        Server(how, ending).run(sockets=[listening])
     service.close()
     if service.problem:
         raise service.problem

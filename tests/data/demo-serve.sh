@@ -61,7 +61,7 @@ printf '\nSQL is answered out of the newest snapshot, which lags behind by up to
 ask --header 'Content-Type: text/plain' --data 'SELECT build, count(*) AS dumps FROM named_dumps GROUP BY build ORDER BY build LIMIT 3' "$url/v1/sql"
 ask "$url/readyz"
 
-page="$url/v1/report?base=base&head=ch26"
+page="$url/"
 if [ -n "$chromium" ]; then
     picture="$(cd "$(dirname "$store")" && pwd)/demo-serve.png"
     profile=$(mktemp -d)

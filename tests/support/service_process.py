@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -73,12 +74,19 @@ class ServiceProcess:
         """Memory that it and its children hold of their own."""
         return sum(map(_resident_bytes, self._family()))
 
+    def child_peaks(self, program: str) -> list[int]:
+        """The most memory that each of its children of a program had."""
+        return [
+            _peak_bytes(process)
+            for process in self._family()
+            if program in _command(process) and process != self.id
+        ]
+
     def _family(self) -> list[int]:
-        children = Path(f"/proc/{self.id}/task/{self.id}/children").read_text().split()
-        threads = Path(f"/proc/{self.id}/task").iterdir()
-        found = {*map(int, children)}
-        for thread in threads:
-            found.update(map(int, (thread / "children").read_text().split()))
+        found: set[int] = set()
+        for thread in Path(f"/proc/{self.id}/task").iterdir():
+            with suppress(OSError):  # it has ended
+                found.update(map(int, (thread / "children").read_text().split()))
         return [self.id, *sorted(found)]
 
     def __enter__(self) -> ServiceProcess:
@@ -108,3 +116,19 @@ def _resident_bytes(process: int) -> int:
         return 0
     found = re.search(r"RssAnon:\s+(\d+) kB", status)
     return int(found[1]) << 10 if found else 0
+
+
+def _peak_bytes(process: int) -> int:
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return 0
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return int(found[1]) << 10 if found else 0
+
+
+def _command(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text()
+    except OSError:
+        return ""

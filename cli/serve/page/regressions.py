@@ -19,7 +19,8 @@ def regressions(visit: Visit) -> tuple[str, dict[str, Any]]:
     if not builds:
         empty = "Nothing is recorded here yet: upload dumps."
         return "tables.html.jinja", {"title": "Regressions", "empty": empty}
-    report = nightly_report(visit.store, read_settings(), head=visit.first("head") or None)
+    settings = read_settings(visit.request.app.state.service.config)
+    report = nightly_report(visit.store, settings, head=visit.first("head") or None)
     shown = builds[-30:][::-1]
     parts = body_parts(report)
     return "regressions.html.jinja", {

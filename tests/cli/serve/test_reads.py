@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from cli.serve.app import make_app
 from cli.serve.problems import Problem
 from cli.serve.reads import asking
 from cli.serve.service import Service
+from cli.serve.settings import ServiceSettings
 from queries.formats import Form
 from tests.support.command import Outcome
 from tests.support.service import serving
@@ -134,6 +136,20 @@ def test_the_report_is_that_of_the_command_line(
     known = {"If-None-Match": answer.headers["etag"]}
     again = client.get("/v1/report", params={"head": "ch26", "format": form}, headers=known)
     assert again.status_code == 304
+
+
+def test_the_report_is_of_the_settings_that_the_service_was_given(
+    nightly_store: Path, run: Run, tmp_path: Path
+) -> None:
+    config = tmp_path / "team.toml"
+    config.write_text('[serve]\nport = 0\n[[muted]]\nmodel = "*"\nreason = "not mine"\n')
+    words = ("report", "--nightly", "--store", nightly_store, "--format", "json")
+    copied = shutil.copytree(nightly_store, tmp_path / "store")
+    service = Service(copied, ServiceSettings(free_bytes=0), config=config)
+    with TestClient(make_app(service), "http://127.0.0.1") as client:
+        answer = client.get("/v1/report?format=json").content
+    assert answer == run(*words, "--config", config).out
+    assert answer != run(*words).out
 
 
 def test_the_report_of_two_builds_is_that_of_the_command_line(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -237,6 +238,14 @@ def test_a_large_dump_is_spooled_and_becomes_a_log(
     assert put(client, dump).status_code == 200
 
 
+def audited(client: TestClient) -> str:
+    """What the audit log has, once it has something."""
+    file = client.app.state.service.store / "audit.jsonl"  # type: ignore[attr-defined]
+    while not (text := file.read_text() if file.exists() else ""):
+        time.sleep(0.01)
+    return text
+
+
 def test_parts_are_taken_with_what_comes_with_the_dump(client: TestClient) -> None:
     answer = client.post(
         "/v1/dumps",
@@ -251,6 +260,7 @@ def test_parts_are_taken_with_what_comes_with_the_dump(client: TestClient) -> No
     assert answer.status_code == 201
     assert await_state(client, tiny_dump(1))["state"] == "indexed"
     assert stored(client, "SELECT source FROM dumps") == [{"source": "run.etdp"}]
+    assert answer.json()["sha256"] in audited(client)
 
 
 @pytest.mark.parametrize(
@@ -305,6 +315,7 @@ def test_a_zip_brings_its_own_manifests_and_names_of_members_are_only_names(
     assert escaped["problem"]["reason"] == "manifest"  # no device: none is looked for outside
     assert str(tmp_path) not in answer.text
     assert not list(tmp_path.parent.rglob("escaped.etdp"))
+    assert run["sha256"] in audited(client)
 
 
 @pytest.mark.parametrize("body", [b"", b"PK\3\4 no zip", zip_of({"a.txt": b""})])

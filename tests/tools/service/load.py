@@ -11,12 +11,15 @@ import argparse
 import asyncio
 import itertools
 import json
+import resource
 import signal
+import socket
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from http.client import HTTPConnection
 from pathlib import Path
 from statistics import median
@@ -27,7 +30,7 @@ from tests.tools.service.client import Tally, upload
 from tests.tools.service.dumps import DumpMaker, Packet
 from warehouse import Warehouse
 
-CONNECTIONS, MANY = 32, 512
+CONNECTIONS, MANY, CROWD = 32, 512, 10_000
 LARGE_RUNS = 250
 LARGE_CONNECTIONS = 4
 _LOOK = 0.25  # seconds between two looks
@@ -132,6 +135,29 @@ def load(
     }
 
 
+def crowd(folder: Path, maker: DumpMaker) -> dict[str, float]:
+    """What becomes of uploads while many connections stand open that never say what they want."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, CROWD + 512), most))
+    with ServiceProcess(folder / "store") as service, ExitStack() as opened:
+        start = time.monotonic()
+        for _ in range(min(CROWD, most - 512)):
+            idle = socket.create_connection(("127.0.0.1", service.port), timeout=60)
+            opened.callback(idle.close)
+            idle.sendall(b"PUT /v1/dumps/")
+        taken, tally = time.monotonic() - start, Tally()
+        packets = map(maker.packet, itertools.count())
+        asyncio.run(upload(service.port, packets, tally, connections=4, seconds=5))
+        return {
+            "connections": CROWD,
+            "opened in s": taken,
+            "uploads per second": tally.statuses[201] / 5,
+            "p99 ms": 1e3 * tally.percentile(0.99),
+            "other answers": tally.statuses.total() - tally.statuses[201],
+            "memory MB": service.resident_bytes() / 1e6,
+        }
+
+
 def _await_normal(port: int, packet: Packet) -> float:
     """Seconds until an upload is indexed that is sent now, put off as often as it is."""
     start = time.monotonic()
@@ -151,7 +177,7 @@ def _stored(store: Path) -> set[str]:
 
 
 def measure(seconds: float, overload_seconds: float) -> Figures:
-    """Small dumps as fast as they go, at half of that, large ones, and far too many."""
+    """Small dumps as fast as they go, at half of that, large ones, in a crowd, and far too many."""
     small, large = DumpMaker(), DumpMaker(runs=LARGE_RUNS)
     with tempfile.TemporaryDirectory() as name:
         folders = (Path(name, str(number)) for number in itertools.count())
@@ -163,6 +189,7 @@ def measure(seconds: float, overload_seconds: float) -> Figures:
                 next(folders), small, connections=CONNECTIONS, seconds=seconds, rate=half
             ),
             "large": load(next(folders), large, connections=LARGE_CONNECTIONS, seconds=seconds),
+            "crowd": crowd(next(folders), small),
             "overload": load(next(folders), small, connections=MANY, seconds=overload_seconds),
         }
 
@@ -177,7 +204,7 @@ def main() -> int:
     record = Record.of(measure(arguments.seconds, arguments.overload_seconds))
     record.write(arguments.record)
     sys.stdout.write(json.dumps(record.figures, indent=1) + "\n")
-    return int(any(found["lost"] for found in record.figures.values()))
+    return int(any(found.get("lost") for found in record.figures.values()))
 
 
 if __name__ == "__main__":
