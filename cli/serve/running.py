@@ -19,7 +19,7 @@ from cli.serve.connections import Connection, most_connections
 from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
 
-BACKLOG = 4096  # connections that wait to be taken
+BACKLOG = 512  # connections that wait to be taken, and are then taken in one go
 LAST_SECONDS = 20  # that uploads have to end, when the service is told to
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 

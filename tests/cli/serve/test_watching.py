@@ -115,4 +115,11 @@ def test_a_request_id_of_ours_takes_the_place_of_a_strange_one(tmp_path: Path, g
         answers = [client.get("/healthz", headers={"X-Request-Id": given}) for _ in range(2)]
     first, second = (answer.headers["x-request-id"] for answer in answers)
     assert given != first != second
-    assert answers[0].headers["x-content-type-options"] == "nosniff"
+
+
+def test_no_page_of_another_site_shows_or_loads_an_answer(tmp_path: Path) -> None:
+    with serving(tmp_path) as client:
+        headers = client.get("/healthz").headers
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["cross-origin-resource-policy"] == "same-origin"

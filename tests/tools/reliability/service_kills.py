@@ -53,7 +53,7 @@ class Trial:
         self.store = store
         self.acknowledged: Counter[str] = Counter()
         self._numbers = itertools.count()
-        self._makers = DumpMaker(SMALL), DumpMaker(LARGE)
+        self._makers = DumpMaker(SMALL), DumpMaker(SMALL, runs=LARGE // SMALL)
         self._events: dict[str, int] = {}
 
     def kill_round(self, random_: random.Random, point: str = "") -> str:

@@ -29,19 +29,23 @@ class DumpMaker:
         byte_count: Size of a dump.
     """
 
-    def __init__(self, events: int = SMALL_EVENTS) -> None:
-        """Make the first."""
+    def __init__(self, events: int = SMALL_EVENTS, *, runs: int = 1) -> None:
+        """Make the first, with so many events in each of its runs."""
         listed = [
             {
                 "name": f"native_call_quantized_convolution_{i % 40:02}",
                 "instruction_id": i,
-                "start_time": _MARK if i == 0 else 10**9 + 1000 * i,
-                "end_time": 10**12 if i == 0 else 10**9 + 1000 * i + 500 + i % 97,
+                "start_time": 10**9 + 1000 * i,
+                "end_time": 10**9 + 1000 * i + 500 + i % 97,
             }
             for i in range(events)
         ]
-        run = {"name": "Execute", "events": [{"profile_event": event} for event in listed]}
-        self._dump = bytearray(build_etdump({"version": 0, "run_data": [run]}))
+        first = [{**listed[0], "start_time": _MARK, "end_time": 10**12}, *listed[1:]]
+        run_data = [
+            {"name": "Execute", "events": [{"profile_event": event} for event in each]}
+            for each in (first, *[listed] * (runs - 1))
+        ]
+        self._dump = bytearray(build_etdump({"version": 0, "run_data": run_data}))
         self._at = self._dump.index(_TICKS.pack(_MARK))
         self.byte_count = len(self._dump)
 
