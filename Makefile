@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test test-slow lint parity fuzz torture bench bench-inspector bench-detection test-executorch test-browser clean
+.PHONY: help demo demo-serve test test-slow lint parity fuzz torture torture-service bench bench-service bench-inspector bench-detection test-executorch test-browser test-schemathesis clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -17,6 +17,9 @@ help: ## Show the targets
 
 demo: .venv/.installed ## Ingest the real multi-build dumps that ship with the project and query them
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tests/data/demo.sh
+
+demo-serve: .venv/.installed ## Serve that farm, upload to it with curl, ask it, open its page
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tests/data/demo-serve.sh
 
 # Each worker takes a stretch of the files, so that few fixtures are made twice, and helps the others.
 test: .venv/.installed ## Run the tests, without the slow ones
@@ -45,6 +48,12 @@ torture: .venv/.installed ## Kill, damage, fill up and unplug stores again and a
 	$(BIN)/python -m tests.tools.reliability.damaged_logs $(if $(RECORD),--record tests/tools/reliability/record-damaged-logs.json)
 	$(BIN)/python -m tests.tools.reliability.power_loss $(if $(RECORD),--record tests/tools/reliability/record-power-loss.json)
 
+torture-service: .venv/.installed ## Kill the service under load again and again (RECORD=1 keeps the results)
+	$(BIN)/python -m tests.tools.reliability.service_kills $(if $(RECORD),--record tests/tools/reliability/record-service.json)
+
+bench-service: .venv/.installed ## Measure what the service takes, and how far more than that is borne
+	$(BIN)/python -m tests.tools.service.load $(if $(RECORD),tests/tools/service/record.json,build/bench-service.json)
+
 bench: .venv/.installed ## Measure decode, ingest and queries (reports, never gates; RECORD=1 keeps it)
 	$(BIN)/python -m tests.tools.benchmarks.run $(if $(RECORD),tests/tools/benchmarks/record.json,build/bench.json)
 
@@ -64,6 +73,9 @@ test-browser: .venv/.installed ## Open a report's page in headless Chromium, whe
 	CHROMIUM="$$(command -v chromium || command -v google-chrome)" \
 		$(BIN)/python -m pytest -rs tests/browser
 
+test-schemathesis: .venv/.installed .venv-schemathesis/.installed ## Ask the service all that its OpenAPI document says
+	$(BIN)/python -m tests.tools.openapi.run .venv-schemathesis/bin/schemathesis
+
 .venv-executorch/.installed: tests/tools/benchmarks/requirements-executorch.txt
 	$(PYTHON) -m venv .venv-executorch
 	.venv-executorch/bin/python -m pip install --quiet --disable-pip-version-check -r $<
@@ -74,5 +86,10 @@ test-browser: .venv/.installed ## Open a report's page in headless Chromium, whe
 	.venv-detection/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
+.venv-schemathesis/.installed: tests/tools/openapi/requirements.txt
+	$(PYTHON) -m venv .venv-schemathesis
+	.venv-schemathesis/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
 clean: ## Remove the environment and caches
-	rm -rf .venv .venv-executorch .venv-detection .mypy_cache .pytest_cache .ruff_cache *.egg-info build dist
+	rm -rf .venv .venv-executorch .venv-detection .venv-schemathesis .mypy_cache .pytest_cache .ruff_cache *.egg-info build dist

@@ -38,6 +38,7 @@ EXAMPLES = {
         "tracehouse watch s3://farm/dumps --url http://127.0.0.1:8080 --once",
     ),
     "drain": ("tracehouse drain --store farm.store",),
+    "serve": ("tracehouse serve --store farm.store --port 8080",),
     "query": (
         "tracehouse query percentiles --model mv2",
         "tracehouse query percentiles --help",
@@ -56,10 +57,6 @@ EXAMPLES = {
     "sql": (
         'tracehouse sql "SELECT device, count(*) AS n FROM named_dumps GROUP BY device"',
         "tracehouse sql - --format parquet --output slow.parquet < slow.sql",
-    ),
-    "serve": (
-        "tracehouse serve --store farm.store",
-        "tracehouse serve --host 0.0.0.0 --port 8080",
     ),
     "token": (
         "tracehouse token create lab --scope ingest --pool lab --expires 90",

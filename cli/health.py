@@ -12,7 +12,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 _NEEDED = ("tracehouse", "duckdb", "pyarrow", "numpy", "pydantic", "typer", "rich")
+_SERVICE = (
+    "starlette", "uvicorn", "httptools", "prometheus-client", "pydantic-settings",
+    "python-multipart",
+)  # fmt: skip
 _OPTIONAL = {
+    **dict.fromkeys(_SERVICE, "for serve: pip install 'tracehouse[serve]'"),
     "executorch": "for record and numeric-gap: pip install 'tracehouse[executorch]'",
     "torch": "for record and numeric-gap: pip install 'tracehouse[executorch]'",
     "pandas": "for Inspector.to_dataframe: pip install pandas",

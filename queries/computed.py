@@ -31,7 +31,7 @@ NIGHTLY_VERDICTS = Header(
         Column("backend", "STRING", "Backend; null if none."),
         Column("event_name", "STRING", "Name of the event; null if none."),
         Column("delegate_id", "STRING", "Delegate's id of it; null if none."),
-        Column("ordinal", "BIGINT", "Which of those of one name and id it is."),
+        Column("ordinal", "INT", "Which of those of one name and id it is."),
         Column("base_count", "BIGINT", "Dumps of the builds it is compared with."),
         Column("head_count", "BIGINT", "Dumps of the head."),
         Column("base_ns", "DOUBLE", "Median before, in ns; null for clocks of unknown rate."),

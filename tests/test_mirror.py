@@ -12,12 +12,15 @@ TESTS = ROOT / "tests"
 # Whose tests are about no single module, and why.
 BEHAVIOURS = {
     "browser/test_report_page.py": "a report as a reader has it",
+    "browser/test_site.py": "the service's page as a visitor has it",
     "cli/commands/test_inspect_etrecord.py": "what is stated of an ETRecord, to inspect",
     "cli/test_against_a_service.py": "the command line with --url, and a real service",
     "cli/test_uploading_document.py": "docs/uploading.md",
+    "cli/serve/test_hostile_sql.py": "SQL from anybody over HTTP",
     "cli/test_absurd_clocks.py": "rates that no clock has, through all commands",
     "cli/commands/test_ingest_paths.py": "paths that cannot be read, beside others",
     "cli/test_demo.py": "tests/data/demo.sh",
+    "cli/test_demo_serve.py": "tests/data/demo-serve.sh",
     "cli/test_json.py": "the contract in docs/json.md",
     "cli/test_strange_names.py": "names that would steer a terminal, through all commands",
     "executorch/test_drop_in.py": "the drop-in beside the Inspector",

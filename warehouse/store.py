@@ -202,7 +202,7 @@ class Warehouse:
 
         decide_group(self.writing, self._path, group_id, state=state, reason=reason)
 
-    def query(self, name: str, **params: object) -> pa.Table:
+    def query(self, name: str, /, **params: object) -> pa.Table:
         """Rows of a canned query.
 
         Args:

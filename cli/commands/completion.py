@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.output.streams import write_script
+from cli.output.streams import write_text
 
 
 class Shell(StrEnum):
@@ -28,8 +28,7 @@ def completion(
     """
     from typer._completion_shared import get_completion_script
 
-    write_script(
-        get_completion_script(
-            prog_name="tracehouse", complete_var="_TRACEHOUSE_COMPLETE", shell=shell
-        )
+    script = get_completion_script(
+        prog_name="tracehouse", complete_var="_TRACEHOUSE_COMPLETE", shell=shell
     )
+    write_text(f"{script.strip()}\n")

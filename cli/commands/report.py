@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 
 from cli.exit_codes import ExitCode
 from cli.options import DEFAULT_STORE, Config, Head, Store, Wait
-from cli.output.streams import write_note
+from cli.output.streams import write_note, write_text
 from cli.output_file import standard_output_to
 from cli.stores import open_to_read, service_instead_of
 from queries.report.forms import Form, render
@@ -80,7 +79,7 @@ def report(
     with _report(store, config, base=base, head=head, wait=wait) as made:
         text = _text(made, form or _BY_SUFFIX.get(suffix, "markdown"))
         with standard_output_to(output):
-            sys.stdout.write(text)
+            write_text(text)
         if output is not None:
             write_note(made.summary)
             write_note(f"report: {os.fspath(output)}")

@@ -37,4 +37,4 @@ def serve(
 
     with options_at_fault():
         settings = read_service_settings({"host": host, "port": port}, config=config)
-    run_service(store, settings)
+    run_service(store, settings, config=config)

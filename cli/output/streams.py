@@ -60,10 +60,10 @@ def write_lines(lines: Iterable[str]) -> None:
         sys.stdout.flush()
 
 
-def write_script(text: str) -> None:
+def write_text(text: str) -> None:
     """Print a text of our own as it is; raises OutputError if that fails."""
     with translated_errors():
-        sys.stdout.write(f"{text.strip()}\n")
+        sys.stdout.write(text)
         sys.stdout.flush()
 
 

@@ -168,18 +168,20 @@ def _check_local(headers: Mapping[str, str]) -> None:
 
 
 def check_origin(request: HTTPConnection, *, is_cookie: bool) -> None:
-    """Pass unless a browser asks for a page of another site and something would change.
+    """Pass unless a page of another site asks, but for a link to follow.
 
     Raises:
         Problem: 403.
     """
-    if request.scope.get("method") in _SAFE:
-        return
     headers = request.headers
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
-    is_ours = site in {None, "same-origin", "none"} and (
-        origin is None or origin.partition("://")[2] == headers.get("host")
-    )
-    if not is_ours or (is_cookie and site is None and origin is None):
-        problem = "a page of another site may change nothing here; send a token instead"
+    is_ours = site in {None, "same-origin", "none"}
+    if request.scope.get("method") in _SAFE:
+        is_ours = is_ours or headers.get("sec-fetch-mode") == "navigate"
+    else:
+        host = None if origin is None else origin.partition("://")[2]
+        is_ours = is_ours and host in {None, headers.get("host")}
+        is_ours = is_ours and not (is_cookie and site is None and origin is None)
+    if not is_ours:
+        problem = "a page of another site may do nothing here; send a token instead"
         raise Problem(HTTPStatus.FORBIDDEN, "other_site", problem)

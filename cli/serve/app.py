@@ -18,8 +18,10 @@ from cli.serve.audit import AuditFile
 from cli.serve.line_queue import LineQueue
 from cli.serve.logs import Log, LogHandler, write_standard_error
 from cli.serve.metrics import Metrics
+from cli.serve.page import routes as page
 from cli.serve.problems import answer_problem
 from cli.serve.service import Service
+from cli.serve.sql import SqlTurns
 from cli.serve.watching import Watching
 from ingest.errors import IngestError
 from warehouse.errors import QueryError, WarehouseError
@@ -30,7 +32,8 @@ _TOLD = (HTTPException, ClientDisconnect, IngestError, QueryError, WarehouseErro
 def make_app(service: Service) -> Starlette:
     """The application that answers for a service, which it closes when it is shut down.
 
-    Its state has the `service`, its `metrics`, and `audit`, the queue of the audit log.
+    Its state has the `service`, its `metrics`, `audit`, the queue of the audit log, and the
+    `sql_turns` of all who ask SQL.
     """
     audit_file = AuditFile(service.store)
     audit, lines = LineQueue(audit_file.append), LineQueue(write_standard_error)
@@ -56,9 +59,10 @@ def make_app(service: Service) -> Starlette:
         exception_handlers=dict.fromkeys(_TOLD, answer_problem),
     )
     app.state.service, app.state.metrics, app.state.audit = service, counted, audit
+    app.state.sql_turns = SqlTurns(service)
     return app
 
 
 def _routes() -> Sequence[BaseRoute]:
-    modules = (health, metrics, openapi, reads, sessions, sql, uploads)
+    modules = (health, metrics, openapi, page, reads, sessions, sql, uploads)
     return [route for module in modules for route in module.routes()]

@@ -12,7 +12,6 @@ from cli.serve.commits import Upload
 from cli.serve.problems import Problem
 from ingest.errors import ManifestError, SourceError
 from ingest.incoming import FoundDumps, Incoming, IncomingFile
-from ingest.sources.places import Source
 from warehouse.storage.log_records import pack_delivery
 
 NAME = "upload.zip"  # what an uploaded zip is called in the names of its dumps
@@ -42,7 +41,7 @@ def read_artifact(
         Problem: There is no dump in it, or what is stated is malformed.
     """
     try:
-        found = FoundDumps([Source(str(path))], manifest=stated, is_alone=True)
+        found = FoundDumps([path], manifest=stated, is_alone=True)
     except (SourceError, ManifestError) as error:
         problem = _refuse(error, path)
         raise problem from error

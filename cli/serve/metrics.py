@@ -99,12 +99,13 @@ class _Figures(Collector):
         for reason, number in consumer.refused.items():
             refused.add_metric([reason], number)
         yield refused
-        waiting = consumer.known
+        waiting, commits = consumer.known, self._service.commits
         for name, text, level in (
             ("backlog_dumps", "Dumps that were accepted and wait.", waiting.backlog_dumps),
             ("backlog_bytes", "Their size.", waiting.backlog_bytes),
             ("lag_seconds", "How long the oldest of them has waited.", waiting.lag_seconds),
-            ("commit_seconds", "How long the last batch took to commit.", consumer.drain_seconds),
+            ("commit_seconds", "Bringing the last uploads to disk.", commits.commit_seconds),
+            ("drain_seconds", "Indexing the last batch.", consumer.drain_seconds),
             ("disk_free_bytes", "Room on the store's disk.", self._free_bytes()),
             ("snapshot_age_seconds", "Age of the newest snapshot.", self._snapshot_age()),
             (

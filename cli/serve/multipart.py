@@ -26,7 +26,7 @@ class FormProblem(Problem):
         super().__init__(HTTPStatus.BAD_REQUEST, "multipart", f"the body is malformed: {what}")
 
 
-class Part:
+class FormPart:
     """A part: the name of the file that it holds, and what has come of it."""
 
     def __init__(self, file_name: str, spool: Spool, most_bytes: int) -> None:
@@ -59,10 +59,10 @@ class PartReader:
         Raises:
             FormProblem: There is none.
         """
-        self.parts: dict[str, Part] = {}
+        self.parts: dict[str, FormPart] = {}
         self._inbox, self._most_bytes = inbox, most_bytes
         self._field, self._value, self._disposition = bytearray(), bytearray(), b""
-        self._part: Part | None = None
+        self._part: FormPart | None = None
         self._is_ended = False
         _, options = parse_options_header(request.headers["content-type"])
         try:
@@ -140,7 +140,7 @@ class PartReader:
             raise FormProblem(f"two parts {name!r}")
         file_name = _decode(options.get(b"filename", b"")).replace("\\", "/").rpartition("/")[2]
         most_bytes = MAX_MANIFEST_BYTES if name == "manifest" else self._most_bytes
-        self._part = Part(file_name[:_LONGEST_NAME], self._inbox.spool(), most_bytes)
+        self._part = FormPart(file_name[:_LONGEST_NAME], self._inbox.spool(), most_bytes)
         self.parts[name] = self._part
 
     def _write(self, data: bytes, start: int, end: int) -> None:

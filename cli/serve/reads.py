@@ -87,7 +87,7 @@ class Reads:
         form, page = choose_form(request, TABLE_FORMS), read_page(request)
 
         def answer() -> Response:
-            with _asking(service) as reader:
+            with asking(service) as reader:
                 table = reader.schema()
             return table_answer(request, table, form, page=page)
 
@@ -146,8 +146,8 @@ def routes() -> list[Route]:
 def _answer_query(
     service: Service, request: Request, asked: AskedQuery, form: Form, page: Page
 ) -> Response:
-    settings = read_settings()
-    with _asking(service) as reader:
+    settings = read_settings(service.config)
+    with asking(service) as reader:
         facts = (sorted(request.query_params.multi_items()), form, asked.pools, settings)
         tag = entity_tag(_version(reader), request.url.path, *facts)
         if is_known(request, tag):
@@ -159,8 +159,8 @@ def _answer_query(
 def _answer_report(
     service: Service, request: Request, form: forms.Form, head: str | None, base: str | None
 ) -> Response:
-    settings = read_settings()
-    with _asking(service) as reader:
+    settings = read_settings(service.config)
+    with asking(service) as reader:
         tag = entity_tag(_version(reader), request.url.path, head, base, form, settings)
         if is_known(request, tag):
             return unchanged(tag)
@@ -174,7 +174,7 @@ def _answer_report(
 
 
 @contextmanager
-def _asking(service: Service) -> Iterator[Warehouse]:
+def asking(service: Service) -> Iterator[Warehouse]:
     """The live store, for as long as an answer may take.
 
     Raises:

@@ -2,32 +2,104 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
 
+from cli.errors import OutputError
 from cli.output.streams import write_note
 from cli.serve.access import Access
 from cli.serve.app import make_app
+from cli.serve.connections import Connection, most_connections
 from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
 
+BACKLOG = 512  # connections that wait to be taken, and are then taken in one go
+LAST_SECONDS = 20  # that uploads have to end, when the service is told to
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
-def run_service(store: Path, settings: ServiceSettings) -> None:
-    """Serve a store until SIGTERM or Ctrl-C, then index what was accepted.
+
+class Ending:
+    """Whether the process was told to end: the first signal asks for it, the second does it.
+
+    It is heeded from here to the end of the process, whatever that does meanwhile.
+    """
+
+    def __init__(self) -> None:
+        """Not yet."""
+        self.is_wanted = False
+        self.begin: Callable[[], None] = lambda: None
+        for number in _SIGNALS:
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, number: int, _: FrameType | None) -> None:
+        if self.is_wanted:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+        self.is_wanted = True
+        self.begin()
+
+
+class Server(uvicorn.Server):
+    """A server that ends when the process is told to."""
+
+    def __init__(self, config: uvicorn.Config, ending: Ending) -> None:
+        """Take what tells it."""
+        super().__init__(config)
+        ending.begin = self._end
+        self.should_exit = ending.is_wanted
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals alone."""
+        yield
+
+    def _end(self) -> None:
+        self.should_exit = True
+
+
+def run_service(store: Path, settings: ServiceSettings, *, config: Path | None = None) -> None:
+    """Serve a store until SIGTERM or Ctrl-C, then index what was accepted; see `Service`.
 
     Raises:
-        StoreError: The store cannot be opened, or not all could be indexed; it stays in the inbox.
-            Or others reach the address, and there are no tokens.
-        OSError: The address cannot be listened on.
+        WarehouseError: The store cannot be opened, or not all could be indexed; it stays in the
+            inbox. Or others reach the address, and there are no tokens.
+        OutputError: The address cannot be listened on.
     """
     Access(store).check_start(settings.host)
-    with socket.create_server((settings.host, settings.port), reuse_port=False) as listening:
-        service = Service(store, settings)
+    ending = Ending()
+    Connection.most = most_connections()
+    with _listen(settings) as listening:
+        service = Service(store, settings, config=config)
         host, port = listening.getsockname()[:2]
-        write_note(f"serving {store} at http://{host}:{port}/")
-        config = uvicorn.Config(
-            make_app(service), http="httptools", log_config=None, access_log=False
+        write_note(f"serving {store} at http://{f'[{host}]' if ':' in host else host}:{port}/")
+        how = uvicorn.Config(
+            make_app(service),
+            http=Connection,
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            backlog=BACKLOG,
+            timeout_graceful_shutdown=LAST_SECONDS,
         )
-        uvicorn.Server(config).run(sockets=[listening])
+        Server(how, ending).run(sockets=[listening])
+    service.close()
+    if service.problem:
+        raise service.problem
+
+
+def _listen(settings: ServiceSettings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    address = settings.host, settings.port
+    try:
+        return socket.create_server(address, family=family, backlog=BACKLOG)
+    except OSError as error:
+        where = f"{settings.host}:{settings.port}"
+        problem = f"cannot be listened on: {error.strerror}; choose others with --host and --port"
+        raise OutputError(f"{where}: {problem}") from error

@@ -31,6 +31,7 @@ class Service:
     Attributes:
         store: The store's directory.
         settings: How it is set up.
+        config: Settings file of its reports, if it was given one.
         inbox: Takes dumps over, from any thread.
         consumer: Brings them into the store.
         access: Who may what.
@@ -42,13 +43,20 @@ class Service:
         sandbox: Answers SQL from anybody.
     """
 
-    def __init__(self, store: Path, settings: ServiceSettings) -> None:
+    def __init__(
+        self, store: Path, settings: ServiceSettings, *, config: Path | None = None
+    ) -> None:
         """Open a store for writing, as its only writer, and begin to bring in what it is given.
+
+        Args:
+            store: The store's directory.
+            settings: How the service is set up.
+            config: Settings file of reports; by default ./tracehouse.toml, if there is one.
 
         Raises:
             StoreError: It cannot be opened; see `Warehouse.open`.
         """
-        self.store, self.settings = store, settings
+        self.store, self.settings, self.config = store, settings, config
         with ExitStack() as opened:
             self._warehouse = opened.enter_context(_open(store))
             self._idle: SimpleQueue[Warehouse] = SimpleQueue()

@@ -10,7 +10,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from cli.serve.access import COOKIE, check_origin
+from cli.serve.access import COOKIE, Unauthorized, check_origin
+from cli.serve.page.login import login_form
 from cli.serve.problems import Problem
 
 _MOST_BYTES = 4096  # of a form
@@ -21,11 +22,16 @@ async def _login(request: Request) -> Response:
     """Keep the form's field `token` in a cookie, and go on to its field `next`."""
     check_origin(request, is_cookie=False)
     form = await _form(request)
-    request.state.bearer = request.app.state.service.access.bearer_of(form.get("token", ""))
-    answer = RedirectResponse(_own_place(form.get("next", "/")), HTTPStatus.SEE_OTHER)
+    place, token = form.get("next", "/"), form.get("token", "").strip()
+    try:
+        request.state.bearer = request.app.state.service.access.bearer_of(token)
+    except Unauthorized as problem:
+        request.state.reason = problem.reason
+        return login_form(request, problem, place)
+    answer = RedirectResponse(_own_place(place), HTTPStatus.SEE_OTHER)
     answer.set_cookie(
         COOKIE,
-        form["token"],
+        token,
         max_age=_SECONDS,
         httponly=True,
         samesite="strict",

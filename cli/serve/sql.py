@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import NamedTuple
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -18,8 +19,8 @@ from cli.serve.problems import Problem
 from cli.serve.service import Service
 from cli.serve.turns import Turns
 from ingest.strict_json import parse_json
-from queries.formats import Form
 from warehouse.errors import CostlyStatementError, StatementError
+from warehouse.sandbox.bounds import SnapshotAnswer
 
 _MOST_BODY_BYTES = 64 << 10
 _WAITING = 4  # for each that is answered
@@ -37,40 +38,55 @@ class _Statement(NamedTuple):
     params: Mapping[str, object] | Sequence[object] | None = None
 
 
-class SqlAnswers:
-    """Answers statements, as many at a time as there may be workers."""
+class SqlTurns:
+    """Has statements answered, as many at a time as there may be workers."""
 
-    def __init__(self) -> None:
+    def __init__(self, service: Service) -> None:
         """Nobody asks yet."""
-        self._turns: Turns | None = None
-
-    async def answer(self, request: Request) -> Response:
-        """Rows of a statement."""
-        service: Service = request.app.state.service
-        need_all_pools(service.access.need(request, Scope.SQL), "SQL")
-        form = choose_form(request, TABLE_FORMS)
-        statement = _read_statement(request, await _read_body(request))
-        request.state.what = statement.text
         workers = service.settings.sql_workers
-        self._turns = self._turns or Turns(workers, _WAITING * workers)
-        return await self._turns.take(lambda: _answer(service, request, statement, form))
+        self._service, self._turns = service, Turns(workers, _WAITING * workers)
+
+    async def ask(
+        self,
+        request: Request,
+        text: str,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+    ) -> SnapshotAnswer:
+        """Rows of a statement, if whoever asks may ask it.
+
+        Raises:
+            Problem: 401 or 403; 429 if too many ask; else what is wrong with it, or its cost.
+        """
+        need_all_pools(self._service.access.need(request, Scope.SQL), "SQL")
+        request.state.what, request.state.is_audited = text, True
+        return await self._turns.take(lambda: _answer(self._service, text, params))
 
 
 def routes() -> list[Route]:
     """Where SQL is asked."""
-    return [Route("/v1/sql", SqlAnswers().answer, methods=["POST"])]
+    return [Route("/v1/sql", _sql, methods=["POST"])]
 
 
-def _answer(service: Service, request: Request, statement: _Statement, form: Form) -> Response:
+async def _sql(request: Request) -> Response:
+    service: Service = request.app.state.service
+    turns: SqlTurns = request.app.state.sql_turns
+    service.access.need(request, Scope.SQL)  # before its body is read
+    form = choose_form(request, TABLE_FORMS)
+    table, taken_at = await turns.ask(request, *_read_statement(request, await _read_body(request)))
+    headers = {"Tracehouse-Snapshot": taken_at.isoformat().replace("+00:00", "Z")}
+    return await run_in_threadpool(table_answer, request, table, form, headers=headers)
+
+
+def _answer(
+    service: Service, text: str, params: Mapping[str, object] | Sequence[object] | None
+) -> SnapshotAnswer:
     try:
-        table, taken_at = service.sandbox.answer(*statement)
+        return service.sandbox.answer(text, params)
     except CostlyStatementError as error:
         status, reason = _STATUSES[error.bound]
         raise Problem(status, reason, str(error)) from error
     except StatementError as error:
         raise Problem(HTTPStatus.BAD_REQUEST, "statement", str(error)) from error
-    headers = {"Tracehouse-Snapshot": taken_at.isoformat().replace("+00:00", "Z")}
-    return table_answer(request, table, form, headers=headers)
 
 
 async def _read_body(request: Request) -> bytes:

@@ -20,7 +20,8 @@ class Turns:
     def __init__(self, working: int, waiting: int) -> None:
         """Nobody works yet."""
         self._limiter: CapacityLimiter | None = None
-        self._working, self._waiting = working, waiting
+        self._working, self._most = working, working + waiting
+        self._there = 0
 
     async def take(self, work: Callable[[], _Result]) -> _Result:
         """What `work` returns, out of a thread.
@@ -28,9 +29,13 @@ class Turns:
         Raises:
             Problem: 429 if too many wait already.
         """
+        if self._there >= self._most:
+            detail = f"{self._there} others are there already; ask again in a second"
+            raise Problem(HTTPStatus.TOO_MANY_REQUESTS, "busy", detail, retry_after=1)
         if self._limiter is None:  # which belongs to the loop that runs
             self._limiter = CapacityLimiter(self._working)
-        if self._limiter.statistics().tasks_waiting >= self._waiting:
-            detail = f"{self._waiting} others wait already; ask again in a second"
-            raise Problem(HTTPStatus.TOO_MANY_REQUESTS, "busy", detail, retry_after=1)
-        return await run_sync(work, limiter=self._limiter)
+        self._there += 1
+        try:
+            return await run_sync(work, limiter=self._limiter)
+        finally:
+            self._there -= 1

@@ -150,6 +150,7 @@ async def _take_parts(request: Request, bearer: Bearer, encoding: str | None) ->
         manifest = _parse(bytes(form.parts["manifest"].spool.data), "manifest")
         check_pool(bearer, manifest.device.pool)
         dump = form.parts["dump"].spool
+        request.state.what = dump.sha256
         name = form.parts["dump"].file_name or _name(dump.sha256)
         files = [dump.hashed(name), *(_companion(form, part, name) for part in _COMPANIONS)]
         outcome = await commit(service, _upload(manifest, dump, files))
@@ -173,6 +174,7 @@ async def _take_zip(request: Request, bearer: Bearer, encoding: str | None) -> R
         told: list[dict[str, object]] = []
         while group := await run_there(service.spooling, next, groups, None):
             told += await asyncio.gather(*(_take_packed(service, bearer, one) for one in group))
+    request.state.what = ", ".join(str(one.get("sha256") or one["name"]) for one in told)
     is_any = any("state" in one for one in told)
     return JSONResponse({"dumps": told}, HTTPStatus.CREATED if is_any else HTTPStatus.BAD_REQUEST)
 

@@ -9,7 +9,7 @@ from collections.abc import MutableMapping
 from itertools import count
 from typing import Any
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cli.serve.audit import AuditEntry
@@ -21,6 +21,12 @@ _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _WRITES = {"POST", "PUT", "PATCH", "DELETE"}
 _QUIET = {"/healthz", "/readyz", "/metrics"}  # asked every few seconds
 _METHODS = {"GET", "HEAD", "OPTIONS", *_WRITES}
+# What is answered is what it says it is, and no page of another site shows or loads it.
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
 UNKNOWN = "unknown"  # route of a request for none that there is
 
 
@@ -42,9 +48,8 @@ class _Request:
         """Send a part of the answer; its start with headers that all have."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers = MutableHeaders(scope=message)
-            headers["x-request-id"] = self.request_id
-            headers["x-content-type-options"] = "nosniff"
+            request_id = (b"x-request-id", self.request_id.encode())
+            message["headers"] = [*message.get("headers", ()), request_id, *_HEADERS]
         await self._send(message)
 
     def seconds(self) -> float:
@@ -56,7 +61,8 @@ class Watching:
     """An application around another, whose answers it passes on.
 
     What a route knows besides is in the state of its request: `bearer` (who asks), `what` (the
-    dump, the statement, for the audit log) and `reason` (why it was refused).
+    dump, the statement, for the audit log), `is_audited` (where its method does not tell) and
+    `reason` (why it was refused).
     """
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics, audit: LineQueue, log: Log) -> None:
@@ -91,10 +97,12 @@ class Watching:
         )
         bearer = getattr(state.get("bearer"), "name", "")
         what = str(state.get("what") or "/".join(map(str, scope.get("path_params", {}).values())))
+        result = reason or ("ok" if status < 400 else "refused")
         milliseconds = round(seconds * 1000, 3)
-        if method in _WRITES and route != UNKNOWN:
+        is_audited = method in _WRITES or state.get("is_audited", False)
+        if is_audited and route != UNKNOWN:
             entry = AuditEntry(
-                bearer, f"{method} {route}", what, reason or "ok", status, milliseconds,
+                bearer, f"{method} {route}", what, result, status, milliseconds,
                 seen.body_bytes, seen.request_id,
             )  # fmt: skip
             self._audit.put(entry.line(), is_needed=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from queries.report import figures
@@ -81,24 +81,31 @@ class Chapter(NamedTuple):
 
 def html_text(report: Report) -> str:
     """The page; the same report always gives the same text."""
+    return page_environment().get_template("page.html.jinja").render(body_parts(report))
+
+
+def body_parts(report: Report) -> dict[str, object]:
+    """What ``body.html.jinja`` shows of a report, by the names it has there."""
     changed, grounds = changes(report), evidence(report)
-    return _template().render(
-        report=report,
-        verdict=verdict_text(report),
-        tiles=_tiles(report),
-        parts=_parts(report),
-        tables=[
+    return {
+        "report": report,
+        "verdict": verdict_text(report),
+        "tiles": _tiles(report),
+        "parts": _parts(report),
+        "tables": [
             ("changes", "Other changes", [table for table in changed if table.rows]),
             ("evidence", "What this rests on", [table for table in grounds if table.rows]),
         ],
-        max_rows=MAX_ROWS,
-    )
+        "max_rows": MAX_ROWS,
+    }
 
 
 @cache
-def _template() -> Template:
-    environment = Environment(
-        loader=PackageLoader("queries.report"),
+def page_environment(package: str = "") -> Environment:
+    """Templates of pages, which escape every value: a package's own, and those of reports."""
+    packages = [name for name in (package, "queries.report") if name]
+    return Environment(
+        loader=ChoiceLoader([PackageLoader(name) for name in packages]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_shown,
@@ -106,7 +113,6 @@ def _template() -> Template:
         keep_trailing_newline=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("page.html.jinja")
 
 
 def _shown(value: object) -> object:

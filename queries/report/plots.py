@@ -1,20 +1,15 @@
-"""The plots of a report as SVG to stand in a page: colours are the page's, every text is escaped.
-
-svg.py writes texts as they are, so everything that is not a number of ours goes through `_safe`.
-"""
+"""The plots of a report: dumps of two builds, a history, a change with its interval."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from html import escape
-from itertools import groupby
 from statistics import median
-from typing import NamedTuple
 
 import svg
 
 from queries.report.content import Member
+from queries.report.drawing import Scale, label, lines, picture, scale_of, title
 from queries.report.figures import (
     count_text,
     delta_text,
@@ -31,32 +26,18 @@ _LEFT, _RIGHT = 72, 12
 _LABEL = 22  # characters of a build's name
 
 
-class _Scale(NamedTuple):
-    """Where values stand between two edges; in the middle if all are one value."""
-
-    low: float
-    high: float
-    start: float
-    end: float
-
-    def __call__(self, value: float) -> float:
-        span = self.high / 2 - self.low / 2  # halves, which no difference makes infinite
-        share = (value / 2 - self.low / 2) / span if span > 0 else 0.5
-        return round(self.start + share * (self.end - self.start), 1)
-
-
 def strip_plot(member: Member) -> str:
     """A dot for each dump of both builds, above each other, and a line at each build's median."""
     values = [*member.base_values, *member.head_values]
     if not values:
         return ""
-    scale = _scale(values, _LEFT, _WIDTH - _RIGHT)
+    scale = scale_of(values, _LEFT, _WIDTH - _RIGHT)
     rows = [("base", member.base_values, 22), ("head", member.head_values, 58)]
     parts: list[svg.Element] = [_axis(scale, member)]
     for side, side_values, y in rows:
         parts += _row(member, side, side_values, (scale, y))
     text = f"Dumps of {member_operator(member)}: {_described(member)}"
-    return _picture(parts, height=104, text=text, class_="strip")
+    return picture(parts, width=_WIDTH, height=104, text=text, class_="strip")
 
 
 def history_plot(member: Member, first_bad: str) -> str:
@@ -65,8 +46,8 @@ def history_plot(member: Member, first_bad: str) -> str:
     medians = [point.median_ns for point in points if point.median_ns is not None]
     if not medians:
         return ""
-    across = _Scale(0, max(1, len(points) - 1), _LEFT, _WIDTH - _RIGHT)
-    down = _scale(medians, 70, 22)
+    across = Scale(0, max(1, len(points) - 1), _LEFT, _WIDTH - _RIGHT)
+    down = scale_of(medians, 70, 22)
     parts: list[svg.Element] = []
     for i, point in enumerate(points):
         if point.build == first_bad:
@@ -75,26 +56,26 @@ def history_plot(member: Member, first_bad: str) -> str:
         (across(i), None if point.median_ns is None else down(point.median_ns))
         for i, point in enumerate(points)
     ]
-    parts += [_line(run) for run in _unbroken(placed)]
+    parts += lines(placed)
     for (x, y), point in zip(placed, points, strict=True):
         what = "no data" if y is None else duration_text(point.median_ns)
-        title = f"{name_text(point.build)}: {what}, {count_text(point.dump_count, 'dump')}"
+        hover = f"{name_text(point.build)}: {what}, {count_text(point.dump_count, 'dump')}"
         dot = svg.Circle(cx=x, cy=76 if y is None else y, r=2 if y is None else 2.6)
         dot.class_ = ["gap" if y is None else "point"]
-        dot.elements = [_title(title)]
+        dot.elements = [title(hover)]
         parts.append(dot)
-    parts += [_label(_LEFT - 6, y + 3, duration_text(value), "end") for value, y in _ends(medians)]
-    parts.append(_label(_LEFT, 94, name_text(points[0].build, _LABEL), "start"))
+    parts += [label(_LEFT - 6, y + 3, duration_text(value), "end") for value, y in _ends(medians)]
+    parts.append(label(_LEFT, 94, name_text(points[0].build, _LABEL), "start"))
     if len(points) > 1:
-        parts.append(_label(_WIDTH - _RIGHT, 94, name_text(points[-1].build, _LABEL), "end"))
+        parts.append(label(_WIDTH - _RIGHT, 94, name_text(points[-1].build, _LABEL), "end"))
     ends = f"{duration_text(medians[0])} to {duration_text(medians[-1])}"
     text = f"History over {count_text(len(points), 'build')}: {ends}"
-    return _picture(parts, height=100, text=text, class_="history")
+    return picture(parts, width=_WIDTH, height=100, text=text, class_="history")
 
 
 def interval_plot(member: Member, low: float, high: float) -> str:
     """The change of a member and its interval, on a scale from low to high with a line at zero."""
-    scale = _Scale(low, high, 4, 92)
+    scale = Scale(low, high, 4, 92)
     left = scale(member.delta if member.delta_low is None else member.delta_low)
     right = scale(member.delta if member.delta_high is None else member.delta_high)
     parts: list[svg.Element] = [
@@ -104,7 +85,7 @@ def interval_plot(member: Member, low: float, high: float) -> str:
     ]
     interval = interval_text(member.delta_low, member.delta_high)
     text = f"{delta_text(member.delta)}, interval {interval}"
-    return _picture(parts, height=14, text=text, class_="interval", width=96)
+    return picture(parts, width=96, height=14, text=text, class_="interval")
 
 
 def _described(member: Member) -> str:
@@ -120,21 +101,21 @@ def _side_text(member: Member, side: str, values: Sequence[float]) -> str:
 
 
 def _row(
-    member: Member, side: str, values: Sequence[float], place: tuple[_Scale, int]
+    member: Member, side: str, values: Sequence[float], place: tuple[Scale, int]
 ) -> list[svg.Element]:
     scale, y = place
-    parts: list[svg.Element] = [_label(_LEFT - 10, y + 4, side, "end")]
+    parts: list[svg.Element] = [label(_LEFT - 10, y + 4, side, "end")]
     if values:
         middle = scale(median(values))
         dots = svg.Path(d=list(_dots(values, scale, y)), class_=["dots", side])
-        dots.elements = [_title(_side_text(member, side, values))]
+        dots.elements = [title(_side_text(member, side, values))]
         line = svg.Line(x1=middle, x2=middle, y1=y - 15, y2=y + 15, class_=["median", side])
-        line.elements = [_title(f"{side} median {value_text(member, median(values))}")]
+        line.elements = [title(f"{side} median {value_text(member, median(values))}")]
         parts += [dots, line]
     return parts
 
 
-def _dots(values: Sequence[float], scale: _Scale, y: int) -> Iterator[svg.PathData]:
+def _dots(values: Sequence[float], scale: Scale, y: int) -> Iterator[svg.PathData]:
     """Strokes of no length, which are round; dots of one column stand around its middle."""
     columns: Counter[int] = Counter()
     for x in sorted(scale(value) for value in values):
@@ -145,37 +126,22 @@ def _dots(values: Sequence[float], scale: _Scale, y: int) -> Iterator[svg.PathDa
         yield svg.HorizontalLineToRel(0)
 
 
-def _axis(scale: _Scale, member: Member) -> svg.Element:
+def _axis(scale: Scale, member: Member) -> svg.Element:
     low, high = (f([*member.base_values, *member.head_values]) for f in (min, max))
     ends = [(low, "start"), (high, "end")] if high > low else [(low, "middle")]
-    labels = [_label(scale(x), 98, value_text(member, x), anchor) for x, anchor in ends]
+    labels = [label(scale(x), 98, value_text(member, x), anchor) for x, anchor in ends]
     line = svg.Line(x1=_LEFT, x2=_WIDTH - _RIGHT, y1=82, y2=82, class_=["axis"])
     return svg.G(elements=[line, *labels])
 
 
-def _scale(values: Sequence[float], start: float, end: float) -> _Scale:
-    return _Scale(min(values), max(values), start, end)
-
-
-def _unbroken(points: list[tuple[float, float | None]]) -> Iterator[list[tuple[float, float]]]:
-    """The stretches of points that have values."""
-    for has_value, run in groupby(points, lambda point: point[1] is not None):
-        if has_value:
-            yield [(x, y) for x, y in run if y is not None]
-
-
-def _line(points: list[tuple[float, float]]) -> svg.Element:
-    return svg.Polyline(points=[svg.Point(*point) for point in points], class_=["line"])
-
-
 def _mark(x: float, first_bad: str) -> list[svg.Element]:
     """A line at the first bad build, its name above on the side that has room."""
-    title = _title(f"first bad build: {name_text(first_bad)}")
-    line = svg.Line(x1=x, x2=x, y1=14, y2=80, class_=["mark"], elements=[title])
+    hover = title(f"first bad build: {name_text(first_bad)}")
+    line = svg.Line(x1=x, x2=x, y1=14, y2=80, class_=["mark"], elements=[hover])
     is_right = x > _WIDTH / 2
     return [
         line,
-        _label(
+        label(
             x + (3 if is_right else -3),
             10,
             name_text(first_bad, _LABEL),
@@ -188,25 +154,3 @@ def _ends(medians: list[float]) -> list[tuple[float, float]]:
     """Which values the axis names, and where: the largest and the smallest."""
     low, high = min(medians), max(medians)
     return [(high, 22), (low, 70)] if high > low else [(high, 46)]
-
-
-def _label(x: float, y: float, text: str, anchor: str) -> svg.Element:
-    return svg.Text(x=x, y=y, text=_safe(text), text_anchor=anchor)  # type: ignore[arg-type]
-
-
-def _title(text: str) -> svg.Element:
-    return svg.Title(text=_safe(text))
-
-
-def _picture(
-    parts: list[svg.Element], *, height: int, text: str, class_: str, width: int = _WIDTH
-) -> str:
-    """An image with a name for those who hear the page."""
-    box = svg.ViewBoxSpec(0, 0, width, height)
-    extra = {"role": "img", "aria-label": _safe(text)}
-    picture = svg.SVG(viewBox=box, class_=[class_], elements=parts, xmlns=None, extra=extra)
-    return picture.as_str()
-
-
-def _safe(text: str) -> str:
-    return escape(text)

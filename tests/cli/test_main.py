@@ -20,7 +20,7 @@ Run = Callable[..., Outcome]
 COMMANDS = sorted(
     [
         *("ingest", "query", "sql", "schema", "inspect", "numeric-gap", "etrecord", "inspect-prof"),
-        *("record", "simulate", "migrate", "snapshot", "status", "rebuild", "drain"),
+        *("record", "simulate", "migrate", "snapshot", "status", "rebuild", "drain", "serve"),
         *("archive", "doctor", "completion", "amend", "retention", "compact", "forget", "plan"),
         "compare",
         *("report", "accept", "bisect-step"),
@@ -286,8 +286,8 @@ def test_long_error_keeps_its_remedy(run: Run) -> None:
     outcome = run("query", "x" * 50_000)
     assert outcome.error.startswith("error: no query 'xxx")
     assert outcome.error.endswith(
-        "; there are build_history, change_points, comparison, dump_values, dumps, "
+        "; there are build_history, change_points, comparison, coverage, dump_values, dumps, "
         "environment_changes, event_blocks, exact_changes, framework_tax, ingest_errors, "
-        "module_totals, numeric_divergence, ..."
+        "module_totals, ..."
     )
     assert len(outcome.error) == 2000

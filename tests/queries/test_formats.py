@@ -7,7 +7,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from queries.formats import write_arrow, write_csv, write_document, write_json, write_parquet
+from queries.formats import (
+    Form,
+    write_arrow,
+    write_csv,
+    write_document,
+    write_encoded,
+    write_json,
+    write_parquet,
+)
 from queries.plain_values import FormatError
 
 TABLE = pa.table({"name": ["=a\x1b", None], "n": [2**62 + 1, 0]})
@@ -30,6 +38,20 @@ def test_bytes_go_to_any_binary_sink() -> None:
     sink = io.BytesIO()
     write_parquet(TABLE, sink)
     assert pq.read_table(io.BytesIO(sink.getvalue())) == TABLE
+
+
+@pytest.mark.parametrize(
+    ("form", "data"),
+    [
+        ("json", b'[\n{"name": "\xc3\xbc"}\n]\n'),
+        ("csv", b"name\n\xc3\xbc\n"),
+        ("tsv", b"name\n\xc3\xbc\n"),
+    ],
+)
+def test_texts_are_utf_8_in_a_binary_sink_that_stays_open(form: Form, data: bytes) -> None:
+    sink = io.BytesIO()
+    write_encoded(pa.table({"name": ["\u00fc"]}), form, sink)
+    assert sink.getvalue() == data
 
 
 def test_nothing_is_written_of_a_table_that_json_cannot_hold() -> None:

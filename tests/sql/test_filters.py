@@ -21,6 +21,7 @@ QUESTIONS = {
     "regression_deltas": {"base": "old", "head": "new"},
     "comparison": {"base": "old", "head": "new"},
     "run_shifts": {"base": "old", "head": "new"},
+    "run_timeline": {"dump": 3},
 }
 
 
@@ -114,6 +115,8 @@ ELSEWHERE = {
     ("regression_deltas", "head"): "below",
     ("run_shifts", "base"): "test_run_shifts",
     ("run_shifts", "head"): "test_run_shifts",
+    ("run_timeline", "dump"): "test_run_timeline",
+    ("run_timeline", "run"): "test_run_timeline",
     ("regression_deltas", "q"): "test_regression_deltas",
     ("regression_deltas", "min_change"): "test_regression_deltas",
 }

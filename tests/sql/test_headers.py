@@ -158,6 +158,7 @@ def test_query_takes_the_filters_that_its_rows_can_be_told_apart_by(name):
         "comparison": {"build"},
         "regression_deltas": {"build"},
         "run_shifts": {"build"},
+        "run_timeline": set(FILTERS),
     }
     assert set(FILTERS) - names == exempt.get(name, set())
 

@@ -12,7 +12,7 @@ from warehouse.catalogue.queries import load_catalogue
 DEVICES, BUILDS, ROUNDS = 10, 12, 10
 RUNS = 2  # of a dump
 LONG = 200  # of one dump, which has a histogram
-READERS = {"percentiles", "event_blocks", "numeric_divergence"}  # of events
+READERS = {"percentiles", "event_blocks", "numeric_divergence", "run_timeline"}  # of events
 QUESTIONS = {
     "build_history": {"event": ["Method::execute"]},
     "environment_changes": {"base": "b1", "head": "b2"},
@@ -23,6 +23,7 @@ QUESTIONS = {
     "regression_deltas": {"base": "b1", "head": "b2"},
     "comparison": {"base": "b1", "head": "b2"},
     "run_shifts": {"base": "b1", "head": "b2"},
+    "run_timeline": {"dump": 3},
 }
 FILTERS = [{"device": ["d3"]}, {"build": ["b5"]}, {"device": ["d3"], "build": ["b5"]}]
 ASKED = [

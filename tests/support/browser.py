@@ -26,6 +26,8 @@ _FLAGS = (
     "--disable-dev-shm-usage", "--remote-debugging-pipe",
 )  # fmt: skip
 
+_KEYS = {"Tab": 9, "Enter": 13}
+
 
 class Page:
     """A page that is open, what its console said and which addresses it asked for."""
@@ -55,8 +57,10 @@ class Page:
         result: dict[str, Any] = answer["result"]
         return result
 
-    def show(self, path: Path, *, width: int, is_dark: bool = False, media: str = "") -> None:
-        """Open a file at a width, and wait until it is there."""
+    def show(
+        self, place: Path | str, *, width: int, is_dark: bool = False, media: str = ""
+    ) -> None:
+        """Open a file or an address at a width, and wait until it is there."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
         self.send("Emulation.setEmulatedMedia", media=media, features=[scheme])
         self.send(
@@ -64,7 +68,7 @@ class Page:
             width=width, height=800, deviceScaleFactor=1, mobile=width < 600,
         )  # fmt: skip
         self._events.clear()
-        self.send("Page.navigate", url=path.as_uri())
+        self.send("Page.navigate", url=place if isinstance(place, str) else place.as_uri())
         while not self.events("Page.loadEventFired"):
             self._events.append(self._read())
 
@@ -77,6 +81,26 @@ class Page:
     def events(self, method: str) -> list[dict[str, Any]]:
         """What happened of a kind since the page was opened."""
         return [event["params"] for event in self._events if event.get("method") == method]
+
+    def press(self, *keys: str) -> None:
+        """Press keys, one after the other; a text of several letters is typed."""
+        for key in keys:
+            if len(key) > 1 and key not in _KEYS:
+                self.send("Input.insertText", text=key)
+                continue
+            code = {"key": key, "windowsVirtualKeyCode": _KEYS[key]}
+            text = {"text": "\r"} if key == "Enter" else {}
+            self.send("Input.dispatchKeyEvent", type="keyDown", **code, **text)
+            self.send("Input.dispatchKeyEvent", type="keyUp", **code)
+
+    def wait(self) -> None:
+        """Wait until the page that was asked for by a key is there."""
+        while not self.events("Page.loadEventFired"):
+            self._events.append(self._read())
+
+    def forget(self) -> None:
+        """Forget what happened so far."""
+        self._events.clear()
 
     def complaints(self) -> list[dict[str, Any]]:
         """What the console has: errors, warnings and whatever a script printed."""

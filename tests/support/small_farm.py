@@ -20,6 +20,7 @@ QUESTIONS = {
     "regression_deltas": {"base": "old", "head": "new"},
     "comparison": {"base": "old", "head": "new"},
     "run_shifts": {"base": "old", "head": "new"},
+    "run_timeline": {"dump": 1},
 }
 
 

@@ -35,6 +35,7 @@ class Event(NamedTuple):
     chain: int = 0
     flags: int = 0
     modules: tuple[str, ...] = ()
+    start: int = 0
 
 
 class StoreRows:
@@ -154,7 +155,7 @@ class StoreRows:
                     "run_index": run_index,
                     "occurrence": seen[signature],
                     "chain_index": event.chain,
-                    "start_offset_ticks": 0,
+                    "start_offset_ticks": event.start,
                     "duration_ticks": event.ticks,
                     "flags": event.flags,
                 }

@@ -239,6 +239,15 @@ def test_ad_hoc_sql_that_is_not_one_select_is_refused(tmp_path: Path, text: str)
         warehouse.sql(text)
 
 
+@pytest.mark.parametrize("name", ["name", "self"])
+def test_a_parameter_called_as_one_of_python_s_is_unknown_too(tmp_path: Path, name: str) -> None:
+    with (
+        Warehouse.open(tmp_path / "store", create=True) as warehouse,
+        pytest.raises(ParameterError, match=f"parameter '{name}': no such parameter"),
+    ):
+        warehouse.query("dumps", **{name: "x"})
+
+
 def test_unknown_names_suggest_near_ones(tmp_path: Path) -> None:
     with Warehouse.open(tmp_path / "store", create=True) as warehouse:
         with pytest.raises(UnknownQueryError, match="did you mean percentiles"):

@@ -37,14 +37,14 @@ def serve(channel: int, store: str, snapshot: str, bounds: str) -> None:
     leave_no_core()
     os.nice(_PATIENCE)
     with socket.socket(fileno=channel) as asked:
-        worker = _Worker(Path(store), Path(snapshot), Bounds(*json.loads(bounds)))
-        send(asked, worker.prepare())
+        reader = _SnapshotReader(Path(store), Path(snapshot), Bounds(*json.loads(bounds)))
+        send(asked, reader.prepare())
         while True:
             try:
                 message, _ = receive(asked)
             except EOFError:
                 return
-            answer = worker.answer(message["text"], message["params"])
+            answer = reader.answer(message["text"], message["params"])
             data = answer.pop("data", b"")
             send(asked, {**answer, "byte_count": len(data)})
             asked.sendall(data)
@@ -54,7 +54,7 @@ class _TooLongError(Exception):
     """An answer has more rows or bytes than it may."""
 
 
-class _Worker:
+class _SnapshotReader:
     """Answers one statement after the other."""
 
     def __init__(self, store: Path, snapshot: Path, bounds: Bounds) -> None:
@@ -132,10 +132,10 @@ def _problem(text: str) -> dict[str, Any]:
 
 def _seal(memory_bytes: int) -> None:
     """Let no file be opened or written from now on, and memory run out after so much more."""
+    own_bytes = count_data()
+    if own_bytes is not None:
+        limit_data(own_bytes + memory_bytes)
     lowest = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     os.close(lowest)
     resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, lowest))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    own_bytes = count_data()
-    if own_bytes is not None:
-        limit_data(own_bytes + memory_bytes)

@@ -1,7 +1,7 @@
 """Workers of this process: each answers for one snapshot, until there is a newer one or it fails.
 
 A statement is interrupted at its deadline, and where that does not stop it its worker is killed.
-A worker takes about a second to start, which the statement pays that needs it.
+A worker takes about a second to start, which does not count; the next one is started at once.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,7 +21,10 @@ from warehouse.errors import CostlyStatementError, StatementError, StoreError
 from warehouse.sandbox.bounds import MOST_TEXT_BYTES, Bounds, SnapshotAnswer
 from warehouse.storage.snapshots import HeldSnapshot, hold_newest
 
-GRACE = 0.5  # seconds from its deadline until a statement that does not stop is killed
+# Arrow's own allocator would lay hold of a GiB of addresses, which counts as memory.
+_ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2"}
+
+GRACE = 0.2  # seconds from its deadline until a statement that does not stop is killed
 
 Params = Mapping[str, object] | Sequence[object] | None
 
@@ -33,6 +36,7 @@ class Sandbox:
         """None is started yet."""
         self._store, self._bounds = store, bounds
         self._waiting: list[_Worker] = []
+        self._is_closed = False
 
     def answer(self, text: str, params: Params = None) -> SnapshotAnswer:
         """Rows of one SELECT over the newest snapshot.
@@ -52,7 +56,8 @@ class Sandbox:
         return SnapshotAnswer(table, worker.held.snapshot.taken_at)
 
     def close(self) -> None:
-        """End all workers that nobody asks."""
+        """End all workers that nobody asks; those that somebody does end after that."""
+        self._is_closed = True
         while (worker := self._pop()) is not None:
             worker.end()
 
@@ -71,10 +76,18 @@ class Sandbox:
         try:
             yield worker
         finally:
-            if worker.is_ready:
+            if worker.is_ready and not self._is_closed:
                 self._waiting.append(worker)
             else:
                 worker.end()
+                if worker.has_started:  # and so will the next
+                    self._prepare()
+
+    def _prepare(self) -> None:
+        """Start a worker for whoever asks next; what is wrong, they are told."""
+        with suppress(StoreError):
+            if not self._is_closed and (held := hold_newest(self._store)):
+                self._waiting.append(_Worker(self._store, held, self._bounds))
 
     def _find(self, held: HeldSnapshot) -> _Worker:
         while (worker := self._pop()) is not None:
@@ -96,6 +109,7 @@ class _Worker:
 
     Attributes:
         held: Its snapshot.
+        has_started: Whether it is known to have.
         is_ready: Whether it may be asked again; until it is asked first, it is not known to be.
     """
 
@@ -105,7 +119,7 @@ class _Worker:
         Raises:
             StoreError: It cannot be started.
         """
-        self.held, self.is_ready = held, False
+        self.held, self.has_started, self.is_ready = held, False, False
         self._store, self._bounds = store, bounds
         files = str(store.absolute()), str(held.snapshot.path.absolute())
         try:
@@ -113,7 +127,7 @@ class _Worker:
                 "warehouse.sandbox.worker",
                 *files,
                 json.dumps(bounds),
-                environment={},
+                environment=_ENVIRONMENT,
                 stderr=subprocess.DEVNULL,
             )
         except OSError as error:
@@ -155,6 +169,7 @@ class _Worker:
         except (EOFError, OSError) as error:
             raise StoreError(sys.executable, _explain_start(f"it {self._child.end()}")) from error
         self._check(message)
+        self.has_started = True
 
     def _check(self, message: Message) -> None:
         """Pass if nothing is wrong.
@@ -172,8 +187,7 @@ class _Worker:
             case "statement":
                 self.is_ready = True
                 raise StatementError(message["detail"])
-            case reason:
-                self.is_ready = reason != "memory"  # which it may still have
+            case reason:  # it may still hold what that took
                 raise self._too_costly(reason)
 
     def _too_costly(self, bound: str) -> CostlyStatementError:

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
-from tests.support.command import Outcome
+import pytest
+
+from tests.support.command import ROOT, Outcome
 from warehouse import Warehouse
 
 Run = Callable[..., Outcome]
@@ -22,6 +27,31 @@ def test_versions_and_the_store_are_told(run: Run, store: Path) -> None:
     assert found["store"]["detail"].startswith(f"{store}: 148 dumps")
     assert found["temporary files"]["status"] == "ok"
     assert found["executorch"]["status"] in {"ok", "missing"}
+
+
+def test_every_part_of_the_service_s_extra_is_told(run: Run, tmp_path: Path) -> None:
+    extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]["serve"]
+    found = findings(run, tmp_path / "none")
+    names = {re.split("[><=]", requirement)[0] for requirement in extra}
+    assert {name for name in names if found[name]["status"] == "ok"} == names
+
+
+def test_what_the_service_lacks_is_told_with_how_to_install_it(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def version_but_of_starlette(name: str) -> str:
+        if name == "starlette":
+            raise PackageNotFoundError
+        return "1"
+
+    monkeypatch.setattr("cli.health.version", version_but_of_starlette)
+    found = findings(run, tmp_path / "none")["starlette"]
+    assert (found["status"], found["detail"]) == (
+        "missing",
+        "for serve: pip install 'tracehouse[serve]'",
+    )
 
 
 def test_a_store_that_is_not_there_is_missing_and_not_made(run: Run, tmp_path: Path) -> None:

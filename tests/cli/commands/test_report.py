@@ -96,6 +96,13 @@ def test_a_store_without_builds_and_an_unknown_build_are_one_line(
     assert unknown.error.endswith("nothing in the store is called 'b100'; did you mean b10?")
 
 
+def test_a_full_disk_is_one_line(run: Run, nightly_store: Path) -> None:
+    outcome = run("report", "--nightly", "--store", nightly_store, "--output", "/dev/full")
+    assert outcome.code == 1
+    problem = "error: /dev/full: No space left on device; the output is incomplete"
+    assert outcome.error.splitlines()[-1] == problem
+
+
 def test_settings_are_those_of_the_working_directory_or_of_config(
     run: Run, nightly_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

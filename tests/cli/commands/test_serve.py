@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
-import urllib.request
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
+from cli.serve.tokens import TokenScope, create_token
 from tests.cli.conftest import Run
 from tests.support.command import ENVIRONMENT
 from tests.support.service import started_service
@@ -19,11 +22,6 @@ sys.modules[{name!r}] = None
 from cli.main import main
 sys.exit(main({args!r}))
 """
-
-
-def ask(place: str) -> str:
-    with urllib.request.urlopen(place, timeout=30) as answer:  # noqa: S310
-        return answer.read().decode()
 
 
 @pytest.mark.parametrize("name", ["starlette", "uvicorn", "prometheus_client", "pydantic_settings"])
@@ -76,11 +74,26 @@ def test_a_wrong_setting_is_wrong_usage(
     assert (outcome.code, said in outcome.error) == (2, True)
 
 
-def test_a_service_answers_until_it_is_told_to_stop(tmp_path: Path) -> None:
+def test_a_service_behind_a_proxy_knows_that_it_is_reached_by_tls(tmp_path: Path) -> None:
+    secret = create_token(tmp_path / "store", "me", scopes=[TokenScope.READ])
     with started_service("--store", tmp_path / "store") as (process, place):
-        assert ask(f"{place}readyz") == '{"status":"ready"}'
-        assert "tracehouse_disk_free_bytes" in ask(f"{place}metrics")
+        address = urlsplit(place)
+        assert address.hostname
+        connection = HTTPConnection(address.hostname, address.port or 80, timeout=60)
+        for scheme, is_secure in (("https", True), ("http", False)):
+            headers = {"Host": "farm.example", "X-Forwarded-Proto": scheme}
+            connection.request("POST", "/login", f"token={secret}", headers)
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status == 303
+            assert ("; Secure" in answer.headers["Set-Cookie"]) == is_secure
+        connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {secret}"})
+        assert b"tracehouse_disk_free_bytes" in connection.getresponse().read()
+        connection.close()
         process.send_signal(signal.SIGTERM)
+        assert process.stderr
+        lines = process.stderr.read().splitlines()
         process.wait(60)
-    assert process.returncode in {0, -signal.SIGTERM}
-    assert sorted(os.listdir(tmp_path / "store"))[-1] == "warehouse.duckdb"
+    assert [json.loads(line)["path"] for line in lines] == ["/login", "/login"]
+    assert secret not in "".join(lines)
+    assert "warehouse.duckdb" in os.listdir(tmp_path / "store")

@@ -124,8 +124,9 @@ def test_a_cookie_changes_something_only_from_a_page_of_ours(
 ) -> None:
     secret = create_token(tmp_path, "lab", scopes=[Scope.ADMIN])
     access = Access(tmp_path)
-    given = {"host": "farm.example", "cookie": f"tracehouse={secret}", **headers}
+    given = {"host": "farm.example", "cookie": f"tracehouse={secret}"}
     assert access.need(request(**given), Scope.READ).name == "lab"
+    given |= headers
     if is_taken:
         assert access.need(request("POST", **given), Scope.SQL).name == "lab"
     else:
@@ -138,6 +139,20 @@ def test_without_tokens_a_page_of_another_site_changes_nothing(tmp_path: Path) -
     assert access.need(request("PUT", origin="http://127.0.0.1:8080"), Scope.INGEST) == ANYBODY
     for strange in ({"origin": "http://evil.example"}, {"sec_fetch_site": "cross-site"}):
         assert refusal(access, request("PUT", **strange)) == (403, "other_site")
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_taken"), [("no-cors", False), ("cors", False), ("navigate", True)]
+)
+def test_a_page_of_another_site_may_link_here_and_load_nothing(
+    tmp_path: Path, mode: str, is_taken: bool
+) -> None:
+    access = Access(tmp_path)
+    asked = request(sec_fetch_site="cross-site", sec_fetch_mode=mode)
+    if is_taken:
+        assert access.need(asked, Scope.READ) == ANYBODY
+    else:
+        assert refusal(access, asked) == (403, "other_site")
 
 
 def test_a_public_address_needs_tokens(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from cli.serve.access import Scope
 from cli.serve.tokens import create_token
+from tests.support.documents import ROOT
 from tests.support.service import serving
 
 Series = tuple[str, frozenset[tuple[str, str]]]
@@ -27,8 +29,8 @@ def test_answers_are_counted_by_route_method_and_status(tmp_path: Path) -> None:
     with serving(tmp_path) as client:
         for _ in range(3):
             client.get("/healthz")
-        client.get("/dumps/1")
-        client.get("/dumps/2")
+        client.get("/nowhere/1")
+        client.get("/nowhere/2")
         client.request("BREW", "/healthz")
         found = figures(client.get("/metrics"))
     answers = found["tracehouse_http_answers_total"]
@@ -49,7 +51,13 @@ def test_what_the_consumer_says_is_told(tmp_path: Path) -> None:
     assert found["tracehouse_dumps_indexed_total"] == {frozenset(): 4}
     assert found["tracehouse_dumps_refused_total"] == {frozenset({"bad_identifier"}): 2}
     assert found["tracehouse_consumer_failing"] == {frozenset(): 0}
-    for name in ("backlog_dumps", "backlog_bytes", "lag_seconds", "commit_seconds"):
+    for name in (
+        "backlog_dumps",
+        "backlog_bytes",
+        "lag_seconds",
+        "commit_seconds",
+        "drain_seconds",
+    ):
         assert found[f"tracehouse_{name}"][frozenset()] >= 0
     assert found["tracehouse_disk_free_bytes"][frozenset()] > 0
     assert found["tracehouse_snapshot_age_seconds"][frozenset()] >= 0
@@ -80,3 +88,17 @@ def test_a_disk_that_is_gone_has_no_room(tmp_path: Path, monkeypatch: pytest.Mon
         monkeypatch.setattr("shutil.disk_usage", fail)
         found = figures(client.get("/metrics"))
     assert found["tracehouse_disk_free_bytes"] == {frozenset(): 0}
+
+
+def test_every_figure_that_is_documented_is_there(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "service.md").read_text(encoding="utf-8").partition("`/metrics` has")[2]
+    rows = re.findall(r"^\| (`.*?`) \|", text, re.MULTILINE)
+    documented = {
+        name for row in rows for name in re.findall(r"`(\w+?)(?:_total)?(?:\{.*?\})?`", row)
+    }
+    with serving(tmp_path) as client:
+        client.get("/nowhere")
+        answer = client.get("/metrics")
+    families = {family.name for family in text_string_to_metric_families(answer.text)}
+    ours = {name.removeprefix("tracehouse_") for name in families if name.startswith("tracehouse_")}
+    assert {name.removesuffix("_total") for name in ours} == documented

@@ -12,7 +12,7 @@ from tests.support.service import serving
 def test_a_login_lets_the_browser_read(tmp_path: Path) -> None:
     secret = create_token(tmp_path, "me", scopes=[Scope.READ])
     with serving(tmp_path) as client:
-        form = {"token": secret, "next": "/metrics"}
+        form = {"token": f" {secret}\n", "next": "/metrics"}
         answer = client.post("/login", data=form, follow_redirects=False)
         assert (answer.status_code, answer.headers["location"]) == (303, "/metrics")
         kept = answer.headers["set-cookie"].lower()

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from cli.serve.settings import ServiceSettings, read_service_settings
 from queries.report.settings import SettingsError, read_settings
+from tests.support.documents import ROOT, blocks
 
 FILE = """
 [nightly]
@@ -83,3 +85,20 @@ def test_what_an_option_or_a_variable_may_not_say_is_told_with_its_name(
     monkeypatch.setenv("TRACEHOUSE_SERVE_SQL_WORKERS", "many")
     with pytest.raises(SettingsError, match=r"^TRACEHOUSE_SERVE_SQL_WORKERS: Input should be"):
         read_service_settings({})
+
+
+def test_every_setting_is_documented_with_its_default() -> None:
+    text = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| `(.*?)` \| .", text, re.MULTILINE)
+    defaults = {name: str(value) for name, value in ServiceSettings().model_dump().items()}
+    assert dict(rows) == defaults
+
+
+def test_the_documented_file_is_one(tmp_path: Path) -> None:
+    (shown,) = (
+        block.text
+        for block in blocks((ROOT / "docs" / "service.md").read_text(encoding="utf-8"))
+        if block.language == "toml"
+    )
+    (tmp_path / "tracehouse.toml").write_text(shown)
+    assert read_service_settings({}).batch_seconds == 1.0

@@ -20,7 +20,7 @@ SHA256 = "ab" * 32
 
 async def _put(request: Request) -> Response:
     request.app.state.service.access.need(request, Scope.INGEST)
-    return JSONResponse({"size": len(await request.body())}, 201)
+    return JSONResponse({}, 418 if await request.body() == b"no" else 201)
 
 
 async def _ask(request: Request) -> Response:
@@ -78,6 +78,13 @@ def test_a_refusal_is_audited_with_its_reason(tmp_path: Path) -> None:
     assert (entry["bearer"], entry["result"], entry["status"]) == ("", "unknown_token", 401)
 
 
+def test_a_refusal_that_gives_no_reason_is_not_audited_as_done(tmp_path: Path) -> None:
+    with serving(tmp_path) as client:
+        client.put(f"/v1/dumps/{SHA256}", content=b"no")
+    (entry,) = audited(tmp_path)
+    assert (entry["result"], entry["status"]) == ("refused", 418)
+
+
 def test_a_bug_is_an_answer_and_is_audited_and_logged(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -108,4 +115,11 @@ def test_a_request_id_of_ours_takes_the_place_of_a_strange_one(tmp_path: Path, g
         answers = [client.get("/healthz", headers={"X-Request-Id": given}) for _ in range(2)]
     first, second = (answer.headers["x-request-id"] for answer in answers)
     assert given != first != second
-    assert answers[0].headers["x-content-type-options"] == "nosniff"
+
+
+def test_no_page_of_another_site_shows_or_loads_an_answer(tmp_path: Path) -> None:
+    with serving(tmp_path) as client:
+        headers = client.get("/healthz").headers
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["cross-origin-resource-policy"] == "same-origin"

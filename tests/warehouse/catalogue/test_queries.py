@@ -11,6 +11,7 @@ def test_catalogue_holds_the_canned_queries_under_their_names():
         "build_history",
         "change_points",
         "comparison",
+        "coverage",
         "dump_values",
         "dumps",
         "environment_changes",
@@ -24,6 +25,7 @@ def test_catalogue_holds_the_canned_queries_under_their_names():
         "percentiles",
         "regression_deltas",
         "run_shifts",
+        "run_timeline",
         "stability",
     ]
 

@@ -1,0 +1,25 @@
+# The service in a container: docs/service.md.
+FROM python:3.13-slim AS build
+WORKDIR /src
+COPY pyproject.toml README.md LICENSE ./
+COPY cli cli
+COPY ingest ingest
+COPY queries queries
+COPY sql sql
+COPY warehouse warehouse
+RUN python -m venv /opt/tracehouse \
+    && /opt/tracehouse/bin/pip install --no-cache-dir '.[serve]'
+
+FROM python:3.13-slim
+RUN useradd --system --uid 10001 --no-create-home tracehouse \
+    && install --directory --owner tracehouse --mode 0700 /data
+COPY --from=build /opt/tracehouse /opt/tracehouse
+ENV PATH="/opt/tracehouse/bin:$PATH" TRACEHOUSE_STORE=/data/store
+USER 10001
+WORKDIR /data
+VOLUME /data
+EXPOSE 8080
+HEALTHCHECK --start-period=30s CMD ["python", "-c", \
+    "from urllib.request import urlopen; urlopen('http://127.0.0.1:8080/healthz', timeout=5)"]
+ENTRYPOINT ["tracehouse"]
+CMD ["serve", "--host", "0.0.0.0", "--port", "8080"]

@@ -1,0 +1,91 @@
+"""Connections: each has so long to say what it wants, in so many bytes, and there are so many."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+HEAD_SECONDS = 10.0  # in which the head of a request must come
+HEAD_BYTES = 64 << 10  # of it, at most
+MOST_CONNECTIONS = 16_384
+
+_OTHER_FILES = 512  # that a service may have open besides
+
+
+def most_connections() -> int:
+    """How many connections there may be at a time, with as many open files as may be allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_CONNECTIONS + _OTHER_FILES
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < allowed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    return max(allowed - _OTHER_FILES, allowed // 2)
+
+
+class Connection(HttpToolsProtocol):
+    """A connection, which is closed where a request's head is too long or too slow.
+
+    One beyond the most there may be is closed at once.
+    """
+
+    most = MOST_CONNECTIONS
+
+    def connection_made(self, transport: Any) -> None:
+        """Wait for a request, unless there are too many."""
+        self._waiting: asyncio.TimerHandle | None = None
+        self._head_bytes = 0
+        super().connection_made(transport)
+        if len(self.connections) > self.most:
+            transport.abort()
+        else:
+            self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing any more."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        """Wait for the rest of a request's head."""
+        super().on_message_begin()
+        self._head_bytes = 0
+        self._await_head()
+
+    def on_url(self, url: bytes) -> None:
+        """Take more of a request's address."""
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header."""
+        self._count(len(name) + len(value))
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Begin to answer; the body's pace is for whoever reads it."""
+        self._stop_waiting()
+        super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, or for the rest of one that was answered before its end."""
+        super().on_response_complete()
+        if not self.transport.is_closing():
+            self._await_head()
+
+    def _count(self, byte_count: int) -> None:
+        self._head_bytes += byte_count
+        if self._head_bytes > HEAD_BYTES:
+            self.transport.abort()
+            raise ValueError("the head of a request is too long")
+
+    def _await_head(self) -> None:
+        self._stop_waiting()
+        self._waiting = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None

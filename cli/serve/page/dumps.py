@@ -1,0 +1,156 @@
+"""The newest dumps, and one of them: its facts, and one of its runs on a time axis."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import Any
+
+from cli.serve.page.charts import Slice, timeline_plot
+from cli.serve.page.fleet import age_text
+from cli.serve.page.site import NAMES, Cell, Table, Visit, link, view
+from cli.serve.problems import Problem
+from queries.report.figures import NONE, count_text, duration_text, number_text, place_text
+
+MOST_DUMPS = 200
+MOST_EVENTS = 500
+_SHOWN = (
+    "dump_id, sha256, device, model, backend, build, captured_at, ingested_at, n_runs, n_events, "
+    "byte_count, source"
+)
+_NEWEST = (
+    f"SELECT {_SHOWN}, pool FROM named_dumps WHERE "  # noqa: S608 - names of ours
+    + " AND ".join(
+        f"($none_{name} OR {name} IN (SELECT unnest($of_{name})) "
+        f"OR len(list_filter($of_{name}, lambda one: {name} GLOB one)) > 0)"
+        for name in NAMES
+    )
+    + f" ORDER BY dump_id DESC LIMIT {MOST_DUMPS + 1}"
+)
+_ONE = "SELECT * FROM named_dumps WHERE starts_with(sha256, $sha256) LIMIT 2"
+
+
+@view
+def dumps(visit: Visit) -> tuple[str, dict[str, Any]]:
+    """A line for each dump, the newest first."""
+    chosen = visit.chosen()
+    params: dict[str, object] = {f"none_{name}": name not in chosen for name in NAMES}
+    params |= {f"of_{name}": chosen.get(name, [""]) for name in NAMES}
+    rows = visit.store.sql(_NEWEST, params).to_pylist()
+    table = Table(
+        "Newest dumps",
+        ("Dump", "Model", "Build", "Recorded", "Taken in", "Runs", "Events", "Bytes"),
+        [_row(row) for row in rows[:MOST_DUMPS]],
+        frozenset({5, 6, 7}),
+    )
+    return "tables.html.jinja", {
+        "title": "Dumps",
+        "tables": [table] if rows else [],
+        "empty": "No dump is recorded here: upload some, or clear the filters.",
+        "cut": f"Only the newest {MOST_DUMPS} are shown." if len(rows) > MOST_DUMPS else "",
+    }
+
+
+@view
+def dump(visit: Visit) -> tuple[str, dict[str, Any]]:
+    """A dump's facts, and one run: that of the address (run=), else the one of median length."""
+    found = _find(visit, str(visit.request.path_params["sha256"]))
+    run = visit.first("run")
+    given = {"dump": found["dump_id"], "run": run or None}
+    events = visit.store.query("run_timeline", **given).to_pylist()
+    slices = [
+        Slice(row["event_name"], row["kind"], row["start_ns"], row["duration_ns"])
+        for row in events
+        if row["start_ns"] is not None and row["duration_ns"] is not None
+    ]
+    table = Table(
+        "Events of the run",
+        ("Event", "Instruction", "Delegate id", "Kind", "Start", "Duration"),
+        [_event(row, found) for row in events[:MOST_EVENTS]],
+        frozenset({1, 4, 5}),
+    )
+    where = place_text(found["device"], found["model"], found["backend"])
+    more = len(events) - MOST_EVENTS
+    return "tables.html.jinja", {
+        "title": f"Dump {found['sha256'][:12]}",
+        "lead": f"{where}, {found['build']}",
+        "facts": _facts(found),
+        "runs": _runs(found, events),
+        "plots": [timeline_plot(slices)],
+        "tables": [table] if events else [],
+        "empty": "The run has no events.",
+        "cut": f"{more:,} more events are in the query run_timeline." if more > 0 else "",
+        "filter_names": (),
+    }
+
+
+def _find(visit: Visit, sha256: str) -> dict[str, Any]:
+    """The dump of a SHA-256, or of its beginning.
+
+    Raises:
+        Problem: There is none that the visitor may see, or there are several.
+    """
+    rows: list[dict[str, Any]] = visit.store.sql(_ONE, {"sha256": sha256.lower()}).to_pylist()
+    seen = [row for row in rows if visit.pools is None or row["pool"] in visit.pools]
+    if len(seen) != 1:
+        problem = "no dump" if not seen else "several dumps"
+        detail = f"{problem} of SHA-256 {sha256}"
+        raise Problem(HTTPStatus.NOT_FOUND, "unknown_dump", detail)
+    return seen[0]
+
+
+def _row(row: dict[str, Any]) -> list[Cell]:
+    return [
+        Cell(row["sha256"][:12], link(f"/dumps/{row['sha256']}")),
+        Cell(place_text(row["device"], row["model"], row["backend"])),
+        Cell(row["build"], link("/operators", device=row["device"], build=row["build"])),
+        Cell(NONE if row["captured_at"] is None else f"{row['captured_at']:%Y-%m-%d %H:%M}Z"),
+        Cell(age_text(row["ingested_at"])),
+        *(Cell(f"{row[name]:,}") for name in ("n_runs", "n_events", "byte_count")),
+    ]
+
+
+def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is known of the dump, beside its numbers for programs."""
+    tags = json.loads(found["tags"] or "{}")
+    shown = {
+        name.replace("_", " "): value
+        for name, value in {**found, **tags, "tags": None}.items()
+        if value is not None and name not in ("dump_id", "manifest")
+    }
+    return [(name, _text(value)) for name, value in shown.items()]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool | str):
+        return str(value)
+    if isinstance(value, int | float):
+        return number_text(value)
+    return json.dumps(value, default=str)
+
+
+def _runs(found: dict[str, Any], events: list[dict[str, Any]]) -> dict[str, Any]:
+    """Which run is shown, and the addresses of its neighbours."""
+    index = events[0]["run_index"] if events else 0
+    path = f"/dumps/{found['sha256']}"
+    count = found["n_runs"] or 0
+    return {
+        "text": f"Run {index} of {count_text(count, 'run')}, counted from 0",
+        "before": link(path, run=str(index - 1)) if index > 0 else "",
+        "after": link(path, run=str(index + 1)) if index + 1 < count else "",
+        "median": link(path),
+    }
+
+
+def _event(row: dict[str, Any], found: dict[str, Any]) -> list[Cell]:
+    where = {name: found[name] for name in ("device", "model", "backend")}
+    target = link("/operator", event=row["event_name"], delegate_id=row["delegate_id"], **where)
+    instruction = row["instruction_id"]
+    return [
+        Cell(row["event_name"], target),
+        Cell(NONE if instruction is None else str(instruction)),
+        Cell(row["delegate_id"] or ""),
+        Cell(row["kind"]),
+        Cell(duration_text(row["start_ns"])),
+        Cell("cannot be right" if row["is_flagged"] else duration_text(row["duration_ns"])),
+    ]

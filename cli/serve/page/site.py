@@ -1,0 +1,185 @@
+"""What all views share: who may see them, filters in the address, tables, the frame around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import wraps
+from glob import escape
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from cli.serve.access import ANYBODY, Bearer, Scope, Unauthorized
+from cli.serve.problems import Problem, as_problem
+from ingest.errors import IngestError
+from queries.report.html import page_environment
+from warehouse.errors import ParameterError, QueryError, WarehouseError
+
+if TYPE_CHECKING:
+    from cli.serve.service import Service
+    from warehouse import Warehouse
+
+VIEWS = {
+    "/": "Fleet",
+    "/latency": "Latency",
+    "/operators": "Operators",
+    "/regressions": "Regressions",
+    "/dumps": "Dumps",
+    "/errors": "Refused",
+    "/sql": "SQL",
+}
+NAMES = ("device", "pool", "build", "model", "backend")  # what one can filter by
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+_LONGEST_LINK = 8000
+_Render = tuple[str, dict[str, Any]]  # a template, and what it shows
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table: a text, which may be a link, or a picture of ours."""
+
+    text: str
+    href: str = ""
+    picture: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a view; `numbers` are the columns that stand right."""
+
+    title: str
+    columns: Sequence[str]
+    rows: list[list[Cell]]
+    numbers: frozenset[int] = frozenset()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A request for a view.
+
+    Attributes:
+        request: The request.
+        store: The store as it is now.
+        filters: The names that its address asks for, of those in NAMES.
+        pools: Device pools that the visitor is limited to; None for all.
+    """
+
+    request: Request
+    store: Warehouse
+    filters: Mapping[str, list[str]] = field(default_factory=dict)
+    pools: frozenset[str] | None = None
+
+    def need_all_pools(self) -> None:
+        """Pass if the visitor is not limited to some pools.
+
+        Raises:
+            Problem: 403; they are, and the view tells of all.
+        """
+        if self.pools is not None:
+            detail = "this view tells of all device pools, and the token is limited to some"
+            raise Problem(HTTPStatus.FORBIDDEN, "pool", detail)
+
+    def first(self, name: str, default: str = "") -> str:
+        """A value of the address; its first, if there are several."""
+        return self.request.query_params.get(name, default)
+
+    def chosen(self) -> dict[str, list[str]]:
+        """The filters, as canned queries take them.
+
+        Raises:
+            Problem: 403; the visitor is limited to other pools.
+        """
+        if self.pools is None:
+            return dict(self.filters)
+        pools = self.filters.get("pool") or sorted(self.pools)
+        if not self.pools.issuperset(pools):
+            detail = f"pool: the token is limited to {', '.join(sorted(self.pools))}"
+            raise Problem(HTTPStatus.FORBIDDEN, "pool", detail)
+        return {**self.filters, "pool": list(map(escape, pools))}
+
+
+def link(path: str, **params: object) -> str:
+    """An address of the site; None and empty values are left out."""
+    pairs = [(name, value) for name, value in params.items() if value not in (None, "", [])]
+    query = urlencode(pairs, doseq=True)
+    return quote(path) + (f"?{query}" if query and len(query) < _LONGEST_LINK else "")
+
+
+def view(make: Callable[[Visit], _Render]) -> Callable[[Request], Response]:
+    """The route of a view: whoever may read sees it, others are asked for a token."""
+
+    @wraps(make)
+    def answer(request: Request) -> Response:
+        service: Service = request.app.state.service
+        bearer = ANYBODY
+        try:
+            bearer = service.access.need(request, Scope.READ)
+            filters = {name: request.query_params.getlist(name) for name in NAMES}
+            given = {name: [v for v in values if v] for name, values in filters.items()}
+            kept = {name: values for name, values in given.items() if values}
+            with service.reader() as store:
+                template, parts = make(Visit(request, store, kept, bearer.pools))
+        except Unauthorized:
+            return to_login(request)
+        except (Problem, IngestError, QueryError, WarehouseError) as error:
+            return _failed(request, _problem(error, bearer))
+        return show(request, template, parts, filters=kept)
+
+    return answer
+
+
+def to_login(request: Request) -> Response:
+    """The way to the form that asks for a token, and from there back."""
+    asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    return RedirectResponse(link("/login", next=asked), HTTPStatus.SEE_OTHER)
+
+
+def show(
+    request: Request,
+    template: str,
+    parts: Mapping[str, Any],
+    *,
+    filters: Mapping[str, list[str]] | None = None,
+    status: int = HTTPStatus.OK,
+) -> Response:
+    """A view as a page."""
+    filters = filters or {}
+    path = request.url.path
+    nav = [(link(to, **filters), name, to == path) for to, name in VIEWS.items()]
+    clear = link(path, **dict(parts.get("fields", ())))
+    frame = {"nav": nav, "clear": clear, "filters": filters, "filter_names": NAMES, "fields": ()}
+    text = page_environment("cli.serve.page").get_template(template).render(**frame | dict(parts))
+    return HTMLResponse(text, status, HEADERS)
+
+
+def style(_: Request) -> Response:
+    """The style sheet: that of reports, and what the site has besides."""
+    text = page_environment("cli.serve.page").get_template("site.css.jinja").render()
+    return Response(text, media_type="text/css", headers={"Cache-Control": "max-age=300"})
+
+
+def _problem(error: Exception, bearer: Bearer) -> Problem:
+    """What is told of an error; whoever is limited to some pools learns no names of others."""
+    if isinstance(error, ParameterError) and bearer.pools is not None:
+        detail = f"{error.param}: nothing that the token may see is called so"
+        return Problem(HTTPStatus.BAD_REQUEST, "refused", detail)
+    return as_problem(error)
+
+
+def _failed(request: Request, problem: Problem) -> Response:
+    title = HTTPStatus(problem.status_code).phrase
+    parts = {"title": title, "problem": problem.detail}
+    return show(request, "problem.html.jinja", parts, status=problem.status_code)

@@ -1,0 +1,93 @@
+"""A box for SQL, with recipes; the statement is in the address, so that an answer is a link."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cli.serve.access import Scope, Unauthorized
+from cli.serve.page.site import Cell, Table, show, to_login
+from cli.serve.problems import Problem, as_problem
+from queries.plain_values import plain_rows
+from queries.printable import json_text
+from queries.report.figures import NONE, count_text
+from warehouse.errors import WarehouseError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from cli.serve.sql import SqlTurns
+
+MOST_ROWS = 500
+RECIPES = (
+    ("Dumps of each device", "SELECT device, count(*) AS dumps, max(captured_at) AS last\n"
+     "FROM named_dumps\nGROUP BY device\nORDER BY dumps DESC"),
+    ("Slowest operators of the last build", "SELECT device, model, event_name, kind,\n"
+     "    median(p50_ns) / 1e3 AS p50_us\nFROM named_event_stats\nWHERE build = (\n"
+     "    SELECT build FROM builds_in_order ORDER BY position DESC LIMIT 1\n)\n"
+     "GROUP BY ALL\nORDER BY p50_us DESC NULLS LAST\nLIMIT 50"),
+    ("How a model is spread over builds", "SELECT build, device, count(*) AS dumps,\n"
+     "    median(p50_ns) / 1e6 AS p50_ms\nFROM named_event_stats\n"
+     "WHERE event_name = 'Method::execute'\nGROUP BY ALL\nORDER BY build, device"),
+    ("Why dumps were refused", "SELECT reason, count(*) AS files\nFROM ingest_errors\n"
+     "GROUP BY reason\nORDER BY files DESC"),
+    ("Tables and columns", "SELECT table_name, column_name, data_type, comment\n"
+     "FROM duckdb_columns()\nWHERE NOT internal\nORDER BY ALL"),
+)  # fmt: skip
+
+
+async def sql_box(request: Request) -> Response:
+    """The box; and what its statement answers."""
+    text = request.query_params.get("sql", "")
+    parts: dict[str, Any] = {"title": "SQL", "sql": text, "recipes": RECIPES}
+    turns: SqlTurns = request.app.state.sql_turns
+    try:
+        if not text.strip():
+            request.app.state.service.access.need(request, Scope.SQL)
+            return show(request, "sql.html.jinja", parts)
+        table, taken_at = await turns.ask(request, text)
+    except Unauthorized:
+        return to_login(request)
+    except (Problem, WarehouseError) as error:
+        problem = as_problem(error)
+        found = {**parts, "problem": problem.detail}
+        return show(request, "sql.html.jinja", found, status=problem.status_code)
+    answer = await run_in_threadpool(_answer, table, taken_at)
+    return show(request, "sql.html.jinja", {**parts, **answer})
+
+
+def _answer(table: pa.Table, taken_at: datetime) -> dict[str, Any]:
+    rows = [[Cell(_text(value)) for value in row] for row in plain_rows(table.slice(0, MOST_ROWS))]
+    shown = Table("Answer", table.column_names, rows, _numbers(table))
+    more = table.num_rows - MOST_ROWS
+    return {
+        "tables": [shown],
+        "lead": (
+            f"{count_text(table.num_rows, 'row')}, from the snapshot of "
+            f"{taken_at:%Y-%m-%d %H:%M:%S}Z"
+        ),
+        "cut": f"{more:,} more rows: POST /v1/sql gives all of them." if more > 0 else "",
+    }
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return NONE
+    return value if isinstance(value, str) else json_text(value)
+
+
+def _numbers(table: pa.Table) -> frozenset[int]:
+    import pyarrow as pa
+
+    types = pa.types
+    return frozenset(
+        i
+        for i, column in enumerate(table.schema)
+        if types.is_integer(column.type)
+        or types.is_floating(column.type)
+        or types.is_decimal(column.type)
+    )

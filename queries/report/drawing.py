@@ -1,0 +1,66 @@
+"""Marks of plots as SVG to stand in a page: colours are the page's, every text is escaped.
+
+svg.py writes texts as they are, so everything that is not a number of ours goes through `safe`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from itertools import groupby
+from typing import NamedTuple
+
+import svg
+
+
+class Scale(NamedTuple):
+    """Where values stand between two edges; in the middle if all are one value."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        """The place of a value, to a tenth."""
+        span = self.high / 2 - self.low / 2  # halves, which no difference makes infinite
+        share = (value / 2 - self.low / 2) / span if span > 0 else 0.5
+        return round(self.start + share * (self.end - self.start), 1)
+
+
+def scale_of(values: Sequence[float], start: float, end: float) -> Scale:
+    """A scale on which the values fill all the room."""
+    return Scale(min(values), max(values), start, end)
+
+
+def label(x: float, y: float, text: str, anchor: str) -> svg.Element:
+    """A text at a place: start, middle or end is the part of it that is there."""
+    return svg.Text(x=x, y=y, text=safe(text), text_anchor=anchor)  # type: ignore[arg-type]
+
+
+def title(text: str) -> svg.Element:
+    """What shows of an element on hover."""
+    return svg.Title(text=safe(text))
+
+
+def lines(points: Iterable[tuple[float, float | None]]) -> Iterator[svg.Element]:
+    """Lines through points, broken where one has no height."""
+    for has_value, run in groupby(points, lambda point: point[1] is not None):
+        if has_value:
+            through = [svg.Point(x, y) for x, y in run if y is not None]
+            yield svg.Polyline(points=through, class_=["line"])
+
+
+def picture(
+    parts: list[svg.Element], *, width: float, height: float, text: str, class_: str
+) -> str:
+    """An image with a name for those who hear the page."""
+    box = svg.ViewBoxSpec(0, 0, width, height)
+    extra = {"role": "img", "aria-label": safe(text)}
+    drawn = svg.SVG(viewBox=box, class_=[class_], elements=parts, xmlns=None, extra=extra)
+    return drawn.as_str()
+
+
+def safe(text: str) -> str:
+    """A text as SVG takes it."""
+    return escape(text)

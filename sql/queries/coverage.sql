@@ -1,0 +1,31 @@
+-- coverage: What was recorded: dumps of each model on each device, build by build.
+--
+-- Builds come in the order of their ordinals, else of their commit times, else of their
+-- first recordings. What has no row was not recorded.
+--
+-- filters: chosen_dumps
+--
+-- columns:
+--   device            STRING     Name of the device.
+--   pool              STRING     Device pool; null if none.
+--   model             STRING     Name of the model.
+--   backend           STRING     Backend of the model; null if none.
+--   build             STRING     Id of the build.
+--   dump_count        BIGINT     Dumps, at least 1.
+--   run_count         BIGINT     Runs in them.
+--   event_count       BIGINT     Profile events in them.
+--   last_captured_at  TIMESTAMP  Time of the last recording; null if unknown.
+--   last_ingested_at  TIMESTAMP  Time of the last commit to the store.
+SELECT
+    d.device, d.pool, d.model, d.backend, d.build,
+    count(*) AS dump_count,
+    CAST(sum(d.n_runs) AS BIGINT) AS run_count,
+    CAST(sum(d.n_events) AS BIGINT) AS event_count,
+    max(d.captured_at) AS last_captured_at,
+    max(d.ingested_at) AS last_ingested_at
+FROM named_dumps AS d
+JOIN builds_in_order AS o ON o.build = d.build
+WHERE d.dump_id IN (SELECT dump_id FROM chosen_dumps)
+GROUP BY d.device, d.pool, d.model, d.backend, d.build, o.position
+ORDER BY
+    d.device, d.model, d.backend NULLS LAST, o.position

@@ -1,0 +1,61 @@
+-- run_timeline: Events of one run of a dump, in the order of their starts.
+--
+-- Without a run it is the one whose length is the median of its dump's.
+--
+-- params:
+--   dump  INT OF dumps.dump_id  Number of the dump, its dump_id.
+--   run   INT(0..) = NULL       Position of the run in its dump.
+--
+-- columns:
+--   run_index       INT      Position of the run in its dump, from 0.
+--   run_name        STRING   Name of the run; null if it has none.
+--   event_name      STRING   Name of the event, else its delegate id.
+--   delegate_id     STRING   Delegate debug id; null outside delegates.
+--   instruction_id  INT      Instruction id; null outside the program.
+--   kind            STRING   Kind of the event.
+--   start_ns        DOUBLE   Start after the run's first start, nanoseconds; null in
+--                            cycles of unknown rate, and for events of a delegate whose
+--                            clock is another one.
+--   duration_ns     DOUBLE   Duration, nanoseconds; null in cycles of unknown rate.
+--   is_flagged      BOOLEAN  Whether that cannot be right.
+WITH spans AS (
+    SELECT
+        run_index,
+        max(start_offset_ticks + coalesce(duration_ticks, 0)) AS span_ticks
+    FROM named_events
+    WHERE dump_id = CAST(:dump AS INT)
+    GROUP BY run_index
+),
+ranked AS (
+    SELECT
+        run_index,
+        row_number() OVER (ORDER BY span_ticks, run_index) AS position,
+        count(*) OVER () AS run_count
+    FROM spans
+),
+chosen AS (
+    SELECT run_index
+    FROM ranked
+    WHERE CASE
+        WHEN CAST(:run AS INT) IS NULL THEN 2 * position IN (run_count, run_count + 1)
+        ELSE run_index = CAST(:run AS INT)
+    END
+)
+SELECT
+    e.run_index, g.name AS run_name,
+    e.event_name, e.delegate_id, e.instruction_id, e.kind,
+    CASE
+        WHEN e.kind <> 'delegate_op' OR d.delegate_ns_per_tick = d.ns_per_tick
+            THEN e.start_offset_ticks * d.ns_per_tick
+    END AS start_ns,
+    e.duration_ns,
+    e.flags > 1 AS is_flagged
+FROM named_events AS e
+JOIN chosen AS c ON c.run_index = e.run_index
+JOIN named_dumps AS d ON d.dump_id = e.dump_id
+LEFT JOIN run_signatures AS g ON g.run_signature_id = e.run_signature_id
+WHERE e.dump_id = CAST(:dump AS INT)
+ORDER BY
+    e.start_offset_ticks NULLS LAST, e.duration_ticks DESC NULLS LAST,
+    e.event_name, e.instruction_id NULLS LAST, e.delegate_id NULLS LAST, e.occurrence,
+    e.event_signature_id

@@ -1,0 +1,36 @@
+"""Services with the nightly farm, and with a farm of hostile names."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.support.nightly_farm import ingest_all, record_build
+from tests.support.service import serving
+from tests.support.strange_names import NAMES
+
+EVIL = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(1)>" + "|".join(NAMES[:8])
+
+
+@pytest.fixture(scope="package")
+def site(nightly_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """A service of the nightly farm; nothing is uploaded to it."""
+    store = shutil.copytree(nightly_store, tmp_path_factory.mktemp("site") / "s")
+    with serving(store) as client:
+        yield client
+
+
+@pytest.fixture(scope="package")
+def evil_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """A service where every name is hostile."""
+    name = EVIL.replace("\0", "")
+    dumps = record_build(
+        1, {f"native_call_{name}.out": 1.0}, device=name, model=name, count=2, pool=name
+    )
+    store = ingest_all(tmp_path_factory.mktemp("evil") / "s", dumps)
+    with serving(store) as client:
+        yield client

@@ -1,0 +1,58 @@
+"""The newest dumps, and one of them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from starlette.testclient import TestClient
+
+
+@pytest.fixture(scope="module")
+def address(site: TestClient) -> str:
+    """The page of the newest dump."""
+    found = re.search(r'href="(/dumps/[0-9a-f]{64})"', site.get("/dumps").text)
+    assert found
+    return found[1]
+
+
+def test_the_newest_dumps_come_first(site: TestClient) -> None:
+    text = site.get("/dumps").text
+    builds = re.findall(r">(b\d\d?)</a>", text)
+    assert builds[0] == "b11"
+    assert builds == sorted(builds, key=lambda build: -int(build[1:]))
+
+
+@pytest.mark.parametrize("device", ["tablet", "t*", "[t]ablet"])
+def test_names_and_globs_choose(site: TestClient, device: str) -> None:
+    text = site.get("/dumps", params={"device": device, "build": "b9"}).text
+    assert set(re.findall(r">([a-z]+) · net<", text)) == {"tablet"}
+    assert set(re.findall(r">(b\d\d?)</a>", text)) == {"b9"}
+
+
+def test_a_dump_shows_its_median_run_and_its_facts(site: TestClient, address: str) -> None:
+    text = site.get(address).text
+    assert re.search(r"Run \d+ of 25 runs", text)
+    assert "Timeline of 6 events" in text
+    assert "<dt>sha256</dt>" in text
+    assert text.index(">Method::execute<") < text.index(">native_call_convolution.out<")
+
+
+def test_runs_are_walked_through(site: TestClient, address: str) -> None:
+    first = site.get(address, params={"run": "0"}).text
+    assert "Run 0 of 25 runs" in first
+    assert "the one before" not in first
+    assert f'href="{address}?run=1"' in first
+    assert "the one after" not in site.get(address, params={"run": "24"}).text
+
+
+def test_the_beginning_of_a_hash_is_enough(site: TestClient, address: str) -> None:
+    assert address[7:] in site.get(address[:20]).text
+
+
+@pytest.mark.parametrize("name", ["zz", "", "0" * 64, "%25"])
+def test_an_unknown_dump_is_said(site: TestClient, name: str) -> None:
+    if name:
+        answer = site.get(f"/dumps/{name}")
+        assert answer.status_code == 404
+        assert "of SHA-256" in answer.text

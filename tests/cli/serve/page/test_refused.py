@@ -1,0 +1,24 @@
+"""What was refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ingest.incoming import Incoming
+from ingest.manifest.models import Manifest
+from tests.support.service import serving
+from tests.support.tiny_dumps import tiny_dump
+from warehouse import Warehouse
+
+
+def test_what_is_still_refused_stands_apart_from_what_came_in(tmp_path: Path) -> None:
+    manifest = Manifest.model_validate({"device": "d", "build": "b", "model": "m"})
+    bad = Incoming.of_bytes("bad<b>.etdp", b"nonsense", manifest)
+    late = Incoming.of_bytes("late.etdp", b"nonsense too", manifest)
+    with Warehouse.open(tmp_path / "s", create=True) as warehouse:
+        warehouse.ingest([bad, late])
+        warehouse.ingest([Incoming.of_bytes("late.etdp", tiny_dump(1), manifest)])
+    with serving(tmp_path / "s") as client:
+        text = client.get("/errors").text
+    still, settled = text.index("<h2>Still refused"), text.index("<h2>Settled since")
+    assert still < text.index("bad&lt;b&gt;.etdp") < settled < text.index("late.etdp")

@@ -1,0 +1,110 @@
+"""What all views share."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from http import HTTPStatus
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from cli.serve.access import Scope, Unauthorized
+from cli.serve.page.site import VIEWS, link
+from cli.serve.tokens import create_token
+from tests.support.nightly_farm import ingest_all, record_build
+from tests.support.service import serving
+
+ADDRESS = re.compile(r'href="(/[^"]*)"')
+
+
+def _hrefs(text: str) -> set[str]:
+    return {unescape(found) for found in ADDRESS.findall(text)}
+
+
+@pytest.mark.parametrize("path", VIEWS)
+def test_every_view_is_one_page_with_its_place_in_the_navigation(
+    site: TestClient, path: str
+) -> None:
+    answer = site.get(path)
+    assert answer.status_code == HTTPStatus.OK
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert re.search(rf'<a href="{path}" aria-current="page">{VIEWS[path]}</a>', answer.text)
+    assert "<script" not in answer.text
+
+
+def test_every_link_leads_somewhere(site: TestClient) -> None:
+    seen, ahead = set[str](), {"/"}
+    while ahead and len(seen) < 150:
+        path = ahead.pop()
+        seen.add(path)
+        answer = site.get(path)
+        assert answer.status_code == HTTPStatus.OK, path
+        found = _hrefs(answer.text) - seen
+        ahead |= {one for one in found if not one.startswith(("/v1/", "/style.css"))}
+    assert {"/latency", "/operators", "/operator", "/dumps"} <= {p.split("?")[0] for p in seen}
+
+
+@pytest.mark.parametrize("path", ["/", "/latency", "/operators", "/dumps"])
+def test_hostile_names_are_text(evil_site: TestClient, path: str) -> None:
+    text = evil_site.get(path).text
+    assert "&lt;img src=x" in text
+    assert "<img" not in text
+    assert "<script" not in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("path", ["/", "/latency", "/operators", "/dumps"])
+def test_filters_of_the_address_choose_and_stay_in_the_form(site: TestClient, path: str) -> None:
+    both, one = site.get(path).text, site.get(path, params={"device": "tablet"}).text
+    assert "phone" in both
+    assert "phone" not in one
+    assert 'name="device" value="tablet"' in one
+    assert "/latency?device=tablet" in _hrefs(one)
+
+
+def test_a_name_that_is_nowhere_is_said_in_a_page(site: TestClient) -> None:
+    answer = site.get("/latency", params={"device": "phon"})
+    assert answer.status_code == HTTPStatus.BAD_REQUEST
+    assert "did you mean phone?" in answer.text
+    assert "<nav" in answer.text
+
+
+def test_who_may_not_read_is_asked_for_a_token(
+    site: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: object, scope: Scope) -> None:
+        assert scope is Scope.READ
+        raise Unauthorized("no_token", "send a token")
+
+    monkeypatch.setattr(site.app.state.service.access, "need", refuse)  # type: ignore[attr-defined]
+    answer = site.get("/latency?device=phone", follow_redirects=False)
+    assert answer.status_code == HTTPStatus.SEE_OTHER
+    assert answer.headers["location"] == "/login?next=%2Flatency%3Fdevice%3Dphone"
+
+
+def test_who_is_limited_to_a_pool_sees_nothing_of_others(tmp_path: Path) -> None:
+    dumps = [
+        *record_build(1, device="mine", pool="lab", count=2),
+        *record_build(777, device="theirs", pool="field", count=2),
+    ]
+    store = ingest_all(tmp_path / "s", dumps)
+    secret = create_token(store, "lab", scopes=[Scope.READ], pools=["lab"])
+    with serving(store) as client:
+        client.headers["Authorization"] = f"Bearer {secret}"
+        for path in VIEWS:
+            text = client.get(path).text
+            assert "theirs" not in text, path
+            assert "b777" not in text, path
+        assert "mine" in client.get("/").text
+        assert "theirs" not in client.get("/latency", params={"device": "their"}).text
+        closed = ("/errors", "/regressions", "/sql", "/latency?pool=field", "/?pool=*", "/?pool=l*")
+        for path in closed:
+            assert client.get(path).status_code == HTTPStatus.FORBIDDEN, path
+
+
+def test_addresses_leave_out_what_is_not_given() -> None:
+    assert link("/a", device="x y", build=None, model=["m", "n"]) == "/a?device=x+y&model=m&model=n"
+    assert link("/a", device="x" * 9000) == "/a"

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support.service import serving
+from tests.support.tiny_dumps import tiny_dump
+from tests.support.uploads import await_state, put
+from warehouse.storage.known_dumps import KnownDumps
+
+
+def test_uploads_are_put_off_while_too_much_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(tmp_path / "store", backlog_bytes=1 << 16) as client:
+        monkeypatch.setattr(KnownDumps, "begin_draining", lambda _: None)
+        assert put(client, tiny_dump(1)).status_code == 201
+        client.app.state.service.consumer.known.accept("f" * 64, "stated", 1 << 16)  # type: ignore[attr-defined]
+
+        answer = put(client, tiny_dump(2))
+
+    assert (answer.status_code, answer.json()["reason"]) == (429, "backlog")
+    assert answer.headers["Retry-After"] == "5"
+
+
+def test_one_upload_may_be_larger_than_what_may_wait(tmp_path: Path) -> None:
+    with serving(tmp_path / "store", backlog_bytes=1 << 16) as client:
+        dump = tiny_dump(1) + bytes(1 << 17)
+
+        assert put(client, dump).json()["reason"] == "bad_size_prefix"
+
+
+def test_uploads_are_refused_while_the_disk_is_low(tmp_path: Path) -> None:
+    with serving(tmp_path / "store", free_bytes=1 << 60) as client:
+        answer = put(client, tiny_dump(1))
+
+    assert (answer.status_code, answer.json()["reason"]) == (507, "disk_low")
+    assert "Retry-After" in answer.headers
+
+
+def test_a_disk_that_is_full_is_said_and_what_comes_when_it_is_not_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with serving(tmp_path / "store") as client:
+        with monkeypatch.context() as full:
+            full.setattr(os, "fdatasync", fail)
+            answer = put(client, tiny_dump(1))
+        assert (answer.status_code, answer.json()["reason"]) == (507, "disk_full")
+
+        assert put(client, tiny_dump(1)).status_code == 201
+        assert await_state(client, tiny_dump(1))["state"] == "indexed"
+
+
+def test_a_large_dump_that_finds_the_disk_full_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("warehouse.storage.spools.MEMORY_BYTES", 10)
+    monkeypatch.setattr("warehouse.storage.spools._write_all", fail)
+    with serving(tmp_path / "store") as client:
+        answer = put(client, tiny_dump(1))
+
+    assert (answer.status_code, answer.json()["reason"]) == (507, "disk_full")

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import json
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.support.command import run_process
+from tests.support.service_process import ServiceProcess
+from tests.support.store_template import copy_new_store
+from tests.support.stores import MANIFEST
+from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_dump_events
+from tests.support.uploads import await_state, put, sha256_of
+from warehouse import Warehouse
+from warehouse.engine.store_file import FILE_NAME
+from warehouse.storage.snapshots import find_snapshots
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[ServiceProcess]:
+    copy_new_store(tmp_path / "store")
+    with ServiceProcess(tmp_path / "store", batch_seconds=3600, free_bytes=0) as service:
+        yield service
+
+
+@pytest.fixture
+def client(service: ServiceProcess) -> Iterator[httpx2.Client]:
+    with httpx2.Client(base_url=f"http://127.0.0.1:{service.port}") as client:
+        yield client
+
+
+def test_what_was_accepted_is_indexed_before_the_service_ends(
+    service: ServiceProcess, client: httpx2.Client, tmp_path: Path
+) -> None:
+    put(client, tiny_dump(1))
+
+    service.signal(signal.SIGTERM)
+
+    assert service.wait() == 0
+    indexed = [(sha256_of(tiny_dump(1)), tiny_dump_events(1))]
+    assert stored_event_counts(tmp_path / "store") == indexed
+    assert find_snapshots(tmp_path / "store")
+
+
+def test_an_upload_that_has_begun_is_finished_before_the_service_ends(
+    service: ServiceProcess, tmp_path: Path
+) -> None:
+    dump = tiny_dump(1)
+    with _begin_upload(service, dump) as connection:
+        connection.sendall(dump[:5])
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 100")
+        service.signal(signal.SIGTERM)
+        connection.sendall(dump[5:])
+        answer = connection.recv(1 << 16)
+
+    assert answer.startswith(b"HTTP/1.1 201")
+    assert service.wait() == 0
+    assert len(stored_event_counts(tmp_path / "store")) == 1
+
+
+def test_a_second_signal_ends_it_at_once_and_what_was_accepted_stays(
+    service: ServiceProcess, client: httpx2.Client, tmp_path: Path
+) -> None:
+    put(client, tiny_dump(1))
+    with _begin_upload(service, tiny_dump(2)) as connection:
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 100")
+        service.signal(signal.SIGTERM)
+        service.signal(signal.SIGINT)
+        assert service.wait(10) < 0
+
+    with (
+        ServiceProcess(tmp_path / "store", free_bytes=0) as again,
+        httpx2.Client(base_url=f"http://127.0.0.1:{again.port}") as client,
+    ):
+        assert await_state(client, tiny_dump(1))["state"] == "indexed"
+
+
+def test_a_damaged_store_is_made_anew_when_the_service_starts(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    with ServiceProcess(store, free_bytes=0) as service:
+        with httpx2.Client(base_url=f"http://127.0.0.1:{service.port}") as client:
+            put(client, tiny_dump(1))
+        service.signal(signal.SIGTERM)
+        service.wait()
+    (store / FILE_NAME).write_bytes(b"ruined" * 4096)
+
+    with ServiceProcess(store, free_bytes=0) as service:
+        assert "making it anew out of the archive" in service.said
+        with httpx2.Client(base_url=f"http://127.0.0.1:{service.port}") as client:
+            assert await_state(client, tiny_dump(1))["state"] == "indexed"
+
+
+def test_an_address_that_is_taken_is_said_to_be(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        outcome = run_process("serve", "--store", tmp_path / "store", "--port", str(port))
+
+    assert outcome.code == 1
+    assert f"127.0.0.1:{port}: cannot be listened on" in outcome.error
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_store_that_somebody_writes_is_not_served(tmp_path: Path) -> None:
+    with Warehouse.open(tmp_path / "store", create=True):
+        outcome = run_process("serve", "--store", tmp_path / "store", "--port", "0")
+
+    assert outcome.code == 1
+    assert "locked by process" in outcome.error
+
+
+def _begin_upload(service: ServiceProcess, dump: bytes) -> socket.socket:
+    """A connection on which a dump's upload was begun; the service is asked whether to go on."""
+    connection = socket.create_connection(("127.0.0.1", service.port), timeout=30)
+    head = (
+        f"PUT /v1/dumps/{sha256_of(dump)} HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n"
+        f"Tracehouse-Manifest: {json.dumps(MANIFEST)}\r\nContent-Length: {len(dump)}\r\n\r\n"
+    )
+    connection.sendall(head.encode())
+    return connection

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import ENVIRONMENT, ROOT
+
+SHIM = """#!/bin/sh
+exec '{python}' -c 'import sys; from cli.main import main; sys.exit(main())' "$@"
+"""
+SCRIPT = ROOT / "tests" / "data" / "demo-serve.sh"
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="there is no curl")
+def test_demo_uploads_asks_and_closes_the_door(tmp_path: Path) -> None:
+    shim = tmp_path / "bin" / "tracehouse"
+    shim.parent.mkdir()
+    shim.write_text(SHIM.format(python=sys.executable))
+    shim.chmod(0o755)
+    given = {
+        "PATH": f"{shim.parent}{os.pathsep}{os.environ['PATH']}",
+        "TRACEHOUSE_SERVE_FREE_BYTES": "0",
+        "CHROMIUM": "",
+    }
+    done = subprocess.run(
+        ["sh", SCRIPT, tmp_path / "demo.store"],
+        env={**ENVIRONMENT, **given},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    _, _, serve, upload, state, query, sql, ready, _, closed, opened = done.stdout.split("\n$ ")
+    assert "serving " in serve
+    assert '"state":"accepted"' in upload
+    assert '"state":"indexed"' in state
+    assert "pixel8,,b42,cnn,xnnpack" in query
+    assert '{"build": "base", "dumps": 48}' in sql
+    assert '{"status":"ready"}' in ready
+    assert "skipped: the picture" in ready
+    assert '"reason":"no_token"' in closed
+    assert '"device": "pixel8"' in opened
+    assert not (tmp_path / "demo-serve.log").exists()
+
+
+def test_demo_without_curl_says_so(tmp_path: Path) -> None:
+    dirname = shutil.which("dirname")
+    assert dirname
+    (tmp_path / "dirname").symlink_to(dirname)
+    shell = shutil.which("sh")
+    assert shell
+    done = subprocess.run(
+        [shell, SCRIPT], env={"PATH": str(tmp_path)}, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "skipped: make demo-serve, because there is no curl\n"

@@ -1,0 +1,134 @@
+"""Services as users start them: in a process of their own, on a port of their own."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+from tests.support.command import COMMAND, ENVIRONMENT
+
+_ADDRESS = re.compile(r"serving .* at http://127\.0\.0\.1:(\d+)/")
+
+
+class ServiceProcess:
+    """`tracehouse serve` in a process; at the end of its use it is ended, if it still runs.
+
+    Attributes:
+        port: Where it listens.
+        said: What it wrote before it did.
+    """
+
+    def __init__(
+        self, store: Path, environment: Mapping[str, str] | None = None, **settings: object
+    ) -> None:
+        """Start it with more in its environment, settings too, and wait until it listens."""
+        given = {f"TRACEHOUSE_SERVE_{name.upper()}": str(value) for name, value in settings.items()}
+        self._process = subprocess.Popen(
+            [*COMMAND, "serve", "--store", str(store), "--port", "0"],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**ENVIRONMENT, **given, **(environment or {})},
+        )
+        assert self._process.stderr
+        self.said = ""
+        while line := self._process.stderr.readline():
+            self.said += line
+            if found := _ADDRESS.search(line):
+                self.port = int(found[1])
+                return
+        raise AssertionError(f"the service did not start: {self.said}")
+
+    @property
+    def id(self) -> int:
+        """Id of the process."""
+        return self._process.pid
+
+    def signal(self, number: int) -> None:
+        """Send it a signal."""
+        self._process.send_signal(number)
+
+    def wait(self, seconds: float = 60.0) -> int:
+        """Its exit status, once it has ended."""
+        return self._process.wait(seconds)
+
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        """Kill it, and wait until it is gone."""
+        self.signal(signal.SIGKILL)
+        self.wait()
+
+    def cpu_seconds(self) -> float:
+        """What it and its children have computed."""
+        return sum(map(_cpu_seconds, self._family()))
+
+    def resident_bytes(self) -> int:
+        """Memory that it and its children hold of their own."""
+        return sum(map(_resident_bytes, self._family()))
+
+    def child_peaks(self, program: str) -> list[int]:
+        """The most memory that each of its children of a program had."""
+        return [
+            _peak_bytes(process)
+            for process in self._family()
+            if program in _command(process) and process != self.id
+        ]
+
+    def _family(self) -> list[int]:
+        found: set[int] = set()
+        for thread in Path(f"/proc/{self.id}/task").iterdir():
+            with suppress(OSError):  # it has ended
+                found.update(map(int, (thread / "children").read_text().split()))
+        return [self.id, *sorted(found)]
+
+    def __enter__(self) -> ServiceProcess:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if self.is_running():
+            self.kill()
+        assert self._process.stderr
+        self._process.stderr.close()
+
+
+def _cpu_seconds(process: int) -> float:
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:  # gone
+        return 0.0
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def _resident_bytes(process: int) -> int:
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return 0
+    found = re.search(r"RssAnon:\s+(\d+) kB", status)
+    return int(found[1]) << 10 if found else 0
+
+
+def _peak_bytes(process: int) -> int:
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return 0
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return int(found[1]) << 10 if found else 0
+
+
+def _command(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text()
+    except OSError:
+        return ""

@@ -1,0 +1,39 @@
+"""What ships the service elsewhere names what there is: the container, the unit, the proxy."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from tests.support.documents import ROOT
+from tests.test_wheel import PACKAGES
+
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+UNIT = (ROOT / "docs" / "examples" / "tracehouse.service").read_text(encoding="utf-8")
+NGINX = (ROOT / "docs" / "examples" / "nginx.conf").read_text(encoding="utf-8")
+
+
+def test_container_is_made_of_all_packages_and_of_nothing_else() -> None:
+    copied = re.findall(r"^COPY (\w+) \1$", DOCKERFILE, re.MULTILINE)
+    assert copied == sorted(PACKAGES)
+    taken = re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
+    assert taken == ["pyproject.toml", "README.md", "LICENSE", *copied]
+    assert all((ROOT / name).exists() for name in taken)
+
+
+def test_container_runs_as_nobody_special_and_says_whether_it_lives() -> None:
+    last = DOCKERFILE.rpartition("FROM ")[2]
+    assert re.search(r"^USER [1-9]\d+$", last, re.MULTILINE)
+    assert "HEALTHCHECK" in last
+    assert "/healthz" in last
+    assert 'ENTRYPOINT ["tracehouse"]\nCMD ["serve", ' in last
+
+
+def test_unit_and_proxy_speak_of_the_same_address() -> None:
+    (start,) = re.findall(r"^ExecStart=(.+)$", UNIT, re.MULTILINE)
+    program, command, *options = shlex.split(start)
+    assert (program.rpartition("/")[2], command) == ("tracehouse", "serve")
+    given = dict(zip(options[::2], options[1::2], strict=True))
+    assert f"server {given['--host']}:{given['--port']};" in NGINX
+    assert "proxy_set_header Host $http_host;" in NGINX
+    assert "proxy_set_header X-Forwarded-Proto $scheme;" in NGINX

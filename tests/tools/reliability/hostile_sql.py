@@ -1,0 +1,216 @@
+"""Ask a service SQL that wants more than an answer: `make torture-service`.
+
+First come the statements of tests/support/sql_attacks.py, each over the store's file and over its
+snapshot: every one must be refused, and no file be other than before. Then come the bombs of
+tests/support/sql_bombs.py, again and again, from as many clients as there are workers, while dumps
+are uploaded: no answer may be a second later than the deadline, and no worker take more memory than
+it may, beside its own; what the uploads take then is told beside what they took before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import itertools
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.support.corpus import read_dump
+from tests.support.service_process import ServiceProcess
+from tests.support.sql_attacks import attacks
+from tests.support.sql_bombs import BOMBS
+from tests.support.stores import ingest, write
+from tests.tools.reliability.recorded import Results, run_recorded
+from tests.tools.service.client import Tally, upload
+from tests.tools.service.dumps import DumpMaker
+from warehouse.engine.store_file import FILE_NAME
+from warehouse.storage.snapshots import find_snapshots
+
+CONFIDENTIAL = "the secret of this machine"
+SECONDS = 2  # deadline of a statement
+MEMORY = 256 << 20  # what one may take
+OWN_MEMORY = 160 << 20  # what a worker has besides
+WORKERS = 2
+RATE = 50  # uploads per second
+QUIET_SECONDS = 10.0
+
+
+class Ground:
+    """A folder with a secret, and a store of one dump."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make it."""
+        self.folder, self.store = folder, folder / "store"
+        write(folder / "secret.txt", CONFIDENTIAL.encode())
+        ingest(self.store, write(folder / "in/a.etdp", read_dump("real/mlp_xnnpack_n1")))
+
+    @contextmanager
+    def service(self) -> Iterator[ServiceProcess]:
+        """A service over it that has a snapshot."""
+        settings = {"sql_seconds": SECONDS, "sql_bytes": MEMORY, "sql_workers": WORKERS}
+        with ServiceProcess(self.store, free_bytes=0, snapshot_seconds=3600, **settings) as service:
+            while not find_snapshots(self.store):
+                time.sleep(0.05)
+            yield service
+
+    def fill_in(self, attack: str, database: Path) -> str:
+        """An attack with the places that it means."""
+        marks = {
+            "{database}": database,
+            "{folder}": self.folder,
+            "{secret}": self.folder / "secret.txt",
+        }
+        for mark, place in marks.items():
+            attack = attack.replace(mark, str(place))
+        return attack
+
+    def files(self) -> dict[str, bytes]:
+        """All that is in it, but what the service puts down of who asked what."""
+        files = (path for path in self.folder.rglob("*") if path.is_file())
+        return {str(path): path.read_bytes() for path in files if not path.match("audit.*")}
+
+
+def ask(port: int, text: str) -> tuple[int, str]:
+    """Status and body of the answer to a statement."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    try:
+        connection.request("POST", "/v1/sql", text.encode(), {"Content-Type": "text/plain"})
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
+
+
+def attack(seed: int) -> dict[str, Any]:
+    """What comes of all attacks, in some order."""
+    problems, statuses = [], Counter[str]()
+    with tempfile.TemporaryDirectory() as name:
+        ground = Ground(Path(name))
+        with ground.service() as service:
+            places = (ground.store / FILE_NAME, find_snapshots(ground.store)[-1].path)
+            asked = list(itertools.product(attacks().items(), places))
+            random.Random(seed).shuffle(asked)  # noqa: S311 - an order
+            for (attack_name, text), place in asked:
+                before = ground.files()
+                status, body = ask(service.port, ground.fill_in(text, place))
+                statuses[str(status)] += 1
+                is_changed = ground.files() != before
+                if status != http.HTTPStatus.BAD_REQUEST or CONFIDENTIAL in body or is_changed:
+                    problems.append(f"{attack_name}: {status}, files changed: {is_changed}")
+    return {"attacks": len(asked), "statuses": dict(sorted(statuses.items())), "problems": problems}
+
+
+def bomb(rounds: int, seed: int) -> dict[str, Any]:
+    """What comes of that many rounds of bombs, while dumps are uploaded."""
+    tallies, seconds, peaks = (Tally(), Tally()), dict[str, float](), [0]
+    with tempfile.TemporaryDirectory() as name:
+        ground = Ground(Path(name))
+        with ground.service() as service:
+            packets = map(DumpMaker().packet, itertools.count())
+            loading = upload(
+                service.port, packets, tallies[0], connections=4, seconds=QUIET_SECONDS, rate=RATE
+            )
+            asyncio.run(loading)
+            with _uploading(service, packets, tallies[1]), _watched(service, peaks):
+                names = random.Random(seed).sample(list(BOMBS) * rounds, len(BOMBS) * rounds)  # noqa: S311
+                statuses = _ask_all(service.port, names, seconds)
+    late = {name: taken - SECONDS for name, taken in seconds.items()}
+    worst = max(late, key=lambda name: late[name])
+    problems = [f"{name}: {over:.2f} s late" for name, over in late.items() if over > 1]
+    problems += [f"a worker took {peaks[0]:,} bytes"] if peaks[0] > MEMORY + OWN_MEMORY else []
+    refused = sum(tally.statuses.total() - len(tally.seconds) for tally in tallies)
+    problems += [f"{refused} uploads failed"] if refused else []
+    return {
+        "bombs": len(names),
+        "statuses": dict(sorted(statuses.items())),
+        "worst": worst,
+        "worst_late_seconds": round(late[worst], 3),
+        "worker_peak_bytes": peaks[0],
+        "uploads_before": _told(tallies[0]),
+        "uploads_meanwhile": _told(tallies[1]),
+        "problems": problems,
+    }
+
+
+def _ask_all(port: int, names: list[str], seconds: dict[str, float]) -> Counter[str]:
+    """Statuses of the answers to all bombs, asked by as many clients as there are workers."""
+    statuses, left = Counter[str](), iter(names)
+
+    def work() -> None:
+        for name in left:
+            ask(port, "SELECT 1")  # so that no start of a worker is measured
+            start = time.monotonic()
+            status, _ = ask(port, BOMBS[name])
+            seconds[name] = max(seconds.get(name, 0.0), time.monotonic() - start)
+            statuses[str(status)] += 1
+
+    threads = [threading.Thread(target=work) for _ in range(WORKERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return statuses
+
+
+@contextmanager
+def _uploading(service: ServiceProcess, packets: Iterator[Any], tally: Tally) -> Iterator[None]:
+    is_over = threading.Event()
+    loading = upload(
+        service.port,
+        packets,
+        tally,
+        connections=4,
+        seconds=10**6,
+        rate=RATE,
+        is_ended=is_over.is_set,
+    )
+    uploader = threading.Thread(target=asyncio.run, args=[loading])
+    uploader.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        uploader.join()
+
+
+@contextmanager
+def _watched(service: ServiceProcess, peaks: list[int]) -> Iterator[None]:
+    """The most memory that one of the service's workers had, looked at as often as can be."""
+    is_over = threading.Event()
+
+    def watch() -> None:
+        while not is_over.wait(0.01):
+            peaks[0] = max([peaks[0], *service.child_peaks("warehouse.sandbox.worker")])
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        watcher.join()
+
+
+def _told(tally: Tally) -> dict[str, Any]:
+    return {
+        "uploads": len(tally.seconds),
+        "p50_milliseconds": round(tally.percentile(0.5) * 1000, 1),
+        "p99_milliseconds": round(tally.percentile(0.99) * 1000, 1),
+    }
+
+
+def run(count: int, seed: int) -> Results:
+    """All attacks, and that many rounds of bombs."""
+    return {"attacks": attack(seed), "bombs": bomb(count, seed)}
+
+
+if __name__ == "__main__":
+    sys.exit(run_recorded(__doc__, 2, run))

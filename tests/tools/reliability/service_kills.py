@@ -1,0 +1,174 @@
+"""Kill a service under load, again and again, and hold what it acknowledged against its store.
+
+Clients upload small dumps and some that are spooled, and write down what was acknowledged. The
+service is killed at random moments, or where `failpoint` says, and started again over what is left.
+After some rounds it is told to end, and its store must hold every dump that was acknowledged once,
+and each that is there whole: `make torture-service`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.support.service_process import ServiceProcess
+from tests.support.tiny_dumps import COUNTED
+from tests.tools.reliability.recorded import Results, run_recorded
+from tests.tools.service.client import Tally, upload
+from tests.tools.service.dumps import DumpMaker, Packet
+from warehouse import Warehouse
+from warehouse.archive.archive import Archive
+from warehouse.engine.failpoints import VARIABLE
+
+FAILPOINTS = (
+    "log append", "log sync", "log synced", "spool sync", "spool sealed", "log seal", "claim",
+    "decoded", "seal", "commit", "committed", "log clear", "checkpoint", "published",
+)  # fmt: skip
+ROUNDS = 20  # of a store, before another takes its place
+CONNECTIONS = 8
+LONGEST_LIFE = 2.5  # seconds from its first answer
+LONGEST_WAIT = 20.0  # likewise, for it to reach a failpoint
+SMALL, LARGE = 20, 9_000  # events; the large ones are spooled
+LARGE_SHARE = 0.05
+READY_SECONDS = 60.0
+
+
+class Trial:
+    """A store that rounds of killing go through, and what it must hold."""
+
+    def __init__(self, store: Path) -> None:
+        """Nothing was acknowledged yet."""
+        self.store = store
+        self.acknowledged: Counter[str] = Counter()
+        self._numbers = itertools.count()
+        self._makers = DumpMaker(SMALL), DumpMaker(SMALL, runs=LARGE // SMALL)
+        self._events: dict[str, int] = {}
+
+    def kill_round(self, random_: random.Random, point: str = "") -> str:
+        """Upload to a service, and kill it; what became of it.
+
+        Args:
+            random_: Chooses the moments.
+            point: Where it dies; by default at some moment.
+        """
+        environment = {VARIABLE: f"{point}:{random_.randint(1, 3)}"} if point else {}
+        seconds = LONGEST_WAIT if point else random_.uniform(0.05, LONGEST_LIFE)
+        tally = Tally(lambda sha256: self.acknowledged.update([sha256]))
+        with ServiceProcess(self.store, environment, snapshot_seconds=1, **SETTINGS) as service:
+            ended = threading.Event()
+            loading = threading.Thread(
+                target=self._load, args=(service.port, tally, random_.random(), ended)
+            )
+            loading.start()
+            try:
+                return _kill(service, seconds, is_random=not point)
+            finally:
+                ended.set()
+                loading.join()
+
+    def check(self) -> str:
+        """What is wrong with the store, after a service that was started over it and ended."""
+        with ServiceProcess(self.store, **SETTINGS) as service:
+            service.signal(signal.SIGTERM)
+            code = service.wait(READY_SECONDS)
+        with Warehouse.open(self.store, read_only=True) as warehouse:
+            rows = warehouse.sql(COUNTED).to_pylist()
+            errors = warehouse.sql("SELECT * FROM ingest_errors").to_pylist()
+        stored = {row["sha256"]: row["n"] for row in rows}
+        archived = {entry.sha256 for _, entry in Archive(self.store).entries(with_data=False)}
+        left = [path.name for path in (self.store / "inbox").iterdir() if path.is_file()]
+        problems = {
+            "lost": len(self.acknowledged.keys() - stored.keys()),
+            "doubled": len(rows) - len(stored),
+            "partial": sum(stored[sha256] != self._events[sha256] for sha256 in stored),
+            "refused": len(errors),
+            "left in the inbox": len(left),
+            "not in the archive": len(stored.keys() - archived),
+            "exit status": code,
+        }
+        found = {name: count for name, count in problems.items() if count}
+        return json.dumps(found) if found else ""
+
+    def _load(self, port: int, tally: Tally, seed: float, ended: threading.Event) -> None:
+        packets = self._packets(random.Random(seed))  # noqa: S311 - for choosing sizes
+        loading = upload(
+            port, packets, tally, connections=CONNECTIONS, seconds=10**6, is_ended=ended.is_set
+        )
+        asyncio.run(loading)
+
+    def _packets(self, random_: random.Random) -> Iterator[Packet]:
+        before: list[Packet] = []
+        while True:
+            if before and random_.random() < 0.1:  # retries change nothing
+                yield random_.choice(before)
+                continue
+            is_large = random_.random() < LARGE_SHARE
+            packet = self._makers[is_large].packet(next(self._numbers))
+            self._events[packet.sha256] = LARGE if is_large else SMALL
+            before = [*before[-9:], packet]
+            yield packet
+
+
+SETTINGS = {"batch_seconds": 0.2, "batch_dumps": 50, "free_bytes": 0}
+
+
+def _kill(service: ServiceProcess, seconds: float, *, is_random: bool) -> str:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and service.is_running():
+        time.sleep(0.01)
+    if not service.is_running():
+        return "killed" if service.wait() == -signal.SIGKILL else "broken"
+    service.kill()
+    return "killed" if is_random else "not reached"
+
+
+def torture(count: int, *, seed: int, points: Sequence[str] = ()) -> dict[str, Any]:
+    """Kill that many times: at random moments, or in turn at each of the points."""
+    random_ = random.Random(seed)  # noqa: S311 - for choosing moments
+    outcomes: Counter[str] = Counter()
+    problems: list[str] = []
+    acknowledged = 0
+    for first in range(0, count, ROUNDS):
+        with tempfile.TemporaryDirectory() as folder:
+            trial = Trial(Path(folder, "store"))
+            for number in range(first, min(first + ROUNDS, count)):
+                point = points[number % len(points)] if points else ""
+                outcome = trial.kill_round(random_, point)
+                outcomes[f"{point}: {outcome}" if point else outcome] += 1
+                if outcome == "broken":
+                    problems.append(f"round {number} {point}: broken")
+            if problem := trial.check():
+                problems.append(f"rounds up to {number}: {problem}")
+                shutil.copytree(folder, Path("build", "service", str(number)), dirs_exist_ok=True)
+            acknowledged += len(trial.acknowledged)
+    return {
+        "kills": count,
+        "seed": seed,
+        "acknowledged": acknowledged,
+        "outcomes": dict(sorted(outcomes.items())),
+        "problems": problems,
+    }
+
+
+def run(count: int, seed: int) -> Results:
+    """Kill at random moments, and at each failpoint."""
+    return {
+        "random_moments": torture(count, seed=seed),
+        "failpoints": torture(count // 4, seed=seed, points=FAILPOINTS),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(run_recorded(__doc__, 200, run))

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import os
+import resource
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.support.corpus import read_dump
+from tests.support.stores import ingest, write
+from tests.support.tiny_dumps import tiny_incoming
+from warehouse import Warehouse
+from warehouse.errors import CostlyStatementError, StatementError, StoreError
+from warehouse.sandbox.bounds import Bounds
+from warehouse.sandbox.workers import Sandbox
+
+BOUNDS = Bounds(seconds=60.0, memory_bytes=256 << 20, answer_rows=1000, answer_bytes=1 << 20)
+WORKER_PROGRAM = b"warehouse.sandbox.worker"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A store of one dump, with a snapshot."""
+    store = tmp_path / "store"
+    ingest(store, write(tmp_path / "a.etdp", read_dump("real/mlp_xnnpack_n1")), snapshot=True)
+    return store
+
+
+@pytest.fixture
+def sandbox(store: Path) -> Iterator[Sandbox]:
+    sandbox = Sandbox(store, BOUNDS)
+    yield sandbox
+    sandbox.close()
+
+
+def workers() -> list[int]:
+    """Workers of this process."""
+    found = []
+    for task in Path("/proc/self/task").iterdir():
+        for child in (task / "children").read_text().split():
+            if WORKER_PROGRAM in Path(f"/proc/{child}/cmdline").read_bytes():
+                found.append(int(child))
+    return found
+
+
+def test_a_statement_is_answered_as_by_the_store_itself(store: Path, sandbox: Sandbox) -> None:
+    text = "SELECT *, now() > TIMESTAMPTZ '2020-01-01' AS a, 1 AS a FROM named_dumps"
+    with Warehouse.open(store, read_only=True) as warehouse:
+        assert sandbox.answer(text).table == warehouse.sql(text)
+    assert sandbox.answer("SELECT $a AS a", {"a": "x"}).table == pa.table({"a": ["x"]})
+    assert sandbox.answer("SELECT ? + 1 AS a", [1]).table["a"].to_pylist() == [2]
+    assert sandbox.answer("SELECT 1 AS a WHERE false").table.num_rows == 0
+
+
+def test_one_worker_answers_until_there_is_a_newer_snapshot(store: Path, sandbox: Sandbox) -> None:
+    first = sandbox.answer("SELECT count(*) AS n FROM dumps")
+    before = workers()
+    assert sandbox.answer("SELECT count(*) AS n FROM dumps") == first
+    assert workers() == before
+    with Warehouse.open(store) as warehouse:
+        warehouse.ingest([tiny_incoming(1)], snapshot=True)
+    second = sandbox.answer("SELECT count(*) AS n FROM dumps")
+    assert (first.table["n"][0].as_py(), second.table["n"][0].as_py()) == (1, 2)
+    assert second.taken_at >= first.taken_at
+    assert len(workers()) == 1
+    assert workers() != before
+
+
+def test_a_worker_has_no_environment_no_files_and_no_more_of_them(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET", "x")
+    opened = os.open("/etc/hostname", os.O_RDONLY)
+    os.set_inheritable(opened, True)
+    sandbox.answer("SELECT 1")
+    os.close(opened)
+    (worker,) = workers()
+    assert b"SECRET" not in Path(f"/proc/{worker}/environ").read_bytes()
+    files = [os.readlink(path) for path in Path(f"/proc/{worker}/fd").iterdir()]
+    assert [file for file in files if file.startswith("/") and file != "/dev/null"] == [
+        str(path) for path in (sandbox._store / "snapshots").iterdir()
+    ]
+    limits = {
+        name: resource.prlimit(worker, getattr(resource, f"RLIMIT_{name}"))
+        for name in ("CORE", "FSIZE", "NOFILE", "DATA")
+    }
+    assert limits["CORE"] == limits["FSIZE"] == (0, 0)
+    assert limits["NOFILE"][1] <= len(files) + 1
+    assert 0 < limits["DATA"][0] < 1 << 30
+    assert os.getpriority(os.PRIO_PROCESS, worker) > os.getpriority(os.PRIO_PROCESS, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "bound"),
+    [
+        ("SELECT * FROM range(1001)", "answer"),
+        ("SELECT repeat('x', 2000000)", "answer"),
+        ("SELECT length(printf('%2000000000d', 1))", "memory"),
+        ("SELECT list(range) FROM range(1000000000)", "memory"),
+        ("SELECT 1 -- " + "x" * (16 << 10), "text"),
+    ],
+    ids=["rows", "bytes", "texts", "lists", "text"],
+)
+def test_what_takes_more_than_it_may_is_refused(sandbox: Sandbox, text: str, bound: str) -> None:
+    with pytest.raises(CostlyStatementError) as caught:
+        sandbox.answer(text)
+    assert caught.value.bound == bound
+    assert sandbox.answer("SELECT 1 AS a").table.num_rows == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT count(*) FROM range(1000000000000)",  # is interrupted
+        "SELECT levenshtein(repeat('a', 200000), repeat('b', 200000))",  # is killed
+    ],
+    ids=["interrupted", "killed"],
+)
+def test_what_takes_too_long_is_ended(store: Path, text: str) -> None:
+    sandbox = Sandbox(store, BOUNDS._replace(seconds=0.5))
+    with pytest.raises(CostlyStatementError, match=r"more than 0\.5 s") as caught:
+        sandbox.answer(text)
+    assert caught.value.bound == "seconds"
+    sandbox.close()
+    assert workers() == []
+
+
+def test_a_worker_that_dies_is_replaced(sandbox: Sandbox) -> None:
+    sandbox.answer("SELECT 1")
+    os.kill(workers()[0], signal.SIGKILL)
+    with pytest.raises(CostlyStatementError):
+        sandbox.answer("SELECT 1")
+    assert sandbox.answer("SELECT 1 AS a").table.num_rows == 1
+
+
+def test_what_fails_is_told_in_the_words_of_the_store(store: Path, sandbox: Sandbox) -> None:
+    for text in ("SELECT nothing", "DELETE FROM dumps", "SELECT error('x')", "SELECT 1; SELECT 2"):
+        with Warehouse.open(store, read_only=True) as warehouse:
+            with pytest.raises(StatementError) as theirs:
+                warehouse.sql(text)
+            with pytest.raises(StatementError) as ours:
+                sandbox.answer(text)
+        assert str(ours.value) == str(theirs.value)
+    for params in ({"a": 10**40}, {"b": 1}, [1, 2]):
+        with pytest.raises(StatementError):
+            sandbox.answer("SELECT $a", params)
+    with pytest.raises(StatementError, match="no Unicode"):
+        sandbox.answer("SELECT '\ud800'")
+
+
+def test_without_a_snapshot_nothing_is_answered(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    ingest(store, write(tmp_path / "a.etdp", read_dump("real/mlp_xnnpack_n1")))
+    with pytest.raises(StoreError, match="no snapshot yet"):
+        Sandbox(store, BOUNDS).answer("SELECT 1")
+
+
+def test_a_snapshot_that_is_damaged_is_told(store: Path) -> None:
+    (snapshot,) = (store / "snapshots").iterdir()
+    snapshot.chmod(0o600)
+    snapshot.write_bytes(b"nothing")
+    sandbox = Sandbox(store, BOUNDS)
+    with pytest.raises(StoreError, match=snapshot.name):
+        sandbox.answer("SELECT 1")
+    assert workers() == []

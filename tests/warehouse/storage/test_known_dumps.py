@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from warehouse.storage import known_dumps
+from warehouse.storage.known_dumps import KnownDumps
+
+
+def sha256_of(number: int) -> str:
+    return f"{number:016x}" + "0" * 48
+
+
+class Stored:
+    """What a store has, and what it was asked for."""
+
+    def __init__(self, *numbers: int) -> None:
+        """It has dumps of these numbers."""
+        self.dumps = {sha256_of(number): "stored" for number in numbers}
+        self.asked: list[str] = []
+
+    def known(self) -> KnownDumps:
+        """What is known when it is opened."""
+        starts = [int(sha256[:16], 16) for sha256 in sorted(self.dumps)]
+        return KnownDumps(np.array(starts, np.uint64), self.look_up)
+
+    def look_up(self, hashes: Sequence[str]) -> dict[str, str]:
+        """The manifests of those of some dumps that it has."""
+        self.asked += hashes
+        return {sha256: self.dumps[sha256] for sha256 in hashes if sha256 in self.dumps}
+
+
+def test_only_what_may_be_stored_is_looked_up() -> None:
+    stored = Stored(1, 5, 2**64 - 1)
+    known = stored.known()
+    wanted = [sha256_of(number) for number in (0, 1, 3, 2**64 - 1)]
+
+    assert known.manifests(wanted) == {wanted[1]: "stored", wanted[3]: "stored"}
+    assert stored.asked == [wanted[1], wanted[3]]
+
+
+def test_another_dump_that_starts_alike_is_not_known() -> None:
+    known = Stored(1).known()
+
+    assert known.manifests([sha256_of(1)[:16] + "f" * 48]) == {}
+
+
+def test_what_was_accepted_is_known_without_a_look() -> None:
+    stored = Stored()
+    known = stored.known()
+    known.accept(sha256_of(1), "stated", 10)
+    assert known.is_waiting(sha256_of(1))
+
+    known.begin_draining()
+
+    assert known.manifests([sha256_of(1)]) == {sha256_of(1): "stated"}
+    assert known.is_waiting(sha256_of(1))
+    assert (stored.asked, known.backlog_bytes, known.backlog_dumps) == ([], 10, 1)
+
+
+@pytest.mark.parametrize("most_recent", [0, 100])
+def test_what_was_drained_is_looked_up(most_recent: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_dumps, "_MOST_RECENT", most_recent)
+    stored = Stored(7)
+    known = stored.known()
+    known.accept(sha256_of(1), "stated", 10)
+    known.begin_draining()
+    known.accept(sha256_of(2), "stated", 5)
+    stored.dumps[sha256_of(1)] = "stored"
+    known.end_draining()
+
+    wanted = [sha256_of(number) for number in (1, 2, 3, 7)]
+    assert known.manifests(wanted) == {
+        wanted[0]: "stored",
+        wanted[1]: "stated",
+        wanted[3]: "stored",
+    }
+    assert [known.is_waiting(sha256) for sha256 in wanted[:2]] == [False, True]
+    assert known.backlog_bytes == 5
+
+
+def test_what_was_refused_is_not_known() -> None:
+    known = Stored().known()
+    known.accept(sha256_of(1), "stated", 10)
+    known.begin_draining()
+    known.end_draining()
+
+    assert known.manifests([sha256_of(1)]) == {}
+
+
+def test_what_could_not_be_drained_waits_on() -> None:
+    known = Stored().known()
+    known.accept(sha256_of(1), "stated", 10)
+    known.begin_draining()
+    known.accept(sha256_of(2), "stated", 10)
+
+    known.begin_draining()
+
+    assert known.backlog_dumps == 2
+    known.end_draining()
+    assert (known.backlog_dumps, known.lag_seconds) == (0, 0.0)
+
+
+def test_the_lag_is_that_of_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(known_dumps.time, "monotonic", lambda: now)
+    known = Stored().known()
+    known.accept(sha256_of(1), "stated", 10)
+    now = 103.0
+    known.begin_draining()
+    known.accept(sha256_of(2), "stated", 10)
+    now = 104.0
+    assert known.lag_seconds == 4.0
+
+    known.end_draining()
+
+    assert known.lag_seconds == 1.0
+
+
+def test_what_comes_twice_weighs_once() -> None:
+    known = Stored().known()
+    known.accept(sha256_of(1), "stated", 10)
+    known.accept(sha256_of(1), "stated", 10)
+
+    assert (known.backlog_bytes, known.backlog_dumps) == (10, 1)

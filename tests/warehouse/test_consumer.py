@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.incoming import Incoming
+from tests.support.store_template import copy_new_store
+from tests.support.tiny_dumps import stored_event_counts, tiny_incoming
+from warehouse import Inbox, Warehouse
+from warehouse import consumer as module
+from warehouse.consumer import Consumer
+from warehouse.errors import StoreError
+from warehouse.storage.snapshots import find_snapshots
+
+QUICK = {"batch_dumps": 1, "batch_seconds": 0.02, "snapshot_seconds": 3600.0}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    copy_new_store(tmp_path / "store")
+    return tmp_path / "store"
+
+
+@contextmanager
+def consuming(store: Path, **settings: Any) -> Iterator[tuple[Consumer, Inbox]]:
+    with (
+        Warehouse.open(store) as warehouse,
+        Inbox.open(store) as inbox,
+        Consumer(warehouse, store, **{**QUICK, **settings}) as consumer,
+    ):
+        yield consumer, inbox
+
+
+def give(consumer: Consumer, inbox: Inbox, incoming: Incoming) -> str:
+    sha256 = inbox.accept(incoming)
+    consumer.known.accept(sha256, incoming.manifest().canonical_json(), incoming.byte_count)
+    consumer.given()
+    return sha256
+
+
+def await_it(is_so: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_what_is_given_is_indexed_and_counted(store: Path) -> None:
+    with consuming(store) as (consumer, inbox):
+        sha256 = give(consumer, inbox, tiny_incoming(1))
+        give(consumer, inbox, Incoming.of_bytes("bad", b"bad", tiny_incoming(1).manifest()))
+        await_it(lambda: consumer.known.backlog_dumps == 0)
+
+        assert (consumer.accepted, consumer.indexed) == (2, 1)
+        assert consumer.refused == {"truncated": 1}
+        assert consumer.drain_seconds > 0
+        assert not consumer.known.is_waiting(sha256)
+        assert sha256 in consumer.known.manifests([sha256])
+        assert consumer.known.lag_seconds == 0
+
+
+def test_what_others_hand_over_is_indexed_too(store: Path) -> None:
+    with consuming(store) as (consumer, inbox):
+        inbox.accept(tiny_incoming(1))
+        await_it(lambda: consumer.indexed)
+
+
+def test_what_was_there_before_is_indexed_first(store: Path) -> None:
+    with Inbox.open(store) as inbox:
+        inbox.accept(tiny_incoming(1))
+
+    with consuming(store, batch_seconds=3600, batch_dumps=10) as (consumer, _):
+        await_it(lambda: consumer.is_caught_up)
+        assert consumer.indexed == 1
+
+
+def test_what_is_left_at_the_end_is_indexed_and_published(store: Path) -> None:
+    with consuming(store, batch_seconds=3600, batch_dumps=10) as (consumer, inbox):
+        await_it(lambda: consumer.is_caught_up and find_snapshots(store))
+        give(consumer, inbox, tiny_incoming(1))
+
+    assert len(stored_event_counts(store)) == 1
+    assert len(find_snapshots(store)) == 2
+
+
+def test_a_full_disk_is_told_and_overcome_by_itself(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
+    drain = Warehouse.drain
+
+    def fail(_: Warehouse) -> None:
+        raise StoreError("store", "cannot be written: No space left on device")
+
+    with consuming(store) as (consumer, inbox):
+        await_it(lambda: consumer.is_caught_up)
+        monkeypatch.setattr(Warehouse, "drain", fail)
+        sha256 = give(consumer, inbox, tiny_incoming(1))
+        await_it(lambda: consumer.problem)
+        assert consumer.known.is_waiting(sha256)
+
+        monkeypatch.setattr(Warehouse, "drain", drain)
+        await_it(lambda: not consumer.known.is_waiting(sha256))
+        await_it(lambda: consumer.problem is None)
+        assert consumer.indexed == 1
+
+
+def test_small_segments_are_merged_while_it_runs(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MANY_SEGMENTS", 3)
+    with consuming(store) as (consumer, inbox):
+        for number in range(5):
+            give(consumer, inbox, tiny_incoming(number))
+            await_it(lambda number=number: consumer.indexed > number)
+
+    assert len(list((store / "archive").rglob("*.parquet"))) < 4
+
+
+def test_snapshots_are_published_while_it_runs(store: Path) -> None:
+    with consuming(store, snapshot_seconds=0.01) as (consumer, inbox):
+        await_it(lambda: find_snapshots(store))
+        give(consumer, inbox, tiny_incoming(1))
+        await_it(lambda: len(find_snapshots(store)) > 1)
