@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -71,6 +72,7 @@ def run_service(store: Path, settings: ServiceSettings) -> None:
         OutputError: The address cannot be listened on.
     """
     ending = Ending()
+    os.umask(os.umask(0o077) | 0o077)  # what is made is its owner's
     Connection.most = most_connections()
     with _listen(settings) as listening:
         service = Service(store, settings)

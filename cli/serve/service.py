@@ -18,6 +18,7 @@ from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import DamagedStoreError, WarehouseError
 from warehouse.storage.inbox import Inbox
 from warehouse.storage.rebuild import rebuild_store
+from warehouse.storage.serving import served
 from warehouse.storage.spools import clear_spools
 from warehouse.store import Warehouse
 
@@ -49,6 +50,7 @@ class Service:
         self.store, self.settings = store, settings
         with ExitStack() as opened:
             self._warehouse = opened.enter_context(_open(store))
+            opened.enter_context(served(store))
             self._idle: SimpleQueue[Warehouse] = SimpleQueue()
             opened.callback(self._close_readers)
             self.access = Access(store)
