@@ -37,7 +37,7 @@ class RemoteStore:
         """Ask through a connection."""
         self._connection = connection
 
-    def query(self, name: str, **params: object) -> pa.Table:
+    def query(self, name: str, /, **params: object) -> pa.Table:
         """Rows of a canned query; see `Warehouse.query`."""
         given = {name: value for name, value in params.items() if value is not None}
         pairs = [(name, text) for name, value in given.items() for text in _texts(value)]
