@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -17,7 +18,10 @@ from cli.remote.choice import ServiceChoice, chosen_service
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ingest.incoming import FoundDumps
     from warehouse import Warehouse
+    from warehouse.errors import StoreLockedError
+    from warehouse.intake.pipeline import IngestSummary
 
 
 class Asked(Protocol):
@@ -53,6 +57,23 @@ def open_to_write(
             yield warehouse
     finally:
         os.umask(before)
+
+
+def hand_over_instead(store: Path, found: FoundDumps, error: StoreLockedError) -> IngestSummary:
+    """Give dumps to the service that keeps a store open, and say so; or fail as before.
+
+    Raises:
+        StoreLockedError: It is no service.
+        StoreError: Its inbox cannot be written.
+    """
+    from warehouse.storage.serving import hand_over, is_served
+
+    if not is_served(store):
+        raise error
+    summary = hand_over(store, found)
+    count = summary.n_files - len(summary.refused)
+    write_note(f"note: handed {count:,} dumps over to the service of {store}, which indexes them")
+    return replace(summary, notes=tuple(found.notes))
 
 
 @contextmanager

@@ -16,13 +16,14 @@ from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import StoreLockedError
 from warehouse.intake.pipeline import IngestSummary
 from warehouse.storage.inbox import Inbox
+from warehouse.storage.serving import is_served, served
 
 _BATCH_DUMPS = 500
 _BATCH_SECONDS = 2.0
 _SNAPSHOT_SECONDS = 60.0
 _MOST_BYTES = 1 << 30  # that wait in the inbox
 _PAUSE_SECONDS = 0.5
-_LEFT = "what is found is left in its inbox, for a service or 'tracehouse drain'"
+_LEFT = "what is found is left in its inbox, for 'tracehouse drain'"
 
 
 @contextmanager
@@ -39,7 +40,8 @@ def open_inbox(store: Path) -> Iterator[InboxTaker]:
             warehouse = opened.enter_context(open_to_write(store, create=True))
         except StoreLockedError as error:
             who = "another process" if error.pid is None else f"process {error.pid}"
-            write_note(f"note: {store}: {who} writes it; {_LEFT}")
+            if not is_served(store):
+                write_note(f"note: {store}: {who} writes it; {_LEFT}")
             yield InboxTaker(opened.enter_context(Inbox.open(store)), store)
             return
         consumer = TellingConsumer(
@@ -50,6 +52,7 @@ def open_inbox(store: Path) -> Iterator[InboxTaker]:
             snapshot_seconds=_SNAPSHOT_SECONDS,
         )
         inbox = opened.enter_context(Inbox.open(store))
+        opened.enter_context(served(store))
         with consumer:
             yield InboxTaker(inbox, store, consumer)
         if consumer.problem:

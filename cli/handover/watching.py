@@ -68,6 +68,7 @@ class Watch:
         self._options = options
         self._names = CurrentNames()
         self._told: set[str] = set()
+        self._trouble = ""  # why the last hand-over failed, which is told again after a success
         self._is_caught_up = False
         self.counts = WatchCounts()
 
@@ -105,9 +106,12 @@ class Watch:
         except (IngestError, StoreError) as error:
             if self._options.is_once:
                 raise
-            self._tell(f"note: {error}; tried again")
+            self._trouble = f"note: {error}; tried again"
+            self._tell(self._trouble)
             self._follower.put_off(found.ready, _RETRY_SECONDS)
             stop.wait(_RETRY_SECONDS)
+        else:
+            self._told.discard(self._trouble)
 
     def _hand_over_files(
         self, found: WatchRound, paths: Sequence[str], stop: threading.Event

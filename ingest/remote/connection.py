@@ -143,6 +143,10 @@ class ServiceConnection:
         return answer
 
     def _lost(self, path: str, error: OSError | http.client.HTTPException) -> ServiceError:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            remedy = "let $SSL_CERT_FILE name a file that vouches for it"
+            detail = f"its certificate is not trusted: {error.verify_message}; {remedy}"
+            return ServiceError(self.url + path, detail, reason="certificate")
         what = getattr(error, "strerror", None) or str(error) or type(error).__name__
         detail = f"cannot be reached: {what}; is the service running there?"
         return ServiceError(self.url + path, detail, reason="unreachable")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,7 @@ from ingest.watching.places import FileSeen
 
 _ALWAYS = ("manifest.json", "benchmark_results.json")
 _COPIED_BYTES = 1 << 20
+_SECRETS = re.compile(r"(?<=://)[^/?]*@|\?.*", re.DOTALL)  # keys, which a URI may hold
 
 
 class Bucket:
@@ -29,12 +31,13 @@ class Bucket:
         Raises:
             SourceError: Arrow does not know it, or the place cannot be listed.
         """
-        self.name = uri
+        self.name = _SECRETS.sub("", uri)
         try:
             self._files, self.root = pafs.FileSystem.from_uri(uri)
             self._files.get_file_info(pafs.FileSelector(self.root))
         except (OSError, pa.ArrowException) as error:
-            raise SourceError(uri, _problem(error)) from error
+            problem = _problem(error).replace(uri, self.name)
+            raise SourceError(self.name, problem) from error
         self._copies = ""
 
     def list_folder(self, folder: str) -> Iterator[FileSeen]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email.parser import BytesParser
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -76,8 +78,8 @@ def arrow_answer(table: pa.Table) -> tuple[str, bytes]:
 
 
 @contextmanager
-def stand_in_service() -> Iterator[StandIn]:
-    """A service on loopback until the body ends."""
+def stand_in_service(*, certificate: Path | None = None) -> Iterator[StandIn]:
+    """A service on loopback until the body ends; with a certificate and its key, over TLS."""
     stand_in = StandIn()
 
     class Handler(_Handler):
@@ -85,6 +87,11 @@ def stand_in_service() -> Iterator[StandIn]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     stand_in.url = f"http://127.0.0.1:{server.server_address[1]}"
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        stand_in.url = stand_in.url.replace("http:", "https:")
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:

@@ -46,6 +46,18 @@ def test_dumps_are_left_to_another_process_that_writes_the_store(
         assert warehouse.drain().n_dumps == 1
 
 
+def test_others_leave_their_dumps_to_it_meanwhile(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = tmp_path / "store"
+    with open_inbox(store) as take:
+        with open_inbox(store) as other:
+            other(tiny_incoming(1))
+        take(tiny_incoming(2))
+    assert capsys.readouterr().err == ""
+    assert len(stored_event_counts(store)) == 2
+
+
 def test_it_waits_while_too_much_lies_in_the_inbox(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

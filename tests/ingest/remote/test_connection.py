@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -130,6 +133,28 @@ def test_a_service_that_is_not_there_is_named() -> None:
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(ServiceError, match="not the address of a service, wanted http://HOST:PORT"):
         ServiceConnection(url)
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="openssl makes the certificate")
+def test_a_certificate_that_nobody_vouches_for_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate = tmp_path / "service.pem"
+    name = ("-subj", "/CN=service", "-addext", "subjectAltName=IP:127.0.0.1")
+    made = ("-newkey", "rsa:2048", "-nodes", "-keyout", certificate, "-out", tmp_path / "c.pem")
+    subprocess.run(["openssl", "req", "-x509", *name, *made], check=True, capture_output=True)
+    certificate.write_text(certificate.read_text() + (tmp_path / "c.pem").read_text())
+    with stand_in_service(certificate=certificate) as service:
+        service.answers["/v1/status"] = ("application/json", b"[]")
+        with (
+            ServiceConnection(service.url, token="th_secret", retry_seconds=3600) as connection,  # noqa: S106
+            pytest.raises(ServiceError, match="certificate is not trusted: self-signed"),
+        ):
+            connection.ask("GET", "/v1/status")
+        assert service.asked == []
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "c.pem"))
+        with ServiceConnection(service.url) as connection:
+            assert connection.ask("GET", "/v1/status").status == 200
 
 
 def test_another_server_is_told_from_a_service(service: StandIn) -> None:

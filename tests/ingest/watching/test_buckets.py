@@ -77,6 +77,13 @@ def test_what_cannot_be_listed_is_told(uri: str) -> None:
         Bucket(uri)
 
 
+def test_keys_in_a_uri_are_told_to_nobody() -> None:
+    with pytest.raises(SourceError) as error:
+        Bucket("nowhere://me:th_secret@bucket/a?secret_key=th_secret")
+    assert "nowhere://bucket/a: cannot be read" in str(error.value)
+    assert "th_secret" not in str(error.value)
+
+
 def test_a_file_that_vanishes_before_it_is_copied_is_left_out(farm: Path) -> None:
     bucket = Bucket(f"file://{farm}")
     with bucket.brought([f"{farm}/gone.etdp"]) as (copy,):
