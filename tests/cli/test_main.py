@@ -21,7 +21,7 @@ Run = Callable[..., Outcome]
 COMMANDS = sorted(
     [
         *("ingest", "query", "sql", "schema", "inspect", "numeric-gap", "etrecord", "inspect-prof"),
-        *("record", "simulate", "migrate", "snapshot", "status", "rebuild", "drain", "serve"),
+        *("record", "simulate", "migrate", "snapshot", "status", "rebuild", "drain"),
         *("archive", "doctor", "completion", "amend", "retention", "compact", "forget", "plan"),
         "compare",
         *("report", "accept", "bisect-step"),
