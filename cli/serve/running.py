@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -73,6 +74,7 @@ def run_service(store: Path, settings: ServiceSettings, *, config: Path | None =
     """
     Access(store).check_start(settings.host)
     ending = Ending()
+    os.umask(os.umask(0o077) | 0o077)  # what is made is its owner's
     Connection.most = most_connections()
     with _listen(settings) as listening:
         service = Service(store, settings, config=config)
