@@ -130,6 +130,9 @@ STATEMENTS = {
     "python_map": "SELECT * FROM python_map_function(1, 2)",
     # Files
     "read_text": "SELECT content FROM read_text('{secret}')",
+    "read_environment": "SELECT content FROM read_text('/proc/self/environ')",
+    "read_own_files": "SELECT * FROM glob('/proc/self/fd/*')",
+    "getenv": "SELECT getenv('PATH')",
     "read_blob": "SELECT content FROM read_blob('{secret}')",
     "read_csv": "SELECT * FROM read_csv('{secret}', header = false)",
     "read_csv_auto": "SELECT * FROM read_csv_auto('{secret}')",

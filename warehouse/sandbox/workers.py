@@ -1,7 +1,8 @@
 """Workers of this process: each answers for one snapshot, until there is a newer one or it fails.
 
 A statement is interrupted at its deadline, and where that does not stop it its worker is killed.
-A worker takes about a second to start, which does not count; the next one is started at once.
+Its end is not waited for: who asked is answered meanwhile. Another worker takes its place then; a
+worker takes about a second to start, which does not count.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -36,6 +38,7 @@ class Sandbox:
         """None is started yet."""
         self._store, self._bounds = store, bounds
         self._waiting: list[_Worker] = []
+        self._replacing = ThreadPoolExecutor(1, "replacing")
         self._is_closed = False
 
     def answer(self, text: str, params: Params = None) -> SnapshotAnswer:
@@ -58,6 +61,7 @@ class Sandbox:
     def close(self) -> None:
         """End all workers that nobody asks; those that somebody does end after that."""
         self._is_closed = True
+        self._replacing.shutdown()
         while (worker := self._pop()) is not None:
             worker.end()
 
@@ -76,18 +80,22 @@ class Sandbox:
         try:
             yield worker
         finally:
-            if worker.is_ready and not self._is_closed:
+            if self._is_closed:
+                worker.end()
+            elif worker.is_ready:
                 self._waiting.append(worker)
             else:
-                worker.end()
-                if worker.has_started:  # and so will the next
-                    self._prepare()
+                worker.kill()
+                self._replacing.submit(self._replace, worker)
 
-    def _prepare(self) -> None:
-        """Start a worker for whoever asks next; what is wrong, they are told."""
-        with suppress(StoreError):
-            if not self._is_closed and (held := hold_newest(self._store)):
-                self._waiting.append(_Worker(self._store, held, self._bounds))
+    def _replace(self, worker: _Worker) -> None:
+        """Start a worker for whoever asks next, if none waits, once this one has ended."""
+        worker.end()
+        is_wanted = not (self._waiting or self._is_closed)
+        if is_wanted and worker.has_started:  # and so will the next
+            with suppress(StoreError):  # which they are told
+                if held := hold_newest(self._store):
+                    self._waiting.append(_Worker(self._store, held, self._bounds))
 
     def _find(self, held: HeldSnapshot) -> _Worker:
         while (worker := self._pop()) is not None:
@@ -157,6 +165,10 @@ class _Worker:
         self._check(message)
         self.is_ready = True
         return _read(data, message["note"])
+
+    def kill(self) -> None:
+        """Have it end; nobody waits for that yet."""
+        self._child.process.kill()
 
     def end(self) -> None:
         """End it, and let go of its snapshot."""

@@ -41,7 +41,8 @@ def main(args: Sequence[str] | None = None) -> int:
         with Warehouse.open(store, create=True) as warehouse:
             warehouse.ingest([FARM])
             warehouse.snapshot()
-        return ask_everything(options.schemathesis, store, options.examples, options.seconds)
+        program = options.schemathesis.absolute()
+        return ask_everything(program, store, options.examples, options.seconds)
 
 
 def ask_everything(schemathesis: Path, store: Path, examples: int, seconds: int) -> int:

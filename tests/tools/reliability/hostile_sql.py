@@ -39,7 +39,7 @@ SECONDS = 2  # deadline of a statement
 MEMORY = 256 << 20  # what one may take
 OWN_MEMORY = 160 << 20  # what a worker has besides
 WORKERS = 2
-RATE = 50  # uploads per second
+RATE = 10  # uploads per second
 QUIET_SECONDS = 10.0
 
 

@@ -70,7 +70,7 @@ def test_one_worker_answers_until_there_is_a_newer_snapshot(store: Path, sandbox
 
 
 def test_a_worker_has_no_environment_no_files_and_no_more_of_them(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+    store: Path, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET", "x")
     opened = os.open("/etc/hostname", os.O_RDONLY)
@@ -81,7 +81,7 @@ def test_a_worker_has_no_environment_no_files_and_no_more_of_them(
     assert b"SECRET" not in Path(f"/proc/{worker}/environ").read_bytes()
     files = [os.readlink(path) for path in Path(f"/proc/{worker}/fd").iterdir()]
     assert [file for file in files if file.startswith("/") and file != "/dev/null"] == [
-        str(path) for path in (sandbox._store / "snapshots").iterdir()
+        str(path) for path in (store / "snapshots").iterdir()
     ]
     limits = {
         name: resource.prlimit(worker, getattr(resource, f"RLIMIT_{name}"))
