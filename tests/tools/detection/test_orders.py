@@ -20,8 +20,9 @@ def calm_fleet() -> Fleet:
     names = tuple(map(operator_name, range(len(farm.values))))
     kinds = ["method", *["kernel"] * (len(names) - 1)]
     nights = tuple(FleetNight(f"b{night}", "") for night in range(NIGHTS))
-    has_reference = np.zeros(len(names), bool)
-    return Fleet(nights, pa.table({"kind": kinds}), names, lay_out_farm(farm), has_reference)
+    has_reference, pool = np.zeros(len(names), bool), np.full(len(names), -1)
+    keys = pa.table({"kind": kinds})
+    return Fleet(nights, keys, names, lay_out_farm(farm), has_reference, pool)
 
 
 def values_of(history, series, night):

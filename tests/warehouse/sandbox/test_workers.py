@@ -36,12 +36,13 @@ def sandbox(store: Path) -> Iterator[Sandbox]:
     sandbox.close()
 
 
-def workers() -> list[int]:
-    """Workers of this process."""
+def workers(store: Path) -> list[int]:
+    """Workers of this process for a store; others have theirs."""
     found = []
     for task in Path("/proc/self/task").iterdir():
         for child in (task / "children").read_text().split():
-            if WORKER_PROGRAM in Path(f"/proc/{child}/cmdline").read_bytes():
+            line = Path(f"/proc/{child}/cmdline").read_bytes()
+            if WORKER_PROGRAM in line and os.fsencode(store) in line:
                 found.append(int(child))
     return found
 
@@ -57,16 +58,16 @@ def test_a_statement_is_answered_as_by_the_store_itself(store: Path, sandbox: Sa
 
 def test_one_worker_answers_until_there_is_a_newer_snapshot(store: Path, sandbox: Sandbox) -> None:
     first = sandbox.answer("SELECT count(*) AS n FROM dumps")
-    before = workers()
+    before = workers(store)
     assert sandbox.answer("SELECT count(*) AS n FROM dumps") == first
-    assert workers() == before
+    assert workers(store) == before
     with Warehouse.open(store) as warehouse:
         warehouse.ingest([tiny_incoming(1)], snapshot=True)
     second = sandbox.answer("SELECT count(*) AS n FROM dumps")
     assert (first.table["n"][0].as_py(), second.table["n"][0].as_py()) == (1, 2)
     assert second.taken_at >= first.taken_at
-    assert len(workers()) == 1
-    assert workers() != before
+    assert len(workers(store)) == 1
+    assert workers(store) != before
 
 
 def test_a_worker_has_no_environment_no_files_and_no_more_of_them(
@@ -77,7 +78,7 @@ def test_a_worker_has_no_environment_no_files_and_no_more_of_them(
     os.set_inheritable(opened, True)
     sandbox.answer("SELECT 1")
     os.close(opened)
-    (worker,) = workers()
+    (worker,) = workers(store)
     assert b"SECRET" not in Path(f"/proc/{worker}/environ").read_bytes()
     files = [os.readlink(path) for path in Path(f"/proc/{worker}/fd").iterdir()]
     assert [file for file in files if file.startswith("/") and file != "/dev/null"] == [
@@ -125,12 +126,12 @@ def test_what_takes_too_long_is_ended(store: Path, text: str) -> None:
         sandbox.answer(text)
     assert caught.value.bound == "seconds"
     sandbox.close()
-    assert workers() == []
+    assert workers(store) == []
 
 
 def test_a_worker_that_dies_is_replaced(sandbox: Sandbox) -> None:
     sandbox.answer("SELECT 1")
-    os.kill(workers()[0], signal.SIGKILL)
+    os.kill(workers(store)[0], signal.SIGKILL)
     with pytest.raises(CostlyStatementError):
         sandbox.answer("SELECT 1")
     assert sandbox.answer("SELECT 1 AS a").table.num_rows == 1
@@ -165,4 +166,4 @@ def test_a_snapshot_that_is_damaged_is_told(store: Path) -> None:
     sandbox = Sandbox(store, BOUNDS)
     with pytest.raises(StoreError, match=snapshot.name):
         sandbox.answer("SELECT 1")
-    assert workers() == []
+    assert workers(store) == []
