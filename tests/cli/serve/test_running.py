@@ -127,7 +127,7 @@ def _begin_upload(service: ServiceProcess, dump: bytes) -> socket.socket:
     """A connection on which a dump's upload was begun; the service is asked whether to go on."""
     connection = socket.create_connection(("127.0.0.1", service.port), timeout=30)
     head = (
-        f"PUT /v1/dumps/{sha256_of(dump)} HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n"
+        f"PUT /v1/dumps/{sha256_of(dump)} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
         f"Tracehouse-Manifest: {json.dumps(MANIFEST)}\r\nContent-Length: {len(dump)}\r\n\r\n"
     )
     connection.sendall(head.encode())
