@@ -17,6 +17,7 @@ from typer.main import get_command, get_group
 from cli.errors import OutputError, UsageError
 from cli.exit_codes import ExitCode
 from cli.output.streams import prepare_streams, write_error, write_lines
+from cli.remote.choice import TokenFile, Url, choose_service
 from ingest.errors import IngestError
 from queries.printable import printable
 from warehouse.errors import QueryError, UnknownQueryError, WarehouseError
@@ -30,6 +31,11 @@ EXAMPLES = {
     "ingest": (
         "tracehouse ingest farm/ --layout '{device}/{build}/{model}/*.etdp'",
         "tracehouse ingest run.etdp --device pixel8 --build b42 --model mv2",
+    ),
+    "upload": ("tracehouse upload farm/ --url http://127.0.0.1:8080",),
+    "watch": (
+        "tracehouse watch dumps/ --layout '{device}/{build}/{model}/*.etdp'",
+        "tracehouse watch s3://farm/dumps --url http://127.0.0.1:8080 --once",
     ),
     "drain": ("tracehouse drain --store farm.store",),
     "serve": ("tracehouse serve --store farm.store --port 8080",),
@@ -89,6 +95,15 @@ EXAMPLES = {
     "simulate": ("tracehouse simulate farm/ --devices 3 --builds 5",),
     "doctor": ("tracehouse doctor --format json",),
     "completion": ("tracehouse completion bash >> ~/.bashrc",),
+}
+# What can be asked of a service, or sent to it; and what needs neither a service nor a store.
+_WITH_A_SERVICE = {
+    *("ingest", "upload", "watch"),
+    *("query", "compare", "report", "plan", "sql", "status", "schema"),
+}
+_WITHOUT_A_STORE = {
+    *("inspect", "etrecord", "inspect-prof", "numeric-gap"),
+    *("simulate", "doctor", "completion"),
 }
 
 
@@ -202,6 +217,9 @@ def _print_version(is_wanted: bool) -> None:
 
 @app.callback()
 def _describe(
+    context: typer.Context,
+    url: Url = None,
+    token_file: TokenFile = None,
     _: Annotated[
         bool,
         typer.Option(
@@ -209,4 +227,14 @@ def _describe(
         ),
     ] = False,
 ) -> None:
-    """Turn ExecuTorch's ETDump traces into answers: what got slower, and where the time goes."""
+    """Turn ExecuTorch's ETDump traces into answers: what got slower, and where the time goes.
+
+    Raises:
+        UsageError: A service is asked for what only a store of this machine can do.
+    """
+    command = context.invoked_subcommand
+    if url and command not in _WITH_A_SERVICE | _WITHOUT_A_STORE:
+        raise UsageError(
+            f"'{command}' works with a store of this machine: leave out --url and $TRACEHOUSE_URL"
+        )
+    choose_service(url, token_file)

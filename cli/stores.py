@@ -1,18 +1,46 @@
-"""Stores as commands open them: to write, or to read."""
+"""Stores as commands open them: to write, to read, or to ask, which a service can answer too."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from cli.errors import UsageError
+from cli.options import DEFAULT_STORE
 from cli.output.streams import write_note
+from cli.remote.choice import ServiceChoice, chosen_service
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ingest.incoming import FoundDumps
     from warehouse import Warehouse
+    from warehouse.errors import StoreLockedError
+    from warehouse.intake.pipeline import IngestSummary
+
+
+class Asked(Protocol):
+    """What can be asked: a store of this machine, or one behind a service; see `Warehouse`."""
+
+    def query(self, name: str, /, **params: object) -> pa.Table:
+        """Rows of a canned query."""
+
+    def sql(
+        self,
+        text: str,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        *,
+        allow_files: bool = False,
+    ) -> pa.Table:
+        """Rows of an ad-hoc SELECT."""
+
+    def schema(self) -> pa.Table:
+        """What can be asked for."""
 
 
 @contextmanager
@@ -31,10 +59,34 @@ def open_to_write(
         os.umask(before)
 
 
+def hand_over_instead(store: Path, found: FoundDumps, error: StoreLockedError) -> IngestSummary:
+    """Give dumps to the service that keeps a store open, and say so; or fail as before.
+
+    Raises:
+        StoreLockedError: It is no service.
+        StoreError: Its inbox cannot be written.
+    """
+    from warehouse.storage.serving import hand_over, is_served
+
+    if not is_served(store):
+        raise error
+    summary = hand_over(store, found)
+    count = summary.n_files - len(summary.refused)
+    write_note(f"note: handed {count:,} dumps over to the service of {store}, which indexes them")
+    return replace(summary, notes=tuple(found.notes))
+
+
 @contextmanager
 def open_to_read(store: Path, *, wait: float = 0.0) -> Iterator[Warehouse]:
-    """The store, open for reading; a note says so if what is read is a snapshot."""
+    """The store, open for reading; a note says so if what is read is a snapshot.
+
+    Raises:
+        UsageError: A service is chosen, which shows no store.
+    """
     from warehouse import Warehouse
+
+    if chosen_service():
+        raise UsageError("this reads a store of this machine; leave out --url and $TRACEHOUSE_URL")
 
     with Warehouse.open(store, read_only=True, wait=wait) as warehouse:
         if taken_at := warehouse.snapshot_time:
@@ -44,3 +96,29 @@ def open_to_read(store: Path, *, wait: float = 0.0) -> Iterator[Warehouse]:
                 f"{age:,.0f} s old: {warehouse.damage or 'the store cannot be read now'}"
             )
         yield warehouse
+
+
+@contextmanager
+def open_to_ask(store: Path, *, wait: float = 0.0) -> Iterator[Asked]:
+    """The store, open for reading, or the service that is asked in its place."""
+    service = service_instead_of(store)
+    if service is None:
+        with open_to_read(store, wait=wait) as warehouse:
+            yield warehouse
+        return
+    from cli.remote.questions import RemoteStore
+
+    with service.connect(retry_seconds=wait) as connection:
+        yield RemoteStore(connection)
+
+
+def service_instead_of(store: Path) -> ServiceChoice | None:
+    """The service that is chosen, if one is.
+
+    Raises:
+        UsageError: A store was named too.
+    """
+    service = chosen_service()
+    if service and store not in {DEFAULT_STORE, Path(os.environ.get("TRACEHOUSE_STORE", "."))}:
+        raise UsageError("say either --store or --url (or $TRACEHOUSE_URL)")
+    return service

@@ -6,6 +6,7 @@ IngestError
 ├── DumpError        bytes are not a well-formed ETDump or profiler blob
 ├── EtRecordError    a file, or a part of it, is not a readable ETRecord
 ├── RecordingError   a program could not be run under the tracer
+├── ServiceError     a service cannot be reached, or refuses what it is asked
 └── TracerError      what is traced cannot become an ETDump
     ├── NoBlockError     no block is open, or there is nothing to write
     ├── AllocatorError   an allocator comes after events, or is not known
@@ -68,6 +69,18 @@ class EtRecordError(IngestError):
 
 class RecordingError(IngestError):
     """A program could not be run under the tracer, or its dump could not be written."""
+
+
+class ServiceError(IngestError):
+    """A service cannot be reached, or refuses what it is asked."""
+
+    def __init__(self, url: str, detail: str, *, reason: str, status: int | None = None) -> None:
+        """Keep what was asked, why it is refused in words and in a word, and HTTP's status."""
+        super().__init__(f"{url}: {'' if status is None else f'{status}: '}{detail}")
+        self.url = url
+        self.detail = detail
+        self.reason = reason
+        self.status = status
 
 
 class TracerError(IngestError):

@@ -87,6 +87,7 @@ class FoundDumps:
         layout: str | None = None,
         etrecord: Source | None = None,
         is_alone: bool = False,
+        names: FolderNames | None = None,
     ) -> None:
         """List them.
 
@@ -96,13 +97,14 @@ class FoundDumps:
             layout: Template of paths, e.g. ``{device}/{build}/{model}/*.etdp``.
             etrecord: ETRecord of all; by default what lies beside each.
             is_alone: Look for no manifest outside of the zips that they are in.
+            names: What is known of the folders; they are listed as needed.
 
         Raises:
             SourceError: Each of the paths is at fault. One among others comes in as a dump whose
                 reading says so.
             ManifestError: The fields or the template are malformed.
         """
-        names = FolderNames()
+        names = names or FolderNames()
         self._resolver = ManifestResolver(
             overrides=manifest, layout=layout, names=names, is_alone=is_alone
         )

@@ -14,6 +14,8 @@ BEHAVIOURS = {
     "browser/test_report_page.py": "a report as a reader has it",
     "browser/test_site.py": "the service's page as a visitor has it",
     "cli/commands/test_inspect_etrecord.py": "what is stated of an ETRecord, to inspect",
+    "cli/test_against_a_service.py": "the command line with --url, and a real service",
+    "cli/test_uploading_document.py": "docs/uploading.md",
     "cli/serve/test_hostile_sql.py": "SQL from anybody over HTTP",
     "cli/test_absurd_clocks.py": "rates that no clock has, through all commands",
     "cli/commands/test_ingest_paths.py": "paths that cannot be read, beside others",

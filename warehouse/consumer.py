@@ -12,7 +12,7 @@ from warehouse.archive.archive import Archive
 from warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
 from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import StoreError, WarehouseError
-from warehouse.storage.intake_log import has_logs
+from warehouse.storage.intake_log import find_logs
 from warehouse.storage.known_dumps import KnownDumps
 from warehouse.storage.snapshots import find_snapshots
 
@@ -116,7 +116,7 @@ class Consumer:
         """Bring in what the inbox holds, which is safe there if that fails."""
         try:
             self.known.begin_draining()
-            if has_logs(self._store / INBOX_FOLDER):
+            if find_logs(self._store / INBOX_FOLDER):
                 self._take_in(self._warehouse.drain())
             self.known.end_draining()
             self.is_caught_up = True

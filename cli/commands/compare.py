@@ -17,7 +17,7 @@ from cli.options import (
     parameter_option,
 )
 from cli.output.render import Format, write_table
-from cli.stores import open_to_read
+from cli.stores import open_to_ask
 from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.queries import find_query
 
@@ -43,7 +43,7 @@ def compare(
     given = {"base": base, "head": head, **chosen}
     with options_at_fault():  # before a store is opened
         bind_parameters(_QUERY, given)
-    with open_to_read(store, wait=wait) as warehouse:
+    with open_to_ask(store, wait=wait) as warehouse:
         table = warehouse.query("comparison", **given)
     if output is Format.TABLE:
         from queries.comparison import changed_rows

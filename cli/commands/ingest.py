@@ -15,7 +15,8 @@ from cli.manifest_options import MANIFEST
 from cli.options import DEFAULT_STORE, CsvSafe, Output, Shared, Store, TextOption, Wait, add_options
 from cli.output.ingest_report import summary_table, write_notes, write_refusals
 from cli.output.render import Format, write_table
-from cli.stores import open_to_write
+from cli.stores import hand_over_instead, open_to_write, service_instead_of
+from warehouse.errors import StoreLockedError
 
 _ETRECORD = TextOption(
     "etrecord",
@@ -82,7 +83,11 @@ def ingest(
     Beside NAME.etdp, NAME.debug.bin is its debug buffer, and NAME.etrecord, or the only *.etrecord
     of the folder, the ETRecord of its program. If they come later, ingest the dump again.
 
-    What was handed over to the store's inbox is taken first, see drain.
+    What was handed over to the store's inbox is taken first, see drain. Where a service keeps the
+    store open, the dumps are handed over to it, which indexes them within seconds.
+
+    Raises:
+        BadParameter: A service is asked for what is a store's.
     """
     start = time.perf_counter()
     from cli.output.progress import progress_bar
@@ -94,14 +99,27 @@ def ingest(
     with options_at_fault():
         check_fields("options", more)
         found = FoundDumps(paths, manifest=more, layout=layout, etrecord=record)
-    with (
-        open_to_write(store, create=True, wait=wait, is_shared=is_shared) as warehouse,
-        progress_bar(is_quiet=is_quiet) as progress,
-    ):
-        handed_over = warehouse.drain(jobs=jobs, progress=progress)
-        summary = handed_over + warehouse.ingest(
-            found, archive=is_archived, snapshot=has_snapshot, jobs=jobs, progress=progress
-        )
+    if service := service_instead_of(store):
+        if not is_archived or has_snapshot or is_shared:
+            raise typer.BadParameter(
+                "--no-archive, --snapshot and --shared are for a store of this machine, not --url"
+            )
+        from cli.handover.uploading import UploadOptions, upload_found
+
+        options = UploadOptions(jobs, wait, output, is_csv_safe, is_quiet, keep_going)
+        upload_found(service, found, options)
+        return
+    try:
+        with (
+            open_to_write(store, create=True, wait=wait, is_shared=is_shared) as warehouse,
+            progress_bar(is_quiet=is_quiet) as progress,
+        ):
+            handed_over = warehouse.drain(jobs=jobs, progress=progress)
+            summary = handed_over + warehouse.ingest(
+                found, archive=is_archived, snapshot=has_snapshot, jobs=jobs, progress=progress
+            )
+    except StoreLockedError as error:
+        summary = hand_over_instead(store, found, error)
     summary = replace(summary, seconds=time.perf_counter() - start)
     write_table(summary_table(summary), output, is_csv_safe=is_csv_safe)
     write_refusals(summary.refused)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cli.options import DEFAULT_STORE, Config, CsvSafe, Head, Output, Store, Wait
 from cli.output.render import Format, write_table
-from cli.stores import open_to_read
+from cli.stores import open_to_read, service_instead_of
 from queries.computed import NIGHTLY_VERDICTS, answer_computed
 
 
@@ -22,9 +22,17 @@ def nightly_verdicts(
     unchanged, within_build_noise, explained_by_run_shift, below_resolution, needs_more_dumps,
     needs_more_builds, no_data.
     """
-    from queries.report.settings import read_settings
+    service = service_instead_of(store)
+    if service is None:
+        from queries.report.settings import read_settings
 
-    settings = read_settings(config)
-    with open_to_read(store, wait=wait) as warehouse:
-        table = answer_computed(warehouse, NIGHTLY_VERDICTS.name, {"head": head}, settings)
+        settings = read_settings(config)
+        with open_to_read(store, wait=wait) as warehouse:
+            table = answer_computed(warehouse, NIGHTLY_VERDICTS.name, {"head": head}, settings)
+    else:
+        from cli.remote.questions import RemoteStore
+
+        service.need_no_settings(config)
+        with service.connect(retry_seconds=wait) as connection:
+            table = RemoteStore(connection).query(NIGHTLY_VERDICTS.name, head=head)
     write_table(table, output, is_csv_safe=is_csv_safe)

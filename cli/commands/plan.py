@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cli.options import StoreOptions, with_store_options
-from cli.stores import open_to_read
+from cli.stores import open_to_ask
 
 _Names = list[str] | None
 
@@ -37,6 +37,6 @@ def plan(
 
     names = {"device": device, "pool": pool, "model": model, "backend": backend, "build": build}
     given = {name: values for name, values in names.items() if values}
-    with open_to_read(options.store, wait=options.wait) as warehouse:
+    with open_to_ask(options.store, wait=options.wait) as warehouse:
         values = warehouse.query("dump_values", **given)
     options.write(plan_dumps(values, change=change))

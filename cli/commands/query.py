@@ -14,7 +14,7 @@ from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, Wait, add_options
 from cli.output.query_help import column_help, query_example
 from cli.output.render import Format, write_table
 from cli.output_file import with_output_file
-from cli.stores import open_to_read
+from cli.stores import open_to_ask
 from queries.computed import COMPUTED
 from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.queries import Query, find_query, load_catalogue
@@ -83,7 +83,7 @@ def _function(query: Query) -> Callable[..., None]:
         given = {param: value for param, value in params.items() if value not in (None, [])}
         with options_at_fault():  # before a store is opened
             bind_parameters(query, {**given, **_unknown(context.args)})
-        with open_to_read(store, wait=wait) as warehouse:
+        with open_to_ask(store, wait=wait) as warehouse:
             table = warehouse.query(name, **given)
         write_table(table, output, is_csv_safe=is_csv_safe)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -12,8 +14,12 @@ from cli.exit_codes import ExitCode
 from cli.options import DEFAULT_STORE, Config, Head, Store, Wait
 from cli.output.streams import write_note, write_text
 from cli.output_file import standard_output_to
-from cli.stores import open_to_read
+from cli.stores import open_to_read, service_instead_of
 from queries.report.forms import Form, render
+
+if TYPE_CHECKING:
+    from cli.remote.reports import RemoteReport
+    from queries.report.content import Report
 
 _BY_SUFFIX: dict[str, Form] = {
     ".html": "html",
@@ -69,6 +75,41 @@ def report(
         raise typer.BadParameter("say either --nightly or --base BUILD", param_hint="'--nightly'")
     if base is not None and head is None:
         raise typer.BadParameter("say which build to compare, too", param_hint="'--head'")
+    suffix = output.suffix.lower() if output else ""
+    with _report(store, config, base=base, head=head, wait=wait) as made:
+        text = _text(made, form or _BY_SUFFIX.get(suffix, "markdown"))
+        with standard_output_to(output):
+            write_text(text)
+        if output is not None:
+            write_note(made.summary)
+            write_note(f"report: {os.fspath(output)}")
+        if slack is not None:
+            from queries.report.slack import post_payload
+
+            post_payload(_text(made, "slack"), slack)
+        if is_failing and made.verdict == "regressions":
+            raise typer.Exit(ExitCode.REGRESSIONS)
+
+
+@contextmanager
+def _report(
+    store: Path, config: Path | None, *, base: str | None, head: str | None, wait: float
+) -> Iterator[Report | RemoteReport]:
+    """The report, made of the store or by a service."""
+    service = service_instead_of(store)
+    if service is None:
+        yield _make_report(store, config, base=base, head=head, wait=wait)
+        return
+    from cli.remote.reports import RemoteReport
+
+    service.need_no_settings(config)
+    with service.connect(retry_seconds=wait) as connection:
+        yield RemoteReport(connection, base=base, head=head)
+
+
+def _make_report(
+    store: Path, config: Path | None, *, base: str | None, head: str | None, wait: float
+) -> Report:
     from queries.report.nightly import nightly_report
     from queries.report.pairwise import compare_report
     from queries.report.settings import read_settings
@@ -76,19 +117,11 @@ def report(
     settings = read_settings(config)
     with open_to_read(store, wait=wait) as warehouse:
         if base is None or head is None:
-            made = nightly_report(warehouse, settings, head=head)
-        else:
-            made = compare_report(warehouse, settings, base=base, head=head)
-    suffix = output.suffix.lower() if output else ""
-    text = render(made, form or _BY_SUFFIX.get(suffix, "markdown"))
-    with standard_output_to(output):
-        write_text(text)
-    if output is not None:
-        write_note(made.summary)
-        write_note(f"report: {os.fspath(output)}")
-    if slack is not None:
-        from queries.report.slack import post_payload
+            return nightly_report(warehouse, settings, head=head)
+        return compare_report(warehouse, settings, base=base, head=head)
 
-        post_payload(render(made, "slack"), slack)
-    if is_failing and made.verdict == "regressions":
-        raise typer.Exit(ExitCode.REGRESSIONS)
+
+def _text(made: Report | RemoteReport, form: Form) -> str:
+    from cli.remote.reports import RemoteReport
+
+    return made.text(form) if isinstance(made, RemoteReport) else render(made, form)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from cli.exit_codes import fail
 from cli.options import DEFAULT_STORE, CsvSafe, Output, Store
 from cli.output.render import Format, write_table
 from cli.output.status_report import status_rows, status_table
 from cli.output.streams import write_note
+from cli.remote.choice import ServiceChoice
+from cli.stores import service_instead_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def status(
@@ -16,18 +24,31 @@ def status(
 ) -> None:
     """Tell how much is in a store, what waits, and what is damaged; changes nothing.
 
-    While another process writes the store, what is in it is counted in its newest snapshot. Exits 1
-    if the store cannot be read for another reason.
+    While another process writes the store, what is in it is counted in its newest snapshot. A
+    service tells of itself, too. Exits 1 if the store cannot be read for another reason.
     """
     from warehouse.storage.forgetting import UNCOMPACTED
-    from warehouse.storage.status import read_status
 
-    found = read_status(store)
-    table = status_table(found)
+    service = service_instead_of(store)
+    table = _read(store) if service is None else _ask(service)
     shown = status_rows(table) if output is Format.TABLE else table
     write_table(shown, output, is_csv_safe=is_csv_safe)
-    if found.is_uncompacted:
+    (row,) = table.to_pylist()
+    if row["is_uncompacted"]:
         write_note(f"note: {UNCOMPACTED}")
-    if found.problem:
-        write_note(f"error: {store}: {found.problem}")
+    if row["problem"]:
+        write_note(f"error: {service.url if service else store}: {row['problem']}")
         fail()
+
+
+def _read(store: Path) -> pa.Table:
+    from warehouse.storage.status import read_status
+
+    return status_table(read_status(store))
+
+
+def _ask(service: ServiceChoice) -> pa.Table:
+    from cli.remote.questions import RemoteStore
+
+    with service.connect() as connection:
+        return RemoteStore(connection).status()

@@ -34,16 +34,22 @@ def summary_table(summary: IngestSummary) -> pa.Table:
     return pa.Table.from_pylist([row])
 
 
-def write_refusals(refused: Sequence[Refusal]) -> None:
-    """Print the first SHOWN on standard error, and how many more there are."""
+def write_refusals(
+    refused: Sequence[Refusal], *, remedy: str = "list them with: tracehouse query ingest_errors"
+) -> None:
+    """Print the first SHOWN on standard error, and how many more there are and what to do."""
     lines = [f"refused: {_sentence(refusal)}" for refusal in refused[:SHOWN]]
-    _write(lines, len(refused), "list them with: tracehouse query ingest_errors")
+    _write(lines, len(refused), remedy)
+
+
+def write_oddities(notes: Sequence[str]) -> None:
+    """Print what is odd about manifests, likewise."""
+    _write([f"note: {note}" for note in notes[:SHOWN]], len(notes), "correct these first")
 
 
 def write_notes(summary: IngestSummary) -> None:
-    """Print what is odd about manifests, and what ETRecords and dumps disagree on, likewise."""
-    lines = [f"note: {note}" for note in summary.notes[:SHOWN]]
-    _write(lines, len(summary.notes), "correct these first")
+    """Print that, and what ETRecords and dumps disagree on."""
+    write_oddities(summary.notes)
     lines = [f"note: {doubt}" for doubt in summary.doubts[:SHOWN]]
     _write(lines, len(summary.doubts), "they stand in event_origins.doubt")
 

@@ -42,7 +42,7 @@ class _Console(Console):
 
 @contextmanager
 def progress_bar(
-    *, is_quiet: bool = False, unit: str = "files"
+    *, is_quiet: bool = False, unit: str = "files", has_events: bool = True
 ) -> Iterator[Callable[[FileProgress], None] | None]:
     """What to call with each progress: a bar on standard error.
 
@@ -54,7 +54,7 @@ def progress_bar(
     columns = (
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn(unit + ", {task.fields[n_events]:,} events"),
+        TextColumn(unit + ", {task.fields[n_events]:,} events" * has_events),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=_Console(stderr=True), transient=True) as bar:

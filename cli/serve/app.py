@@ -36,7 +36,8 @@ def make_app(service: Service) -> Starlette:
     `sql_turns` of all who ask SQL.
     """
     audit_file = AuditFile(service.store)
-    audit, lines = LineQueue(audit_file.append), LineQueue(write_standard_error)
+    audit = LineQueue(audit_file.append)
+    lines = LineQueue(write_standard_error, patience=1.0)
     log = Log(lines, is_terminal=sys.stderr.isatty())
     counted = Metrics(service, audit, lines)
 

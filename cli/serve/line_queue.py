@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from queue import Empty, Full, Queue
 
 _MOST_AT_ONCE = 1000
@@ -17,9 +18,17 @@ class LineQueue:
         problem: Why the last could not be written; empty if they were.
     """
 
-    def __init__(self, write: Callable[[bytes], None], *, most: int = 10_000) -> None:
-        """Write with a function, which may raise OSError; at most so many lines wait."""
-        self._write = write
+    def __init__(
+        self, write: Callable[[bytes], None], *, most: int = 10_000, patience: float = 30.0
+    ) -> None:
+        """Write with a function, which may raise OSError.
+
+        Args:
+            write: The function.
+            most: Lines that wait at a time.
+            patience: Seconds at the end that it is given to write what waits; the rest is lost.
+        """
+        self._write, self._patience = write, patience
         self._waiting: Queue[bytes | None] = Queue(most)
         self._thread = threading.Thread(target=self._run, name="lines", daemon=True)
         self.dropped, self.problem = 0, ""
@@ -37,8 +46,9 @@ class LineQueue:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._waiting.put(None)
-        self._thread.join()
+        with suppress(Full):  # as where a pipe is full that nobody reads
+            self._waiting.put(None, timeout=self._patience)
+            self._thread.join(self._patience)
 
     def _run(self) -> None:
         is_open = True

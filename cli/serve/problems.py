@@ -45,7 +45,7 @@ def problem_response(problem: Problem) -> Response:
     content = {
         "status": problem.status_code,
         "reason": problem.reason,
-        "detail": printable(problem.detail),
+        "detail": "\n".join(map(printable, problem.detail.split("\n"))),
     }
     headers = problem.headers
     return JSONResponse(content, problem.status_code, headers=headers, media_type=TYPE)

@@ -19,6 +19,7 @@ from warehouse.errors import DamagedStoreError, WarehouseError
 from warehouse.sandbox.workers import Sandbox
 from warehouse.storage.inbox import Inbox
 from warehouse.storage.rebuild import rebuild_store
+from warehouse.storage.serving import served
 from warehouse.storage.spools import clear_spools
 from warehouse.store import Warehouse
 
@@ -59,6 +60,7 @@ class Service:
         self.store, self.settings, self.config = store, settings, config
         with ExitStack() as opened:
             self._warehouse = opened.enter_context(_open(store))
+            opened.enter_context(served(store))
             self._idle: SimpleQueue[Warehouse] = SimpleQueue()
             opened.callback(self._close_readers)
             self.access = Access(store)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from http import HTTPStatus
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -55,9 +56,9 @@ async def put_dump(request: Request) -> Response:
         Problem: It is not taken.
     """
     service = _service(request)
-    bearer = service.access.need(request, Scope.INGEST)
     most_bytes = service.settings.max_dump_bytes
     async with refusing(request):
+        bearer = service.access.need(request, Scope.INGEST)
         sha256 = _sha256_of(request)
         manifest = _stated_manifest(request.headers.get(MANIFEST_HEADER))
         check_pool(bearer, manifest.device.pool)
@@ -78,9 +79,9 @@ async def post_dumps(request: Request) -> Response:
         Problem: It is not taken.
     """
     service = _service(request)
-    bearer = service.access.need(request, Scope.INGEST)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     async with refusing(request):
+        bearer = service.access.need(request, Scope.INGEST)
         if kind not in (_FORM, _ZIP):
             detail = f"Content-Type: found {kind!r:.100}, wanted {_FORM} or {_ZIP}"
             raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "content_type", detail)
@@ -103,7 +104,7 @@ async def get_dump(request: Request) -> Response:
             raise
         service.access.need(request, Scope.READ)
     sha256 = _sha256_of(request)
-    state = await run_there(service.spooling, find_state, service, sha256)
+    state = await run_in_threadpool(find_state, service, sha256)
     return JSONResponse({"sha256": sha256, **state})
 
 

@@ -8,9 +8,10 @@ from ingest.lazy import made_on_first_use
 
 if TYPE_CHECKING:
     from ingest.tracer.streaming import FolderSink, StreamingTracer
+    from ingest.tracer.uploading import UploadSink
     from ingest.tracer.writer import ETDumpWriter
 
-__all__ = ["ETDumpWriter", "FolderSink", "StreamingTracer"]
+__all__ = ["ETDumpWriter", "FolderSink", "StreamingTracer", "UploadSink"]
 
 # What only needs the tracer's types must not wait for numpy.
 __getattr__ = made_on_first_use(
@@ -19,5 +20,6 @@ __getattr__ = made_on_first_use(
         "ETDumpWriter": "ingest.tracer.writer",
         "FolderSink": "ingest.tracer.streaming",
         "StreamingTracer": "ingest.tracer.streaming",
+        "UploadSink": "ingest.tracer.uploading",
     },
 )

@@ -24,7 +24,7 @@ COMMANDS = sorted(
         *("archive", "doctor", "completion", "amend", "retention", "compact", "forget", "plan"),
         "compare",
         *("report", "accept", "bisect-step"),
-        "token",
+        *("token", "upload", "watch"),
     ]
 )
 # A process that was started in the background ignores Ctrl-C, and so do those that it starts.

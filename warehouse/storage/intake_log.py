@@ -212,9 +212,9 @@ def _logs(folder: Path, suffix: str) -> list[Path]:
     return [path for path in folder.glob(f"*{suffix}") if _NAME.fullmatch(path.stem)]
 
 
-def has_logs(folder: Path) -> bool:
-    """Whether an inbox holds anything."""
-    return any(_logs(folder, _OPEN)) or any(_logs(folder, _SEALED))
+def find_logs(folder: Path) -> list[Path]:
+    """The logs of an inbox, sealed and not."""
+    return [*_logs(folder, _OPEN), *_logs(folder, _SEALED)]
 
 
 def name_log(folder: Path, suffix: str = _SEALED) -> Path:

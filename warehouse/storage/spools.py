@@ -160,7 +160,10 @@ def clear_spools(folder: Path) -> None:
     An OSError is passed on.
     """
     for path in (*folder.glob(f"*{_SPOOLED}"), *folder.glob(f"*{_ZIPPED}")):
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:  # its owner is done with it
+            continue
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             path.unlink(missing_ok=True)

@@ -103,7 +103,8 @@ def read_status(store: Path) -> StoreStatus:
     """How the store is doing; while another process writes it, by its newest snapshot."""
     counted = _read_counts(store)
     file, snapshots = store / FILE_NAME, find_snapshots(store)
-    archive, inbox = Archive(store), list((store / INBOX_FOLDER).glob("*.log"))
+    archive, folder = Archive(store), store / INBOX_FOLDER
+    inbox = [*folder.glob("*.log"), *folder.glob("*.sealed")]
     now = time.time()
     return StoreStatus(
         **counted._asdict(),

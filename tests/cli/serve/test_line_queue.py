@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from cli.serve.line_queue import LineQueue
 
 
@@ -60,3 +62,19 @@ def test_what_cannot_be_written_is_told_until_it_can() -> None:
         lines.put("kept", is_needed=True)
     assert told[0] == "No space left on device"
     assert lines.problem == ""
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_an_end_waits_for_no_reader_that_never_comes(count: int) -> None:
+    never, begun = threading.Event(), threading.Event()
+
+    def write(_: bytes) -> None:
+        begun.set()
+        never.wait()
+
+    with LineQueue(write, most=2, patience=0.01) as lines:
+        lines.put("first", is_needed=True)
+        begun.wait()
+        for _ in range(count):
+            lines.put("more", is_needed=False)
+    never.set()

@@ -9,10 +9,12 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from cli.serve.running import listen
+from cli.serve.settings import ServiceSettings
 from tests.support.command import run_process
 from tests.support.service_process import ServiceProcess
 from tests.support.store_template import copy_new_store
-from tests.support.stores import MANIFEST
+from tests.support.stores import MANIFEST, write
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_dump_events
 from tests.support.uploads import await_state, put, sha256_of
 from warehouse import Warehouse
@@ -104,6 +106,15 @@ def test_an_address_that_is_taken_is_said_to_be(tmp_path: Path) -> None:
     assert not (tmp_path / "store").exists()
 
 
+def test_no_part_of_an_answer_waits_for_the_one_before_it_to_be_acknowledged() -> None:
+    with (
+        listen(ServiceSettings(port=0)) as listening,
+        socket.create_connection(listening.getsockname()),
+        listening.accept()[0] as accepted,
+    ):
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_a_store_that_somebody_writes_is_not_served(tmp_path: Path) -> None:
     with Warehouse.open(tmp_path / "store", create=True):
         outcome = run_process("serve", "--store", tmp_path / "store", "--port", "0")
@@ -121,3 +132,31 @@ def _begin_upload(service: ServiceProcess, dump: bytes) -> socket.socket:
     )
     connection.sendall(head.encode())
     return connection
+
+
+def test_what_is_ingested_beside_a_service_is_handed_over_to_it(
+    service: ServiceProcess, tmp_path: Path
+) -> None:
+    write(tmp_path / "farm" / "good.etdp", tiny_dump(1))
+    write(tmp_path / "farm" / "bad.json", b"{")
+    write(tmp_path / "farm" / "bad.etdp", tiny_dump(2))
+    named = [f"--{name}={value}" for name, value in MANIFEST.items()]
+
+    outcome = run_process("ingest", tmp_path / "farm", "--store", tmp_path / "store", *named)
+
+    assert "note: handed 1 dumps over to the service" in outcome.err
+    assert "bad.json: not valid JSON" in outcome.err
+    assert outcome.code == 1
+    service.signal(signal.SIGTERM)
+    assert service.wait() == 0
+    assert [sha256 for sha256, _ in stored_event_counts(tmp_path / "store")] == [
+        sha256_of(tiny_dump(1))
+    ]
+
+
+def test_what_a_service_makes_is_its_owners(service: ServiceProcess, tmp_path: Path) -> None:
+    with httpx2.Client(base_url=f"http://127.0.0.1:{service.port}") as client:
+        put(client, tiny_dump(1))
+    made = (tmp_path / "store" / "inbox").iterdir()
+
+    assert {path.stat().st_mode & 0o077 for path in made} == {0}

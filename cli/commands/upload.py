@@ -1,0 +1,83 @@
+"""`tracehouse upload PATHS...`: dumps to a service."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.errors import options_at_fault
+from cli.files import etrecord_source
+from cli.manifest_options import MANIFEST
+from cli.options import CsvSafe, Output, TextOption, add_options
+from cli.output.render import Format
+from cli.remote.choice import TokenFile, Url, choose_service, chosen_service
+
+_ETRECORD = TextOption(
+    "etrecord",
+    "FILE",
+    "ETRecord of all dumps given; by default NAME.etrecord beside each, or its folder's only one.",
+)
+
+
+def upload(
+    paths: Annotated[
+        list[str],
+        typer.Argument(help="Files, folders, zip artifacts, ZIP!MEMBER or globs.", metavar="PATHS"),
+    ],
+    *,
+    url: Url = None,
+    token_file: TokenFile = None,
+    layout: Annotated[
+        str | None,
+        typer.Option(metavar="TEMPLATE", help="Names in paths, e.g. '{device}/{build}/*.etdp'."),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, max=64, metavar="NUMBER", help="Connections; 4 by default."),
+    ] = None,
+    wait: Annotated[
+        float,
+        typer.Option(
+            "--wait",
+            min=0,
+            metavar="SECONDS",
+            help="Try each dump again for so long while the service is away or busy.",
+        ),
+    ] = 60.0,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Exit 0 even if files were refused.")
+    ] = False,
+    is_quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Show neither progress nor notes, only refusals.")
+    ] = False,
+    output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
+    **more: str | None,
+) -> None:
+    """Send ETDumps to a service, which has them on disk when they are counted as accepted.
+
+    What it has already is known and changes nothing: after an interruption, send all again. Names
+    come from where 'tracehouse ingest' takes them, and ETRecords and debug buffers too.
+
+    Raises:
+        BadParameter: There is no URL.
+    """
+    if url:
+        choose_service(url, token_file)
+    service = chosen_service()
+    if service is None:
+        raise typer.BadParameter("say where the service is", param_hint="'--url'")
+    from cli.handover.uploading import UploadOptions, upload_found
+    from ingest.incoming import FoundDumps
+    from ingest.manifest.resolver import check_fields
+
+    record = etrecord_source(more.pop("etrecord"))
+    with options_at_fault():
+        check_fields("options", more)
+        found = FoundDumps(paths, manifest=more, layout=layout, etrecord=record)
+    options = UploadOptions(jobs, wait, output, is_csv_safe, is_quiet, keep_going)
+    upload_found(service, found, options)
+
+
+add_options(upload, (_ETRECORD, *MANIFEST))

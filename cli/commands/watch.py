@@ -1,0 +1,139 @@
+"""`tracehouse watch PLACE`: dumps as they appear in a folder or bucket."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.errors import options_at_fault
+from cli.exit_codes import fail
+from cli.files import etrecord_source
+from cli.manifest_options import MANIFEST
+from cli.options import DEFAULT_STORE, Store, TextOption, add_options
+from cli.output.streams import write_note
+from cli.remote.choice import TokenFile, Url, choose_service
+from cli.stores import service_instead_of
+
+if TYPE_CHECKING:
+    from cli.handover.delivering import Take
+    from cli.remote.choice import ServiceChoice
+    from ingest.watching.places import WatchedPlace
+
+_ETRECORD = TextOption("etrecord", "FILE", "ETRecord of all dumps; by default what lies beside.")
+_RETRY_SECONDS = 5.0  # of one dump; then all that is new is looked for again
+_LOCAL_PAUSE_SECONDS, _BUCKET_PAUSE_SECONDS = 1.0, 10.0  # each look at a bucket is paid for
+
+
+def watch(
+    place: Annotated[
+        str, typer.Argument(metavar="PLACE", help="A folder, or a URI such as s3://bucket/folder.")
+    ],
+    *,
+    url: Url = None,
+    token_file: TokenFile = None,
+    store: Store = DEFAULT_STORE,
+    layout: Annotated[
+        str | None,
+        typer.Option(metavar="TEMPLATE", help="Names in paths, e.g. '{device}/{build}/*.etdp'."),
+    ] = None,
+    quiet_seconds: Annotated[
+        float,
+        typer.Option(min=0, metavar="SECONDS", help="Take a file that did not change for so long."),
+    ] = 2.0,
+    jobs: Annotated[
+        int, typer.Option(min=1, max=64, metavar="NUMBER", help="Dumps handed over at a time.")
+    ] = 8,
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Remember in FILE what was taken; with a store it is in the store by default.",
+        ),
+    ] = None,
+    is_once: Annotated[
+        bool, typer.Option("--once", help="End when nothing new is left, as for cron.")
+    ] = False,
+    **more: str | None,
+) -> None:
+    """Take dumps into a store, or send them to a service, as they appear; until SIGTERM or Ctrl-C.
+
+    A file is taken when it did not change for a while; names with a dot in front and endings such
+    as .tmp or .part are not looked at. What is refused is told once. It can be stopped and started
+    at any moment; nothing is lost, and nothing comes in twice. Names, ETRecords and debug buffers
+    come from where 'tracehouse ingest' takes them; a dump is tried again when they come late.
+    """
+    from ingest.manifest.resolver import check_fields
+
+    if url:
+        choose_service(url, token_file)
+    service = service_instead_of(store)
+    record = etrecord_source(more.pop("etrecord"))
+    with options_at_fault():
+        check_fields("options", more)
+    from cli.handover.watching import Watch, WatchOptions
+    from ingest.watching.buckets import Bucket
+    from ingest.watching.follower import Follower
+    from ingest.watching.notices import Notices
+    from ingest.watching.places import LocalFolder
+    from ingest.watching.record import TakenFiles
+
+    is_local = "://" not in place
+    watched: WatchedPlace = LocalFolder(place) if is_local else Bucket(place)
+    pause = _LOCAL_PAUSE_SECONDS if is_local else _BUCKET_PAUSE_SECONDS
+    options = WatchOptions(more, layout, record, jobs, pause, is_once)
+    with ExitStack() as opened:
+        take = _taker(opened, service, store)
+        taken = opened.enter_context(TakenFiles(state or _state(service, store, watched)))
+        notices = opened.enter_context(Notices(is_on=is_local))
+        follower = Follower(watched, taken, notices, quiet_seconds=quiet_seconds)
+        running = Watch(watched, follower, take, options)
+        running.run(_stopped_by_signals())
+    counts = running.counts
+    refused = counts.refused + _refused_by_store(take)
+    write_note(f"{counts.taken:,} taken, {counts.known:,} known, {refused:,} refused")
+    if is_once and refused:
+        fail()
+
+
+def _taker(opened: ExitStack, service: ServiceChoice | None, store: Path) -> Take:
+    if service is None:
+        from cli.handover.inboxes import open_inbox
+
+        return opened.enter_context(open_inbox(store))
+    from cli.handover.delivering import ServiceTaker
+
+    return opened.enter_context(ServiceTaker(service, retry_seconds=_RETRY_SECONDS))
+
+
+def _refused_by_store(take: Take) -> int:
+    """Dumps that were taken over, but not into the store; that is told already."""
+    from cli.handover.inboxes import InboxTaker
+
+    consumer = take.consumer if isinstance(take, InboxTaker) else None
+    return sum(consumer.refused.values()) if consumer else 0
+
+
+def _state(service: ServiceChoice | None, store: Path, watched: WatchedPlace) -> Path | None:
+    """Where a store keeps what was taken from a place; a service keeps nothing."""
+    if service is not None:
+        return None
+    import hashlib
+
+    name = hashlib.sha256(watched.name.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return store / "watched" / f"{name}.taken"
+
+
+def _stopped_by_signals() -> threading.Event:
+    """What SIGTERM and Ctrl-C set."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    return stop
+
+
+add_options(watch, (_ETRECORD, *MANIFEST))

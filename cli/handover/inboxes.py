@@ -1,0 +1,102 @@
+"""Dumps handed over to the inbox of a store, and brought in unless another process does that."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from cli.output.ingest_report import write_refusals
+from cli.output.streams import write_note
+from cli.stores import open_to_write
+from ingest.incoming import Incoming
+from warehouse.consumer import Consumer
+from warehouse.engine.store_file import INBOX_FOLDER
+from warehouse.errors import StoreLockedError
+from warehouse.intake.pipeline import IngestSummary
+from warehouse.storage.inbox import Inbox
+from warehouse.storage.serving import is_served, served
+
+_BATCH_DUMPS = 500
+_BATCH_SECONDS = 2.0
+_SNAPSHOT_SECONDS = 60.0
+_MOST_BYTES = 1 << 30  # that wait in the inbox
+_PAUSE_SECONDS = 0.5
+_LEFT = "what is found is left in its inbox, for 'tracehouse drain'"
+
+
+@contextmanager
+def open_inbox(store: Path) -> Iterator[InboxTaker]:
+    """What takes dumps for a store; when the body ends, they are in it.
+
+    If another process writes the store, such as a service, they are left to that.
+
+    Raises:
+        StoreError: The store cannot be opened, or not everything be brought in.
+    """
+    with ExitStack() as opened:
+        try:
+            warehouse = opened.enter_context(open_to_write(store, create=True))
+        except StoreLockedError as error:
+            who = "another process" if error.pid is None else f"process {error.pid}"
+            if not is_served(store):
+                write_note(f"note: {store}: {who} writes it; {_LEFT}")
+            yield InboxTaker(opened.enter_context(Inbox.open(store)), store)
+            return
+        consumer = TellingConsumer(
+            warehouse,
+            store,
+            batch_dumps=_BATCH_DUMPS,
+            batch_seconds=_BATCH_SECONDS,
+            snapshot_seconds=_SNAPSHOT_SECONDS,
+        )
+        inbox = opened.enter_context(Inbox.open(store))
+        opened.enter_context(served(store))
+        with consumer:
+            yield InboxTaker(inbox, store, consumer)
+        if consumer.problem:
+            raise consumer.problem
+
+
+class TellingConsumer(Consumer):
+    """A consumer that prints what the store refuses."""
+
+    def _take_in(self, summary: IngestSummary) -> None:
+        super()._take_in(summary)
+        write_refusals(summary.refused)
+
+
+class InboxTaker:
+    """Hands dumps over to an inbox; it waits while too much lies there.
+
+    Attributes:
+        consumer: Who brings them into the store; None if another process does.
+    """
+
+    def __init__(self, inbox: Inbox, store: Path, consumer: Consumer | None = None) -> None:
+        """Take the inbox of a store, and who is told of what comes in."""
+        self._inbox, self._folder, self.consumer = inbox, store / INBOX_FOLDER, consumer
+
+    def __call__(self, incoming: Incoming) -> bool:
+        """Hand a dump over; True, for nobody knows yet whether it is new.
+
+        Raises:
+            StoreError: It was not taken.
+            SourceError: It cannot be read, or what comes with it.
+        """
+        while _waiting_bytes(self._folder) > _MOST_BYTES:
+            time.sleep(_PAUSE_SECONDS)
+        self._inbox.accept(incoming)
+        if self.consumer is not None:
+            self.consumer.given()
+        return True
+
+
+def _waiting_bytes(folder: Path) -> int:
+    """Size of what lies in an inbox; what is taken out of it meanwhile has none."""
+    total = 0
+    for path in folder.glob("*.log"):
+        with suppress(OSError):
+            total += path.stat().st_size
+    return total

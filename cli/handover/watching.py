@@ -1,0 +1,203 @@
+"""What is new in a place that is followed, handed over until somebody says stop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+from cli.handover.delivering import HandedOver, Take, hand_over
+from cli.output.streams import write_note
+from ingest.errors import IngestError, ManifestError, SourceError
+from ingest.incoming import FoundDumps, Incoming, unreadable
+from ingest.manifest.models import Manifest
+from ingest.sources.folder_names import FolderNames
+from ingest.sources.places import Source
+from ingest.sources.zip_artifacts import is_zip
+from ingest.watching.follower import Follower, WatchRound
+from ingest.watching.names import CurrentNames
+from ingest.watching.places import FileSeen, WatchedPlace
+from warehouse.errors import StoreError
+from warehouse.loading.records import Refusal
+
+_RETRY_SECONDS = 5.0
+_RETRIED = {"manifest", "unreadable"}  # which a file that comes later may mend
+_TAKEN_AT_ONCE = 500
+_MOST_TOLD = 10_000  # messages that are remembered
+
+
+class WatchCounts(NamedTuple):
+    """What became of the dumps of a watch so far: taken, known before, refused."""
+
+    taken: int = 0
+    known: int = 0
+    refused: int = 0
+
+
+@dataclass(frozen=True)
+class WatchOptions:
+    """How a watch goes on.
+
+    Attributes:
+        manifest: Fields that hold for all dumps.
+        layout: Template of paths.
+        etrecord: ETRecord of all dumps.
+        threads: Dumps that are handed over at a time.
+        pause_seconds: Time from one look to the next while nothing is new.
+        is_once: Whether it ends when nothing new is left.
+    """
+
+    manifest: Mapping[str, object]
+    layout: str | None
+    etrecord: Source | None
+    threads: int
+    pause_seconds: float
+    is_once: bool
+
+
+class Watch:
+    """Hands over what a follower finds."""
+
+    def __init__(
+        self, place: WatchedPlace, follower: Follower, take: Take, options: WatchOptions
+    ) -> None:
+        """Watch a place; `take` takes its dumps."""
+        self._place, self._follower, self._take = place, follower, take
+        self._options = options
+        self._names = CurrentNames()
+        self._told: set[str] = set()
+        self._trouble = ""  # why the last hand-over failed, which is told again after a success
+        self._is_caught_up = False
+        self.counts = WatchCounts()
+
+    def run(self, stop: threading.Event) -> None:
+        """Watch until told to stop, or once.
+
+        Raises:
+            IngestError: Once, and what is found can be taken nowhere, or the place not be listed.
+            StoreError: Likewise.
+        """
+        while not stop.is_set():
+            found = self._follower.look()
+            if self._options.is_once and found.problems:
+                raise found.problems[0]
+            for problem in found.problems:
+                self._tell(f"note: {problem}; tried again")
+            if found.ready:
+                self._hand_over(found, stop)
+            elif self._options.is_once and found.is_settled:
+                return
+            elif found.is_end or self._is_caught_up:
+                stop.wait(self._options.pause_seconds)
+                self._is_caught_up = not self._options.is_once
+
+    def _hand_over(self, found: WatchRound, stop: threading.Event) -> None:
+        """Hand over what is new; what cannot be is found again.
+
+        Raises:
+            IngestError: Once, and it is taken nowhere.
+            StoreError: Likewise.
+        """
+        try:
+            with self._place.brought(found.dumps) as paths:
+                self._hand_over_files(found, paths, stop)
+        except (IngestError, StoreError) as error:
+            if self._options.is_once:
+                raise
+            self._trouble = f"note: {error}; tried again"
+            self._tell(self._trouble)
+            self._follower.put_off(found.ready, _RETRY_SECONDS)
+            stop.wait(_RETRY_SECONDS)
+        else:
+            self._told.discard(self._trouble)
+
+    def _hand_over_files(
+        self, found: WatchRound, paths: Sequence[str], stop: threading.Event
+    ) -> None:
+        names = {
+            path: self._place.shown(Source(copy).name)
+            for path, copy in zip(found.dumps, paths, strict=True)
+        }
+        left = {names.get(seen.path, seen.path): seen for seen in found.ready}
+        done: list[FileSeen] = []
+        for one in hand_over(self._incoming(paths), self._take, threads=self._options.threads):
+            self._count(one)
+            if one.refusal and one.refusal.reason in _RETRIED:
+                self._put_off(left, one.name)
+            elif one.name in left:
+                done.append(left.pop(one.name))
+            if len(done) >= _TAKEN_AT_ONCE:
+                self._follower.take(done)
+                done = []
+            if stop.is_set():
+                break
+        else:
+            done += left.values()  # zips, and what came with dumps
+        self._follower.take(done)
+
+    def _put_off(self, left: dict[str, FileSeen], name: str) -> None:
+        """Offer a file, or the zip that a dump is in, again later."""
+        file = next((file for file in left if name == file or name.startswith(f"{file}!")), None)
+        if file is not None:
+            self._follower.put_off([left.pop(file)], _RETRY_SECONDS)
+
+    def _incoming(self, paths: Sequence[str]) -> Iterator[Incoming]:
+        """The dumps in files, under the names that they have in the place; zips come last."""
+        files = [path for path in paths if not is_zip(path)]
+        self._names.begin(files)
+        yield from self._found([Source(path) for path in files], self._names)
+        for path in filter(is_zip, paths):
+            try:
+                yield from self._found([path], FolderNames())
+            except SourceError as error:  # it is damaged, or has no dumps
+                yield unreadable(error)
+
+    def _found(self, files: Sequence[Source | str], names: FolderNames) -> Iterator[Incoming]:
+        options = self._options
+        found = FoundDumps(
+            files,
+            manifest=options.manifest,
+            layout=options.layout,
+            etrecord=options.etrecord,
+            names=names,
+        )
+        for incoming in found:
+            manifest = partial(self._manifest, incoming.manifest)
+            yield replace(incoming, name=self._place.shown(incoming.name), manifest=manifest)
+        for note in found.notes:
+            self._tell(f"note: {self._place.shown(note)}")
+
+    def _manifest(self, manifest: Callable[[], Manifest]) -> Manifest:
+        """A manifest; errors speak of the place.
+
+        Raises:
+            ManifestError: It is missing or malformed.
+        """
+        try:
+            return manifest()
+        except ManifestError as error:
+            shown = self._place.shown
+            raise ManifestError(shown(error.source), shown(error.problem)) from error
+
+    def _count(self, one: HandedOver) -> None:
+        taken, known, refused = self.counts
+        if one.refusal is None:
+            self.counts = WatchCounts(taken + one.is_new, known + (not one.is_new), refused)
+        elif self._tell(_sentence(one.refusal)):
+            self.counts = WatchCounts(taken, known, refused + 1)
+
+    def _tell(self, message: str) -> bool:
+        """Print a message on standard error, unless it was printed before; whether it was not."""
+        if message in self._told:
+            return False
+        if len(self._told) >= _MOST_TOLD:
+            self._told.clear()
+        self._told.add(message)
+        write_note(message)
+        return True
+
+
+def _sentence(refusal: Refusal) -> str:
+    return f"refused: {refusal.source}: {refusal.detail} [{refusal.reason}]"

@@ -1,0 +1,1 @@
+"""The command line against a service: the same commands, asked over HTTP."""

@@ -1,0 +1,131 @@
+"""A service's answers, as a store of this machine gives them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlencode
+
+from cli.output.streams import write_note
+from ingest.errors import ServiceError
+from warehouse.errors import QueryError, StatementError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ingest.remote.connection import ServiceAnswer, ServiceConnection
+
+ARROW = "application/vnd.apache.arrow.stream"
+SNAPSHOT_HEADER = "Tracehouse-Snapshot"
+
+_QUESTION_AT_FAULT = {
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.REQUEST_TIMEOUT,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    HTTPStatus.UNPROCESSABLE_ENTITY,
+}
+_QUESTIONS = {"unknown_query", "deadline"}
+
+
+class RemoteStore:
+    """A store that is asked through its service; it answers as `Warehouse` does."""
+
+    def __init__(self, connection: ServiceConnection) -> None:
+        """Ask through a connection."""
+        self._connection = connection
+
+    def query(self, name: str, /, **params: object) -> pa.Table:
+        """Rows of a canned query; see `Warehouse.query`."""
+        given = {name: value for name, value in params.items() if value is not None}
+        pairs = [(name, text) for name, value in given.items() for text in _texts(value)]
+        return self._table("GET", _path(f"/v1/queries/{quote(name, safe='')}", pairs))
+
+    def sql(
+        self,
+        text: str,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        *,
+        allow_files: bool = False,
+    ) -> pa.Table:
+        """Rows of an ad-hoc SELECT; see `Warehouse.sql`.
+
+        Raises:
+            StatementError: It asks for files, which the service's machine does not show.
+        """
+        if allow_files:
+            raise StatementError("--allow-files: a service reads no files; leave out --url")
+        body = json.dumps({"sql": text, "params": params or {}}).encode()
+        return self._table("POST", "/v1/sql", body)
+
+    def schema(self) -> pa.Table:
+        """What can be asked for; see `Warehouse.schema`."""
+        return self._table("GET", "/v1/schema")
+
+    def status(self) -> pa.Table:
+        """How the store and its service are doing: one row."""
+        return self._table("GET", "/v1/status")
+
+    def report(self, form: str, *, head: str | None, base: str | None) -> str:
+        """A report in a form: of two builds, or without a base of a night; see `cli.report`."""
+        given = {"head": head, "base": base, "format": form}
+        pairs = [(name, value) for name, value in given.items() if value is not None]
+        return self._ask("GET", _path("/v1/report", pairs)).body.decode("utf-8", "replace")
+
+    def _table(self, method: str, path: str, body: bytes = b"") -> pa.Table:
+        import pyarrow as pa
+
+        answer = self._ask(method, path, body)
+        try:
+            with pa.ipc.open_stream(pa.py_buffer(answer.body)) as stream:
+                return stream.read_all()
+        except pa.ArrowInvalid as error:
+            raise self._not_understood(path) from error
+
+    def _ask(self, method: str, path: str, body: bytes = b"") -> ServiceAnswer:
+        """The answer to a question.
+
+        Raises:
+            QueryError: The question cannot be answered.
+            ServiceError: The service cannot be reached, or does not answer.
+        """
+        headers = {"Accept": f"{ARROW}, application/json;q=0.5, */*;q=0.1"}
+        if body:
+            headers["Content-Type"] = "application/json"
+        try:
+            answer = self._connection.ask(method, path, headers=headers, body=[body])
+        except ServiceError as error:
+            if error.status in _QUESTION_AT_FAULT or error.reason in _QUESTIONS:
+                raise QueryError(error.detail) from error
+            raise
+        if taken_at := answer.headers.get(SNAPSHOT_HEADER):
+            write_note(f"note: answered from the service's snapshot of {_told(taken_at)}")
+        return answer
+
+    def _not_understood(self, path: str) -> ServiceError:
+        detail = "its answer is of another kind; is this the address of a tracehouse service?"
+        return ServiceError(self._connection.url + path, detail, reason="answer")
+
+
+def _path(path: str, pairs: Sequence[tuple[str, str]]) -> str:
+    return f"{path}?{urlencode(pairs)}" if pairs else path
+
+
+def _told(taken_at: str) -> str:
+    """A time as the service says it, and how long ago that is."""
+    try:
+        age = (datetime.now(UTC) - datetime.fromisoformat(taken_at)).total_seconds()
+    except (ValueError, TypeError):
+        return taken_at
+    return f"{taken_at}, which is {max(age, 0.0):,.0f} s old"
+
+
+def _texts(value: object) -> list[str]:
+    """A parameter's value as the texts that a URL repeats."""
+    if isinstance(value, bool):
+        return [str(value).lower()]
+    if isinstance(value, list | tuple):
+        return [str(item) for item in value]
+    return [str(value)]

@@ -1,0 +1,1 @@
+"""Services of tracehouse, spoken to over HTTP with the standard library alone."""

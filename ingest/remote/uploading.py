@@ -1,0 +1,72 @@
+"""A dump, its manifest and what comes with it, as a service takes them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import NamedTuple
+
+from ingest.remote.connection import ServiceConnection
+
+MANIFEST_HEADER = "Tracehouse-Manifest"
+
+_Bytes = bytes | memoryview
+_LONGEST_HEADER = 4096  # letters; servers take some 8,000 for all headers
+
+
+class Receipt(NamedTuple):
+    """What a service took: the dump's SHA-256, and whether it did not have the dump already."""
+
+    sha256: str
+    is_new: bool
+
+
+def upload_dump(
+    connection: ServiceConnection,
+    dump: _Bytes,
+    manifest: str,
+    *,
+    etrecord: _Bytes | None = None,
+    debug_buffer: _Bytes | None = None,
+) -> Receipt:
+    """Hand a dump over to a service; when this returns, the service has it on disk.
+
+    Args:
+        connection: To the service.
+        dump: The dump's bytes.
+        manifest: Its manifest, as JSON.
+        etrecord: The ETRecord of its program, if it comes with one.
+        debug_buffer: Its debug buffer, likewise.
+
+    Raises:
+        ServiceError: The service cannot be reached, or does not take it.
+    """
+    sha256 = hashlib.sha256(dump).hexdigest()
+    stated = json.dumps(json.loads(manifest), separators=(",", ":"))  # all of it ASCII
+    if etrecord is None and debug_buffer is None and len(stated) <= _LONGEST_HEADER:
+        headers = {MANIFEST_HEADER: stated, "Content-Type": "application/octet-stream"}
+        answer = connection.ask("PUT", f"/v1/dumps/{sha256}", headers=headers, body=[dump])
+    else:
+        boundary = secrets.token_hex(16)
+        parts = {"manifest": stated.encode(), "dump": dump}
+        if etrecord is not None:
+            parts["etrecord"] = etrecord
+        if debug_buffer is not None:
+            parts["debug_buffer"] = debug_buffer
+        headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
+        body = list(_form(parts, boundary))
+        answer = connection.ask("POST", "/v1/dumps", headers=headers, body=body)
+    return Receipt(sha256, answer.status == HTTPStatus.CREATED)
+
+
+def _form(parts: dict[str, _Bytes], boundary: str) -> Iterator[_Bytes]:
+    for name, data in parts.items():
+        kind = "application/json" if name == "manifest" else "application/octet-stream"
+        head = f'Content-Disposition: form-data; name="{name}"\r\nContent-Type: {kind}\r\n'
+        yield f"--{boundary}\r\n{head}\r\n".encode()
+        yield data
+        yield b"\r\n"
+    yield f"--{boundary}--\r\n".encode()

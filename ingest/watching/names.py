@@ -1,0 +1,70 @@
+"""What lies beside dumps that just came, also in folders that take long to list."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from ingest.sources.folder_names import (
+    DEBUG_BUFFER_SUFFIX,
+    ETRECORD_SUFFIX,
+    MANIFEST_SUFFIX,
+    FolderNames,
+    list_names,
+)
+from ingest.sources.places import Folder, Source
+
+_PAUSE = 20  # times as long as a folder takes to be listed, before it is listed again
+
+
+class CurrentNames(FolderNames):
+    """Names as of now: a folder's as they were last listed, and those that files may bring along.
+
+    To list a folder again and again takes a twentieth of the time at most.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Nothing is listed yet."""
+        super().__init__()
+        self._clock = clock
+        self._due: dict[Folder, float] = {}
+        self._own: dict[Folder, set[str]] = {}
+
+    def begin(self, paths: Sequence[str]) -> None:
+        """Look for what comes with files of this machine that are about to be taken."""
+        now = self._clock()
+        for folder in [folder for folder, due in self._due.items() if due <= now]:
+            del self._due[folder]
+            self._known.pop(folder, None)
+        self._own = {}
+        for path in paths:
+            own = self._own.setdefault(Source(path).folder, set())
+            own.update(_companions(path))
+
+    def find(self, folder: Folder) -> frozenset[str] | None:
+        """Names in a folder; None where that is not known."""
+        if folder not in self._known:
+            start = self._clock()
+            names = list_names(folder)
+            end = self._clock()
+            self._due[folder] = end + _PAUSE * (end - start)
+            if names is None:
+                return None
+            self.add(folder, names)
+        known, own = self._known[folder], self._own.get(folder)
+        return known if known is None or not own else known | own
+
+
+def _companions(path: str) -> Iterator[str]:
+    """Names of the files beside a dump that are its own."""
+    folder, name = os.path.split(path)
+    stem = os.path.splitext(name)[0]
+    for own in (
+        f"{stem}{DEBUG_BUFFER_SUFFIX}",
+        f"{stem}{ETRECORD_SUFFIX}",
+        f"{stem}{MANIFEST_SUFFIX}",
+        f"{name}{MANIFEST_SUFFIX}",
+    ):
+        if os.path.lexists(os.path.join(folder, own)):
+            yield own

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import Outcome, run_on_terminal
+from tests.support.corpus import CORPUS, FARM
+from tests.support.stand_in_service import Refused, StandIn, stand_in_service
+from tests.support.stores import write
+from tests.support.tiny_dumps import tiny_dump
+
+Run = Callable[..., Outcome]
+NAMES = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
+
+
+@pytest.fixture
+def service() -> Iterator[StandIn]:
+    with stand_in_service() as stand_in:
+        yield stand_in
+
+
+def counts(outcome: Outcome) -> dict[str, float]:
+    (row,) = json.loads(outcome.text)
+    return {name: count for name, count in row.items() if name not in {"megabytes", "seconds"}}
+
+
+def test_a_folder_is_sent_and_sent_again_changes_nothing(run: Run, service: StandIn) -> None:
+    sent = counts(run("upload", FARM, "--url", service.url, "--format", "json"))
+    files = sent.pop("files")
+    assert files == len(service.held) > 10
+    assert sent == {"accepted": files, "known": 0, "conflicts": 0, "refused": 0}
+    again = counts(run("upload", FARM, "--url", service.url, "--format", "json"))
+    assert again == {"files": files, "accepted": 0, "known": files, "conflicts": 0, "refused": 0}
+
+
+def test_ingest_with_a_url_is_the_same(run: Run, service: StandIn) -> None:
+    sent = counts(run("--url", service.url, "ingest", FARM, "--format", "json"))
+    assert (sent["accepted"], sent["refused"]) == (len(service.held), 0)
+    done = run("--url", service.url, "ingest", FARM, "--snapshot")
+    assert (done.code, "for a store of this machine" in done.err) == (2, True)
+
+
+def test_names_and_companions_are_found_as_ingest_does(
+    run: Run, service: StandIn, tmp_path: Path
+) -> None:
+    shutil.copy(CORPUS / "real/traced_intdesc_n1_debug.etdp", tmp_path / "run.etdp")
+    shutil.copy(CORPUS / "real/traced_intdesc_n1_debug.debug.bin", tmp_path / "run.debug.bin")
+    write(tmp_path / "run.json", b'{"build": "b7"}')
+    done = run(
+        "--url", service.url, "upload", tmp_path, "--device", "pixel8", "--model", "mv2", "--quiet"
+    )
+    assert (done.code, done.err) == (0, "")
+    ((_, held),) = service.held.items()
+    assert json.loads(held["manifest"])["build"] == {"id": "b7"}
+    assert held["debug_buffer"] == (tmp_path / "run.debug.bin").read_bytes()
+
+
+def test_refusals_are_listed_and_fail_unless_they_may_be(
+    run: Run, service: StandIn, tmp_path: Path
+) -> None:
+    for number in range(3):
+        write(tmp_path / f"{number}.etdp", tiny_dump(number))
+    service.refusals = [Refused(400, reason="truncated", detail="ends early")]
+    args = ("upload", tmp_path, *NAMES, "--url", service.url, "--jobs", "1", "--format", "json")
+    done = run(*args)
+    assert (done.code, counts(done)["refused"]) == (1, 1)
+    assert done.error == f"refused: {tmp_path}/0.etdp: ends early [truncated]"
+    service.refusals = [Refused(409, reason="conflict", detail="other manifest")]
+    done = run(*args, "--keep-going")
+    assert (done.code, counts(done)["conflicts"], counts(done)["known"]) == (0, 1, 2)
+
+
+def test_a_busy_service_is_waited_for(run: Run, service: StandIn, tmp_path: Path) -> None:
+    write(tmp_path / "run.etdp", tiny_dump(1))
+    service.refusals = [Refused(429, {"Retry-After": "0"}), Refused(503, {"Retry-After": "0"})]
+    done = run("upload", tmp_path, *NAMES, "--url", service.url, "--format", "json")
+    assert (done.code, counts(done)["accepted"], len(service.asked)) == (0, 1, 3)
+    service.refusals = [Refused(429, {"Retry-After": "0"})]
+    done = run("upload", tmp_path, *NAMES, "--url", service.url, "--wait", "0")
+    assert (done.code, done.error.endswith("429: not now")) == (1, True)
+
+
+def test_it_needs_an_address(run: Run, tmp_path: Path) -> None:
+    done = run("upload", tmp_path)
+    assert (done.code, "say where the service is" in done.err) == (2, True)
+
+
+def test_a_terminal_shows_how_far_it_has_come(service: StandIn) -> None:
+    shown = run_on_terminal("upload", FARM, "--url", service.url)
+    assert (shown.code, "events" in shown.text) == (0, False)
+    assert f"{len(service.held)}/{len(service.held)} files" in shown.text.replace("  ", " ")

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import COMMAND, ENVIRONMENT, Outcome
+from tests.support.stand_in_service import StandIn, stand_in_service
+from tests.support.stores import write
+from tests.support.tiny_dumps import stored_event_counts, tiny_dump
+from tests.support.waiting import DEADLINE_SECONDS, until
+
+Run = Callable[..., Outcome]
+NAMES = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
+
+
+@pytest.fixture
+def farm(tmp_path: Path) -> Path:
+    for number in range(3):
+        put(tmp_path / "farm" / f"{number}.etdp", tiny_dump(number))
+    return tmp_path / "farm"
+
+
+@pytest.fixture(autouse=True)
+def signals() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def put(path: Path, data: bytes) -> None:
+    os.utime(write(path, data), (10**9, 10**9))
+
+
+def test_once_it_takes_what_is_new_into_the_store(run: Run, farm: Path, tmp_path: Path) -> None:
+    args = ("watch", farm, *NAMES, "--once", "--store", tmp_path / "store")
+    done = run(*args)
+    assert (done.code, done.out, done.error) == (0, b"", "3 taken, 0 known, 0 refused")
+    put(farm / "late" / "3.etdp", tiny_dump(3))
+    done = run(*args)
+    assert (done.code, done.error) == (0, "1 taken, 0 known, 0 refused")
+    assert len(stored_event_counts(tmp_path / "store")) == 4
+
+
+def test_what_is_refused_fails_once(run: Run, farm: Path, tmp_path: Path) -> None:
+    put(farm / "broken.etdp", b"ED00" * 10)
+    args = ("watch", farm, *NAMES, "--once", "--store", tmp_path / "store")
+    done = run(*args)
+    refusal, counts = done.err.splitlines()
+    assert (done.code, counts) == (1, "4 taken, 0 known, 1 refused")
+    assert refusal.startswith(f"refused: {farm}/broken.etdp: ")
+    assert run(*args).code == 0
+
+
+def test_with_a_url_it_sends_them_and_a_state_spares_to_send_them_again(
+    run: Run, farm: Path, tmp_path: Path
+) -> None:
+    with stand_in_service() as service:
+        args = ("watch", farm, *NAMES, "--once", "--url", service.url)
+        assert run(*args).error == "3 taken, 0 known, 0 refused"
+        assert run(*args, "--state", tmp_path / "state").error == "0 taken, 3 known, 0 refused"
+        assert run(*args, "--state", tmp_path / "state").error == "0 taken, 0 known, 0 refused"
+        assert (len(service.held), len(service.asked)) == (3, 6)
+
+
+def test_a_place_that_is_none_is_told(run: Run, tmp_path: Path) -> None:
+    done = run("watch", tmp_path / "none", "--once", "--store", tmp_path / "store")
+    assert (done.code, (tmp_path / "store").exists()) == (1, False)
+    assert done.error == f"error: {tmp_path}/none: cannot be read: No such file or directory"
+
+
+def arrived(service: StandIn, count: int) -> Callable[[], bool]:
+    return lambda: len(service.held) == count
+
+
+def test_it_takes_files_as_they_come_until_it_is_told_to_stop(farm: Path, tmp_path: Path) -> None:
+    with stand_in_service() as service:
+        args = ["watch", str(farm), *NAMES, "--url", service.url, "--quiet-seconds", "0.2"]
+        with subprocess.Popen(
+            [*COMMAND, *args], stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+        ) as process:
+            until(arrived(service, 3))
+            with (farm / "slow.etdp").open("wb") as file:
+                data = tiny_dump(7)
+                file.write(data[:20])
+                file.flush()
+                time.sleep(0.1)
+                file.write(data[20:])
+            until(arrived(service, 4))
+            assert data in {held["dump"] for held in service.held.values()}
+            process.send_signal(signal.SIGTERM)
+            _, told = process.communicate(timeout=DEADLINE_SECONDS)
+        assert (process.returncode, told) == (0, "4 taken, 0 known, 0 refused\n")

@@ -1,0 +1,89 @@
+"""Dumps are handed over by several threads; what is at fault with one ends nothing else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from cli.handover.delivering import ServiceTaker, hand_over
+from cli.remote.choice import ServiceChoice
+from ingest.errors import ManifestError, ServiceError, SourceError
+from ingest.incoming import Incoming, unreadable
+from ingest.manifest.models import Manifest
+from tests.support.stand_in_service import Refused, StandIn, stand_in_service
+from tests.support.tiny_dumps import tiny_dump, tiny_incoming
+
+
+@pytest.fixture
+def service() -> Iterator[StandIn]:
+    with stand_in_service() as stand_in:
+        yield stand_in
+
+
+def nameless() -> Manifest:
+    raise ManifestError("b.etdp", "no device")
+
+
+def test_dumps_come_out_in_their_order_and_several_are_on_their_way_at_once() -> None:
+    together = threading.Barrier(3)
+
+    def take(incoming: Incoming) -> bool:
+        together.wait(60)
+        return incoming.name != "2.etdp"
+
+    made = list(hand_over([tiny_incoming(i) for i in range(6)], take, threads=3))
+    assert [(one.name, one.is_new) for one in made] == [(f"{i}.etdp", i != 2) for i in range(6)]
+
+
+def test_few_wait_for_their_turn() -> None:
+    begun: list[int] = []
+
+    def dumps() -> Iterator[Incoming]:
+        for number in range(1000):
+            begun.append(number)
+            yield tiny_incoming(number % 5)
+
+    results = hand_over(dumps(), lambda _: True, threads=2)
+    next(results)
+    assert len(begun) < 20
+    results.close()  # type: ignore[attr-defined]
+
+
+def test_what_is_wrong_with_a_dump_is_its_refusal(service: StandIn) -> None:
+    dumps = [
+        tiny_incoming(1),
+        unreadable(SourceError("gone.etdp", "does not exist")),
+        Incoming("b.etdp", lambda: b"", nameless),
+        tiny_incoming(2),
+        tiny_incoming(1),
+    ]
+    service.refusals = [Refused(400, reason="truncated", detail="ends at 12")]
+    with ServiceTaker(ServiceChoice(service.url), retry_seconds=0) as taker:
+        made = list(hand_over(dumps, taker, threads=1))
+    assert [(one.is_new, one.refusal and one.refusal[2:]) for one in made] == [
+        (False, ("truncated", None, "ends at 12", None, made[0].refusal.refused_at)),  # type: ignore[union-attr]
+        (False, ("unreadable", None, "does not exist", None, made[0].refusal.refused_at)),  # type: ignore[union-attr]
+        (False, ("manifest", None, "no device", None, made[0].refusal.refused_at)),  # type: ignore[union-attr]
+        (True, None),
+        (True, None),
+    ]
+    assert {held["dump"] for held in service.held.values()} == {tiny_dump(1), tiny_dump(2)}
+
+
+@pytest.mark.parametrize("status", [401, 403, 429, 503, 507])
+def test_a_service_that_takes_nothing_ends_it(service: StandIn, status: int) -> None:
+    service.refusals = [Refused(status)] * 1000
+    with (
+        ServiceTaker(ServiceChoice(service.url), retry_seconds=0) as taker,
+        pytest.raises(ServiceError, match=str(status)),
+    ):
+        list(hand_over([tiny_incoming(i) for i in range(200)], taker, threads=2))
+    assert len(service.asked) < 50
+
+
+def test_each_thread_keeps_its_connection(service: StandIn) -> None:
+    with ServiceTaker(ServiceChoice(service.url), retry_seconds=0) as taker:
+        assert all(hand_over([tiny_incoming(i) for i in range(40)], taker, threads=3))
+    assert service.connections <= 3

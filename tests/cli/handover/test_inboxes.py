@@ -1,0 +1,71 @@
+"""What is handed over to an inbox is in the store at the end, or left to who writes the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.handover import inboxes
+from cli.handover.delivering import hand_over
+from cli.handover.inboxes import open_inbox
+from ingest.incoming import Incoming
+from ingest.manifest.models import Manifest
+from tests.support.stores import MANIFEST
+from tests.support.tiny_dumps import stored_event_counts, tiny_incoming
+from warehouse import Warehouse
+
+BROKEN = Incoming.of_bytes("broken.etdp", b"ED00" * 10, Manifest.model_validate(MANIFEST))
+
+
+def test_dumps_are_in_the_store_at_the_end(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    with open_inbox(store) as take:
+        made = list(hand_over([tiny_incoming(i) for i in range(20)], take, threads=4))
+    assert all(one.is_new for one in made)
+    assert len(stored_event_counts(store)) == 20
+
+
+def test_what_the_store_refuses_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with open_inbox(tmp_path / "store") as take:
+        take(BROKEN)
+        take(tiny_incoming(1))
+    assert capsys.readouterr().err.startswith("refused: broken.etdp: ")
+    assert take.consumer is not None
+    assert sum(take.consumer.refused.values()) == 1
+
+
+def test_dumps_are_left_to_another_process_that_writes_the_store(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = tmp_path / "store"
+    with Warehouse.open(store, create=True) as warehouse:
+        with open_inbox(store) as take:
+            take(tiny_incoming(1))
+        assert "writes it; what is found is left in its inbox" in capsys.readouterr().err
+        assert warehouse.drain().n_dumps == 1
+
+
+def test_others_leave_their_dumps_to_it_meanwhile(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = tmp_path / "store"
+    with open_inbox(store) as take:
+        with open_inbox(store) as other:
+            other(tiny_incoming(1))
+        take(tiny_incoming(2))
+    assert capsys.readouterr().err == ""
+    assert len(stored_event_counts(store)) == 2
+
+
+def test_it_waits_while_too_much_lies_in_the_inbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "store"
+    with Warehouse.open(store, create=True) as warehouse, open_inbox(store) as take:
+        take(tiny_incoming(1))
+        monkeypatch.setattr(inboxes, "_MOST_BYTES", 10)
+        monkeypatch.setattr(inboxes.time, "sleep", lambda _: warehouse.drain())
+        take(tiny_incoming(2))
+        assert warehouse.drain().n_dumps == 1
+    assert len(stored_event_counts(store)) == 2

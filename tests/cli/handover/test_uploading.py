@@ -1,0 +1,22 @@
+"""What became of dumps that were sent is counted, and shown to whoever watches."""
+
+from __future__ import annotations
+
+from cli.handover.delivering import HandedOver
+from cli.handover.uploading import UploadSummary
+from warehouse.loading.records import Refusal
+
+
+def test_files_are_accepted_known_conflicts_and_refused_together() -> None:
+    summary = UploadSummary()
+    for one in (
+        HandedOver("a", 1_500_000, is_new=True),
+        HandedOver("b", 500_000, is_new=False),
+        HandedOver("c", 7, is_new=False, refusal=Refusal("c", None, "conflict", None, "other")),
+        HandedOver("d", 7, is_new=False, refusal=Refusal("d", None, "truncated", 3, "ends")),
+        HandedOver("e", 0, is_new=True),
+    ):
+        summary.add(one)
+    (row,) = summary.table(2.5).to_pylist()
+    counts = {"files": 5, "accepted": 2, "known": 1, "conflicts": 1, "refused": 1}
+    assert row == {**counts, "megabytes": 2.0, "seconds": 2.5}

@@ -1,0 +1,91 @@
+"""Which commands speak to a service, and whose token they show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from cli.app import EXAMPLES
+from tests.support.command import Outcome
+from tests.support.stand_in_service import StandIn, arrow_answer, stand_in_service
+
+Run = Callable[..., Outcome]
+STATUS = pa.table({"problem": [""], "is_uncompacted": [False]})
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+    monkeypatch.delenv("TRACEHOUSE_TOKEN", raising=False)
+    with stand_in_service() as stand_in:
+        stand_in.answers["/v1/status"] = arrow_answer(STATUS)
+        yield stand_in
+
+
+def test_token_of_a_file_is_shown_and_its_line_end_is_not(
+    run: Run, service: StandIn, tmp_path: Path
+) -> None:
+    (tmp_path / "token").write_text("th_secret\n")
+    done = run("--url", service.url, "--token-file", tmp_path / "token", "status")
+    assert done.code == 0
+    assert service.asked[0].headers["Authorization"] == "Bearer th_secret"
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [(b"", "not a token"), (b"a\nb", "not a token"), (b"\xff", "not a token"), (None, "No such")],
+)
+def test_what_is_no_token_is_told(
+    run: Run, service: StandIn, tmp_path: Path, content: bytes | None, problem: str
+) -> None:
+    file = tmp_path / "token"
+    if content is not None:
+        file.write_bytes(content)
+    done = run("--url", service.url, "--token-file", file, "status")
+    assert (done.code, service.asked) == (2, [])
+    assert done.error.startswith(f"error: --token-file {file}: {problem}")
+
+
+def test_address_comes_from_the_environment_too(
+    run: Run, service: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEHOUSE_URL", service.url)
+    assert run("status").code == 0
+    monkeypatch.delenv("TRACEHOUSE_URL")
+    assert run("status").code == 1  # there is no store here, and the service is forgotten
+    assert len(service.asked) == 1
+
+
+def test_what_is_no_address_is_a_usage_error(run: Run) -> None:
+    done = run("--url", "farm", "status")
+    assert (done.code, "wanted http://HOST:PORT" in done.error) == (2, True)
+
+
+def test_a_store_and_a_service_are_too_much(run: Run, service: StandIn, tmp_path: Path) -> None:
+    for command in (["status"], ["query", "dumps"], ["report", "--nightly"]):
+        done = run("--url", service.url, *command, "--store", tmp_path)
+        assert (done.code, done.error) == (
+            2,
+            "error: say either --store or --url (or $TRACEHOUSE_URL)",
+        )
+    assert service.asked == []
+
+
+ELSEWHERE = {
+    *("ingest", "upload", "watch", "query", "compare", "report", "plan", "sql", "status", "schema"),
+    *("inspect", "etrecord", "inspect-prof", "numeric-gap", "simulate", "doctor", "completion"),
+}
+
+
+@pytest.mark.parametrize("command", sorted(EXAMPLES.keys() - ELSEWHERE))
+def test_commands_that_need_the_store_itself_say_so(run: Run, command: str) -> None:
+    done = run("--url", "http://127.0.0.1:1", command)
+    assert done.code == 2
+    assert done.error.startswith(f"error: '{command}' works with a store of this machine")
+
+
+def test_what_compares_stored_values_says_so(run: Run) -> None:
+    done = run("--url", "http://127.0.0.1:1", "numeric-gap", "1", "2")
+    assert (done.code, "this reads a store of this machine" in done.error) == (2, True)

@@ -1,0 +1,128 @@
+"""Questions to a service are those to its store, and so are the answers and the errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pyarrow as pa
+import pytest
+
+from tests.support.command import Outcome
+from tests.support.stand_in_service import (
+    Refused,
+    StandIn,
+    arrow_answer,
+    stand_in_service,
+)
+from warehouse import Warehouse
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture
+def service() -> Iterator[StandIn]:
+    with stand_in_service() as stand_in:
+        yield stand_in
+
+
+@pytest.fixture
+def asked(run: Run, service: StandIn, store: Path) -> Callable[..., tuple[Outcome, Outcome]]:
+    """Ask the store, and the service that has the store's answers."""
+    with Warehouse.open(store, read_only=True) as warehouse:
+        for name in ("dumps", "percentiles"):
+            service.answers[f"/v1/queries/{name}"] = arrow_answer(warehouse.query(name))
+        service.answers["/v1/schema"] = arrow_answer(warehouse.schema())
+        service.answers["/v1/sql"] = arrow_answer(warehouse.sql("SELECT 1 AS one, 'x' AS text"))
+
+    def ask(*args: str) -> tuple[Outcome, Outcome]:
+        return run(*args, "--store", store), run("--url", service.url, *args)
+
+    return ask
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv", "arrow", "parquet"])
+def test_answers_are_those_of_the_store(
+    asked: Callable[..., tuple[Outcome, Outcome]], form: str
+) -> None:
+    for args in (
+        ("query", "dumps"),
+        ("query", "percentiles"),
+        ("schema",),
+        ("schema", "named_events"),
+        ("sql", "SELECT 1 AS one, 'x' AS text"),
+    ):
+        here, there = asked(*args, "--format", form)
+        assert (there.code, there.out, there.err) == (0, here.out, here.err), args
+
+
+def test_parameters_are_sent_under_their_names(run: Run, service: StandIn) -> None:
+    service.answers["/v1/queries/percentiles"] = arrow_answer(pa.table({"a": [1]}))
+    args = ("--device", "pixel 8+", "--device", "é*", "--model", "a&b=c")
+    assert run("--url", service.url, "query", "percentiles", *args).code == 0
+    sent = urlsplit(service.asked[0].path)
+    expected = {"device": ["pixel 8+", "é*"], "model": ["a&b=c"], "approx": ["false"]}
+    assert parse_qs(sent.query) == expected
+
+
+def test_statement_and_its_parameters_are_sent(run: Run, service: StandIn) -> None:
+    service.answers["/v1/sql"] = arrow_answer(pa.table({"a": [1]}))
+    args = ("sql", "SELECT $x AS x", "--param", "x=1")
+    assert run("--url", service.url, *args).code == 0
+    assert json.loads(service.asked[0].body) == {"sql": "SELECT $x AS x", "params": {"x": "1"}}
+
+
+def test_misspelt_names_are_told_before_the_service_is_asked(
+    asked: Callable[..., tuple[Outcome, Outcome]], service: StandIn
+) -> None:
+    for args in (("query", "dump"), ("query", "percentiles", "--modle", "x")):
+        here, there = asked(*args)
+        assert (there.code, there.err) == (here.code, here.err) == (2, here.err)
+    assert service.asked == []
+
+
+def test_what_the_store_cannot_answer_is_told_as_it_is_here(run: Run, service: StandIn) -> None:
+    service.refusals = [Refused(400, detail="query 'percentiles', parameter 'model': no mv9")]
+    done = run("--url", service.url, "query", "percentiles", "--model", "mv9")
+    assert (done.code, done.error) == (1, "error: query 'percentiles', parameter 'model': no mv9")
+
+
+def test_files_are_not_read_through_a_service(run: Run, service: StandIn) -> None:
+    done = run("--url", service.url, "sql", "SELECT 1", "--allow-files")
+    assert (done.code, service.asked) == (1, [])
+    assert done.error == "error: --allow-files: a service reads no files; leave out --url"
+
+
+def test_an_answer_of_another_kind_is_told(run: Run, service: StandIn) -> None:
+    for path, args in (
+        ("/v1/queries/dumps", ("query", "dumps")),
+        ("/v1/status", ("status",)),
+    ):
+        service.answers[path] = ("text/html", b"<html>")
+        done = run("--url", service.url, *args)
+        assert done.code == 1
+        assert done.error == (
+            f"error: {service.url}{path}: its answer is of another kind; "
+            "is this the address of a tracehouse service?"
+        )
+
+
+def test_who_waits_asks_again(run: Run, service: StandIn) -> None:
+    service.answers["/v1/queries/dumps"] = arrow_answer(pa.table({"a": [1]}))
+    service.refusals = [Refused(503, {"Retry-After": "0"})] * 2
+    assert run("--url", service.url, "query", "dumps").code == 1
+    assert run("--url", service.url, "query", "dumps", "--wait", "60").code == 0
+
+
+def test_status_is_the_row_that_the_service_tells(run: Run, service: StandIn) -> None:
+    row = {"problem": "", "is_uncompacted": False, "dumps": 12, "accepted": 3, "x": [1, 2]}
+    service.answers["/v1/status"] = arrow_answer(pa.Table.from_pylist([row]))
+    done = run("--url", service.url, "status", "--format", "json")
+    assert (done.code, json.loads(done.text)) == (0, [row])
+    assert "accepted" in run("--url", service.url, "status").text
+    row["problem"] = "the disk is full"
+    service.answers["/v1/status"] = arrow_answer(pa.Table.from_pylist([row]))
+    done = run("--url", service.url, "status")
+    assert (done.code, done.error) == (1, f"error: {service.url}: the disk is full")

@@ -1,0 +1,74 @@
+"""The shell client of docs/uploading.md, as it stands there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.documents import ROOT, blocks
+from tests.support.service import started_service
+from tests.support.stand_in_service import Refused, StandIn, stand_in_service
+from tests.support.stores import write
+from tests.support.tiny_dumps import stored_event_counts, tiny_dump
+
+MANIFEST = b'{"device": "pixel 8 \\u00e9",\n "build": "b1", "model": "mv2"}\n'
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    text = (ROOT / "docs" / "uploading.md").read_text(encoding="utf-8")
+    script, *_ = (block.text for block in blocks(text) if block.language == "sh")
+    assert len(script.splitlines()) <= 20
+    write(tmp_path / "upload.sh", script.encode())
+    write(tmp_path / "manifest.json", MANIFEST)
+    for number in range(3):
+        write(tmp_path / f"a run {number}.etdp", tiny_dump(number))
+    return tmp_path
+
+
+@pytest.fixture
+def service() -> Iterator[StandIn]:
+    with stand_in_service() as stand_in:
+        yield stand_in
+
+
+def upload(desk: Path, url: str, *names: str, token: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", "upload.sh", url, "manifest.json", *names],
+        cwd=desk,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "TRACEHOUSE_TOKEN": token},
+    )
+
+
+def test_it_sends_dumps_to_a_service_again_and_again(desk: Path, tmp_path: Path) -> None:
+    names = sorted(path.name for path in desk.glob("*.etdp"))
+    store = tmp_path / "store"
+    with started_service("--store", store) as (process, url):
+        for _ in range(2):
+            done = upload(desk, url, *names)
+            assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        write(desk / "broken.etdp", b"no dump")
+        done = upload(desk, url, "broken.etdp", *names)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith("broken.etdp: 400 {")
+        process.terminate()
+        process.wait()
+    expected = sorted(hashlib.sha256(tiny_dump(number)).hexdigest() for number in range(3))
+    assert [sha256 for sha256, _ in stored_event_counts(store)] == expected
+
+
+def test_it_shows_its_token_and_tries_again(desk: Path, service: StandIn) -> None:
+    service.refusals = [Refused(429)]
+    done = upload(desk, service.url + "/", "a run 1.etdp", token="th_secret")  # noqa: S106
+    assert (done.returncode, done.stderr, len(service.asked)) == (0, "", 2)
+    ((_, held),) = service.held.items()
+    assert json.loads(held["manifest"]) == json.loads(MANIFEST)
+    assert service.asked[0].headers["Authorization"] == "Bearer th_secret"

@@ -1,0 +1,170 @@
+"""A service is asked over one connection, and again where that was lost or it was busy."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ingest.errors import ServiceError
+from ingest.remote.connection import ServiceConnection
+from tests.support.stand_in_service import Refused, StandIn, stand_in_service
+
+NOW = {"Retry-After": "0"}
+
+
+@pytest.fixture
+def service() -> Iterator[StandIn]:
+    with stand_in_service() as stand_in:
+        stand_in.answers["/v1/status"] = ("application/json", b"[]")
+        yield stand_in
+
+
+def test_questions_share_a_connection_and_carry_the_token(service: StandIn) -> None:
+    with ServiceConnection(service.url + "/", token="secret") as connection:  # noqa: S106
+        for _ in range(3):
+            assert connection.ask("GET", "/v1/status").body == b"[]"
+    assert service.connections == 1
+    assert {asked.headers["Authorization"] for asked in service.asked} == {"Bearer secret"}
+
+
+def test_token_comes_from_the_environment_unless_there_is_none(
+    service: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEHOUSE_TOKEN", "of the environment")
+    with ServiceConnection(service.url) as connection:
+        connection.ask("GET", "/v1/status")
+    with ServiceConnection(service.url, token="") as connection:
+        connection.ask("GET", "/v1/status")
+    first, second = service.asked
+    assert first.headers["Authorization"] == "Bearer of the environment"
+    assert "Authorization" not in second.headers
+
+
+def test_path_of_the_address_comes_first(service: StandIn) -> None:
+    service.answers["/behind/proxy/v1/status"] = ("application/json", b"[1]")
+    with ServiceConnection(f"{service.url}/behind/proxy/") as connection:
+        assert connection.ask("GET", "/v1/status").body == b"[1]"
+
+
+def test_what_is_put_off_is_asked_again(service: StandIn) -> None:
+    service.refusals = [Refused(429, NOW), Refused(503, NOW), Refused(0), Refused(502, NOW)]
+    with ServiceConnection(service.url, retry_seconds=60) as connection:
+        assert connection.ask("PUT", "/v1/status", body=[b"ab", memoryview(b"c")]).body == b"[]"
+    assert [asked.body for asked in service.asked] == [b"abc"] * 5
+
+
+def test_who_does_not_wait_is_told_why(service: StandIn) -> None:
+    service.refusals = [Refused(429, NOW, "busy", "too much waits")]
+    with ServiceConnection(service.url) as connection, pytest.raises(ServiceError) as error:
+        connection.ask("GET", "/v1/status")
+    assert str(error.value) == f"{service.url}/v1/status: 429: too much waits"
+    assert (error.value.status, error.value.reason) == (429, "busy")
+
+
+def test_a_service_that_wants_longer_than_is_waited_is_not_waited_for(service: StandIn) -> None:
+    service.refusals = [Refused(503, {"Retry-After": "3600"})]
+    with ServiceConnection(service.url, retry_seconds=60) as connection:
+        with pytest.raises(ServiceError, match="503: not now"):
+            connection.ask("GET", "/v1/status")
+        assert connection.ask("GET", "/v1/status").status == 200
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 413, 415, 500, 507])
+def test_what_is_refused_is_not_asked_again(service: StandIn, status: int) -> None:
+    service.refusals = [Refused(status)]
+    with (
+        ServiceConnection(service.url, retry_seconds=60) as connection,
+        pytest.raises(ServiceError) as error,
+    ):
+        connection.ask("GET", "/v1/status")
+    assert (error.value.status, len(service.asked)) == (status, 1)
+
+
+def test_refusal_without_a_token_names_the_remedy(service: StandIn) -> None:
+    service.refusals = [Refused(401, detail="who are you")]
+    with (
+        ServiceConnection(service.url) as connection,
+        pytest.raises(ServiceError, match=r"who are you; give a token in \$TRACEHOUSE_TOKEN or a"),
+    ):
+        connection.ask("GET", "/v1/status")
+
+
+def test_what_is_refused_before_it_is_read_is_told(service: StandIn) -> None:
+    service.refusals = [Refused(413, {"Connection": "close"}, "large", "too large", is_read=False)]
+    with ServiceConnection(service.url) as connection:
+        with pytest.raises(ServiceError) as error:
+            connection.ask("PUT", "/v1/status", body=[bytes(32 << 20)])
+        # The system may forget the answer when what was sent is not read.
+        assert (error.value.status, error.value.reason) in {(413, "large"), (None, "unreachable")}
+        assert connection.ask("GET", "/v1/status").status == 200
+
+
+def test_a_kept_connection_that_was_closed_is_made_anew_without_waiting(service: StandIn) -> None:
+    with ServiceConnection(service.url) as connection:
+        connection.ask("GET", "/v1/status")
+        service.refusals = [Refused(0)]
+        assert connection.ask("GET", "/v1/status").status == 200
+    assert service.connections == 2
+
+
+def test_a_service_that_is_not_there_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with (
+        ServiceConnection(f"http://127.0.0.1:{port}") as connection,
+        pytest.raises(ServiceError) as error,
+    ):
+        connection.ask("GET", "/v1/status")
+    assert str(error.value) == (
+        f"http://127.0.0.1:{port}/v1/status: cannot be reached: Connection refused; "
+        "is the service running there?"
+    )
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "farm:8080", "ftp://farm", "http://", "http://farm:x", "http://me:word@farm", "http://[1"],
+)
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(ServiceError, match="not the address of a service, wanted http://HOST:PORT"):
+        ServiceConnection(url)
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="openssl makes the certificate")
+def test_a_certificate_that_nobody_vouches_for_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate = tmp_path / "service.pem"
+    name = ("-subj", "/CN=service", "-addext", "subjectAltName=IP:127.0.0.1")
+    made = ("-newkey", "rsa:2048", "-nodes", "-keyout", certificate, "-out", tmp_path / "c.pem")
+    subprocess.run(["openssl", "req", "-x509", *name, *made], check=True, capture_output=True)
+    certificate.write_text(certificate.read_text() + (tmp_path / "c.pem").read_text())
+    with stand_in_service(certificate=certificate) as service:
+        service.answers["/v1/status"] = ("application/json", b"[]")
+        with (
+            ServiceConnection(service.url, token="th_secret", retry_seconds=3600) as connection,  # noqa: S106
+            pytest.raises(ServiceError, match="certificate is not trusted: self-signed"),
+        ):
+            connection.ask("GET", "/v1/status")
+        assert service.asked == []
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "c.pem"))
+        with ServiceConnection(service.url) as connection:
+            assert connection.ask("GET", "/v1/status").status == 200
+
+
+def test_another_server_is_told_from_a_service(service: StandIn) -> None:
+    service.answers.clear()
+    with (
+        ServiceConnection(service.url) as connection,
+        pytest.raises(ServiceError, match="404: no /v1/status"),
+    ):
+        connection.ask("GET", "/v1/status")
+    with ServiceConnection(service.url) as connection:
+        service.refusals = [Refused(404, {"Content-Type": "text/html"}, detail="")]
+        with pytest.raises(ServiceError, match="404: "):
+            connection.ask("GET", "/v1/status")

@@ -1,0 +1,46 @@
+"""What came with a dump is known at once, what else is in its folder soon."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ingest.sources.places import Folder
+from ingest.watching import names as module
+from ingest.watching.names import CurrentNames
+from tests.support.stores import write
+
+
+def test_a_folder_that_takes_long_is_listed_seldom_and_own_files_are_seen_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, listed = [100.0], []
+    slow = module.list_names
+
+    def list_slowly(folder: Folder) -> frozenset[str] | None:
+        listed.append(folder)
+        now[0] += 2
+        return slow(folder)
+
+    monkeypatch.setattr(module, "list_names", list_slowly)
+    names, folder = CurrentNames(lambda: now[0]), Folder(str(tmp_path))
+    write(tmp_path / "only.etrecord", b"")
+    names.begin([str(tmp_path / "a.etdp")])
+    assert names.find(folder) == names.find(folder) == {"only.etrecord"}
+    own = {"b.debug.bin", "b.json", "b.etdp.json", "b.etrecord"}
+    for name in own | {"other.etrecord"}:
+        write(tmp_path / name, b"")
+    names.begin([str(tmp_path / "a.etdp"), str(tmp_path / "b.etdp")])
+    assert names.find(folder) == {"only.etrecord"} | own
+    assert len(listed) == 1
+    now[0] += 40
+    names.begin([str(tmp_path / "a.etdp")])
+    assert names.find(folder) == {"only.etrecord", "other.etrecord"} | own
+    assert len(listed) == 2
+
+
+def test_a_folder_that_is_gone_has_no_names(tmp_path: Path) -> None:
+    names = CurrentNames()
+    names.begin([])
+    assert names.find(Folder(str(tmp_path / "gone"))) is None

@@ -1,0 +1,178 @@
+"""A service of the standard library alone, which takes dumps as ours does and refuses as told."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from email.parser import BytesParser
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from queries.formats import write_arrow
+
+
+class Asked(NamedTuple):
+    """A request that came."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class Refused(NamedTuple):
+    """What is answered instead of what was asked for; status 0 hangs up without a word."""
+
+    status: int
+    headers: dict[str, str] = {}  # noqa: RUF012
+    reason: str = "refused"
+    detail: str = "not now"
+    is_read: bool = True
+
+
+class StandIn:
+    """What came, what is held, and what is refused first.
+
+    Attributes:
+        url: Where it listens.
+        asked: Requests, in order.
+        held: Files by SHA-256: the dump's manifest, and what came with it.
+        refusals: Answers to the next requests.
+        answers: Bodies by path; a 200.
+        connections: How many were made.
+    """
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.asked: list[Asked] = []
+        self.held: dict[str, dict[str, bytes]] = {}
+        self.refusals: list[Refused] = []
+        self.answers: dict[str, tuple[str, bytes]] = {}
+        self.connections = 0
+        self.lock = threading.Lock()
+
+    def take(self, parts: dict[str, bytes]) -> tuple[int, dict[str, Any]]:
+        """Hold a dump, as the contract says."""
+        sha256 = hashlib.sha256(parts["dump"]).hexdigest()
+        known = self.held.get(sha256)
+        if known and json.loads(known["manifest"]) != json.loads(parts["manifest"]):
+            return 409, {"reason": "conflict", "detail": "other manifest", "status": 409}
+        self.held[sha256] = parts
+        return (200 if known else 201), {"sha256": sha256, "state": "accepted"}
+
+
+def arrow_answer(table: pa.Table) -> tuple[str, bytes]:
+    """A table as a service answers it."""
+    sink = io.BytesIO()
+    write_arrow(table, sink)
+    return "application/vnd.apache.arrow.stream", sink.getvalue()
+
+
+@contextmanager
+def stand_in_service(*, certificate: Path | None = None) -> Iterator[StandIn]:
+    """A service on loopback until the body ends; with a certificate and its key, over TLS."""
+    stand_in = StandIn()
+
+    class Handler(_Handler):
+        service = stand_in
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    stand_in.url = f"http://127.0.0.1:{server.server_address[1]}"
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        stand_in.url = stand_in.url.replace("http:", "https:")
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield stand_in
+    finally:
+        server.shutdown()
+        thread.join()
+        server.socket.close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    service: StandIn
+
+    def setup(self) -> None:
+        super().setup()
+        with self.service.lock:
+            self.service.connections += 1
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_PUT(self) -> None:
+        self._answer()
+
+    def do_POST(self) -> None:
+        self._answer()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def _answer(self) -> None:
+        with self.service.lock:
+            refused = self.service.refusals.pop(0) if self.service.refusals else None
+            if refused and not refused.is_read:
+                self.close_connection = True
+                self._refuse(refused)
+                return
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            asked = Asked(self.command, self.path, dict(self.headers), body)
+            self.service.asked.append(asked)
+            if refused:
+                self._refuse(refused)
+            else:
+                self._take(asked)
+
+    def _refuse(self, refused: Refused) -> None:
+        if not refused.status:
+            self.close_connection = True
+            return
+        told = {"status": refused.status, "reason": refused.reason, "detail": refused.detail}
+        self._send(refused.status, json.dumps(told).encode(), refused.headers)
+
+    def _take(self, asked: Asked) -> None:
+        path = asked.path.partition("?")[0]
+        if path in self.service.answers:
+            kind, body = self.service.answers[path]
+            self._send(200, body, {"Content-Type": kind})
+        elif asked.method == "PUT":
+            manifest = asked.headers["Tracehouse-Manifest"].encode("ascii")
+            self._send_json(*self.service.take({"dump": asked.body, "manifest": manifest}))
+        elif asked.method == "POST" and path == "/v1/dumps":
+            self._send_json(*self.service.take(_parts(asked)))
+        else:
+            self._send_json(404, {"status": 404, "reason": "unknown", "detail": f"no {path}"})
+
+    def _send_json(self, status: int, told: dict[str, Any]) -> None:
+        self._send(status, json.dumps(told).encode(), {})
+
+    def _send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+        self.send_response(HTTPStatus(status))
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def _parts(asked: Asked) -> dict[str, bytes]:
+    head = f"Content-Type: {asked.headers['Content-Type']}\r\n\r\n".encode()
+    message = BytesParser().parsebytes(head + asked.body)
+    return {
+        str(part.get_param("name", header="content-disposition")): part.get_payload(decode=True)
+        for part in message.get_payload()
+    }
