@@ -25,7 +25,9 @@ _DUMP_AT_FAULT = {
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
     HTTPStatus.UNPROCESSABLE_ENTITY,
 }
+_POOL = "pool"  # the token is for dumps of others
 CONFLICT = "conflict"
+FAILED = "failed"
 
 Take = Callable[[Incoming], bool]  # whether it was new
 
@@ -138,7 +140,9 @@ def _hand_over(incoming: Incoming, take: Take) -> HandedOver:
     except SourceError as error:
         return _at_fault(incoming, error)
     except ServiceError as error:
-        if error.status not in _DUMP_AT_FAULT:
+        if error.status == HTTPStatus.INTERNAL_SERVER_ERROR:  # others may do better
+            return _refused(incoming, FAILED, error.detail)
+        if error.status not in _DUMP_AT_FAULT and error.reason != _POOL:
             raise
         return _refused(incoming, error.reason, error.detail)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
-from cli.handover.delivering import HandedOver, Take, hand_over
+from cli.handover.delivering import FAILED, HandedOver, Take, hand_over
 from cli.output.streams import write_note
 from ingest.errors import IngestError, ManifestError, SourceError
 from ingest.incoming import FoundDumps, Incoming, unreadable
@@ -23,7 +23,7 @@ from warehouse.errors import StoreError
 from warehouse.loading.records import Refusal
 
 _RETRY_SECONDS = 5.0
-_RETRIED = {"manifest", "unreadable"}  # which a file that comes later may mend
+_RETRIED = {"manifest", "unreadable", FAILED}  # which a file that comes later may mend, or time
 _TAKEN_AT_ONCE = 500
 _MOST_TOLD = 10_000  # messages that are remembered
 

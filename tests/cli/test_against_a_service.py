@@ -11,7 +11,7 @@ import pytest
 
 from ingest.tracer import StreamingTracer, UploadSink
 from tests.support.command import Outcome
-from tests.support.corpus import CORPUS
+from tests.support.corpus import CORPUS, FARM
 from tests.support.service import started_service
 from tests.support.stores import write
 from tests.support.waiting import until
@@ -104,6 +104,26 @@ def test_uploads_are_answered_for_soon(run: Run, service: tuple[Path, str], tmp_
 
     until(lambda: {"traced", "sent"} <= devices())
     assert run("--url", url, "status").code == 0
+
+
+def test_a_token_may_do_what_it_is_for(run: Run, tmp_path: Path) -> None:
+    store, dump = tmp_path / "store", CORPUS / "real" / "mlp_xnnpack_n1.etdp"
+    names = ("--device", "a", "--pool", "lab", "--build", "b1", "--model", "mlp")
+    assert run("ingest", FARM, "--store", store).code == 0
+    token = run("token", "create", "lab", "--scope", "ingest", "--pool", "lab", "--store", store)
+    write(tmp_path / "token", token.out)
+    with started_service("--store", store) as (_, url):
+        refused = run("upload", dump, *names, "--url", url)
+        assert refused.code == 1
+        assert "401: " in refused.error
+        assert "give a token in $TRACEHOUSE_TOKEN or a file (--token-file)" in refused.error
+        with_token = ("--url", url, "--token-file", tmp_path / "token")
+        assert run("upload", dump, *names, *with_token).code == 0
+        others = (*names[:2], "--pool", "other", *names[4:])
+        refused = run("upload", dump, *others, *with_token)
+        assert (refused.code, "[pool]" in refused.error) == (1, True)
+        refused = run(*with_token, "query", "dumps")
+        assert (refused.code, "403: " in refused.error) == (1, True)
 
 
 def test_what_a_watch_finds_is_left_to_the_service_of_the_store(

@@ -72,6 +72,21 @@ def test_what_is_wrong_with_a_dump_is_its_refusal(service: StandIn) -> None:
     assert {held["dump"] for held in service.held.values()} == {tiny_dump(1), tiny_dump(2)}
 
 
+@pytest.mark.parametrize(
+    ("refusal", "reason"),
+    [(Refused(500, reason="internal"), "failed"), (Refused(403, reason="pool"), "pool")],
+)
+def test_what_fails_for_one_dump_may_do_for_the_next(
+    service: StandIn, refusal: Refused, reason: str
+) -> None:
+    service.refusals = [refusal]
+    with ServiceTaker(ServiceChoice(service.url), retry_seconds=60) as taker:
+        first, second = hand_over([tiny_incoming(1), tiny_incoming(2)], taker, threads=1)
+    assert first.refusal is not None
+    assert (first.refusal.reason, first.refusal.detail) == (reason, "not now")
+    assert second.is_new
+
+
 @pytest.mark.parametrize("status", [401, 403, 429, 503, 507])
 def test_a_service_that_takes_nothing_ends_it(service: StandIn, status: int) -> None:
     service.refusals = [Refused(status)] * 1000
