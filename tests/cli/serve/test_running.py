@@ -9,6 +9,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from cli.serve.running import listen
+from cli.serve.settings import ServiceSettings
 from tests.support.command import run_process
 from tests.support.service_process import ServiceProcess
 from tests.support.store_template import copy_new_store
@@ -102,6 +104,15 @@ def test_an_address_that_is_taken_is_said_to_be(tmp_path: Path) -> None:
     assert outcome.code == 1
     assert f"127.0.0.1:{port}: cannot be listened on" in outcome.error
     assert not (tmp_path / "store").exists()
+
+
+def test_no_part_of_an_answer_waits_for_the_one_before_it_to_be_acknowledged() -> None:
+    with (
+        listen(ServiceSettings(port=0)) as listening,
+        socket.create_connection(listening.getsockname()),
+        listening.accept()[0] as accepted,
+    ):
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_a_store_that_somebody_writes_is_not_served(tmp_path: Path) -> None:
