@@ -48,8 +48,9 @@ torture: .venv/.installed ## Kill, damage, fill up and unplug stores again and a
 	$(BIN)/python -m tests.tools.reliability.damaged_logs $(if $(RECORD),--record tests/tools/reliability/record-damaged-logs.json)
 	$(BIN)/python -m tests.tools.reliability.power_loss $(if $(RECORD),--record tests/tools/reliability/record-power-loss.json)
 
-torture-service: .venv/.installed ## Kill the service under load again and again (RECORD=1 keeps the results)
+torture-service: .venv/.installed ## Kill the service under load, and ask it hostile SQL (RECORD=1 keeps the results)
 	$(BIN)/python -m tests.tools.reliability.service_kills $(if $(RECORD),--record tests/tools/reliability/record-service.json)
+	$(BIN)/python -m tests.tools.reliability.hostile_sql $(if $(RECORD),--record tests/tools/reliability/record-hostile-sql.json)
 
 bench-service: .venv/.installed ## Measure what the service takes, and how far more than that is borne
 	$(BIN)/python -m tests.tools.service.load $(if $(RECORD),tests/tools/service/record.json,build/bench-service.json)

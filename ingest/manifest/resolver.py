@@ -250,8 +250,7 @@ def _merge_into(fields: Fields, place: str, content: Mapping[str, object]) -> Ma
     except ValueError as error:
         raise ManifestError(place, _printable(str(error))) from error
     stated = fields | layer.fields
-    missing = [name for name, key in REQUIRED.items() if key not in stated]
-    if missing:
+    if missing := [name for name, key in REQUIRED.items() if key not in stated]:
         raise ManifestError(place, f"no {', '.join(missing)}: state them by name")
     try:
         return Manifest.model_validate(nest(stated))

@@ -94,8 +94,8 @@ class Sandbox:
         is_wanted = not (self._waiting or self._is_closed)
         if is_wanted and worker.has_started:  # and so will the next
             with suppress(StoreError):  # which they are told
-                if held := hold_newest(self._store):
-                    self._waiting.append(_Worker(self._store, held, self._bounds))
+                if held := hold_newest(self._store):  # behind those that have started
+                    self._waiting.insert(0, _Worker(self._store, held, self._bounds))
 
     def _find(self, held: HeldSnapshot) -> _Worker:
         while (worker := self._pop()) is not None:

@@ -18,7 +18,7 @@ from cli.serve.settings import ServiceSettings
 from tests.tools.service.dumps import DumpMaker
 
 MAKER = DumpMaker(1)
-HELLO = b"GET /v1/dumps/x HTTP/1.1\r\nHost: h\r\n\r\n"
+HELLO = b"GET /v1/dumps/x HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 class Listening:
@@ -194,11 +194,11 @@ def test_connections_beyond_the_most_are_closed_at_once(
     "sent",
     [
         b"\xff\xfe\x00garbage\r\n\r\n",
-        b"PUT /v1/dumps/%ff%fe HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n",
-        b"PUT /v1/dumps/x HTTP/1.1\r\nHost: h\r\nContent-Length: -5\r\n\r\n",
-        b"PUT /v1/dumps/x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n"
+        b"PUT /v1/dumps/%ff%fe HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n",
+        b"PUT /v1/dumps/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
+        b"PUT /v1/dumps/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n"
         b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        b"PUT /v1/dumps/x HTTP/1.1\r\nHost: h\r\nTracehouse-Manifest: \xff\r\n\r\n",
+        b"PUT /v1/dumps/x HTTP/1.1\r\nHost: localhost\r\nTracehouse-Manifest: \xff\r\n\r\n",
     ],
 )
 def test_what_is_no_request_is_answered_as_one_that_is_at_fault(

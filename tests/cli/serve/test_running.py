@@ -9,6 +9,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from cli.serve.running import listen
+from cli.serve.settings import ServiceSettings
 from tests.support.command import run_process
 from tests.support.service_process import ServiceProcess
 from tests.support.store_template import copy_new_store
@@ -104,6 +106,15 @@ def test_an_address_that_is_taken_is_said_to_be(tmp_path: Path) -> None:
     assert not (tmp_path / "store").exists()
 
 
+def test_no_part_of_an_answer_waits_for_the_one_before_it_to_be_acknowledged() -> None:
+    with (
+        listen(ServiceSettings(port=0)) as listening,
+        socket.create_connection(listening.getsockname()),
+        listening.accept()[0] as accepted,
+    ):
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_a_store_that_somebody_writes_is_not_served(tmp_path: Path) -> None:
     with Warehouse.open(tmp_path / "store", create=True):
         outcome = run_process("serve", "--store", tmp_path / "store", "--port", "0")
@@ -116,7 +127,7 @@ def _begin_upload(service: ServiceProcess, dump: bytes) -> socket.socket:
     """A connection on which a dump's upload was begun; the service is asked whether to go on."""
     connection = socket.create_connection(("127.0.0.1", service.port), timeout=30)
     head = (
-        f"PUT /v1/dumps/{sha256_of(dump)} HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n"
+        f"PUT /v1/dumps/{sha256_of(dump)} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
         f"Tracehouse-Manifest: {json.dumps(MANIFEST)}\r\nContent-Length: {len(dump)}\r\n\r\n"
     )
     connection.sendall(head.encode())

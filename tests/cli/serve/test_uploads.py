@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from starlette.testclient import TestClient
 
+from cli.serve.access import Access, Bearer, Scope
 from tests.support.blob_builder import block, build_profiler_blob
 from tests.support.service import serving
 from tests.support.stores import MANIFEST
@@ -347,6 +348,23 @@ def test_an_unknown_dump_is_not_found(client: TestClient) -> None:
 
 def test_what_is_no_hash_is_refused(client: TestClient) -> None:
     assert client.get("/v1/dumps/XYZ").json()["reason"] == "sha256"
+
+
+def test_a_bearer_of_some_pools_sends_dumps_of_no_other(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bearer = Bearer("lab", frozenset(Scope), frozenset({"lab"}))
+    monkeypatch.setattr(Access, "need", lambda *_: bearer)
+    theirs = {**MANIFEST, "pool": "lab"}
+    packed = zip_of({"a.etdp": tiny_dump(3)})
+    headers = {"Content-Type": "application/zip", "Tracehouse-Manifest": json.dumps(MANIFEST)}
+
+    assert put(client, tiny_dump(1), theirs).status_code == 201
+    answer = put(client, tiny_dump(2))
+    zipped = client.post("/v1/dumps", content=packed, headers=headers)
+
+    assert (answer.status_code, answer.json()["reason"]) == (403, "pool")
+    assert [one["problem"]["reason"] for one in zipped.json()["dumps"]] == ["pool"]
 
 
 def await_caught_up(client: TestClient) -> None:

@@ -19,6 +19,7 @@ from ingest.manifest.resolver import (
     ManifestResolver,
     Model,
     check_fields,
+    parse_stated,
 )
 from ingest.sources.paths import Source, find_sources
 
@@ -360,3 +361,38 @@ def test_dump_is_never_its_own_sidecar(tmp_path: Path) -> None:
     put(tmp_path, {"farm/lab/odd.json": "not JSON"})
     source = Source(str(tmp_path / "farm/lab/odd.json"))
     assert ManifestResolver(overrides=PLAIN).resolve(source).device.name == "pixel8"
+
+
+def test_a_manifest_can_be_stated_in_one_place_alone() -> None:
+    stated = parse_stated(
+        "header", b'{"device": "d", "build": {"id": "b"}, "model": "m", "lab": 3}'
+    )
+
+    assert (stated.device.name, stated.build.id, stated.model.name) == ("d", "b", "m")
+    assert stated.tags == {"lab": 3}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (b'{"device": "d"}', "header: no build, model: state them by name"),
+        (b"3", "header: found 3, wanted a JSON object"),
+        (b"{", "header: not valid JSON"),
+        (b'{"device": "d", "build": "b", "model": "m", "clock": "years"}', "header: clock.unit"),
+    ],
+)
+def test_a_manifest_that_is_stated_alone_has_to_be_whole(text: bytes, problem: str) -> None:
+    with pytest.raises(ManifestError, match=problem):
+        parse_stated("header", text)
+
+
+def test_alone_a_zip_has_only_the_manifests_in_it(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text('{"device": "d", "build": "b", "model": "m"}')
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("x/manifest.json", '{"device": "d", "build": "b"}')
+        archive.writestr("x/run.etdp", b"")
+    source = Source(str(tmp_path / "a.zip"), "x/run.etdp")
+
+    assert ManifestResolver().resolve(source).model.name == "m"
+    with pytest.raises(ManifestError, match="no model"):
+        ManifestResolver(is_alone=True).resolve(source)

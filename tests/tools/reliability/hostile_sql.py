@@ -2,9 +2,9 @@
 
 First come the statements of tests/support/sql_attacks.py, each over the store's file and over its
 snapshot: every one must be refused, and no file be other than before. Then come the bombs of
-tests/support/sql_bombs.py, again and again, from as many clients as there are workers, while dumps
-are uploaded: no answer may be a second later than the deadline, and no worker take more memory than
-it may, beside its own; what the uploads take then is told beside what they took before.
+tests/support/sql_bombs.py, one after the other, while dumps are uploaded: no answer may be a second
+later than the deadline, and no worker take more memory than it may, beside its own; what the
+uploads take then is told beside what they took before.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ CONFIDENTIAL = "the secret of this machine"
 SECONDS = 2  # deadline of a statement
 MEMORY = 256 << 20  # what one may take
 OWN_MEMORY = 160 << 20  # what a worker has besides
-WORKERS = 2
 RATE = 10  # uploads per second
 QUIET_SECONDS = 10.0
 
@@ -55,7 +54,7 @@ class Ground:
     @contextmanager
     def service(self) -> Iterator[ServiceProcess]:
         """A service over it that has a snapshot."""
-        settings = {"sql_seconds": SECONDS, "sql_bytes": MEMORY, "sql_workers": WORKERS}
+        settings = {"sql_seconds": SECONDS, "sql_bytes": MEMORY}
         with ServiceProcess(self.store, free_bytes=0, snapshot_seconds=3600, **settings) as service:
             while not find_snapshots(self.store):
                 time.sleep(0.05)
@@ -141,22 +140,14 @@ def bomb(rounds: int, seed: int) -> dict[str, Any]:
 
 
 def _ask_all(port: int, names: list[str], seconds: dict[str, float]) -> Counter[str]:
-    """Statuses of the answers to all bombs, asked by as many clients as there are workers."""
-    statuses, left = Counter[str](), iter(names)
-
-    def work() -> None:
-        for name in left:
-            ask(port, "SELECT 1")  # so that no start of a worker is measured
-            start = time.monotonic()
-            status, _ = ask(port, BOMBS[name])
-            seconds[name] = max(seconds.get(name, 0.0), time.monotonic() - start)
-            statuses[str(status)] += 1
-
-    threads = [threading.Thread(target=work) for _ in range(WORKERS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    """Statuses of the answers to all bombs, and the longest that each took."""
+    statuses = Counter[str]()
+    for name in names:
+        ask(port, "SELECT 1")  # so that no start of a worker is measured
+        start = time.monotonic()
+        status, _ = ask(port, BOMBS[name])
+        seconds[name] = max(seconds.get(name, 0.0), time.monotonic() - start)
+        statuses[str(status)] += 1
     return statuses
 
 

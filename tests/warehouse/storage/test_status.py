@@ -76,6 +76,12 @@ def test_what_waits_in_the_inbox_is_told(store: Path) -> None:
     assert (status.inbox_files, status.inbox_bytes) == (2, 1234)
 
 
+def test_what_is_being_indexed_still_waits(store: Path) -> None:
+    write(store / "inbox" / "000001.sealed", bytes(1000))
+
+    assert read_status(store).inbox_bytes == 1000
+
+
 def test_what_the_archive_lacks_and_what_the_file_lacks_is_told(store: Path) -> None:
     older = (store / FILE_NAME).read_bytes()
     ingest(store, CORPUS / "real/load_only.etdp", archive=False)
