@@ -178,12 +178,7 @@ def _connection(url: str) -> tuple[http.client.HTTPConnection, str]:
     except ValueError:
         place, host, port = urlsplit(""), None, None
     is_plain = url.isascii() and url.isprintable() and not {" ", "@", "?"} & set(url)
-    if (
-        not (host and is_plain)
-        or place.scheme not in {"http", "https"}
-        or place.query
-        or place.username
-    ):
+    if not (host and is_plain) or place.scheme not in {"http", "https"}:
         detail = "not the address of a service, wanted http://HOST:PORT or https://HOST"
         raise ServiceError(url, detail, reason="address")
     if place.scheme == "https":
