@@ -11,7 +11,7 @@ from cli.files import etrecord_source
 from cli.manifest_options import MANIFEST
 from cli.options import CsvSafe, Output, TextOption, add_options
 from cli.output.render import Format
-from cli.remote.choice import TokenFile, Url, choose_service, chosen_service
+from cli.remote.choice import TokenFile, Url, choose_service_of, chosen_service
 
 _ETRECORD = TextOption(
     "etrecord",
@@ -63,8 +63,7 @@ def upload(
     Raises:
         BadParameter: There is no URL.
     """
-    if url:
-        choose_service(url, token_file)
+    choose_service_of(url, token_file)
     service = chosen_service()
     if service is None:
         raise typer.BadParameter("say where the service is", param_hint="'--url'")

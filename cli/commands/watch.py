@@ -16,7 +16,7 @@ from cli.files import etrecord_source
 from cli.manifest_options import MANIFEST
 from cli.options import DEFAULT_STORE, Store, TextOption, add_options
 from cli.output.streams import write_note
-from cli.remote.choice import TokenFile, Url, choose_service
+from cli.remote.choice import TokenFile, Url, choose_service_of
 from cli.stores import service_instead_of
 
 if TYPE_CHECKING:
@@ -69,8 +69,7 @@ def watch(
     """
     from ingest.manifest.resolver import check_fields
 
-    if url:
-        choose_service(url, token_file)
+    choose_service_of(url, token_file)
     service = service_instead_of(store)
     record = etrecord_source(more.pop("etrecord"))
     with options_at_fault():

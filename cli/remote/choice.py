@@ -67,17 +67,24 @@ class ServiceChoice:
             raise typer.BadParameter("a service has settings of its own", param_hint="'--config'")
 
 
-_chosen: ContextVar[ServiceChoice | None] = ContextVar("service", default=None)
+_chosen: ContextVar[tuple[str | None, Path | None]] = ContextVar("service", default=(None, None))
 
 
 def choose_service(url: str | None, token_file: Path | None) -> None:
     """Let what follows speak to a service; to a store of this machine if there is no URL."""
-    _chosen.set(ServiceChoice(url, token_file) if url else None)
+    _chosen.set((url, token_file))
+
+
+def choose_service_of(url: str | None, token_file: Path | None) -> None:
+    """The same for options behind a command's name, which beat those before it."""
+    before = _chosen.get()
+    choose_service(url or before[0], token_file or before[1])
 
 
 def chosen_service() -> ServiceChoice | None:
     """The service that this command line speaks to; None if to a store of this machine."""
-    return _chosen.get()
+    url, token_file = _chosen.get()
+    return ServiceChoice(url, token_file) if url else None
 
 
 def _read_token(file: Path) -> str:

@@ -38,7 +38,7 @@ _REMEDIES: dict[int, str] = {
 
 
 class ServiceAnswer(NamedTuple):
-    """What a service answered: its status, which is below 400, its headers, its body."""
+    """What a service answered: its status, which is one of success, its headers, its body."""
 
     status: int
     headers: http.client.HTTPMessage
@@ -58,12 +58,12 @@ class ServiceConnection:
                 off.
 
         Raises:
-            ServiceError: That is no address.
+            ServiceError: That is no address, or no token.
         """
         self.url, self._retry_seconds = url.rstrip("/"), retry_seconds
         self._http, self._prefix = _connection(self.url)
         token = os.environ.get(TOKEN_VARIABLE, "") if token is None else token
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._headers = {"Authorization": f"Bearer {_checked(url, token)}"} if token else {}
 
     def ask(
         self,
@@ -95,7 +95,7 @@ class ServiceConnection:
                 if isinstance(error, ssl.SSLCertVerificationError):
                     raise problem from error
             else:
-                if answer.status < HTTPStatus.BAD_REQUEST:
+                if answer.status < HTTPStatus.MULTIPLE_CHOICES:
                     return answer
                 problem, wanted = self._refused(path, answer), answer.headers.get("Retry-After")
                 if answer.status not in _PUT_OFF:
@@ -158,6 +158,8 @@ class ServiceConnection:
         except (ValueError, KeyError, TypeError):  # a proxy's page, or another server's
             reason = http.client.responses.get(answer.status, "refused")
             detail = reason + _REMEDIES.get(answer.status, "")
+            if place := answer.headers.get("Location"):
+                detail += f"; give the address that it sends on to: {place}"
         else:
             if answer.status == HTTPStatus.UNAUTHORIZED:
                 detail += _REMEDIES[HTTPStatus.UNAUTHORIZED]
@@ -175,7 +177,8 @@ def _connection(url: str) -> tuple[http.client.HTTPConnection, str]:
         host, port = place.hostname, place.port
     except ValueError:
         place, host, port = urlsplit(""), None, None
-    if not host or place.scheme not in {"http", "https"} or place.query or place.username:
+    is_plain = url.isascii() and url.isprintable() and not {" ", "@", "?"} & set(url)
+    if not (host and is_plain) or place.scheme not in {"http", "https"}:
         detail = "not the address of a service, wanted http://HOST:PORT or https://HOST"
         raise ServiceError(url, detail, reason="address")
     if place.scheme == "https":
@@ -184,6 +187,19 @@ def _connection(url: str) -> tuple[http.client.HTTPConnection, str]:
             host, port, timeout=_TIMEOUT_SECONDS, context=context
         ), place.path
     return http.client.HTTPConnection(host, port, timeout=_TIMEOUT_SECONDS), place.path
+
+
+def _checked(url: str, token: str) -> str:
+    """A token as a header can hold it.
+
+    Raises:
+        ServiceError: It cannot.
+    """
+    token = token.strip()
+    if not (token.isascii() and token.isprintable()):
+        detail = f"${TOKEN_VARIABLE} holds no token, which is one line of ASCII"
+        raise ServiceError(url, detail, reason="token")
+    return token
 
 
 def _pause(wanted: str | None, longest: float) -> float:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from typing import NamedTuple
 
+from ingest.errors import ServiceError
 from ingest.remote.connection import ServiceConnection
 
 MANIFEST_HEADER = "Tracehouse-Manifest"
@@ -59,7 +60,19 @@ def upload_dump(
         headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
         body = list(_form(parts, boundary))
         answer = connection.ask("POST", "/v1/dumps", headers=headers, body=body)
+    if not _names(answer.body, sha256):  # of another server, or a proxy's page
+        detail = "its answer is of another kind; is this the address of a tracehouse service?"
+        raise ServiceError(connection.url, detail, reason="answer")
     return Receipt(sha256, answer.status == HTTPStatus.CREATED)
+
+
+def _names(answer: bytes, sha256: str) -> bool:
+    """Whether an answer says that this dump was taken."""
+    try:
+        told = json.loads(answer)
+    except ValueError:
+        return False
+    return isinstance(told, dict) and told.get("sha256") == sha256
 
 
 def _form(parts: dict[str, _Bytes], boundary: str) -> Iterator[_Bytes]:

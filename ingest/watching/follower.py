@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from ingest.errors import SourceError
@@ -105,7 +106,7 @@ class Follower:
             if _is_wanted(path) and (seen := self._place.look(path)):
                 yield from self._if_new(seen)
         for folder in folders:
-            for seen in self._walk(folder):
+            for seen in islice(self._walk(folder), self._most_files):
                 yield from self._if_new(seen)
 
     def _advance(self, new: dict[str, FileSeen]) -> bool:

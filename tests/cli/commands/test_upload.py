@@ -84,6 +84,16 @@ def test_a_busy_service_is_waited_for(run: Run, service: StandIn, tmp_path: Path
     assert (done.code, done.error.endswith("429: not now")) == (1, True)
 
 
+def test_address_and_token_may_stand_before_or_behind_its_name(
+    run: Run, service: StandIn, tmp_path: Path
+) -> None:
+    dump, token = write(tmp_path / "run.etdp", tiny_dump(1)), write(tmp_path / "token", b"th_x")
+    url, file = ("--url", service.url), ("--token-file", token)
+    for before, behind in (((), url + file), (url, file), (file, url), (url + file, ())):
+        assert run(*before, "upload", dump, *NAMES, *behind).code == 0
+    assert [asked.headers["Authorization"] for asked in service.asked] == ["Bearer th_x"] * 4
+
+
 def test_it_needs_an_address(run: Run, tmp_path: Path) -> None:
     done = run("upload", tmp_path)
     assert (done.code, "say where the service is" in done.err) == (2, True)

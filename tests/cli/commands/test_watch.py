@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -86,12 +85,8 @@ def test_it_takes_files_as_they_come_until_it_is_told_to_stop(farm: Path, tmp_pa
             [*COMMAND, *args], stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
         ) as process:
             until(arrived(service, 3))
-            with (farm / "slow.etdp").open("wb") as file:
-                data = tiny_dump(7)
-                file.write(data[:20])
-                file.flush()
-                time.sleep(0.1)
-                file.write(data[20:])
+            data = tiny_dump(7)
+            write(farm / "late.etdp.part", data).rename(farm / "late.etdp")
             until(arrived(service, 4))
             assert data in {held["dump"] for held in service.held.values()}
             process.send_signal(signal.SIGTERM)

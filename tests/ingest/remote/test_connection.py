@@ -128,7 +128,17 @@ def test_a_service_that_is_not_there_is_named() -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["", "farm:8080", "ftp://farm", "http://", "http://farm:x", "http://me:word@farm", "http://[1"],
+    [
+        "",
+        "http://farm/\u00e9",
+        "http://fa rm",
+        "farm:8080",
+        "ftp://farm",
+        "http://",
+        "http://farm:x",
+        "http://me:word@farm",
+        "http://[1",
+    ],
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(ServiceError, match="not the address of a service, wanted http://HOST:PORT"):
@@ -155,6 +165,24 @@ def test_a_certificate_that_nobody_vouches_for_is_refused_at_once(
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "c.pem"))
         with ServiceConnection(service.url) as connection:
             assert connection.ask("GET", "/v1/status").status == 200
+
+
+def test_an_address_that_sends_on_is_told_and_not_followed(service: StandIn) -> None:
+    place = "https://farm.example.org/"
+    service.refusals = [Refused(301, {"Location": place})]
+    with (
+        ServiceConnection(service.url, token="th_secret") as connection,  # noqa: S106
+        pytest.raises(ServiceError, match="301: not now"),
+    ):
+        connection.ask("PUT", "/v1/status", body=[b"x"])
+    assert len(service.asked) == 1
+
+
+@pytest.mark.parametrize("token", ["a\nb", "\u00e9"])
+def test_what_is_no_token_is_not_sent(monkeypatch: pytest.MonkeyPatch, token: str) -> None:
+    monkeypatch.setenv("TRACEHOUSE_TOKEN", token)
+    with pytest.raises(ServiceError, match=r"TRACEHOUSE_TOKEN holds no token"):
+        ServiceConnection("http://127.0.0.1:1")
 
 
 def test_another_server_is_told_from_a_service(service: StandIn) -> None:

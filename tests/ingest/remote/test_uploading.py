@@ -57,6 +57,16 @@ def test_manifest_too_long_for_a_header_is_sent_in_a_form(service: StandIn) -> N
     assert json.loads(service.held[SHA256]["manifest"]) == json.loads(stated)
 
 
+@pytest.mark.parametrize("body", [b"<html>welcome", b"[]", b'{"sha256": "0"}'])
+def test_a_server_that_says_yes_to_everything_took_nothing(service: StandIn, body: bytes) -> None:
+    service.answers[f"/v1/dumps/{SHA256}"] = ("text/html", body)
+    with (
+        ServiceConnection(service.url) as connection,
+        pytest.raises(ServiceError, match="its answer is of another kind"),
+    ):
+        upload_dump(connection, DUMP, MANIFEST)
+
+
 def test_other_manifest_is_a_conflict(service: StandIn) -> None:
     with ServiceConnection(service.url) as connection:
         upload_dump(connection, DUMP, MANIFEST)

@@ -184,6 +184,20 @@ def test_files_of_a_new_folder_are_heard_of_too(heard: Farm) -> None:
     assert heard.look() == ["a/b/second.etdp"]
 
 
+def test_of_a_new_folder_of_many_files_the_rest_waits_for_its_turn(tmp_path: Path) -> None:
+    (tmp_path / "farm").mkdir()
+    farm = Farm(tmp_path / "farm", is_heard=True, most_files=3)
+    assert farm.look() == []
+    for number in range(20):
+        write(tmp_path / "moved" / f"{number}.etdp", b"x")
+        os.utime(tmp_path / "moved" / f"{number}.etdp", (OLD, OLD))
+    (tmp_path / "moved").rename(tmp_path / "farm" / "moved")
+    found = [farm.look() for _ in range(20)]
+    assert max(map(len, found)) <= 6
+    assert sum(map(len, found)) == 20
+    farm.notices.close()
+
+
 def test_a_folder_that_cannot_be_listed_is_told_and_nothing_is_forgotten(tmp_path: Path) -> None:
     farm = Farm(tmp_path / "farm") if (tmp_path / "farm").mkdir() is None else None
     assert farm
