@@ -1,4 +1,7 @@
-"""Dumps over HTTP: taken in, and what became of them."""
+"""Dumps over HTTP: taken in, and what became of them.
+
+A manifest in a header is JSON in ASCII: other letters are written as its escapes (\\u00fc).
+"""
 
 from __future__ import annotations
 
