@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -74,12 +75,11 @@ class ServiceProcess:
         return sum(map(_resident_bytes, self._family()))
 
     def _family(self) -> list[int]:
-        children = Path(f"/proc/{self.id}/task/{self.id}/children").read_text().split()
-        threads = Path(f"/proc/{self.id}/task").iterdir()
-        found = {*map(int, children)}
-        for thread in threads:
-            found.update(map(int, (thread / "children").read_text().split()))
-        return [self.id, *sorted(found)]
+        found: list[int] = []
+        for thread in Path(f"/proc/{self.id}/task").iterdir():
+            with suppress(OSError):  # it has ended
+                found += map(int, (thread / "children").read_text().split())
+        return [self.id, *found]
 
     def __enter__(self) -> ServiceProcess:
         return self
