@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _RETRY_SECONDS = 1.0  # after which it tries again what failed, at the earliest
 _SNAPSHOT_SHARE = 20  # times what publishing one took lie between it and the next, at least
+# Of DuckDB, which else holds on to what it has read and written, up to most of the machine.
+_LIMIT = "SET memory_limit = '256MiB'"
 _STARTS = "SELECT CAST('0x' || left(sha256, 16) AS UBIGINT) AS start FROM dumps ORDER BY 1"
 _KNOWN = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest($hashes))"
 
@@ -55,6 +57,7 @@ class Consumer:
     ) -> None:
         """Take a store that is open for writing; nobody else writes it meanwhile."""
         self._warehouse, self._store = warehouse, store
+        warehouse.writing.execute(_LIMIT)
         self._batch_dumps, self._batch_seconds = batch_dumps, batch_seconds
         self._snapshot_seconds = snapshot_seconds
         self._given, self._is_ending = 0, False

@@ -17,7 +17,7 @@ from warehouse.consumer import Consumer
 from warehouse.errors import StoreError
 from warehouse.storage.snapshots import find_snapshots
 
-QUICK = {"batch_dumps": 1, "batch_seconds": 0.02, "snapshot_seconds": 3600.0}
+QUICK: Any = {"batch_dumps": 1, "batch_seconds": 0.02, "snapshot_seconds": 3600.0}
 
 
 @pytest.fixture
@@ -62,6 +62,12 @@ def test_what_is_given_is_indexed_and_counted(store: Path) -> None:
         assert not consumer.known.is_waiting(sha256)
         assert sha256 in consumer.known.manifests([sha256])
         assert consumer.known.lag_seconds == 0
+
+
+def test_duckdb_holds_on_to_little(store: Path) -> None:
+    with Warehouse.open(store) as warehouse, Consumer(warehouse, store, **QUICK):
+        limit = "SELECT current_setting('memory_limit')"
+        assert warehouse.writing.execute(limit).fetchall() == [("256.0 MiB",)]
 
 
 def test_what_others_hand_over_is_indexed_too(store: Path) -> None:

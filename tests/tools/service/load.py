@@ -116,6 +116,7 @@ def load(
         code = service.wait(600)
     accepted = tally.statuses[201]
     return {
+        "seconds": seconds,
         "uploads per second": accepted / taken,
         "MB per second": accepted * maker.byte_count / taken / 1e6,
         "median ms": 1e3 * tally.percentile(0.5),
