@@ -16,6 +16,7 @@ exec '{python}' -c 'import sys; from cli.main import main; sys.exit(main())' "$@
 SCRIPT = ROOT / "tests" / "data" / "demo-serve.sh"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("curl"), reason="there is no curl")
 def test_demo_uploads_asks_and_closes_the_door(tmp_path: Path) -> None:
     shim = tmp_path / "bin" / "tracehouse"

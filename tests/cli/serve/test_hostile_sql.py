@@ -106,6 +106,7 @@ def test_bombs_end_in_time_and_memory(client: TestClient, name: str) -> None:
     assert ask(client, "SELECT count(*) AS n FROM dumps").json() == [{"n": 1}]
 
 
+@pytest.mark.slow
 def test_others_are_answered_while_bombs_take_every_worker(tmp_path: Path) -> None:
     with serving(tmp_path / "store", sql_seconds=5, sql_bytes=MEMORY) as client:
         service, statuses = service_of(client), []

@@ -71,7 +71,10 @@ def test_layouts_match_the_names_in_the_bucket(farm: Path) -> None:
         assert incoming.manifest().build.id == "b1"
 
 
-@pytest.mark.parametrize("uri", ["nowhere://bucket", "file:///none/at/all", "s3:"])
+@pytest.mark.parametrize(
+    "uri",
+    ["nowhere://bucket", "file:///none/at/all", pytest.param("s3:", marks=pytest.mark.slow)],
+)
 def test_what_cannot_be_listed_is_told(uri: str) -> None:
     with pytest.raises(SourceError, match="cannot be read"):
         Bucket(uri)

@@ -129,7 +129,7 @@ def test_what_takes_too_long_is_ended(store: Path, text: str) -> None:
     assert workers(store) == []
 
 
-def test_a_worker_that_dies_is_replaced(sandbox: Sandbox) -> None:
+def test_a_worker_that_dies_is_replaced(store: Path, sandbox: Sandbox) -> None:
     sandbox.answer("SELECT 1")
     os.kill(workers(store)[0], signal.SIGKILL)
     with pytest.raises(CostlyStatementError):
