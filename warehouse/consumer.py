@@ -128,6 +128,8 @@ class Consumer:
             self.problem = None
         except WarehouseError as error:
             self.problem = error
+        except OSError as error:
+            self.problem = StoreError(str(self._store), f"cannot be read: {error.strerror}")
 
     def _is_due(self) -> bool:
         return self._is_ending or self._given >= self._batch_dumps

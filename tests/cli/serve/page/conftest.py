@@ -16,7 +16,7 @@ from tests.support.strange_names import NAMES
 EVIL = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(1)>" + "|".join(NAMES[:8])
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def site(nightly_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """A service of the nightly farm; nothing is uploaded to it."""
     store = shutil.copytree(nightly_store, tmp_path_factory.mktemp("site") / "s")
@@ -24,7 +24,7 @@ def site(nightly_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield client
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def evil_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """A service where every name is hostile."""
     name = EVIL.replace("\0", "")
