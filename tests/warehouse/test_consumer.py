@@ -120,19 +120,19 @@ def test_an_inbox_that_cannot_be_read_for_a_while_is_told_and_overcome(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
-    look = module.has_logs
+    look = module.find_logs
 
-    def fail(_: Path) -> bool:
+    def fail(_: Path) -> list[Path]:
         raise PermissionError(13, "Permission denied")
 
     with consuming(store) as (consumer, inbox):
         await_it(lambda: consumer.is_caught_up)
-        monkeypatch.setattr(module, "has_logs", fail)
+        monkeypatch.setattr(module, "find_logs", fail)
         give(consumer, inbox, tiny_incoming(1))
         await_it(lambda: consumer.problem)
         assert str(consumer.problem) == f"{store}: cannot be read: Permission denied"
 
-        monkeypatch.setattr(module, "has_logs", look)
+        monkeypatch.setattr(module, "find_logs", look)
         await_it(lambda: consumer.indexed == 1)
         await_it(lambda: consumer.problem is None)
 

@@ -8,7 +8,16 @@ import pytest
 from starlette.testclient import TestClient
 
 from cli.serve.page.sql_box import MOST_ROWS, RECIPES
+from tests.support.waiting import until
 from warehouse.errors import StoreError
+from warehouse.storage.snapshots import find_snapshots
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _snapshot(site: TestClient) -> None:
+    """There is a snapshot to ask."""
+    store = site.app.state.service.store  # type: ignore[attr-defined]
+    until(lambda: bool(find_snapshots(store)))
 
 
 def test_an_empty_box_offers_recipes(site: TestClient) -> None:
