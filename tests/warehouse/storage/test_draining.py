@@ -154,14 +154,14 @@ def test_a_damaged_record_is_refused_kept_and_harms_no_other(
     warehouse: Warehouse, store: Path
 ) -> None:
     hand_over(store, *map(tiny_incoming, range(3)))
-    path = damage(store, 10, b"\xff")
+    path = damage(store, 3, b"\xff")
     summary = warehouse.drain()
     assert summary.n_dumps == 2
     ((source, sha256, reason, _, detail, *_),) = summary.refused
     kept = store / "inbox/damaged" / f"{path.stem}-0.bytes"
     assert (source, sha256, reason) == (f"{path.with_suffix('.sealed')}: offset 0", None, "damaged")
     assert f"kept as {kept}; hand over again" in detail
-    assert kept.read_bytes()[10] == 0xFF
+    assert kept.read_bytes()[3] == 0xFF
     recorded = warehouse.sql("SELECT source, reason, detail FROM ingest_errors").to_pylist()
     assert recorded == [{"source": source, "reason": reason, "detail": detail}]
 
