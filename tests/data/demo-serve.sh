@@ -33,7 +33,8 @@ run tracehouse ingest tests/data/farm --store "$store"
 
 printf '\n$ tracehouse serve --store %s --port 0\n' "$store"
 log="$(dirname "$store")/demo-serve.log"
-tracehouse serve --store "$store" --port 0 2>"$log" &
+: >"$log"  # it is read before the service may have begun it
+tracehouse serve --store "$store" --port 0 2>>"$log" &
 service=$!
 trap 'kill $service 2>/dev/null || true; wait $service 2>/dev/null || true; rm -f "$log"' EXIT
 tries=0
