@@ -76,6 +76,16 @@ Config = Annotated[
     Path | None,
     typer.Option("--config", metavar="FILE", help="Settings; else ./tracehouse.toml, if any."),
 ]
+Paths = Annotated[
+    list[str],
+    typer.Argument(help="Files, folders, zip artifacts, ZIP!MEMBER or globs.", metavar="PATHS"),
+]
+Layout = Annotated[
+    str | None,
+    typer.Option(
+        "--layout", metavar="TEMPLATE", help="Names in paths, e.g. '{device}/{build}/*.etdp'."
+    ),
+]
 Shared = Annotated[
     bool,
     typer.Option(

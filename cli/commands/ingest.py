@@ -12,7 +12,18 @@ from cli.errors import options_at_fault
 from cli.exit_codes import fail
 from cli.files import etrecord_source
 from cli.manifest_options import MANIFEST
-from cli.options import DEFAULT_STORE, CsvSafe, Output, Shared, Store, TextOption, Wait, add_options
+from cli.options import (
+    DEFAULT_STORE,
+    CsvSafe,
+    Layout,
+    Output,
+    Paths,
+    Shared,
+    Store,
+    TextOption,
+    Wait,
+    add_options,
+)
 from cli.output.ingest_report import summary_table, write_notes, write_refusals
 from cli.output.render import Format, write_table
 from cli.stores import hand_over_instead, open_to_write, service_instead_of
@@ -26,15 +37,9 @@ _ETRECORD = TextOption(
 
 
 def ingest(
-    paths: Annotated[
-        list[str],
-        typer.Argument(help="Files, folders, zip artifacts, ZIP!MEMBER or globs.", metavar="PATHS"),
-    ],
+    paths: Paths,
     *,
-    layout: Annotated[
-        str | None,
-        typer.Option(metavar="TEMPLATE", help="Names in paths, e.g. '{device}/{build}/*.etdp'."),
-    ] = None,
+    layout: Layout = None,
     jobs: Annotated[
         int | None,
         typer.Option(

@@ -9,7 +9,7 @@ import typer
 from cli.errors import options_at_fault
 from cli.files import etrecord_source
 from cli.manifest_options import MANIFEST
-from cli.options import CsvSafe, Output, TextOption, add_options
+from cli.options import CsvSafe, Layout, Output, Paths, TextOption, add_options
 from cli.output.render import Format
 from cli.remote.choice import TokenFile, Url, choose_service_of, chosen_service
 
@@ -21,17 +21,11 @@ _ETRECORD = TextOption(
 
 
 def upload(
-    paths: Annotated[
-        list[str],
-        typer.Argument(help="Files, folders, zip artifacts, ZIP!MEMBER or globs.", metavar="PATHS"),
-    ],
+    paths: Paths,
     *,
     url: Url = None,
     token_file: TokenFile = None,
-    layout: Annotated[
-        str | None,
-        typer.Option(metavar="TEMPLATE", help="Names in paths, e.g. '{device}/{build}/*.etdp'."),
-    ] = None,
+    layout: Layout = None,
     jobs: Annotated[
         int | None,
         typer.Option(min=1, max=64, metavar="NUMBER", help="Connections; 4 by default."),

@@ -14,7 +14,7 @@ from cli.errors import options_at_fault
 from cli.exit_codes import fail
 from cli.files import etrecord_source
 from cli.manifest_options import MANIFEST
-from cli.options import DEFAULT_STORE, Store, TextOption, add_options
+from cli.options import DEFAULT_STORE, Layout, Store, TextOption, add_options
 from cli.output.streams import write_note
 from cli.remote.choice import TokenFile, Url, choose_service_of
 from cli.stores import service_instead_of
@@ -37,10 +37,7 @@ def watch(
     url: Url = None,
     token_file: TokenFile = None,
     store: Store = DEFAULT_STORE,
-    layout: Annotated[
-        str | None,
-        typer.Option(metavar="TEMPLATE", help="Names in paths, e.g. '{device}/{build}/*.etdp'."),
-    ] = None,
+    layout: Layout = None,
     quiet_seconds: Annotated[
         float,
         typer.Option(min=0, metavar="SECONDS", help="Take a file that did not change for so long."),

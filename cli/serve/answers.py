@@ -6,6 +6,7 @@ import hashlib
 import secrets
 import tempfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from http import HTTPStatus
 from typing import IO
 from urllib.parse import urlencode
@@ -93,12 +94,10 @@ def table_answer(
     rows = table.slice(page.offset, page.limit)
     if page.offset + rows.num_rows < table.num_rows:
         more["Link"] = f'<{_next(request, page)}>; rel="next"'
-    file = tempfile.SpooledTemporaryFile(max_size=_MEMORY_BYTES)  # noqa: SIM115 - closed when it is sent
-    try:
+    with ExitStack() as held:
+        file = held.enter_context(tempfile.SpooledTemporaryFile(max_size=_MEMORY_BYTES))
         write_encoded(rows, form, file)
-    except BaseException:
-        file.close()
-        raise
+        held.pop_all()  # it is closed when it is sent
     return SpooledResponse(file, TABLE_FORMS[form], more)
 
 

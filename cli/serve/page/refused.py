@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cli.serve.asked import need_all_pools
 from cli.serve.page.site import Cell, Table, Visit, view
 from queries.report.figures import NONE
 
@@ -14,7 +15,7 @@ _TITLES = {False: "Still refused", True: "Settled since"}
 @view
 def refused(visit: Visit) -> tuple[str, dict[str, Any]]:
     """A table of what is still refused, and one of what is settled; the newest first."""
-    visit.need_all_pools()
+    need_all_pools(visit.bearer, "this view")
     rows = visit.store.query("ingest_errors").to_pylist()[::-1]
     tables = [
         _table(title, [row for row in rows if row["is_resolved"] == is_resolved])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cli.serve.asked import need_all_pools
 from cli.serve.page.fleet import build_order
 from cli.serve.page.site import Visit, link, view
 from queries.report.html import body_parts
@@ -14,7 +15,7 @@ from queries.report.settings import read_settings
 @view
 def regressions(visit: Visit) -> tuple[str, dict[str, Any]]:
     """The report as of a build of the address (head=), else of the last."""
-    visit.need_all_pools()
+    need_all_pools(visit.bearer, "this view")
     builds = build_order(visit)
     if not builds:
         empty = "Nothing is recorded here yet: upload dumps."

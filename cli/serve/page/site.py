@@ -74,23 +74,18 @@ class Visit:
         request: The request.
         store: The store as it is now.
         filters: The names that its address asks for, of those in NAMES.
-        pools: Device pools that the visitor is limited to; None for all.
+        bearer: The visitor.
     """
 
     request: Request
     store: Warehouse
     filters: Mapping[str, list[str]] = field(default_factory=dict)
-    pools: frozenset[str] | None = None
+    bearer: Bearer = ANYBODY
 
-    def need_all_pools(self) -> None:
-        """Pass if the visitor is not limited to some pools.
-
-        Raises:
-            Problem: 403; they are, and the view tells of all.
-        """
-        if self.pools is not None:
-            detail = "this view tells of all device pools, and the token is limited to some"
-            raise Problem(HTTPStatus.FORBIDDEN, "pool", detail)
+    @property
+    def pools(self) -> frozenset[str] | None:
+        """Device pools that the visitor is limited to; None for all."""
+        return self.bearer.pools
 
     def first(self, name: str, default: str = "") -> str:
         """A value of the address; its first, if there are several."""
@@ -131,7 +126,7 @@ def view(make: Callable[[Visit], _Render]) -> Callable[[Request], Response]:
             given = {name: [v for v in values if v] for name, values in filters.items()}
             kept = {name: values for name, values in given.items() if values}
             with service.reader() as store:
-                template, parts = make(Visit(request, store, kept, bearer.pools))
+                template, parts = make(Visit(request, store, kept, bearer))
         except Unauthorized:
             return to_login(request)
         except (Problem, IngestError, QueryError, WarehouseError) as error:
