@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Hundreds of processes are started, each of which would compile the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-serve test test-slow lint parity fuzz torture torture-service bench bench-service bench-inspector bench-detection test-executorch test-browser test-schemathesis clean
+.PHONY: help demo demo-serve test test-slow lint parity fuzz torture torture-service bench bench-service bench-inspector bench-detection test-executorch test-browser test-schemathesis docs test-docs clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -79,6 +79,12 @@ test-browser: .venv/.installed ## Open a report's page in headless Chromium, whe
 test-schemathesis: .venv/.installed .venv-schemathesis/.installed ## Ask the service all that its OpenAPI document says
 	$(BIN)/python -m tests.tools.openapi.run .venv-schemathesis/bin/schemathesis
 
+docs: .venv-docs/.installed ## Build the site of the documents into build/site
+	.venv-docs/bin/properdocs build --quiet --strict
+
+test-docs: docs ## Build it, and run its notebook (WRITE=1 keeps what the notebook prints)
+	.venv-docs/bin/python -m tests.tools.site.execute $(if $(WRITE),--write)
+
 .venv-executorch/.installed: tests/tools/benchmarks/requirements-executorch.txt
 	$(PYTHON) -m venv .venv-executorch
 	.venv-executorch/bin/python -m pip install --quiet --disable-pip-version-check -r $<
@@ -94,5 +100,12 @@ test-schemathesis: .venv/.installed .venv-schemathesis/.installed ## Ask the ser
 	.venv-schemathesis/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
+.venv-docs/.installed: pyproject.toml requirements.txt tests/tools/site/requirements.txt
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check \
+		-r requirements.txt -r tests/tools/site/requirements.txt
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
 clean: ## Remove the environment and caches
-	rm -rf .venv .venv-executorch .venv-detection .venv-schemathesis .mypy_cache .pytest_cache .ruff_cache *.egg-info build dist
+	rm -rf .venv .venv-executorch .venv-detection .venv-schemathesis .venv-docs .mypy_cache .pytest_cache .ruff_cache *.egg-info build dist

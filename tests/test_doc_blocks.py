@@ -80,9 +80,18 @@ def test_blocks_of_a_document_run_and_print_what_they_say(path: Path, desk: Path
     if "simulate farm" not in text:
         (desk / "farm").symlink_to(FARM)
     names = dict(NAMES)
+    answer = ""
     for block in blocks(text):
-        if block.is_run:
-            run_block(block, f"{path.relative_to(ROOT)}:{block.line}", names, run)
+        place = f"{path.relative_to(ROOT)}:{block.line}"
+        if block.language == "sql":
+            answer = run(["sql", block.text, "--format", "csv"])
+            assert answer.count("\n") > 1, f"{place}: no rows"
+        elif block.language == "text" and answer:  # what the statement above it answers
+            rows = list(csv.DictReader(answer.splitlines()))
+            assert not (problem := unlike_table(block.text.splitlines(), rows)), place + problem
+            answer = ""
+        elif block.is_run:
+            run_block(block, place, names, run)
 
 
 def run_block(block: Block, place: str, names: dict[str, object], run: Run) -> None:
@@ -96,7 +105,7 @@ def run_block(block: Block, place: str, names: dict[str, object], run: Run) -> N
     elif block.language == "toml":
         tomllib.loads(block.text)
     else:
-        assert block.language in {"", "sql"}, f"{place}: {block.language} is not run"
+        assert block.language in {"", "text"}, f"{place}: {block.language} is not run"
 
 
 def differs(command: Command, run: Run) -> str:

@@ -11,7 +11,10 @@ from typer.main import get_command
 from cli.app import app
 from cli.commands.query import COMPUTED
 from tests.support.documents import DOCUMENTS, ROOT, anchors, links
+from tests.tools.site.reference import commands_page, queries_page, schema_page
 from warehouse.catalogue.queries import load_catalogue
+from warehouse.engine.comments import TABLES
+from warehouse.engine.views import load_views
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = set(get_command(app).commands)  # type: ignore[attr-defined]
@@ -45,6 +48,23 @@ def test_files_of_ours_that_a_document_names_are_there(path: Path) -> None:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_of_a_document_lead_somewhere(path: Path) -> None:
     assert list(dead_links(path)) == []
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("docs/*.md")), ids=lambda path: path.name)
+def test_site_has_every_document(path: Path) -> None:
+    site = (ROOT / "properdocs.yml").read_text(encoding="utf-8")
+    assert re.search(rf"^ +- [^:]+: {re.escape(path.name)}$", site, re.MULTILINE)
+
+
+def test_reference_has_every_command_query_and_table() -> None:
+    titles = {
+        line.removeprefix("## ")
+        for page in (commands_page(), queries_page(), schema_page())
+        for line in page.splitlines()
+        if line.startswith("## ")
+    }
+    assert {f"tracehouse {name}" for name in COMMANDS} <= titles
+    assert titles >= QUERIES | {*TABLES, *load_views(), "tracehouse archive get"}
 
 
 def test_dead_links_are_found(tmp_path: Path) -> None:

@@ -46,8 +46,6 @@ _FULL = re.compile("No space left|File too large|Could not write|disk full", re.
 
 _NO_LIMITS: Mapping[str, str | int] = {}
 
-_OF_A_SESSION = "SET TimeZone = 'UTC'; SET enable_progress_bar = false"
-
 
 def open_writer(file: Path, *, is_new: bool = False) -> duckdb.DuckDBPyConnection:
     """A connection that writes the database in a file, which is made if there is none.
@@ -134,7 +132,7 @@ def _attach(
     # An absolute path never starts like the address of another kind of database.
     path = str(file.absolute()).replace("'", "''")
     connection.execute(f"ATTACH '{path}' AS {name} (TYPE duckdb, {options})")
-    connection.execute(_OF_A_SESSION)
+    _begin_session(connection)
     if not allow_files:
         connection.execute("SET enable_external_access = false")
 
@@ -142,9 +140,16 @@ def _attach(
 def open_cursor(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     """A cursor for another thread or purpose, which sees the same database."""
     cursor = connection.cursor()
-    cursor.execute(_OF_A_SESSION)
+    _begin_session(cursor)
     use_database(cursor)
     return cursor
+
+
+def _begin_session(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("SET TimeZone = 'UTC'")
+    # In a notebook without ipywidgets there is no progress bar, and none can be turned off.
+    with suppress(duckdb.InvalidInputException):
+        connection.execute("SET enable_progress_bar = false")
 
 
 def use_database(connection: duckdb.DuckDBPyConnection) -> None:

@@ -70,7 +70,7 @@ class IngestSummary:
 
     Attributes:
         n_files: Files handled: dumps, and what came with them where that was refused.
-        n_dumps: IncomingDumps committed.
+        n_dumps: Dumps committed.
         n_events: Profile events in them.
         byte_count: Bytes of dumps read, duplicates and refused ones included.
         n_duplicates: Files that were in the store already, manifest and all.

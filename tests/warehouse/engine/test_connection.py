@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -20,6 +22,17 @@ FULL = (
     'IO Error: Checkpoint failed for database "warehouse". The database has been invalidated. '
     'Original error: Could not write file "warehouse.duckdb": No space left on device',
 )
+
+
+# What DuckDB takes for a notebook; there, without ipywidgets, it has no progress bar to turn off.
+NOTEBOOK = """
+import sys, types
+shell = types.SimpleNamespace(config={"IPKernelApp": {}})
+sys.modules["IPython"] = types.SimpleNamespace(get_ipython=lambda: shell)
+sys.modules["ipywidgets"] = None
+from warehouse import Warehouse
+Warehouse.open(sys.argv[1], create=True).close()
+"""
 
 
 def translated(store: Path, text: str) -> StoreError:
@@ -45,3 +58,7 @@ def test_a_full_disk_is_no_damage(tmp_path: Path, text: str) -> None:
     error = translated(tmp_path, text)
     assert not isinstance(error, DamagedStoreError)
     assert "make room" in str(error)
+
+
+def test_store_opens_in_a_notebook_without_ipywidgets(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", NOTEBOOK, tmp_path / "store"], check=True)
