@@ -392,6 +392,7 @@ def test_dumps_that_an_inconclusive_answer_lacks_follow_from_its_interval():
     assert (row["verdict"], row["dumps_needed"]) == ("unchanged", None)
 
 
+@pytest.mark.slow
 def test_dumps_that_are_lacking_grow_with_the_operators():
     for count, needed in ((3, 2), (200, 3)):
         run = [Event(f"native_call_{n}.out", 5000, n) for n in range(count)]

@@ -87,6 +87,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bomb", cross_section(BOMBS, 3))
 def test_block_that_is_told_too_much_is_stored_untraced_and_says_so(tmp_path, bomb):
     write(tmp_path / "r.etrecord", BOMBS[bomb]())

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import zlib
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from warehouse.engine.store_file import HEADERS_BYTES, log_of
@@ -28,12 +29,14 @@ def seal_of(file: Path) -> Path:
 def seal_file(file: Path, descriptor: int) -> None:
     """Seal a database, whose file is open; without room for a seal, it stays without.
 
-    It must hold nothing but what we put there, and nobody else may write to it until then.
+    It must hold nothing but what we put there. A seal has the permissions of its file: where others
+    may write to both, it says nothing.
     """
     with suppress(OSError):
         seal = seal_of(file)
         seal.unlink(missing_ok=True)
-        with open(seal, "xb", opener=_open_private) as target:
+        opener = partial(os.open, mode=os.fstat(descriptor).st_mode & 0o666)
+        with open(seal, "xb", opener=opener) as target:
             target.write(_describe(descriptor))
 
 
@@ -58,7 +61,3 @@ def _describe(descriptor: int) -> bytes:
     numbers = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
     headers = zlib.crc32(os.pread(descriptor, HEADERS_BYTES, 0))
     return " ".join(map(str, (*numbers, headers))).encode()
-
-
-def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

@@ -72,5 +72,6 @@ def test_dumps_that_are_not_archived_are_not_lost_by_a_rebuild(
     assert run("rebuild", "--store", own).code == 0
 
 
+@pytest.mark.slow
 def test_a_terminal_sees_progress(own: Path) -> None:
     assert "segments, " in run_on_terminal("rebuild", "--store", own).text

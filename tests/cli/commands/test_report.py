@@ -137,6 +137,7 @@ def test_a_store_that_cannot_be_read_now_is_answered_from_its_snapshot(
     assert json.loads(outcome.text)["verdict"] == "clear"
 
 
+@pytest.mark.slow
 def test_hostile_names_neither_steer_a_terminal_nor_break_the_forms(
     run: Run, tmp_path: Path
 ) -> None:

@@ -87,6 +87,7 @@ def test_a_missing_device_has_no_removed_operators(last):
     assert {change.device for change in last.operator_changes()} == {"phone"}
 
 
+@pytest.mark.slow
 def test_a_device_that_slows_down_as_a_whole_is_a_run_shift(tmp_path):
     names = [f"native_call_op{number}.out" for number in range(6)]
 

@@ -111,6 +111,7 @@ def test_an_unknown_build_and_an_empty_store_are_told(nightly, tmp_path):
         report(store)
 
 
+@pytest.mark.slow
 def test_a_head_whose_dumps_are_too_short_to_judge_says_nothing_of_the_build_before(tmp_path):
     path = ingest_nights(tmp_path / "s", range(6, 9))
     with Warehouse.open(path) as store:
@@ -135,6 +136,7 @@ def test_a_past_report_is_made_again_byte_for_byte_after_later_builds(tmp_path):
         assert json_form(report(store, "b11")) != before
 
 
+@pytest.mark.slow
 def test_a_past_report_knows_no_decision_and_no_refusal_of_later_nights(tmp_path):
     path = ingest_nights(tmp_path / "s", range(6, 11))
     ingest_nights(path, [11])

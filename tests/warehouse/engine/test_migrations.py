@@ -120,6 +120,7 @@ def test_tables_are_described_as_this_version_does(tmp_path: Path) -> None:
         assert warehouse.schema().equals(expected)
 
 
+@pytest.mark.slow
 def test_an_old_store_takes_what_comes_with_dumps(tmp_path: Path, new: Path) -> None:
     folder = Path(shutil.copytree(new.with_name("in"), tmp_path / "in"))
     ingest(tmp_path / "new", folder)

@@ -166,6 +166,7 @@ def test_a_dump_that_makes_a_child_hang_costs_only_itself(
     assert summary.refused[0].detail.startswith("took more than 3 s to decode; if it is honest")
 
 
+@pytest.mark.slow
 def test_what_a_child_did_not_survive_can_be_ingested_by_its_owner(
     store: Path, tmp_path: Path, broken_child: Break
 ) -> None:
@@ -197,6 +198,7 @@ def test_an_etrecord_that_breaks_a_child_is_refused_and_its_dumps_are_taken(
     assert len(log.read_text().split()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_there", cross_section([False, True], 2), ids=["new", "stored"])
 def test_a_debug_buffer_that_breaks_a_child_is_refused_and_its_dump_is_taken(
     store: Path, broken_child: Break, is_there: bool
@@ -306,6 +308,7 @@ def is_running(process: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_metadata_that_breaks_its_parser_costs_only_its_dump(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

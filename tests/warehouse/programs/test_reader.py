@@ -255,6 +255,7 @@ def test_neither_refused_dumps_nor_conflicts_bring_an_etrecord_in(
     assert contents(tmp_path / "store")["etrecords"] == []
 
 
+@pytest.mark.slow
 def test_a_big_dump_is_traced_as_a_small_one(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,6 +267,7 @@ def test_a_big_dump_is_traced_as_a_small_one(
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_what_a_big_malformed_dump_brought_comes_in_with_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

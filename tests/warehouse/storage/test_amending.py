@@ -87,6 +87,7 @@ def test_a_build_forgets_what_only_a_wrong_manifest_said_of_it(store: Path) -> N
     assert builds == [{"name": "b1", "commit": "c2"}]
 
 
+@pytest.mark.slow
 def test_ancestry_and_context_of_runs_can_be_stated_later_and_withdrawn(store: Path) -> None:
     facts = "build_parent, build_role, governor, threads, temperature_c, firmware, session"
     stated = ("build.parent=b0", "role=reference", "governor=performance", "run.threads=4",
