@@ -68,6 +68,7 @@ def test_refusals_are_those_of_the_store(
     assert (there.code, there.err) == (here.code, here.err)
 
 
+@pytest.mark.slow
 def test_report_is_that_of_the_store(
     run: Run, store: Path, service: tuple[Path, str], tmp_path: Path
 ) -> None:

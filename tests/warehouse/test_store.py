@@ -81,6 +81,7 @@ def test_second_ingest_of_a_folder_changes_nothing(tmp_path: Path) -> None:
     assert contents(tmp_path / "store") == before
 
 
+@pytest.mark.slow
 def test_ingest_in_pieces_equals_ingest_at_once(tmp_path: Path) -> None:
     paths = [write(tmp_path / f"in/{i}.etdp", dump_of(i, i + 1, i + 2)) for i in range(6)]
     ingest(tmp_path / "whole", *paths)

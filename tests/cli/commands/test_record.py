@@ -76,6 +76,7 @@ def test_version_of_executorch_is_kept_as_a_tag(run, program, own):
     assert json.loads(row["manifest"])["tags"] == {"executorch": VERSION}
 
 
+@pytest.mark.slow
 def test_reference_program_is_recorded_before_in_the_same_session(run, tmp_path, program, own):
     pinned = write_program(tmp_path / "old.pte", dump="real/cnn_portable_n20")
     stated = (*NAMES, "--branch", "main", "--parent", "b0", "--reference", pinned)

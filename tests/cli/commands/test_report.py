@@ -107,6 +107,7 @@ def test_a_full_disk_is_one_line(run: Run, nightly_store: Path) -> None:
     assert outcome.error.splitlines()[-1] == problem
 
 
+@pytest.mark.slow
 def test_settings_are_those_of_the_working_directory_or_of_config(
     run: Run, nightly_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -137,6 +137,7 @@ def _begin_upload(service: ServiceProcess, dump: bytes) -> socket.socket:
     return connection
 
 
+@pytest.mark.slow
 def test_what_is_ingested_beside_a_service_is_handed_over_to_it(
     service: ServiceProcess, tmp_path: Path
 ) -> None:

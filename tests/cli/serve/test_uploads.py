@@ -73,6 +73,7 @@ def test_the_same_bytes_with_another_manifest_are_a_conflict_that_names_the_fiel
         assert "device.name: 's24' here, 'pixel8' there" in answer.json()["detail"]
 
 
+@pytest.mark.slow
 def test_what_the_store_had_before_it_was_served_is_known(tmp_path: Path) -> None:
     dump = tiny_dump(1)
     with serving(tmp_path / "store") as client:
@@ -308,6 +309,7 @@ def test_another_type_is_refused(client: TestClient) -> None:
     assert (answer.status_code, answer.json()["reason"]) == (415, "content_type")
 
 
+@pytest.mark.slow
 def test_a_zip_brings_its_own_manifests_and_names_of_members_are_only_names(
     client: TestClient, tmp_path: Path
 ) -> None:

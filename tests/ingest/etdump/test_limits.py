@@ -182,7 +182,7 @@ def test_bombs_take_time_and_memory_by_their_size(name: str) -> None:
     assert measure(dump).excess(len(dump), times=64, slack=PATIENCE) is None
 
 
-@pytest.mark.parametrize("name", cross_section(BOMBS, 3))
+@pytest.mark.parametrize("name", cross_section(BOMBS, 6))
 def test_bombs_cost_only_themselves_in_company(name: str) -> None:
     dump = BOMBS[name]()
     company = [GOOD] * COMPANY
@@ -230,6 +230,7 @@ def test_real_dumps_are_far_within_the_limits(monkeypatch: pytest.MonkeyPatch) -
     assert decode_dumps(dumps).errors.num_rows == refused
 
 
+@pytest.mark.slow
 def test_good_dumps_are_not_read_again_for_each_bad_one(monkeypatch: pytest.MonkeyPatch) -> None:
     dumps = [mutant(seed) for seed in range(600)]
     bad = [dump for dump in dumps if isinstance(read_or_fault(dump), DumpFault)]

@@ -10,6 +10,7 @@ from queries.report.json_form import json_form
 from queries.report.nightly import nightly_report
 from queries.report.settings import Mute, Settings
 from tests.support.corpus import CORPUS
+from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_all, ingest_nights, record_build
 from warehouse import Warehouse
 from warehouse.errors import ParameterError
@@ -24,17 +25,20 @@ def report(store, head=None, settings=Settings()):  # noqa: B008 - it is immutab
 
 @pytest.mark.parametrize(
     ("head", "verdict", "summary"),
-    [
-        ("b0", "not_enough_data", "b0: no regressions, improvements: 0, series: 10"),
-        ("b8", "clear", "b8: no regressions, improvements: 0, series: 10"),
-        ("b9", "suspects", "b9: 1 suspected regression, improvements: 0, series: 10"),
-        ("b10", "regressions", "b10: 1 confirmed regression, improvements: 1, series: 10"),
-        (
-            "b11",
-            "regressions",
-            "b11: 1 confirmed and 1 suspected regressions, improvements: 1, series: 6",
-        ),
-    ],
+    cross_section(
+        [
+            ("b0", "not_enough_data", "b0: no regressions, improvements: 0, series: 10"),
+            ("b8", "clear", "b8: no regressions, improvements: 0, series: 10"),
+            ("b9", "suspects", "b9: 1 suspected regression, improvements: 0, series: 10"),
+            ("b10", "regressions", "b10: 1 confirmed regression, improvements: 1, series: 10"),
+            (
+                "b11",
+                "regressions",
+                "b11: 1 confirmed and 1 suspected regressions, improvements: 1, series: 6",
+            ),
+        ],
+        3,
+    ),
 )
 def test_each_night_has_its_verdict(nightly, head, verdict, summary):
     found = report(nightly, head)
@@ -57,6 +61,7 @@ def test_the_report_is_of_the_last_build_by_default(nightly):
     assert found.rules["base_builds"] == 8
 
 
+@pytest.mark.slow
 def test_a_group_that_somebody_works_on_or_accepted_fails_no_night(tmp_path):
     path = ingest_nights(tmp_path / "s", range(7, 11))
     with Warehouse.open(path) as store:
@@ -77,6 +82,7 @@ def test_a_group_that_somebody_works_on_or_accepted_fails_no_night(tmp_path):
     assert (accepted.groups[0].id, accepted.groups[0].reason) == (group.id, "worth it")
 
 
+@pytest.mark.slow
 def test_a_regression_that_began_with_another_system_fails_no_night(tmp_path):
     dumps = [
         dump

@@ -125,6 +125,7 @@ def test_a_store_closed_leaves_no_record(tmp_path: Path) -> None:
     assert not sum_of(tmp_path / "store" / FILE_NAME).exists()
 
 
+@pytest.mark.slow
 def test_a_rebuild_that_takes_a_log_in_leaves_no_record(tmp_path: Path) -> None:
     file = killed(tmp_path)
     assert rebuild_store(file.parent).kept is None
@@ -170,6 +171,7 @@ def test_a_torn_record_says_nothing(tmp_path: Path, torn: bytes) -> None:
         Warehouse.open(copy.parent)
 
 
+@pytest.mark.slow
 def test_a_log_moved_away_takes_its_record_along(tmp_path: Path) -> None:
     file = killed(tmp_path, archive=False)
     log_of(file).unlink()

@@ -177,7 +177,7 @@ def long(new: Path) -> Path:
     return folder / "store"
 
 
-@pytest.mark.parametrize("schema", cross_section([1, 2, 3, 5], 2))
+@pytest.mark.parametrize("schema", cross_section([1, 2, 3, 5], 4))
 def test_rollups_of_a_store_that_had_none_are_those_of_ingest(
     tmp_path: Path, long: Path, schema: int
 ) -> None:

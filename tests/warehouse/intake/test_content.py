@@ -86,6 +86,7 @@ def test_more_threads_make_the_same_store(
     assert contents(tmp_path / "more") == contents(tmp_path / "one")
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_what_was_committed_and_a_store_that_opens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,6 +71,7 @@ def test_an_amended_store_is_as_if_all_had_been_ingested_rightly(
         assert [ours.sql(f"SELECT 1 FROM {name[:-3]}s").num_rows for name in ids] == [1, 1, 1]  # noqa: S608
 
 
+@pytest.mark.slow
 def test_a_store_that_was_amended_is_rebuilt_the_same(store: Path) -> None:
     amend(store, "build=b7", "device.pool=lab", "model.backend=xnnpack")
     amend(store, "device=new", build="b7")

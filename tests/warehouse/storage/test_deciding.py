@@ -46,6 +46,7 @@ def test_a_rebuild_gives_decisions_again(decided: Path) -> None:
     assert contents(decided)["group_decisions"] == expected
 
 
+@pytest.mark.slow
 def test_decisions_stay_when_dumps_are_forgotten(decided: Path) -> None:
     with Warehouse.open(decided) as warehouse:
         dumps = choose_dumps(warehouse.writing, where={"device": "pixel8"})

@@ -123,7 +123,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize(
-    "moment", cross_section(["before", "at first file", "at last file", "at old file", "end"], 3)
+    "moment", cross_section(["before", "at first file", "at last file", "at old file", "end"], 5)
 )
 @pytest.mark.parametrize("is_rebuilt", cross_section([False, True], 2))
 def test_what_a_kill_left_half_forgotten_is_forgotten_when_it_is_opened(

@@ -112,6 +112,7 @@ def killed(point: str, action: Callable[[], object]) -> None:
     assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_a_rebuild_that_is_killed_loses_nothing_that_is_in_the_log(
     store: Path, tmp_path: Path
 ) -> None:
@@ -192,6 +193,7 @@ def test_dumps_of_a_lost_segment_stay_in_the_store_and_come_into_the_archive_aga
     assert contents(store) == before
 
 
+@pytest.mark.slow
 def test_a_rebuild_that_fails_leaves_the_store_as_it_was(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

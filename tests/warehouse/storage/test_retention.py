@@ -55,6 +55,7 @@ def test_events_of_old_dumps_go_and_nothing_else(store: Path) -> None:
     assert drop(store) == [2]
 
 
+@pytest.mark.slow
 def test_percentiles_can_be_had_approximately_of_dropped_events(store: Path) -> None:
     def count_missing() -> int:
         with Warehouse.open(store, read_only=True) as warehouse:
@@ -66,6 +67,7 @@ def test_percentiles_can_be_had_approximately_of_dropped_events(store: Path) -> 
     assert count_missing() == 0
 
 
+@pytest.mark.slow
 def test_dropped_events_stay_away_when_the_store_is_rebuilt(store: Path) -> None:
     drop(store)
     before = everything(store)
