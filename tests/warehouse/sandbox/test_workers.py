@@ -82,9 +82,9 @@ def test_a_worker_has_no_environment_no_files_and_no_more_of_them(
     (worker,) = workers(store)
     assert b"SECRET" not in Path(f"/proc/{worker}/environ").read_bytes()
     files = [os.readlink(path) for path in Path(f"/proc/{worker}/fd").iterdir()]
-    assert [file for file in files if file.startswith("/") and file != "/dev/null"] == [
+    assert {file for file in files if file.startswith("/") and file != "/dev/null"} == {
         str(path) for path in (store / "snapshots").glob("*.duckdb")
-    ]
+    }
     limits = {
         name: resource.prlimit(worker, getattr(resource, f"RLIMIT_{name}"))
         for name in ("CORE", "FSIZE", "NOFILE", "DATA")
