@@ -12,6 +12,7 @@ import pytest
 from ingest.tracer import StreamingTracer, UploadSink
 from tests.support.command import Outcome
 from tests.support.corpus import CORPUS, FARM
+from tests.support.cross_section import cross_section
 from tests.support.service import started_service
 from tests.support.stores import write
 from tests.support.waiting import until
@@ -40,7 +41,7 @@ QUESTIONS = [
 ]
 
 
-@pytest.mark.parametrize("args", QUESTIONS, ids=" ".join)
+@pytest.mark.parametrize("args", cross_section([(args,) for args in QUESTIONS], 3), ids=" ".join)
 def test_answers_are_those_of_the_store(
     run: Run, store: Path, service: tuple[Path, str], args: tuple[str, ...]
 ) -> None:
@@ -67,6 +68,7 @@ def test_refusals_are_those_of_the_store(
     assert (there.code, there.err) == (here.code, here.err)
 
 
+@pytest.mark.slow
 def test_report_is_that_of_the_store(
     run: Run, store: Path, service: tuple[Path, str], tmp_path: Path
 ) -> None:
@@ -126,6 +128,7 @@ def test_a_token_may_do_what_it_is_for(run: Run, tmp_path: Path) -> None:
         assert (refused.code, "403: " in refused.error) == (1, True)
 
 
+@pytest.mark.slow
 def test_what_a_watch_finds_is_left_to_the_service_of_the_store(
     run: Run, service: tuple[Path, str], tmp_path: Path
 ) -> None:

@@ -234,7 +234,9 @@ def test_full_disk_behind_standard_output_is_one_line(store: Path, form: str) ->
     assert done.stderr.count(b"\n") == 1
 
 
-@pytest.mark.parametrize("args", [["--version"], ["--help"], ["query", "percentiles", "--help"]])
+@pytest.mark.parametrize(
+    "args", cross_section([["--version"], ["--help"], ["query", "percentiles", "--help"]], 3)
+)
 @pytest.mark.parametrize("is_unbuffered", [False, True])
 def test_full_disk_behind_a_help_text_is_one_line(args: list[str], is_unbuffered: bool) -> None:
     with open("/dev/full", "wb") as full:
@@ -286,7 +288,16 @@ def test_malformed_command_line_is_told_without_steering_a_terminal(
 
 @pytest.mark.parametrize(
     "args",
-    [["inspect"], ["schema"], ["query", "percentiles", "--model"], ["etrecord", "show"], ["sql"]],
+    cross_section(
+        [
+            ["inspect"],
+            ["schema"],
+            ["query", "percentiles", "--model"],
+            ["etrecord", "show"],
+            ["sql"],
+        ],
+        4,
+    ),
 )
 def test_argument_that_is_not_utf8_is_one_line(store: Path, args: list[str]) -> None:
     options = [] if args[0] in {"inspect", "etrecord"} else ["--store", store]

@@ -76,6 +76,7 @@ def errors(files: StrangeFiles, tmp_path: Path) -> list[Line]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", cross_section([Format.JSON, Format.TABLE], 2))
 def test_no_pipe_is_sent_what_would_steer_a_terminal(
     run: Run, lines: list[Line], format_: Format

@@ -48,6 +48,7 @@ def upload(desk: Path, url: str, *names: str, token: str = "") -> subprocess.Com
     )
 
 
+@pytest.mark.slow
 def test_it_sends_dumps_to_a_service_again_and_again(desk: Path, tmp_path: Path) -> None:
     names = sorted(path.name for path in desk.glob("*.etdp"))
     store = tmp_path / "store"

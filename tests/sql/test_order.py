@@ -13,7 +13,7 @@ def farm():
     return small_farm()
 
 
-@pytest.mark.parametrize("name", cross_section(load_catalogue(), 3))
+@pytest.mark.parametrize("name", cross_section(load_catalogue(), 6))
 def test_answer_does_not_depend_on_threads_or_insertion_order(name, farm):
     question = QUESTIONS.get(name, {})
     farm.execute("SET threads = 1")

@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 
+from tests.support.cross_section import cross_section
 from tests.support.store_rows import Event, StoreRows, run_query
 
 CONV = "native_call_conv.out"
@@ -91,6 +92,7 @@ def test_overlapping_dumps_give_the_exact_p():
     assert row["p_adjusted"] == pytest.approx(0.10489510489510488, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_share_of_false_alarms_that_is_accepted_decides():
     base, head = BASE[:8], [10_005, 10_025, 10_045, 10_065, 10_085, 10_105, 10_125, 10_145]
     verdicts = {
@@ -373,7 +375,7 @@ def test_share_of_slow_processes_that_changed_is_a_mode_mix():
     assert row["verdict"] == "unchanged"
 
 
-@pytest.mark.parametrize(("fast", "slow"), [(11, 1), (10, 2), (12, 0)])
+@pytest.mark.parametrize(("fast", "slow"), cross_section([(11, 1), (10, 2), (12, 0)], 3))
 def test_head_that_is_slow_throughout_is_a_regression_whatever_a_stray_base_did(fast, slow):
     (row,) = _ask(_mixed(fast, slow), _mixed(0, 12))
     assert row["verdict"] == "regression"
@@ -392,6 +394,7 @@ def test_dumps_that_an_inconclusive_answer_lacks_follow_from_its_interval():
     assert (row["verdict"], row["dumps_needed"]) == ("unchanged", None)
 
 
+@pytest.mark.slow
 def test_dumps_that_are_lacking_grow_with_the_operators():
     for count, needed in ((3, 2), (200, 3)):
         run = [Event(f"native_call_{n}.out", 5000, n) for n in range(count)]

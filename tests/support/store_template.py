@@ -12,6 +12,7 @@ from tempfile import mkdtemp
 import duckdb
 
 from warehouse import Warehouse
+from warehouse.engine.seal import seal_file
 from warehouse.engine.store_file import FILE_NAME
 
 _NUMBERS = count()
@@ -22,6 +23,8 @@ def copy_new_store(store: Path) -> None:
     store.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not (store / FILE_NAME).exists():
         shutil.copy(_template(), store)
+        with open(store / FILE_NAME, "rb") as file:
+            seal_file(store / FILE_NAME, file.fileno())
 
 
 def connect_new_store() -> duckdb.DuckDBPyConnection:

@@ -137,6 +137,7 @@ def test_an_inbox_that_cannot_be_read_for_a_while_is_told_and_overcome(
         await_it(lambda: consumer.problem is None)
 
 
+@pytest.mark.slow
 def test_small_segments_are_merged_while_it_runs(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -87,6 +87,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bomb", cross_section(BOMBS, 3))
 def test_block_that_is_told_too_much_is_stored_untraced_and_says_so(tmp_path, bomb):
     write(tmp_path / "r.etrecord", BOMBS[bomb]())
@@ -126,6 +127,7 @@ def test_what_is_told_is_counted_over_all_blocks_of_a_dump(tmp_path):
     assert traced == sorted(traced, key=lambda method: method is None)
 
 
+@pytest.mark.slow
 def test_a_large_program_whose_events_are_told_once_is_traced(tmp_path):
     stack = "k0,,M;k1,layers,T;k2,layers.0,T;k3,layers.0.attn,T"
     nodes = [

@@ -157,6 +157,7 @@ def test_module_totals_are_those_of_the_method_that_each_dump_states(tmp_path, f
     assert operators.to_pylist() == [{"method": "decode", "n": 2}, {"method": "prefill", "n": 3}]
 
 
+@pytest.mark.slow
 def test_dumps_of_several_methods_come_in_one_batch_as_they_do_one_by_one(tmp_path, folder):
     ingest(tmp_path / "batch", folder)
     for dump in sorted(folder.glob("*.etdp")):

@@ -81,6 +81,7 @@ def test_second_ingest_of_a_folder_changes_nothing(tmp_path: Path) -> None:
     assert contents(tmp_path / "store") == before
 
 
+@pytest.mark.slow
 def test_ingest_in_pieces_equals_ingest_at_once(tmp_path: Path) -> None:
     paths = [write(tmp_path / f"in/{i}.etdp", dump_of(i, i + 1, i + 2)) for i in range(6)]
     ingest(tmp_path / "whole", *paths)
@@ -221,15 +222,18 @@ def test_views_follow_the_installed_version(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "DELETE FROM dumps",
-        "SELECT 1; SELECT 2",
-        "WITH x AS (COPY (SELECT 1) TO 'ruined.csv') SELECT 1",
-        "WITH x AS (INSERT INTO schema_views VALUES ('x') RETURNING 1) SELECT * FROM x",
-        "SELECT * FROM no_such_table",
-        "SELEC 1",
-        "",
-    ],
+    cross_section(
+        [
+            "DELETE FROM dumps",
+            "SELECT 1; SELECT 2",
+            "WITH x AS (COPY (SELECT 1) TO 'ruined.csv') SELECT 1",
+            "WITH x AS (INSERT INTO schema_views VALUES ('x') RETURNING 1) SELECT * FROM x",
+            "SELECT * FROM no_such_table",
+            "SELEC 1",
+            "",
+        ],
+        4,
+    ),
 )
 def test_ad_hoc_sql_that_is_not_one_select_is_refused(tmp_path: Path, text: str) -> None:
     with (
@@ -298,6 +302,7 @@ INGEST = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lines", cross_section([5, 0, 1, 2, 9], 5))
 def test_a_killed_ingest_leaves_whole_batches_and_the_next_completes_it(
     tmp_path: Path, lines: int
@@ -361,6 +366,7 @@ def no_room() -> Callable[[Path], str]:
     return fill
 
 
+@pytest.mark.slow
 def test_a_big_dump_is_stored_in_parts_with_the_same_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -405,6 +411,7 @@ def test_a_name_the_store_does_not_have_is_an_error_and_not_an_empty_answer(
             warehouse.query("regression_deltas", base="b1", head="zzz")
 
 
+@pytest.mark.slow
 def test_an_ingest_merges_what_many_small_ones_left_in_the_archive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +19,7 @@ from warehouse.engine.connection import (
 from warehouse.engine.migrations import check_version
 from warehouse.engine.own_tables import check_nothing_strange, check_tables
 from warehouse.engine.scratch import ScratchFolder
+from warehouse.engine.seal import is_sealed
 from warehouse.engine.views import make_temporary_views, named_views
 
 _NO_LIMITS: Mapping[str, str | int] = {}
@@ -47,6 +50,7 @@ class Answering:
         self._scratch = ScratchFolder()
         self._connections: dict[_Whose, duckdb.DuckDBPyConnection] = {}
         self._views: set[tuple[_Whose, str]] = set()
+        self._descriptor: int | None = None
 
     def check(self) -> None:
         """Pass if the file is one that we can read, as seen from where nothing can be touched.
@@ -58,11 +62,16 @@ class Answering:
         """
         store = str(self._store)
         with translated_errors(self._store, self.file):
+            with suppress(OSError):  # DuckDB will say that it cannot be read
+                self._descriptor = os.open(self.file, os.O_RDONLY | os.O_CLOEXEC)
             connection = self._connections["theirs"] = open_reader(self.file, limits=self._limits)
-            check_nothing_strange(connection, store)
+            is_known = self._descriptor is not None and is_sealed(self.file, self._descriptor)
+            if not is_known:
+                check_nothing_strange(connection, store)
             use_database(connection)
             check_version(connection, store, read_only=True)
-            check_tables(connection, store)
+            if not is_known:
+                check_tables(connection, store)
 
     def connection(self, whose: _Whose, text: str = "") -> duckdb.DuckDBPyConnection:
         """What answers a statement of ours, one of others, or one that may read files.
@@ -88,6 +97,10 @@ class Answering:
         """Let go of the file; the writer is its owner's."""
         for connection in self._connections.values():
             connection.close()
+        # Only now: DuckDB's lock goes when any descriptor is closed.
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
         self._scratch.remove()
 
     def _open(self, whose: _Whose) -> duckdb.DuckDBPyConnection:

@@ -35,11 +35,10 @@ def load_migrations() -> list[Migration]:
 
 def schema_version(connection: duckdb.DuckDBPyConnection) -> int:
     """Number of the last migration applied to the store; 0 for an empty file."""
-    tables = (
-        "SELECT count(*) FROM duckdb_tables() "
-        "WHERE database_name = current_database() AND table_name = 'schema_migrations'"
-    )
-    if connection.execute(tables).fetchall() == [(0,)]:
+    try:
+        # Only a table has this; duckdb_tables() would look at all of DuckDB's views, too.
+        connection.execute("SELECT 1 FROM pragma_storage_info('main.schema_migrations') LIMIT 0")
+    except duckdb.CatalogException:
         return 0
     highest = "SELECT coalesce(max(number), 0) FROM schema_migrations"
     ((number,),) = connection.execute(highest).fetchall()

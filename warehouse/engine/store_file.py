@@ -15,7 +15,7 @@ ARCHIVE_FOLDER = "archive"
 INBOX_FOLDER = "inbox"
 SNAPSHOT_FOLDER = "snapshots"
 
-_HEADERS_BYTES = 3 * 4096  # DuckDB's: a shorter file never held a row
+HEADERS_BYTES = 3 * 4096  # DuckDB's: a shorter file never held a row
 _MAGIC, _MAGIC_AT = b"DUCK", 8
 _UNFINISHED = ".new"
 
@@ -53,7 +53,7 @@ def is_made(store: Path) -> bool:
         return False
     if not file.is_file():
         raise StoreError(str(store), f"{FILE_NAME} is no file; name another directory with --store")
-    if file.stat().st_size >= _HEADERS_BYTES:
+    if file.stat().st_size >= HEADERS_BYTES:
         return True
     start = file.read_bytes()
     if start.strip(b"\0") and start[_MAGIC_AT : _MAGIC_AT + len(_MAGIC)] != _MAGIC:

@@ -10,6 +10,7 @@ from warehouse.engine.failpoints import failpoint
 from warehouse.engine.log_sum import forget_sum, keep_sum
 from warehouse.engine.migrations import check_version, migrate
 from warehouse.engine.own_tables import check_nothing_strange, check_tables
+from warehouse.engine.seal import is_sealed, seal_file
 from warehouse.engine.store_file import FILE_NAME, OpenFile, is_made, make_file, sync_names
 
 
@@ -54,11 +55,14 @@ class Writer:
             StoreVersionError: A newer tracehouse wrote it.
         """
         store = str(self._store)
-        check_nothing_strange(self.connection, store)
+        is_known = is_sealed(self._store / FILE_NAME, self.file.descriptor)
+        if not is_known:
+            check_nothing_strange(self.connection, store)
         use_database(self.connection)
         check_version(self.connection, store)
         migrate(self.connection)
-        check_tables(self.connection, store)
+        if not is_known:
+            check_tables(self.connection, store)
 
     def checkpoint(self) -> None:
         """Bring what was committed into the file; DuckDB, left to itself, would hide a failure.
@@ -70,6 +74,8 @@ class Writer:
         failpoint("checkpoint")
         with translated_errors(self._store):
             self.connection.execute("CHECKPOINT")
+        # While DuckDB's lock keeps other programs from the file.
+        seal_file(self._store / FILE_NAME, self.file.descriptor)
         sync_names(self._store)  # or a log could come back with the power that is older by two
 
     def close(self) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from warehouse.engine.failpoints import failpoint
+from warehouse.engine.seal import seal_file, seal_of
 from warehouse.engine.store_file import SNAPSHOT_FOLDER, sync_path
 from warehouse.engine.writer import Writer
 from warehouse.errors import StoreError
@@ -154,12 +155,13 @@ def _publish(source: int, folder: Path, number: int) -> Snapshot:
     path = folder / f"{number:06}-{now:%Y%m%dT%H%M%S}Z.duckdb"
     unfinished = path.with_name(path.name + _UNFINISHED)
     try:
-        with open(unfinished, "xb", opener=_open_private) as target:
+        with open(unfinished, "x+b", opener=_open_private) as target:
             _copy(source, target.fileno())
             os.fsync(target.fileno())
             os.fchmod(target.fileno(), os.fstat(source).st_mode & _READ_ONLY)
-        failpoint("publish")
-        unfinished.rename(path)
+            failpoint("publish")
+            unfinished.rename(path)
+            seal_file(path, target.fileno())
         failpoint("published")
     finally:
         unfinished.unlink(missing_ok=True)
@@ -184,6 +186,7 @@ def _remove_unless_read(path: Path) -> None:
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        seal_of(path).unlink(missing_ok=True)
         path.unlink()
     except BlockingIOError:  # it is gone when another one is published after they have read it
         pass

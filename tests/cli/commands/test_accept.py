@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import Outcome
+from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_nights
 
 Run = Callable[..., Outcome]
 
 
+@pytest.mark.slow
 def test_what_is_decided_shows_in_the_next_report(run: Run, tmp_path: Path) -> None:
     store = ingest_nights(tmp_path / "s", range(7, 11))
 
@@ -37,12 +39,15 @@ def test_what_is_decided_shows_in_the_next_report(run: Run, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     ("args", "message"),
-    [
-        (["g", "--reason", "x", "--acknowledge", "--reopen"], "not both"),
-        (["g", "--reason", "  "], "say why, in words"),
-        (["g"], "Missing option '--reason'"),
-        (["--reason", "x"], "Missing argument"),
-    ],
+    cross_section(
+        [
+            (["g", "--reason", "x", "--acknowledge", "--reopen"], "not both"),
+            (["g", "--reason", "  "], "say why, in words"),
+            (["g"], "Missing option '--reason'"),
+            (["--reason", "x"], "Missing argument"),
+        ],
+        2,
+    ),
 )
 def test_a_decision_that_makes_no_sense_is_a_usage_error(
     run: Run, nightly_store: Path, args: list[str], message: str

@@ -52,6 +52,7 @@ def test_nobody_forgets_everything_by_saying_nothing(run: Run, own: Path) -> Non
     assert "has no dump of device=nobody" in asked.error
 
 
+@pytest.mark.slow
 def test_status_tells_what_ends_a_forget_that_was_interrupted(
     run: Run, own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

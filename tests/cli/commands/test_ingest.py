@@ -194,6 +194,7 @@ def test_progress_shows_on_a_terminal_only(run: Run, own: Path, tmp_path: Path) 
     assert "148/148" in outcome.text
 
 
+@pytest.mark.slow
 def test_quiet_shows_no_progress_on_a_terminal(tmp_path: Path) -> None:
     outcome = run_on_terminal("ingest", FARM, "--store", tmp_path / "other.store", "-q")
     assert outcome.code == 0

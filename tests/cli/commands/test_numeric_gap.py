@@ -140,6 +140,7 @@ def test_tolerance_moves_where_values_diverge(run):
     assert row["debug_handle"] == 5
 
 
+@pytest.mark.slow
 def test_dumps_of_the_store_answer_as_their_files_do(run, tmp_path):
     base, head, *records = of_pair("mha")
     names = ("--device", "here", "--model", "mha", "--store", tmp_path / "store")

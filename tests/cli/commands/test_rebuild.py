@@ -59,6 +59,7 @@ def test_a_store_without_an_archive_says_what_to_do(run: Run, tmp_path: Path) ->
     assert done.error.endswith("has no archive to be rebuilt from: ingest its dumps again")
 
 
+@pytest.mark.slow
 def test_dumps_that_are_not_archived_are_not_lost_by_a_rebuild(
     run: Run, store: Path, tmp_path: Path
 ) -> None:
@@ -72,5 +73,6 @@ def test_dumps_that_are_not_archived_are_not_lost_by_a_rebuild(
     assert run("rebuild", "--store", own).code == 0
 
 
+@pytest.mark.slow
 def test_a_terminal_sees_progress(own: Path) -> None:
     assert "segments, " in run_on_terminal("rebuild", "--store", own).text

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.command import ENVIRONMENT, ROOT, run_on_terminal
 from tests.support.corpus import CORPUS
+from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
 from tests.support.stand_in import VERSION, install_stand_in, write_program
 
@@ -50,7 +51,7 @@ def test_this_machine_is_described_unless_options_do(run, program, own):
     assert dump["tick_unit"] == "ns"
 
 
-@pytest.mark.parametrize("stated", [(), ("--method", "forward")])
+@pytest.mark.parametrize("stated", cross_section([((),), (("--method", "forward"),)], 2))
 def test_method_that_was_run_stands_in_the_manifest(run, program, own, stated):
     run("record", program, *NAMES, *stated, "--store", own)
     done = run("sql", "SELECT manifest FROM dumps", "--store", own, "--format", "json")
@@ -75,6 +76,7 @@ def test_version_of_executorch_is_kept_as_a_tag(run, program, own):
     assert json.loads(row["manifest"])["tags"] == {"executorch": VERSION}
 
 
+@pytest.mark.slow
 def test_reference_program_is_recorded_before_in_the_same_session(run, tmp_path, program, own):
     pinned = write_program(tmp_path / "old.pte", dump="real/cnn_portable_n20")
     stated = (*NAMES, "--branch", "main", "--parent", "b0", "--reference", pinned)
@@ -119,6 +121,7 @@ def test_unreadable_dump_is_refused(run, program, own):
     assert done.error.startswith("refused: ")
 
 
+@pytest.mark.slow
 def test_progress_shows_on_a_terminal(program, own, monkeypatch):
     packages = program.with_name("packages")
     monkeypatch.setitem(ENVIRONMENT, "PYTHONPATH", os.pathsep.join([str(ROOT), str(packages)]))

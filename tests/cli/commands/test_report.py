@@ -107,6 +107,7 @@ def test_a_full_disk_is_one_line(run: Run, nightly_store: Path) -> None:
     assert outcome.error.splitlines()[-1] == problem
 
 
+@pytest.mark.slow
 def test_settings_are_those_of_the_working_directory_or_of_config(
     run: Run, nightly_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +138,7 @@ def test_a_store_that_cannot_be_read_now_is_answered_from_its_snapshot(
     assert json.loads(outcome.text)["verdict"] == "clear"
 
 
+@pytest.mark.slow
 def test_hostile_names_neither_steer_a_terminal_nor_break_the_forms(
     run: Run, tmp_path: Path
 ) -> None:

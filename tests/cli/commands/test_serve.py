@@ -14,6 +14,7 @@ import pytest
 from cli.serve.tokens import TokenScope, create_token
 from tests.cli.conftest import Run
 from tests.support.command import ENVIRONMENT
+from tests.support.cross_section import cross_section
 from tests.support.service import started_service
 
 WITHOUT = """
@@ -24,7 +25,9 @@ sys.exit(main({args!r}))
 """
 
 
-@pytest.mark.parametrize("name", ["starlette", "uvicorn", "prometheus_client", "pydantic_settings"])
+@pytest.mark.parametrize(
+    "name", cross_section(["starlette", "uvicorn", "prometheus_client", "pydantic_settings"], 4)
+)
 def test_what_is_missing_is_told_with_how_to_install_it(tmp_path: Path, name: str) -> None:
     args = ["serve", "--store", str(tmp_path / "store"), "--port", "0"]
     done = subprocess.run(
@@ -74,6 +77,7 @@ def test_a_wrong_setting_is_wrong_usage(
     assert (outcome.code, said in outcome.error) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_service_behind_a_proxy_knows_that_it_is_reached_by_tls(tmp_path: Path) -> None:
     secret = create_token(tmp_path / "store", "me", scopes=[TokenScope.READ])
     with started_service("--store", tmp_path / "store") as (process, place):

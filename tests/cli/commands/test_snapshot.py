@@ -50,7 +50,7 @@ def test_an_ingest_publishes_a_snapshot_when_it_is_asked_to(run: Run, own: Path)
     assert run("ingest", DUMP, *NAMES, "--store", own).code == 0
     assert not (own / "snapshots").exists()
     assert run("ingest", DUMP, *NAMES, "--snapshot", "--store", own).code == 0
-    assert len(list((own / "snapshots").iterdir())) == 1
+    assert len(list((own / "snapshots").glob("*.duckdb"))) == 1
 
 
 def test_a_snapshot_of_no_store_makes_none(run: Run, tmp_path: Path) -> None:

@@ -99,6 +99,7 @@ def test_it_needs_an_address(run: Run, tmp_path: Path) -> None:
     assert (done.code, "say where the service is" in done.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_how_far_it_has_come(service: StandIn) -> None:
     shown = run_on_terminal("upload", FARM, "--url", service.url)
     assert (shown.code, "events" in shown.text) == (0, False)

@@ -58,6 +58,7 @@ def test_others_leave_their_dumps_to_it_meanwhile(
     assert len(stored_event_counts(store)) == 2
 
 
+@pytest.mark.slow
 def test_it_waits_while_too_much_lies_in_the_inbox(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

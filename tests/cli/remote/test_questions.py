@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.support.command import Outcome
+from tests.support.cross_section import cross_section
 from tests.support.stand_in_service import (
     Refused,
     StandIn,
@@ -43,7 +44,7 @@ def asked(run: Run, service: StandIn, store: Path) -> Callable[..., tuple[Outcom
     return ask
 
 
-@pytest.mark.parametrize("form", ["table", "json", "csv", "arrow", "parquet"])
+@pytest.mark.parametrize("form", cross_section(["table", "json", "csv", "arrow", "parquet"], 5))
 def test_answers_are_those_of_the_store(
     asked: Callable[..., tuple[Outcome, Outcome]], form: str
 ) -> None:

@@ -15,6 +15,7 @@ from cli.serve.app import make_app
 from cli.serve.connections import Connection
 from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
+from tests.support.cross_section import cross_section
 from tests.tools.service.dumps import DumpMaker
 
 MAKER = DumpMaker(1)
@@ -192,14 +193,17 @@ def test_connections_beyond_the_most_are_closed_at_once(
 
 @pytest.mark.parametrize(
     "sent",
-    [
-        b"\xff\xfe\x00garbage\r\n\r\n",
-        b"PUT /v1/dumps/%ff%fe HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n",
-        b"PUT /v1/dumps/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
-        b"PUT /v1/dumps/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n"
-        b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        b"PUT /v1/dumps/x HTTP/1.1\r\nHost: localhost\r\nTracehouse-Manifest: \xff\r\n\r\n",
-    ],
+    cross_section(
+        [
+            b"\xff\xfe\x00garbage\r\n\r\n",
+            b"PUT /v1/dumps/%ff%fe HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n",
+            b"PUT /v1/dumps/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
+            b"PUT /v1/dumps/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            b"PUT /v1/dumps/x HTTP/1.1\r\nHost: localhost\r\nTracehouse-Manifest: \xff\r\n\r\n",
+        ],
+        3,
+    ),
 )
 def test_what_is_no_request_is_answered_as_one_that_is_at_fault(
     listening: Listening, sent: bytes

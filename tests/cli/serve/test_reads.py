@@ -18,6 +18,7 @@ from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
 from queries.formats import Form
 from tests.support.command import Outcome
+from tests.support.cross_section import cross_section
 from tests.support.service import serving
 from tests.support.tiny_dumps import tiny_incoming
 from warehouse.catalogue.queries import load_catalogue
@@ -34,7 +35,7 @@ def client(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Te
         yield client
 
 
-@pytest.mark.parametrize("form", ["json", "csv", "tsv", "arrow", "parquet"])
+@pytest.mark.parametrize("form", cross_section(["json", "csv", "tsv", "arrow", "parquet"], 3))
 def test_answers_are_the_bytes_of_the_command_line(
     client: TestClient, store: Path, run: Run, form: Form
 ) -> None:
@@ -125,7 +126,7 @@ def test_what_cannot_be_answered_is_a_problem_that_says_why(
     assert words in answer.json()["detail"]
 
 
-@pytest.mark.parametrize("form", ["html", "json", "junit", "markdown", "slack"])
+@pytest.mark.parametrize("form", cross_section(["html", "json", "junit", "markdown", "slack"], 5))
 def test_the_report_is_that_of_the_command_line(
     client: TestClient, store: Path, run: Run, form: str
 ) -> None:
@@ -138,6 +139,7 @@ def test_the_report_is_that_of_the_command_line(
     assert again.status_code == 304
 
 
+@pytest.mark.slow
 def test_the_report_is_of_the_settings_that_the_service_was_given(
     nightly_store: Path, run: Run, tmp_path: Path
 ) -> None:
@@ -152,6 +154,7 @@ def test_the_report_is_of_the_settings_that_the_service_was_given(
     assert answer != run(*words).out
 
 
+@pytest.mark.slow
 def test_the_report_of_two_builds_is_that_of_the_command_line(
     client: TestClient, store: Path, run: Run
 ) -> None:
@@ -161,6 +164,7 @@ def test_the_report_of_two_builds_is_that_of_the_command_line(
     assert answer.content == run(*asked).out
 
 
+@pytest.mark.slow
 def test_a_reports_form_is_html_unless_another_is_wanted(client: TestClient) -> None:
     types = [
         client.get("/v1/report", headers={"Accept": accept}).headers["content-type"]
@@ -197,6 +201,7 @@ def test_what_is_committed_changes_the_tag_and_the_answer(tmp_path: Path) -> Non
         assert len(client.get(DUMPS).json()) == 1
 
 
+@pytest.mark.slow
 def test_questions_are_answered_while_dumps_are_committed_and_snapshots_published(
     tmp_path: Path,
 ) -> None:

@@ -48,6 +48,7 @@ def test_what_was_accepted_is_indexed_before_the_service_ends(
     assert find_snapshots(tmp_path / "store")
 
 
+@pytest.mark.slow
 def test_an_upload_that_has_begun_is_finished_before_the_service_ends(
     service: ServiceProcess, tmp_path: Path
 ) -> None:
@@ -64,6 +65,7 @@ def test_an_upload_that_has_begun_is_finished_before_the_service_ends(
     assert len(stored_event_counts(tmp_path / "store")) == 1
 
 
+@pytest.mark.slow
 def test_a_second_signal_ends_it_at_once_and_what_was_accepted_stays(
     service: ServiceProcess, client: httpx2.Client, tmp_path: Path
 ) -> None:
@@ -81,6 +83,7 @@ def test_a_second_signal_ends_it_at_once_and_what_was_accepted_stays(
         assert await_state(client, tiny_dump(1))["state"] == "indexed"
 
 
+@pytest.mark.slow
 def test_a_damaged_store_is_made_anew_when_the_service_starts(tmp_path: Path) -> None:
     store = tmp_path / "store"
     with ServiceProcess(store, free_bytes=0) as service:
@@ -134,6 +137,7 @@ def _begin_upload(service: ServiceProcess, dump: bytes) -> socket.socket:
     return connection
 
 
+@pytest.mark.slow
 def test_what_is_ingested_beside_a_service_is_handed_over_to_it(
     service: ServiceProcess, tmp_path: Path
 ) -> None:
@@ -154,6 +158,7 @@ def test_what_is_ingested_beside_a_service_is_handed_over_to_it(
     ]
 
 
+@pytest.mark.slow
 def test_what_a_service_makes_is_its_owners(service: ServiceProcess, tmp_path: Path) -> None:
     with httpx2.Client(base_url=f"http://127.0.0.1:{service.port}") as client:
         put(client, tiny_dump(1))

@@ -6,6 +6,7 @@ import pytest
 
 from cli.serve.access import Scope
 from cli.serve.tokens import create_token
+from tests.support.cross_section import cross_section
 from tests.support.service import serving
 
 
@@ -32,7 +33,10 @@ def test_a_cookie_that_came_by_tls_goes_by_tls_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "place", ["//evil.example", "/\\evil.example", "https://evil.example", "", "/a\r\nX-A: b"]
+    "place",
+    cross_section(
+        ["//evil.example", "/\\evil.example", "https://evil.example", "", "/a\r\nX-A: b"], 3
+    ),
 )
 def test_a_login_leads_to_no_other_site(tmp_path: Path, place: str) -> None:
     secret = create_token(tmp_path, "me", scopes=[Scope.READ])

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 
+from tests.support.cross_section import cross_section
 from tests.support.service import serving
 from warehouse.storage.snapshots import find_snapshots
 
@@ -49,7 +50,7 @@ def test_the_form_is_what_accept_says(client: TestClient) -> None:
 
 @pytest.mark.parametrize(
     ("content", "kind", "status", "reason"),
-    [
+    cross_section([
         (b'{"sql": "SELECT 1"', "application/json", 400, "body"),
         (b"[" * 50_000, "application/json", 400, "body"),
         (b"[1]", "application/json", 400, "body"),
@@ -69,7 +70,7 @@ def test_the_form_is_what_accept_says(client: TestClient) -> None:
         (b"SELECT repeat('x', 70000) AS x", "text/plain", 413, "answer_too_long"),
         (b'{"sql": "SELECT $a", "params": {"a": 1' + b"0" * 40 + b"}}", "application/json", 400,
          "statement"),
-    ],
+    ], 3),
     ids=str,
 )  # fmt: skip
 def test_what_is_not_a_statement_is_a_problem(

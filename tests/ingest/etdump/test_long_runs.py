@@ -62,6 +62,7 @@ def test_real_runs_cut_anywhere_have_the_rows_of_the_reference_reader(
         assert check_batch([dump], [read_or_fault(dump)]).differences == {}
 
 
+@pytest.mark.slow
 @given(etdumps())
 @settings(deadline=None)
 def test_any_run_cut_anywhere_has_the_rows_of_the_reference_reader(content: Any) -> None:

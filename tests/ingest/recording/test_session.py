@@ -23,6 +23,7 @@ from ingest.recording.session import (
 )
 from ingest.sources.paths import Source
 from tests.support.corpus import CORPUS
+from tests.support.cross_section import cross_section
 from tests.support.stand_in import VERSION, install_stand_in, write_program
 
 NO_SPACE = "Ran out of space to store intermediate outputs"
@@ -140,22 +141,32 @@ def test_progress_begins_when_the_program_is_loaded(stand_in):
 
 @pytest.mark.parametrize(
     ("program", "problem"),
-    [
-        (
-            {"fails": "error 0x12", "log": ("[cpuinfo_utils.cpp:7] x", "[method.cpp:1] Wrong.")},
-            "ExecuTorch cannot run forward: Wrong; error 0x12",
-        ),
-        (
-            {"aborts": True, "log": (f"[sink.cpp:4] {NO_SPACE}.",)},
-            f"{NO_SPACE}; it was ended by SIGABRT; wanted a larger debug buffer",
-        ),
-        (
-            {"log": ("[etdump_flatcc.cpp:74] This ScalarType = 5 is not yet supported in ETDump",)},
-            "This ScalarType = 5 is not yet supported in ETDump; wanted no debug buffer",
-        ),
-        ({"dump": "gone"}, "No such file or directory"),
-        ({"inputs": ("tensor",)}, "AssertionError: []"),  # what nobody foresaw
-    ],
+    cross_section(
+        [
+            (
+                {
+                    "fails": "error 0x12",
+                    "log": ("[cpuinfo_utils.cpp:7] x", "[method.cpp:1] Wrong."),
+                },
+                "ExecuTorch cannot run forward: Wrong; error 0x12",
+            ),
+            (
+                {"aborts": True, "log": (f"[sink.cpp:4] {NO_SPACE}.",)},
+                f"{NO_SPACE}; it was ended by SIGABRT; wanted a larger debug buffer",
+            ),
+            (
+                {
+                    "log": (
+                        "[etdump_flatcc.cpp:74] This ScalarType = 5 is not yet supported in ETDump",
+                    )
+                },
+                "This ScalarType = 5 is not yet supported in ETDump; wanted no debug buffer",
+            ),
+            ({"dump": "gone"}, "No such file or directory"),
+            ({"inputs": ("tensor",)}, "AssertionError: []"),  # what nobody foresaw
+        ],
+        3,
+    ),
 )
 def test_what_the_runtime_fails_of_is_told(stand_in, program, problem):
     with pytest.raises(RecordingError) as caught:

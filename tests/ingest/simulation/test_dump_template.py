@@ -11,6 +11,7 @@ from ingest import decode_dumps
 from ingest.errors import DumpError
 from ingest.simulation.dump_template import DumpTemplate, repeat_runs
 from tests.support.corpus import CORPUS
+from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tests.support.event_blocks import run, timed
 
@@ -24,7 +25,7 @@ def whole(path):
     return batch.tables if batch.tables["runs"].num_rows else None
 
 
-@pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", cross_section(REAL, 3), ids=lambda path: path.stem)
 def test_runs_repeated_from_any_on_decode_to_the_runs_repeated(path):
     tables = whole(path)
     if tables is None:
@@ -43,6 +44,7 @@ def test_runs_repeated_from_any_on_decode_to_the_runs_repeated(path):
         assert batch.tables["debug_values"].num_rows == len(values) + 2 * repeated
 
 
+@pytest.mark.slow
 @given(st.randoms(use_true_random=False))
 def test_times_put_in_come_out_again_and_nothing_else_changes(random):
     starts, ends = (

@@ -67,6 +67,7 @@ def verdicts(store: Warehouse, base: str, head: str) -> dict[Key, str]:
     return {tuple(row[name] for name in names): row["verdict"] for row in rows}
 
 
+@pytest.mark.slow
 def test_only_truncated_dumps_are_refused(farm, store):
     _, summary, truth = farm
     assert truth["truncated_dumps"] == summary.truncated_dumps

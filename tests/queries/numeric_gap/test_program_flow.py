@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from queries.numeric_gap.program_flow import MAX_LINKS, FlowNode, program_flow
 
 
@@ -39,6 +41,7 @@ def test_a_view_takes_the_value_of_what_precedes_it_whatever_names_say():
     assert program_flow([*nodes, node("view_copy", 2, "b", gives="a")]).views == {}
 
 
+@pytest.mark.slow
 def test_of_a_program_with_too_many_links_nothing_is_told():
     each = 2_000
     chain = [node("conv", handle, "x", gives=f"conv{handle}") for handle in range(each)]

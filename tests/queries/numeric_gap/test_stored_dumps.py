@@ -9,6 +9,7 @@ from queries.numeric_gap.gap import numeric_gap
 from queries.numeric_gap.logged_operators import read_logged_operators
 from queries.numeric_gap.stored_dumps import stored_operators
 from tests.support.corpus import CORPUS
+from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
 from tests.support.stores import ingest
 from warehouse import Warehouse
@@ -40,11 +41,14 @@ def from_file(name, *, record=None, has_buffer=True):
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [
-        ("prefill_decode_xnnpack_debug", {"record": "prefill_decode_xnnpack"}),
-        ("prefill_decode_portable_debug", {}),
-        ("prefill_decode_portable_debug", {"has_buffer": False}),
-    ],
+    cross_section(
+        [
+            ("prefill_decode_xnnpack_debug", {"record": "prefill_decode_xnnpack"}),
+            ("prefill_decode_portable_debug", {}),
+            ("prefill_decode_portable_debug", {"has_buffer": False}),
+        ],
+        3,
+    ),
 )
 def test_operators_are_those_of_the_dump_on_disk(tmp_path, name, options):
     stored, read = from_store(tmp_path, name, **options), from_file(name, **options)

@@ -42,6 +42,7 @@ def test_regressions_come_first_and_confirmed_ones_before_new_ones(nights):
     ]
 
 
+@pytest.mark.slow
 def test_what_a_pool_shows_is_one_alert_about_its_devices(pool_night):
     (alert,) = alerts_of(pool_night, {})
     assert (alert.state, alert.first_bad, alert.last_good) == ("confirmed", "b8", "b7")
@@ -125,6 +126,7 @@ def test_what_changed_around_the_code_between_good_and_bad_is_told(nights):
     assert alert.headline.title.endswith(", with another os_version")
 
 
+@pytest.mark.slow
 def test_a_fix_is_told_for_as_long_as_a_base_and_an_old_improvement_no_more(tmp_path):
     levels = [1.0] * 5 + [1.3] * 3 + [1.0] * 8
     dumps = [

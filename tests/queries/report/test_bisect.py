@@ -30,7 +30,9 @@ def step(store, group, build, head="b11"):
 
 @pytest.mark.parametrize(
     ("build", "answer"),
-    [("b0", "good"), ("b8", "good"), ("b9", "bad"), ("b10", "bad"), ("b11", "bad")],
+    cross_section(
+        [("b0", "good"), ("b8", "good"), ("b9", "bad"), ("b10", "bad"), ("b11", "bad")], 3
+    ),
 )
 def test_builds_before_the_change_are_good_and_those_since_are_bad(nightly, group, build, answer):
     assert step(nightly, group, build) == answer

@@ -77,6 +77,7 @@ def test_files_refused_after_a_time_are_left_out(tmp_path):
     assert [len(each.refused) for each in found] == [0, 1, 1]
 
 
+@pytest.mark.slow
 def test_dumps_at_two_speeds_are_a_warning(tmp_path):
     operators = ("convolution", "relu", "add", "mean")
     slow = {f"native_call_{name}.out": 1.3 for name in operators}

@@ -50,6 +50,7 @@ def test_a_device_without_the_head_is_missing_since_its_last_build(nightly, last
     assert view(nightly, "b10").coverage(16).missing == []
 
 
+@pytest.mark.slow
 def test_a_device_that_was_gone_for_as_long_as_a_base_is_not_missing_any_more(tmp_path):
     dumps = [
         *record_build(0, device="tablet", count=1),
@@ -87,6 +88,7 @@ def test_a_missing_device_has_no_removed_operators(last):
     assert {change.device for change in last.operator_changes()} == {"phone"}
 
 
+@pytest.mark.slow
 def test_a_device_that_slows_down_as_a_whole_is_a_run_shift(tmp_path):
     names = [f"native_call_op{number}.out" for number in range(6)]
 

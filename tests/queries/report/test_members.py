@@ -68,6 +68,7 @@ def test_the_rule_says_which_numbers_made_the_verdict(night):
     assert "confirmed" not in suspected
 
 
+@pytest.mark.slow
 def test_a_member_that_only_its_pool_shows_says_so(pool_night):
     (group,) = pool_night.groups
     members = [describe_member(pool_night, change) for change in group.changes]

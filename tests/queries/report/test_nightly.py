@@ -10,6 +10,7 @@ from queries.report.json_form import json_form
 from queries.report.nightly import nightly_report
 from queries.report.settings import Mute, Settings
 from tests.support.corpus import CORPUS
+from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_all, ingest_nights, record_build
 from warehouse import Warehouse
 from warehouse.errors import ParameterError
@@ -24,17 +25,20 @@ def report(store, head=None, settings=Settings()):  # noqa: B008 - it is immutab
 
 @pytest.mark.parametrize(
     ("head", "verdict", "summary"),
-    [
-        ("b0", "not_enough_data", "b0: no regressions, improvements: 0, series: 10"),
-        ("b8", "clear", "b8: no regressions, improvements: 0, series: 10"),
-        ("b9", "suspects", "b9: 1 suspected regression, improvements: 0, series: 10"),
-        ("b10", "regressions", "b10: 1 confirmed regression, improvements: 1, series: 10"),
-        (
-            "b11",
-            "regressions",
-            "b11: 1 confirmed and 1 suspected regressions, improvements: 1, series: 6",
-        ),
-    ],
+    cross_section(
+        [
+            ("b0", "not_enough_data", "b0: no regressions, improvements: 0, series: 10"),
+            ("b8", "clear", "b8: no regressions, improvements: 0, series: 10"),
+            ("b9", "suspects", "b9: 1 suspected regression, improvements: 0, series: 10"),
+            ("b10", "regressions", "b10: 1 confirmed regression, improvements: 1, series: 10"),
+            (
+                "b11",
+                "regressions",
+                "b11: 1 confirmed and 1 suspected regressions, improvements: 1, series: 6",
+            ),
+        ],
+        3,
+    ),
 )
 def test_each_night_has_its_verdict(nightly, head, verdict, summary):
     found = report(nightly, head)
@@ -57,6 +61,7 @@ def test_the_report_is_of_the_last_build_by_default(nightly):
     assert found.rules["base_builds"] == 8
 
 
+@pytest.mark.slow
 def test_a_group_that_somebody_works_on_or_accepted_fails_no_night(tmp_path):
     path = ingest_nights(tmp_path / "s", range(7, 11))
     with Warehouse.open(path) as store:
@@ -77,6 +82,7 @@ def test_a_group_that_somebody_works_on_or_accepted_fails_no_night(tmp_path):
     assert (accepted.groups[0].id, accepted.groups[0].reason) == (group.id, "worth it")
 
 
+@pytest.mark.slow
 def test_a_regression_that_began_with_another_system_fails_no_night(tmp_path):
     dumps = [
         dump
@@ -111,6 +117,7 @@ def test_an_unknown_build_and_an_empty_store_are_told(nightly, tmp_path):
         report(store)
 
 
+@pytest.mark.slow
 def test_a_head_whose_dumps_are_too_short_to_judge_says_nothing_of_the_build_before(tmp_path):
     path = ingest_nights(tmp_path / "s", range(6, 9))
     with Warehouse.open(path) as store:
@@ -135,6 +142,7 @@ def test_a_past_report_is_made_again_byte_for_byte_after_later_builds(tmp_path):
         assert json_form(report(store, "b11")) != before
 
 
+@pytest.mark.slow
 def test_a_past_report_knows_no_decision_and_no_refusal_of_later_nights(tmp_path):
     path = ingest_nights(tmp_path / "s", range(6, 11))
     ingest_nights(path, [11])

@@ -46,6 +46,7 @@ def test_settings_mute_raise_thresholds_and_name_owners(nightly):
     assert muted.verdict_counts["muted: known"] > 0
 
 
+@pytest.mark.slow
 def test_a_threshold_may_be_below_what_counts_elsewhere(nightly):
     fine = Threshold(event="*convolution*", min_change=0.03)
     settings = Settings(nightly=Nightly(min_change=0.5), thresholds=[fine])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.support.cross_section import cross_section
 from tests.tools.detection.agreement import (
     try_command_line,
 )
@@ -101,7 +102,9 @@ def test_one_cause_on_40_devices_is_one_alert_with_the_right_first_bad_build():
     }
 
 
-@pytest.mark.parametrize("noise", [NOISES[0], NOISES[7]], ids=lambda noise: noise.title)
+@pytest.mark.parametrize(
+    "noise", cross_section([(NOISES[0],), (NOISES[7],)], 2), ids=lambda noise: noise.title
+)
 def test_a_slowdown_common_to_the_devices_of_a_pool_is_found_where_few_devices_show_it(noise):
     (figures,) = try_pools(noise, SEED, pools=2, nights=40).values()
     assert figures[POOL_FALSE] == 0

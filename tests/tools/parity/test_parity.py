@@ -90,6 +90,7 @@ def test_every_difference_from_the_inspector_is_explained(index):
     assert [f for f in _findings(index) if f.verdict.outcome is Outcome.UNEXPLAINED] == []
 
 
+@pytest.mark.slow
 def test_the_shipped_corpus_shows_every_difference():
     verdicts = [finding.verdict for i in range(len(GOLDENS)) for finding in _findings(i)]
     assert set().union(*(verdict.bugs for verdict in verdicts)) == set(Bug)

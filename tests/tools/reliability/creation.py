@@ -96,7 +96,7 @@ def check(store: Path) -> str:
     except StoreError as error:
         return f"writer: {error}"
     left = sorted(path.name for path in store.iterdir())
-    if found != 1 or left != ["archive", "lock", "warehouse.duckdb"]:
+    if found != 1 or left != ["archive", "lock", "warehouse.duckdb", "warehouse.duckdb.seal"]:
         return f"{found} dumps in the end, files {left}"
     return ""
 

@@ -36,7 +36,8 @@ from warehouse import Warehouse
 from warehouse.archive.archive import Archive
 from warehouse.archive.verification import verify_archive
 from warehouse.engine.failpoints import VARIABLE
-from warehouse.engine.store_file import SNAPSHOT_FOLDER
+from warehouse.engine.seal import seal_of
+from warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER
 from warehouse.errors import StoreError
 from warehouse.storage.ledger import indexed_segments
 from warehouse.storage.rebuild import rebuild_store
@@ -142,8 +143,16 @@ class Trial:
         archive = Archive(self._store)
         verified = verify_archive(archive, indexed_segments(self._store))
         names = {path.name for path in self._store.iterdir()}
-        wanted = {"uncompacted"} if expected.name == "forget" else set()
-        strange = names - {"archive", "inbox", "lock", SNAPSHOT_FOLDER, "warehouse.duckdb"} - wanted
+        wanted = {
+            "archive",
+            "inbox",
+            "lock",
+            SNAPSHOT_FOLDER,
+            FILE_NAME,
+            seal_of(Path(FILE_NAME)).name,
+        }
+        wanted |= {"uncompacted"} if expected.name == "forget" else set()
+        strange = names - wanted
         found = {
             f"left behind: {sorted(strange)}": bool(strange),
             "a segment is bad": any(one.problem for one in verified),

@@ -6,6 +6,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from tests.support.cross_section import cross_section
 from tests.support.store_template import copy_new_store
 from tests.support.stores import contents
 from tests.support.tiny_dumps import tiny_incoming
@@ -89,7 +90,7 @@ def test_zeros_among_equal_values_that_duckdb_would_read_are_told(tmp_path: Path
     assert read_total(whole) == VALUE * 1000
 
 
-@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("read_only", cross_section([False, True], 2))
 def test_a_log_that_no_longer_begins_like_one_is_told_and_rebuilt(
     tmp_path: Path, read_only: bool
 ) -> None:
@@ -104,7 +105,7 @@ def test_a_log_that_no_longer_begins_like_one_is_told_and_rebuilt(
     ]
 
 
-@pytest.mark.parametrize("share", [0, 0.3, 0.9])
+@pytest.mark.parametrize("share", cross_section([0, 0.3, 0.9], 3))
 def test_a_log_that_was_cut_is_told_with_and_without_archive(tmp_path: Path, share: float) -> None:
     file = killed(tmp_path, archive=False)
     data = log_of(file).read_bytes()
@@ -124,6 +125,7 @@ def test_a_store_closed_leaves_no_record(tmp_path: Path) -> None:
     assert not sum_of(tmp_path / "store" / FILE_NAME).exists()
 
 
+@pytest.mark.slow
 def test_a_rebuild_that_takes_a_log_in_leaves_no_record(tmp_path: Path) -> None:
     file = killed(tmp_path)
     assert rebuild_store(file.parent).kept is None
@@ -141,6 +143,7 @@ def test_what_was_committed_after_the_last_record_is_kept(tmp_path: Path) -> Non
     assert count_dumps(copy / FILE_NAME) == 4
 
 
+@pytest.mark.slow
 def test_a_record_of_an_older_log_says_nothing_of_a_younger_one(tmp_path: Path) -> None:
     file = killed(tmp_path)
     old = sum_of(file).read_bytes()
@@ -155,7 +158,7 @@ def test_a_record_of_an_older_log_says_nothing_of_a_younger_one(tmp_path: Path) 
             assert count_dumps(copy / FILE_NAME) == number
 
 
-@pytest.mark.parametrize("torn", [b"", bytes(20), bytes(19), b"x" * 4096])
+@pytest.mark.parametrize("torn", cross_section([b"", bytes(20), bytes(19), b"x" * 4096], 4))
 def test_a_torn_record_says_nothing(tmp_path: Path, torn: bytes) -> None:
     file = killed(tmp_path)
     sum_of(file).write_bytes(torn)
@@ -168,6 +171,7 @@ def test_a_torn_record_says_nothing(tmp_path: Path, torn: bytes) -> None:
         Warehouse.open(copy.parent)
 
 
+@pytest.mark.slow
 def test_a_log_moved_away_takes_its_record_along(tmp_path: Path) -> None:
     file = killed(tmp_path, archive=False)
     log_of(file).unlink()

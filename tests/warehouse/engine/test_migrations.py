@@ -120,6 +120,7 @@ def test_tables_are_described_as_this_version_does(tmp_path: Path) -> None:
         assert warehouse.schema().equals(expected)
 
 
+@pytest.mark.slow
 def test_an_old_store_takes_what_comes_with_dumps(tmp_path: Path, new: Path) -> None:
     folder = Path(shutil.copytree(new.with_name("in"), tmp_path / "in"))
     ingest(tmp_path / "new", folder)
@@ -176,7 +177,7 @@ def long(new: Path) -> Path:
     return folder / "store"
 
 
-@pytest.mark.parametrize("schema", cross_section([1, 2, 3, 5], 2))
+@pytest.mark.parametrize("schema", cross_section([1, 2, 3, 5], 4))
 def test_rollups_of_a_store_that_had_none_are_those_of_ingest(
     tmp_path: Path, long: Path, schema: int
 ) -> None:

@@ -117,7 +117,7 @@ def files_left(store: Path) -> list[str]:
         pytest.param(KILL, True, DIED, id="killed in parts", marks=pytest.mark.slow),
         pytest.param("os._exit(3)", False, ENDED, id="exited", marks=pytest.mark.slow),
         pytest.param(EAT, False, ATE, id="memory"),
-        pytest.param(BUG, False, IS_BUG, id="bug"),
+        pytest.param(BUG, False, IS_BUG, id="bug", marks=pytest.mark.slow),
         pytest.param(BUG, True, IS_BUG, id="bug in parts", marks=pytest.mark.slow),
     ],
 )
@@ -166,6 +166,7 @@ def test_a_dump_that_makes_a_child_hang_costs_only_itself(
     assert summary.refused[0].detail.startswith("took more than 3 s to decode; if it is honest")
 
 
+@pytest.mark.slow
 def test_what_a_child_did_not_survive_can_be_ingested_by_its_owner(
     store: Path, tmp_path: Path, broken_child: Break
 ) -> None:
@@ -197,6 +198,7 @@ def test_an_etrecord_that_breaks_a_child_is_refused_and_its_dumps_are_taken(
     assert len(log.read_text().split()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_there", cross_section([False, True], 2), ids=["new", "stored"])
 def test_a_debug_buffer_that_breaks_a_child_is_refused_and_its_dump_is_taken(
     store: Path, broken_child: Break, is_there: bool
@@ -227,6 +229,7 @@ def test_a_debug_buffer_that_breaks_a_child_is_refused_and_its_dump_is_taken(
     assert set(buffered["source"].to_pylist()) == {names[0], names[2]}
 
 
+@pytest.mark.slow
 def test_a_malformed_dump_in_parts_is_refused_by_the_reader(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,6 +271,7 @@ def test_without_a_child_nothing_is_refused_and_all_stays(
         assert warehouse.drain().n_dumps == 1
 
 
+@pytest.mark.slow
 def test_who_is_killed_while_a_child_works_loses_nothing_and_leaves_no_child(
     store: Path, broken_child: Break
 ) -> None:
@@ -306,6 +310,7 @@ def is_running(process: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_metadata_that_breaks_its_parser_costs_only_its_dump(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

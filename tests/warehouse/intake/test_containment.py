@@ -146,7 +146,7 @@ def assert_only_the_bad_one_is_missing(
             (RecursionError("maximum recursion depth exceeded"), 280, True),
             (ValueError("a name \ud800 and \n another line"), 280, False),
         ],
-        3,
+        6,
     ),
 )
 def test_a_dump_that_breaks_the_decoder_costs_only_itself(
@@ -175,7 +175,7 @@ def test_a_dump_that_breaks_the_decoder_costs_only_itself(
             (duckdb.OutOfMemoryException("could not allocate block"), 280, True),
             (KeyError(7), 1, False),
         ],
-        3,
+        6,
     ),
 )
 def test_a_dump_that_the_store_does_not_take_costs_only_itself(
@@ -220,7 +220,7 @@ def test_what_was_refused_goes_in_when_the_fault_is_mended(
             duckdb.OutOfMemoryException("could not offload: No space left on device"),
             OSError(28, "No space left on device"),
         ],
-        3,
+        6,
     ),
     ids=lambda error: type(error).__name__,
 )
@@ -316,6 +316,7 @@ def test_an_etrecord_that_breaks_its_reader_is_read_once_and_refused(
     assert summary.refused[0].detail.startswith("MemoryError; this is a bug")
 
 
+@pytest.mark.slow
 def test_a_debug_buffer_is_attached_to_all_dumps_but_the_one_it_breaks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -345,7 +346,10 @@ def test_a_debug_buffer_is_attached_to_all_dumps_but_the_one_it_breaks(
     assert (len(stored["tensors"]), len(stored["ingest_errors"])) == (4, 1)
 
 
-@pytest.mark.parametrize("blamed", [("program",), ("debug_buffer",), ("program", "debug_buffer")])
+@pytest.mark.parametrize(
+    "blamed",
+    cross_section([(("program",),), (("debug_buffer",),), (("program", "debug_buffer"),)], 3),
+)
 def test_the_file_that_is_in_the_way_of_its_dump_is_refused_under_its_own_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blamed: tuple[str, ...]
 ) -> None:

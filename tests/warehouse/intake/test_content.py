@@ -41,6 +41,7 @@ def test_nothing_merged_is_nothing() -> None:
     assert {table.num_rows for table in nothing.statistics.tables.values()} == {0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_a_time", cross_section([500, 1, 10**9], 3))
 def test_how_many_batches_are_committed_together_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_a_time: int
@@ -85,6 +86,7 @@ def test_more_threads_make_the_same_store(
     assert contents(tmp_path / "more") == contents(tmp_path / "one")
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_what_was_committed_and_a_store_that_opens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -88,7 +88,9 @@ def split(decoded: DecodedBatch, rows: int) -> Iterator[DecodedBatch]:
         yield DecodedBatch(tables, decoded.errors)
 
 
-@pytest.mark.parametrize("name", ["real/mixed_xnnpack_n20", "real/stateful_portable_n3_debug"])
+@pytest.mark.parametrize(
+    "name", cross_section(["real/mixed_xnnpack_n20", "real/stateful_portable_n3_debug"], 2)
+)
 @pytest.mark.parametrize("rows", cross_section([7, 1, 1000], 3))
 def test_parts_may_be_cut_inside_runs_and_bring_signatures_in_any_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, rows: int

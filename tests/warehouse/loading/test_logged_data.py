@@ -120,6 +120,7 @@ def test_a_buffer_in_a_zip_artifact_is_found(tmp_path: Path) -> None:
     assert values(tmp_path / "store") == values(tmp_path / "whole") != []
 
 
+@pytest.mark.slow
 def test_a_buffer_that_comes_later_is_attached_as_if_it_had_been_there(tmp_path: Path) -> None:
     path = place(tmp_path / "in", "real/stateful_portable_n3_debug")
     other = place(tmp_path / "in")
@@ -170,6 +171,7 @@ def test_a_buffer_that_cannot_be_read_is_refused_and_its_dump_taken(tmp_path: Pa
     assert buffer_hashes(tmp_path / "store") == [None]
 
 
+@pytest.mark.slow
 def test_a_big_dump_has_the_tensors_of_a_small_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from ingest.errors import SourceError
 from ingest.sources.paths import Source
 from tests.support.corpus import CORPUS
+from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
 from warehouse import Warehouse
 from warehouse.errors import QueryError
@@ -55,7 +56,7 @@ def test_absent_graph_is_told_with_those_there_are(parsed):
         read("exported_program")
 
 
-@pytest.mark.parametrize("where", ["file", "zip"])
+@pytest.mark.parametrize("where", cross_section(["file", "zip"], 2))
 def test_store_finds_the_etrecord_by_its_id_or_a_dump(parsed, tmp_path, where):
     record = RECORD if where == "file" else _zipped(tmp_path)
     with Warehouse.open(tmp_path / "store", create=True) as store:

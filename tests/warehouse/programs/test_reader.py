@@ -232,6 +232,7 @@ def test_a_run_signature_is_traced_to_each_etrecord_of_its_dumps(tmp_path: Path)
     assert origins[0] != origins[1]
 
 
+@pytest.mark.slow
 def test_the_last_of_several_etrecords_for_the_same_bytes_counts_however_often_they_come(
     tmp_path: Path,
 ) -> None:
@@ -243,6 +244,7 @@ def test_the_last_of_several_etrecords_for_the_same_bytes_counts_however_often_t
         assert links(tmp_path / "store") == {"a": "b.etrecord"}
 
 
+@pytest.mark.slow
 def test_neither_refused_dumps_nor_conflicts_bring_an_etrecord_in(
     tmp_path: Path, folder: Path
 ) -> None:
@@ -255,6 +257,7 @@ def test_neither_refused_dumps_nor_conflicts_bring_an_etrecord_in(
     assert contents(tmp_path / "store")["etrecords"] == []
 
 
+@pytest.mark.slow
 def test_a_big_dump_is_traced_as_a_small_one(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,6 +269,7 @@ def test_a_big_dump_is_traced_as_a_small_one(
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_what_a_big_malformed_dump_brought_comes_in_with_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,6 +71,7 @@ def test_an_amended_store_is_as_if_all_had_been_ingested_rightly(
         assert [ours.sql(f"SELECT 1 FROM {name[:-3]}s").num_rows for name in ids] == [1, 1, 1]  # noqa: S608
 
 
+@pytest.mark.slow
 def test_a_store_that_was_amended_is_rebuilt_the_same(store: Path) -> None:
     amend(store, "build=b7", "device.pool=lab", "model.backend=xnnpack")
     amend(store, "device=new", build="b7")
@@ -87,6 +88,7 @@ def test_a_build_forgets_what_only_a_wrong_manifest_said_of_it(store: Path) -> N
     assert builds == [{"name": "b1", "commit": "c2"}]
 
 
+@pytest.mark.slow
 def test_ancestry_and_context_of_runs_can_be_stated_later_and_withdrawn(store: Path) -> None:
     facts = "build_parent, build_role, governor, threads, temperature_c, firmware, session"
     stated = ("build.parent=b0", "role=reference", "governor=performance", "run.threads=4",

@@ -38,6 +38,7 @@ def test_a_decision_is_on_record_with_time_and_user(decided: Path) -> None:
         assert warehouse.sql(f"SELECT 1 FROM group_decisions WHERE {known}").num_rows == 2  # noqa: S608
 
 
+@pytest.mark.slow
 def test_a_rebuild_gives_decisions_again(decided: Path) -> None:
     expected = contents(decided)["group_decisions"]
     summary = rebuild_store(decided)
@@ -45,6 +46,7 @@ def test_a_rebuild_gives_decisions_again(decided: Path) -> None:
     assert contents(decided)["group_decisions"] == expected
 
 
+@pytest.mark.slow
 def test_decisions_stay_when_dumps_are_forgotten(decided: Path) -> None:
     with Warehouse.open(decided) as warehouse:
         dumps = choose_dumps(warehouse.writing, where={"device": "pixel8"})

@@ -76,6 +76,7 @@ def test_what_is_drained_is_as_if_its_files_were_ingested(store: Path, tmp_path:
     assert left(store) == []
 
 
+@pytest.mark.slow
 def test_what_was_drained_can_be_rebuilt(store: Path) -> None:
     hand_over(store, *map(tiny_incoming, range(5)), Incoming.of_bytes("bad", b"no dump", STATED))
     with Warehouse.open(store) as warehouse:
@@ -179,7 +180,7 @@ def test_a_torn_end_is_noted_and_kept(warehouse: Warehouse, store: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "point", cross_section(["log seal", "claim", "decoded", "commit", "log clear"], 3)
+    "point", cross_section(["log seal", "claim", "decoded", "commit", "log clear"], 5)
 )
 def test_a_drain_that_is_killed_is_gone_on_with(store: Path, point: str) -> None:
     hand_over(store, *map(tiny_incoming, range(4)))

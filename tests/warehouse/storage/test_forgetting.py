@@ -96,7 +96,7 @@ def test_a_forgotten_dump_leaves_the_archive_with_what_only_it_came_with(store: 
     assert not any(one.problem for one in verify_archive(Archive(store)))
 
 
-@pytest.mark.parametrize("is_merged", [False, True])
+@pytest.mark.parametrize("is_merged", cross_section([False, True], 2))
 def test_a_store_that_forgot_is_rebuilt_the_same(store: Path, is_merged: bool) -> None:
     if is_merged:
         merge_segments(Archive(store))
@@ -106,6 +106,7 @@ def test_a_store_that_forgot_is_rebuilt_the_same(store: Path, is_merged: bool) -
     assert everything(store) == before
 
 
+@pytest.mark.slow
 def test_a_forgotten_dump_may_come_again_and_be_forgotten_again(store: Path, files: Path) -> None:
     forget(store)
     assert ingest(store, files / f"{NAMES[0]}.etdp", manifest=OWN).n_dumps == 1
@@ -122,7 +123,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize(
-    "moment", cross_section(["before", "at first file", "at last file", "at old file", "end"], 3)
+    "moment", cross_section(["before", "at first file", "at last file", "at old file", "end"], 5)
 )
 @pytest.mark.parametrize("is_rebuilt", cross_section([False, True], 2))
 def test_what_a_kill_left_half_forgotten_is_forgotten_when_it_is_opened(
@@ -200,6 +201,7 @@ def test_who_is_interrupted_before_the_file_is_compacted_is_told_what_ends_it(st
     assert not read_status(store).is_uncompacted
 
 
+@pytest.mark.slow
 def test_a_rebuilt_store_has_no_blocks_of_what_was_forgotten(store: Path) -> None:
     forget(store)
     rebuild_store(store)

@@ -258,6 +258,7 @@ def spoil_blocks(file: Path) -> None:
     pytest.fail("no block that is needed only now")
 
 
+@pytest.mark.slow
 def test_damage_that_shows_when_it_is_read_tells_how_to_ask_a_snapshot(
     store: Path, tmp_path: Path
 ) -> None:

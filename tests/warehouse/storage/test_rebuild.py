@@ -112,6 +112,7 @@ def killed(point: str, action: Callable[[], object]) -> None:
     assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_a_rebuild_that_is_killed_loses_nothing_that_is_in_the_log(
     store: Path, tmp_path: Path
 ) -> None:
@@ -122,6 +123,7 @@ def test_a_rebuild_that_is_killed_loses_nothing_that_is_in_the_log(
     assert everything(store) == before
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_never_left_without_its_log(store: Path, tmp_path: Path) -> None:
     before = everything(store)
 
@@ -138,6 +140,7 @@ def test_a_damaged_file_is_never_left_without_its_log(store: Path, tmp_path: Pat
     assert everything(store) == before
 
 
+@pytest.mark.slow
 def test_a_rebuild_loses_no_dump_that_the_archive_lacks(store: Path, tmp_path: Path) -> None:
     file = write(tmp_path / "mine.etdp", read_dump("real/load_only"))
     ingest(store, file, archive=False)
@@ -168,6 +171,7 @@ def test_a_damaged_segment_is_set_aside_and_the_rest_is_rebuilt(store: Path) -> 
     Warehouse.open(store, read_only=True).close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", cross_section(["cut", "gone"], 2))
 def test_dumps_of_a_lost_segment_stay_in_the_store_and_come_into_the_archive_again(
     tmp_path: Path, damage: str
@@ -189,6 +193,7 @@ def test_dumps_of_a_lost_segment_stay_in_the_store_and_come_into_the_archive_aga
     assert contents(store) == before
 
 
+@pytest.mark.slow
 def test_a_rebuild_that_fails_leaves_the_store_as_it_was(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.corpus import read_dump
+from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
 from tests.support.stores import MANIFEST, contents, everything, ingest, write
 from warehouse import Warehouse
@@ -54,6 +55,7 @@ def test_events_of_old_dumps_go_and_nothing_else(store: Path) -> None:
     assert drop(store) == [2]
 
 
+@pytest.mark.slow
 def test_percentiles_can_be_had_approximately_of_dropped_events(store: Path) -> None:
     def count_missing() -> int:
         with Warehouse.open(store, read_only=True) as warehouse:
@@ -65,6 +67,7 @@ def test_percentiles_can_be_had_approximately_of_dropped_events(store: Path) -> 
     assert count_missing() == 0
 
 
+@pytest.mark.slow
 def test_dropped_events_stay_away_when_the_store_is_rebuilt(store: Path) -> None:
     drop(store)
     before = everything(store)
@@ -72,6 +75,7 @@ def test_dropped_events_stay_away_when_the_store_is_rebuilt(store: Path) -> None
     assert everything(store) == before
 
 
+@pytest.mark.slow
 def test_dropped_events_of_a_dump_that_the_archive_got_later_stay_away(tmp_path: Path) -> None:
     file = write(tmp_path / "a.etdp", read_dump("real/load_only"))
     store, manifest = tmp_path / "store", MANIFEST | {"captured_at": OLD}
@@ -84,7 +88,7 @@ def test_dropped_events_of_a_dump_that_the_archive_got_later_stay_away(tmp_path:
     assert everything(store) == before
 
 
-@pytest.mark.parametrize("name", ["mixed_xnnpack_n20", "mixed_portable_n20"])
+@pytest.mark.parametrize("name", cross_section(["mixed_xnnpack_n20", "mixed_portable_n20"], 2))
 def test_an_etrecord_that_comes_after_events_were_dropped_tells_the_same(
     store: Path, tmp_path: Path, name: str
 ) -> None:

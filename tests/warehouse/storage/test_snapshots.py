@@ -162,6 +162,7 @@ def test_a_store_opened_to_be_read_publishes_nothing(store: Path) -> None:
         warehouse.snapshot()
 
 
+@pytest.mark.slow
 def test_a_long_ingest_publishes_now_and_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

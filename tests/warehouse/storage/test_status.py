@@ -122,6 +122,7 @@ def test_a_damaged_store_names_the_command_that_mends_it(store: Path, is_gone: b
     assert status.archive_segments > 0
 
 
+@pytest.mark.slow
 def test_damage_that_shows_only_when_read_is_told(store: Path) -> None:
     data = (store / FILE_NAME).read_bytes()
     # Blocks of 256 KiB follow the headers of 12 KiB; those of the catalogue are needed to open.

@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.support.store_template import copy_new_store
+from tests.support.tiny_dumps import tiny_incoming
+from warehouse import Warehouse
+from warehouse.engine.seal import is_sealed, seal_file, seal_of
+from warehouse.engine.store_file import FILE_NAME, log_of
+from warehouse.errors import StoreError
+from warehouse.storage.snapshots import KEPT, find_snapshots
+
+MACRO = "CREATE MACRO median(a) AS 'a lie'"
+_LEAVE_A_LOG = "PRAGMA disable_checkpoint_on_shutdown"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """The DuckDB file of a store that was written here."""
+    copy_new_store(tmp_path / "store")
+    with Warehouse.open(tmp_path / "store") as warehouse:
+        warehouse.ingest([tiny_incoming(1)])
+    return tmp_path / "store" / FILE_NAME
+
+
+def is_spared(file: Path) -> bool:
+    """Whether a database would be opened without being searched."""
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        return is_sealed(file, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def seal(file: Path) -> None:
+    descriptor = os.open(file, os.O_RDONLY)
+    seal_file(file, descriptor)
+    os.close(descriptor)
+
+
+def tamper(file: Path, *statements: str) -> None:
+    file.chmod(0o600)
+    with duckdb.connect(str(file)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_sealed_store_is_not_searched(file: Path, read_only: bool) -> None:
+    tamper(file, MACRO)
+    with pytest.raises(StoreError, match="not to be trusted"):
+        Warehouse.open(file.parent, read_only=read_only)
+    seal(file)
+    Warehouse.open(file.parent, read_only=read_only).close()
+
+
+def test_a_store_is_sealed_whenever_a_writer_closes_it(file: Path) -> None:
+    assert is_spared(file)
+    with Warehouse.open(file.parent) as warehouse:
+        warehouse.ingest([tiny_incoming(2)])
+        assert not is_spared(file)
+    assert is_spared(file)
+    Warehouse.open(file.parent).close()
+    Warehouse.open(file.parent, read_only=True).close()
+    assert is_spared(file)
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+@pytest.mark.parametrize("is_left", [True, False])
+def test_what_another_program_put_into_a_sealed_store_is_found(
+    file: Path, is_left: bool, read_only: bool
+) -> None:
+    before = file.stat()
+    tamper(file, *([_LEAVE_A_LOG] if is_left else []), MACRO)
+    assert log_of(file).exists() == is_left
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(StoreError, match="not to be trusted"):
+        Warehouse.open(file.parent, read_only=read_only)
+
+
+def _copied(file: Path) -> Path:
+    folder = shutil.copytree(file.parent, file.parent.with_name("copy"))
+    return folder / file.name
+
+
+def _put_back(file: Path) -> Path:
+    copy = _copied(file)
+    os.replace(copy, file)
+    return file
+
+
+def _touched(file: Path) -> Path:
+    before = file.stat()
+    with file.open("r+b") as target:
+        target.write(file.read_bytes()[:1])
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    return file
+
+
+def _logged(file: Path) -> Path:
+    log_of(file).touch()
+    return file
+
+
+def _writable(file: Path) -> Path:
+    seal_of(file).chmod(0o620)
+    return file
+
+
+def _torn(file: Path) -> Path:
+    seal_of(file).write_bytes(seal_of(file).read_bytes()[:-1])
+    return file
+
+
+def _unsealed(file: Path) -> Path:
+    seal_of(file).unlink()
+    return file
+
+
+@pytest.mark.parametrize(
+    "change", [_copied, _put_back, _touched, _logged, _writable, _torn, _unsealed]
+)
+def test_a_seal_is_of_one_file_as_it_was_and_ours(
+    file: Path, change: Callable[[Path], Path]
+) -> None:
+    assert is_spared(file)
+    assert not is_spared(change(file))
+
+
+def test_headers_tell_where_the_time_does_not(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = file.stat()
+    with file.open("r+b") as target:
+        monkeypatch.setattr(os, "fstat", lambda _: found)  # a file system of whole seconds
+        seal_file(file, target.fileno())
+        assert is_sealed(file, target.fileno())
+        target.write(b"\0")
+        target.flush()
+        assert not is_sealed(file, target.fileno())
+
+
+def test_a_store_is_closed_though_it_cannot_be_sealed(file: Path) -> None:
+    seal_of(file).unlink()
+    seal_of(file).mkdir()
+    with Warehouse.open(file.parent) as warehouse:
+        warehouse.ingest([tiny_incoming(2)])
+    assert not is_spared(file)
+    Warehouse.open(file.parent, read_only=True).close()
+
+
+def test_snapshots_are_sealed_and_their_seals_go_with_them(file: Path) -> None:
+    with Warehouse.open(file.parent) as warehouse:
+        for number in range(2, 4 + KEPT):
+            warehouse.ingest([tiny_incoming(number)])
+            warehouse.snapshot()
+    kept = [snapshot.path for snapshot in find_snapshots(file.parent)]
+    assert len(kept) == KEPT
+    assert all(map(is_spared, kept))
+    assert set(kept[0].parent.iterdir()) == {*kept, *map(seal_of, kept)}
+    tamper(kept[-1], MACRO)
+    assert not is_spared(kept[-1])
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_look_at_the_seal_does_not_let_go_of_duckdbs_lock(file: Path, read_only: bool) -> None:
+    write = f"import duckdb; duckdb.connect({str(file)!r})"
+    with Warehouse.open(file.parent, read_only=read_only):
+        found = subprocess.run([sys.executable, "-c", write], capture_output=True, text=True)
+    assert "Could not set lock on file" in found.stderr
