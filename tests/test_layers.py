@@ -80,6 +80,7 @@ ROOMS = {
     "queries.comparison": set(),
     "queries.report": {"printable"},
     "queries.computed": {"report"},
+    "queries.timeline": {"event_blocks", "numeric_gap", "printable"},
     "queries.inspector": {"event_blocks", "numeric_gap", "printable"},
     "cli": set(),
     "cli.errors": set(),
