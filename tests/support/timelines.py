@@ -13,6 +13,7 @@ from queries.timeline.dumps import TimedDump
 from tests.support.etdump_builder import build_etdump
 
 Spec = dict[str, Any]
+PLAIN = Clocks()
 _PHASES = {"X", "i", "C", "M"}
 _NAMING = {
     "process_name": {"name"}, "process_labels": {"labels"}, "process_sort_index": {"sort_index"},
@@ -38,7 +39,7 @@ def allocation(size: int, allocator: int = 1) -> Spec:
     return {"allocation_event": {"allocator_id": allocator, "allocation_size": size}}
 
 
-def timed_dump(*runs: Sequence[Spec], clocks: Clocks = Clocks(), label: str = "dump") -> TimedDump:
+def timed_dump(*runs: Sequence[Spec], clocks: Clocks = PLAIN, label: str = "dump") -> TimedDump:
     """A dump of runs called forward, with one allocator called arena."""
     listed = [
         {"name": "forward", "events": list(run), "allocators": [{"name": "arena"}]} for run in runs

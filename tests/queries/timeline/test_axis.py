@@ -71,7 +71,7 @@ def test_cycles_are_shown_as_nanoseconds() -> None:
 
 def test_cycles_of_one_clock_and_time_of_another_share_no_axis() -> None:
     dump = timed_dump(forward(), clocks=Clocks(1.0, {"": None}))
-    with pytest.raises(QueryError, match="dump: one of its clocks .*--delegate-clock"):
+    with pytest.raises(QueryError, match=r"dump: one of its clocks .*--delegate-clock"):
         timed_runs(dump)
 
 
