@@ -81,7 +81,7 @@ def _value_column(name: str, table: pa.Table) -> str:
         and not field.name.endswith(_IDS)
     ]
     likely = [one for one in numbers if one.endswith(("_ns", "_share"))]
-    wanted = [*(one for one in VALUES if one in numbers), *likely, *numbers]
+    wanted: list[str] = [*(one for one in VALUES if one in numbers), *likely, *numbers]
     found = next(iter(wanted), None)
     if found is None:
         raise QueryError(f"{name}: has no column of numbers to draw")

@@ -49,8 +49,8 @@ def test_a_row_is_a_bar_called_by_what_tells_it_apart() -> None:
 def test_changes_are_drawn_to_both_sides() -> None:
     text = _drawn({"event_name": "a", "p50_ns": 1.0, "delta": 0.5}, {"event_name": "b",
                   "p50_ns": 1.0, "delta": -0.5})  # fmt: skip
-    assert "+50 %" in _texts(text)
-    assert "−50 %" in _texts(text)
+    assert "+50.0 %" in _texts(text)
+    assert "−50.0 %" in _texts(text)
 
 
 @pytest.mark.parametrize(
