@@ -6,10 +6,10 @@ allocation came after the end of the event before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
-
-import pyarrow.compute as pc
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from queries.timeline.slices import TimedRun
 
@@ -31,15 +31,31 @@ class Allocated(NamedTuple):
     total_bytes: int
 
 
-def allocated_bytes(tables: Mapping[str, pa.Table], run: TimedRun) -> Iterator[Allocated]:
-    """The sums of a run's allocations, in file order; each begins with 0 where the run does."""
-    table = tables["allocations"]
-    if not table.num_rows:
-        return
-    rows = table.filter(pc.equal(table["run_index"], run.index)).to_pylist()
-    values = tables["debug_values"]
-    logged = values.filter(pc.equal(values["run_index"], run.index))["event_index"].to_pylist()
-    others = sorted({*logged, *(row["event_index"] for row in rows)})
+def allocated_bytes(
+    tables: Mapping[str, pa.Table], runs: Sequence[TimedRun]
+) -> dict[int, list[Allocated]]:
+    """The sums of each run's allocations, in file order; each begins with 0 where the run does.
+
+    Runs, by their positions, that have none are left out.
+    """
+    rows: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    others: dict[int, set[int]] = defaultdict(set)  # events of a run that are not profile events
+    for row in tables["allocations"].to_pylist():
+        rows[row["run_index"]].append(row)
+        others[row["run_index"]].add(row["event_index"])
+    if rows:
+        for row in tables["debug_values"].select(["run_index", "event_index"]).to_pylist():
+            others[row["run_index"]].add(row["event_index"])
+    return {
+        run.index: list(_sums(run, rows[run.index], sorted(others[run.index])))
+        for run in runs
+        if run.index in rows
+    }
+
+
+def _sums(
+    run: TimedRun, rows: Sequence[Mapping[str, Any]], others: Sequence[int]
+) -> Iterator[Allocated]:
     ends = sorted(run.ends_ns)
     sums: dict[str, int] = {}
     for row in rows:
@@ -47,6 +63,6 @@ def allocated_bytes(tables: Mapping[str, pa.Table], run: TimedRun) -> Iterator[A
         if name not in sums:
             yield Allocated(name, run.starts_ns[0], 0)
         sums[name] = sums.get(name, 0) + int(row["bytes"])
-        before = row["event_index"] - others.index(row["event_index"])
+        before = row["event_index"] - bisect_left(others, row["event_index"])
         at = ends[min(before, len(ends)) - 1] if before else run.starts_ns[0]
         yield Allocated(name, at, sums[name])

@@ -113,9 +113,10 @@ def _shifts(
     keys = [(runs[i], instructions[numbers[i]], turns[i]) for i in placed]
     for i, key in zip(placed, keys, strict=True):
         firsts[key] = min(firsts.get(key, np.inf), float(starts[i]))
+    in_order = {call: sorted(set(found)) for call, found in calls.items()}
     shift = np.zeros(len(starts))
     for i, key in zip(placed, keys, strict=True):
-        found = sorted(set(calls.get(key[:2], [0.0])))
+        found = in_order.get(key[:2], [0.0])
         shift[i] = found[min(key[2], len(found) - 1)] - firsts[key]
     return shift
 

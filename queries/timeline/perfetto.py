@@ -49,6 +49,7 @@ class _Process:
         self._ticks = events["duration_ticks"].to_pylist()
         self._signatures = events["event_signature_id"].to_pylist()
         self._metadata = metadata_by_event(shown.dump, self._backends())
+        self._allocated = allocated_bytes(shown.dump.tables, shown.runs)
         self._heads = [
             f'{{"name":{json_text(event.name)},"cat":"{event.kind}","pid":{number},'
             for event in shown.events
@@ -135,7 +136,7 @@ class _Process:
                 "run failed", '"ph":"i","s":"t","cat":"failure"', run.end_ns, told,
                 _thread(run.track, 0),
             )  # fmt: skip
-        for one in allocated_bytes(self._shown.dump.tables, run):
+        for one in self._allocated.get(run.index, ()):
             name = f"allocated: {one.allocator}"
             yield self._plain(name, '"ph":"C"', one.at_ns, {"bytes": one.total_bytes}, 0)
 
