@@ -85,6 +85,7 @@ EXAMPLES = {
         "tracehouse inspect run.etdp --etrecord run.etrecord",
         "tracehouse inspect farm.zip!run.etdp --format json --output run.json",
     ),
+    "export": ("tracehouse export trace run.etdp --run median -o trace.json",),
     "etrecord": ("tracehouse etrecord show model.etrecord --method forward",),
     "numeric-gap": (
         "tracehouse numeric-gap cpu.etdp npu.etdp --metric snr",
@@ -102,7 +103,7 @@ _WITH_A_SERVICE = {
     *("query", "compare", "report", "plan", "sql", "status", "schema"),
 }
 _WITHOUT_A_STORE = {
-    *("inspect", "etrecord", "inspect-prof", "numeric-gap"),
+    *("inspect", "etrecord", "inspect-prof", "numeric-gap", "export"),
     *("simulate", "doctor", "completion"),
 }
 

@@ -80,6 +80,8 @@ ROOMS = {
     "queries.comparison": set(),
     "queries.report": {"printable"},
     "queries.computed": {"report"},
+    "queries.plots": {"report"},
+    "queries.timeline": {"event_blocks", "numeric_gap", "printable"},
     "queries.inspector": {"event_blocks", "numeric_gap", "printable"},
     "cli": set(),
     "cli.errors": set(),
@@ -93,12 +95,13 @@ ROOMS = {
     "cli.gap_sides": {"files", "stores"},
     "cli.manifest_options": {"options"},
     "cli.output_file": {"errors", "options"},
+    "cli.plots": {"output", "output_file"},
     "cli.health": set(),
     "cli.plain_parameters": set(),
     "cli.serve": {"errors", "output"},
     "cli.commands": {
         "errors", "exit_codes", "files", "gap_sides", "handover", "health", "manifest_options",
-        "options", "output", "output_file", "remote", "serve", "stores",
+        "options", "output", "output_file", "plots", "remote", "serve", "stores",
     },
     "cli.app": {
         "commands", "errors", "exit_codes", "output", "output_file", "plain_parameters", "remote",
@@ -112,6 +115,7 @@ OTHERS = {
     "warehouse.programs": {"executorch"},
     "queries.numeric_gap": {"executorch"},
     "queries.report": {"jinja2", "markupsafe", "svg"},
+    "queries.plots": {"svg"},
     "cli.serve": {
         "anyio",
         "jinja2",

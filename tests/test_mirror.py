@@ -12,6 +12,7 @@ TESTS = ROOT / "tests"
 # Whose tests are about no single module, and why.
 BEHAVIOURS = {
     "browser/test_report_page.py": "a report as a reader has it",
+    "browser/test_timeline_page.py": "a timeline as a reader has it",
     "browser/test_site.py": "the service's page as a visitor has it",
     "cli/commands/test_inspect_etrecord.py": "what is stated of an ETRecord, to inspect",
     "cli/serve/test_hostile_sql.py": "SQL from anybody over HTTP",

@@ -57,7 +57,7 @@ def test_wheel_holds_every_module_and_sql_file(wheel: Path) -> None:
         str(path.relative_to(ROOT))
         for package in PACKAGES
         for path in (ROOT / package).rglob("*")
-        if path.suffix in {".py", ".sql", ".etdp", ".jinja"}
+        if path.suffix in {".py", ".sql", ".etdp", ".jinja", ".html", ".css", ".js"}
     }
     with zipfile.ZipFile(wheel) as archive:
         assert {name for name in archive.namelist() if ".dist-info/" not in name} == wanted

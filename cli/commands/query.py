@@ -6,21 +6,22 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from cli.errors import options_at_fault
 from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, Wait, add_options, parameter_option
 from cli.output.query_help import column_help, query_example
-from cli.output.render import Format, write_table
+from cli.output.render import Format
 from cli.output_file import with_output_file
+from cli.plots import Plot, check_plot, plain_plots, write_answer
 from cli.stores import open_to_ask
 from queries.computed import COMPUTED
 from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.queries import Query, find_query, load_catalogue
 
 if TYPE_CHECKING:
-    from typer._click import Command
+    from typer._click import Command, Context
 
 
 class _Catalogue(TyperGroup):
@@ -34,6 +35,14 @@ class _Catalogue(TyperGroup):
         if name in COMPUTED:
             return _computed_command(name)
         return _command(find_query(name))
+
+
+class _CannedQuery(TyperCommand):
+    """A canned query, whose --plot may name no file."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        parsed: list[str] = super().parse_args(ctx, plain_plots(args))
+        return parsed
 
 
 app = typer.Typer(
@@ -63,6 +72,7 @@ def _command(query: Query) -> Command:
         short_help=header.purpose,
         epilog=f"{column_help(header.columns)}\n\n{query_example(header)}",
         # Unknown options reach the function, so that all errors of parameters are told alike.
+        cls=_CannedQuery,
         context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
     )(with_output_file(_function(query)))
     return get_command(single)
@@ -78,14 +88,16 @@ def _function(query: Query) -> Callable[..., None]:
         wait: Wait = 0.0,
         output: Output = Format.TABLE,
         is_csv_safe: CsvSafe = False,
+        plot: Plot = None,
         **params: str | list[str] | bool | None,
     ) -> None:
         given = {param: value for param, value in params.items() if value not in (None, [])}
+        check_plot(name, plot)
         with options_at_fault():  # before a store is opened
             bind_parameters(query, {**given, **_unknown(context.args)})
         with open_to_ask(store, wait=wait) as warehouse:
             table = warehouse.query(name, **given)
-        write_table(table, output, is_csv_safe=is_csv_safe)
+        write_answer(name, table, output, is_csv_safe=is_csv_safe, plot=plot)
 
     add_options(run, map(parameter_option, query.header.params))
     return run

@@ -23,6 +23,7 @@ _ROWS = {
     "events": "SELECT * FROM events WHERE dump_id = $id ORDER BY rowid",
     "delegate_metadata": "SELECT * FROM delegate_metadata WHERE dump_id = $id ORDER BY rowid",
     "debug_values": "SELECT * FROM debug_values WHERE dump_id = $id ORDER BY rowid",
+    "allocations": "SELECT * FROM allocations WHERE dump_id = $id ORDER BY rowid",
 }
 _RUN_SIGNATURES = "SELECT * FROM run_signatures WHERE list_contains($ids, run_signature_id)"
 _SIGNATURES = "SELECT * FROM event_signatures WHERE list_contains($ids, event_signature_id)"
@@ -44,25 +45,50 @@ def stored_operators(store: Warehouse, dump_id: int) -> list[LoggedRun]:
     Raises:
         QueryError: if the store has no such dump, or it has no intermediate values.
     """
-    found = store.sql(_DUMP, {"id": dump_id}).to_pylist()
-    if not found:
-        raise QueryError(f"dump {dump_id}: the store has none of that number")
-    tables = {name: store.sql(text, {"id": dump_id}) for name, text in _ROWS.items()}
-    ids = set(tables["runs"]["run_signature_id"].drop_null().to_pylist())
-    tables["run_signatures"] = store.sql(_RUN_SIGNATURES, {"ids": list(ids)})
-    ids = set(chain.from_iterable(tables["run_signatures"]["events"].to_pylist()))
-    tables["event_signatures"] = store.sql(_SIGNATURES, {"ids": list(ids)})
-    correlation = _correlation(store, found[0]["etrecord_id"])
+    tables = stored_tables(store, dump_id)
+    correlation = stored_correlation(store, dump_id)
     buffer = None
-    if found[0]["debug_buffer_sha256"] is not None:
-        tables["debug_values"], buffer = _with_buffer(store, tables["debug_values"])
-    decoded = {name: _decoded(name, table) for name, table in tables.items()}
-    runs = build_logged_operators(decoded, buffer, correlation)
+    if _companions(store, dump_id)["debug_buffer_sha256"] is not None:
+        values = store.sql(_ROWS["debug_values"], {"id": dump_id})
+        values, buffer = _with_buffer(store, values)
+        tables["debug_values"] = _decoded("debug_values", values)
+    runs = build_logged_operators(tables, buffer, correlation)
     if not runs:
         raise QueryError(
             f"dump {dump_id}: has no intermediate values, wanted a dump of a run that logged them"
         )
     return runs
+
+
+def stored_tables(store: Warehouse, dump_id: int) -> dict[str, pa.Table]:
+    """The rows of a dump of the store as they were when it was decoded, but for its tensors.
+
+    A dump that the store lacks raises QueryError.
+    """
+    _companions(store, dump_id)
+    tables = {name: store.sql(text, {"id": dump_id}) for name, text in _ROWS.items()}
+    ids = set(tables["runs"]["run_signature_id"].drop_null().to_pylist())
+    tables["run_signatures"] = store.sql(_RUN_SIGNATURES, {"ids": list(ids)})
+    ids = set(chain.from_iterable(tables["run_signatures"]["events"].to_pylist()))
+    tables["event_signatures"] = store.sql(_SIGNATURES, {"ids": list(ids)})
+    return {name: _decoded(name, table) for name, table in tables.items()}
+
+
+def stored_correlation(store: Warehouse, dump_id: int) -> Correlation | None:
+    """The ETRecord of a dump of the store; None if it has none."""
+    return _correlation(store, _companions(store, dump_id)["etrecord_id"])
+
+
+def _companions(store: Warehouse, dump_id: int) -> dict[str, Any]:
+    """The ETRecord and debug buffer of a dump.
+
+    Raises:
+        QueryError: The store has no such dump.
+    """
+    found: list[dict[str, Any]] = store.sql(_DUMP, {"id": dump_id}).to_pylist()
+    if not found:
+        raise QueryError(f"dump {dump_id}: the store has none of that number")
+    return found[0]
 
 
 def _decoded(name: str, table: pa.Table) -> pa.Table:

@@ -9,6 +9,7 @@ import svg
 
 from queries.report.drawing import Scale, label, lines, picture, scale_of, title
 from queries.report.figures import count_text, duration_text, name_text
+from queries.timeline.nesting import nest
 
 COLOURS = 8  # classes of lines: c0, c1, ...
 MOST_SLICES = 2000
@@ -96,31 +97,19 @@ def coverage_plot(builds: Sequence[str], counts: Mapping[str, int], most: int) -
 def timeline_plot(slices: Iterable[Slice]) -> str:
     """Slices under those that hold them; the longest of them, if there are too many."""
     longest = sorted(slices, key=lambda one: -one.duration)[:MOST_SLICES]
-    placed = _nested(sorted(longest, key=lambda one: (one.start, -one.duration)))
+    placed = sorted(longest, key=lambda one: (one.start, -one.duration))
     if not placed:
         return ""
-    end = max(one.start + one.duration for one, _ in placed)
+    ends = [one.start + one.duration for one in placed]
+    levels = nest([one.start for one in placed], ends).depths
+    end, depth = max(ends), max(levels) + 1
     across = Scale(0, end or 1, 0, 1000)
-    depth = max(level for _, level in placed) + 1
-    parts = [_bar(one, level, across) for one, level in placed]
+    parts = [_bar(one, level, across) for one, level in zip(placed, levels, strict=True)]
     height = depth * _ROW + 16
     parts.append(label(0, height - 2, "0", "start"))
     parts.append(label(1000, height - 2, duration_text(end), "end"))
     text = f"Timeline of {count_text(len(placed), 'event')} in {duration_text(end)}"
     return picture(parts, width=1000, height=height, text=text, class_="timeline")
-
-
-def _nested(slices: Sequence[Slice]) -> list[tuple[Slice, int]]:
-    """Each slice with how many hold it; they come by start, the longest first."""
-    placed: list[tuple[Slice, int]] = []
-    open_until: list[float] = []
-    for one in slices:
-        end = one.start + one.duration
-        while open_until and (open_until[-1] <= one.start or open_until[-1] < end):
-            open_until.pop()
-        placed.append((one, len(open_until)))
-        open_until.append(end)
-    return placed
 
 
 def _bar(one: Slice, level: int, across: Scale) -> svg.Element:

@@ -1,0 +1,88 @@
+"""Pictures of answers: beside the rows on a terminal, and drawn into files."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.output.render import Format, write_table
+from cli.output.streams import translated_errors, write_text
+from cli.output_file import standard_output_to
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ON_TERMINAL = "-"
+
+Plot = Annotated[
+    str | None,
+    typer.Option(
+        "--plot",
+        metavar="[FILE.svg]",
+        help="Draw the answer into this file instead; of percentiles, without FILE, a histogram "
+        "beside each row.",
+    ),
+]
+
+
+def check_plot(name: str, plot: str | None) -> None:
+    """Pass if a query's answer can be drawn like that.
+
+    Raises:
+        BadParameter: It cannot: only percentiles are drawn beside their rows, and files are SVG.
+    """
+    if plot == ON_TERMINAL and name != "percentiles":
+        raise typer.BadParameter("wanted FILE.svg", param_hint="'--plot'")
+    if plot not in (None, ON_TERMINAL) and not str(plot).lower().endswith(".svg"):
+        problem = f"{plot}: wanted a name that ends in .svg, the only form of drawings"
+        raise typer.BadParameter(problem, param_hint="'--plot'")
+
+
+def plain_plots(args: list[str]) -> list[str]:
+    """The words of a command line, with what stands for the terminal where --plot names no file."""
+    ends = [*args[1:], "--"]
+    pairs = zip(args, ends, strict=True) if args else ()
+    return [
+        word
+        for arg, after in pairs
+        for word in ((arg, ON_TERMINAL) if arg == "--plot" and after.startswith("--") else (arg,))
+    ]
+
+
+def write_answer(
+    name: str, table: pa.Table, format_: Format, *, is_csv_safe: bool, plot: str | None
+) -> None:
+    """Print the answer of a canned query, or draw it; raises OutputError if that fails.
+
+    On a terminal operator hotspots have bars, and a history is followed by its trends. In pipes and
+    files there are none: what they hold is for programs.
+    """
+    if plot not in (None, ON_TERMINAL):
+        _draw(name, table, Path(str(plot)))
+        return
+    is_seen = format_ is Format.TABLE and sys.stdout.isatty() and table.num_rows > 0
+    if plot == ON_TERMINAL and format_ is Format.TABLE and table.num_rows:
+        from queries.plots.beside import with_histograms
+
+        table = with_histograms(table)
+    elif is_seen and name == "operator_hotspots":
+        from queries.plots.beside import with_bars
+
+        table = with_bars(table)
+    write_table(table, format_, is_csv_safe=is_csv_safe)
+    if is_seen and name == "build_history":
+        from queries.plots.beside import trends
+
+        write_text("\n")
+        write_table(trends(table), format_)
+
+
+def _draw(name: str, table: pa.Table, path: Path) -> None:
+    from queries.plots.figure import query_figure
+
+    drawn = query_figure(name, table)
+    with standard_output_to(path), translated_errors():
+        sys.stdout.write(drawn)

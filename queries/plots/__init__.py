@@ -1,0 +1,1 @@
+"""Answers of canned queries as pictures: marks beside the rows, and drawings."""

@@ -1,0 +1,125 @@
+"""Ticks of a dump's events as whole nanoseconds after its first, on one axis. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from queries.timeline.clocks import Clocks
+from queries.timeline.events import TimedEvent
+from warehouse.errors import QueryError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Ints = NDArray[np.int64]
+
+MOST_NS = 1 << 60  # 36 years: no clock can have told more
+_WRONG_FLAGS = ~1
+
+
+class Times(NamedTuple):
+    """Where events stand within their runs, one item per event.
+
+    Attributes:
+        starts_ns: Start after the run's first.
+        ends_ns: End; the start, where the duration cannot be right.
+        is_flagged: Whether it cannot.
+        is_placed: Whether its start is not its own: its clock is another one than the runtime's,
+            and it stands as early in the call of its delegate as it did in its own time.
+    """
+
+    starts_ns: Ints
+    ends_ns: Ints
+    is_flagged: NDArray[np.bool_]
+    is_placed: NDArray[np.bool_]
+
+
+def times_of(
+    events: pa.Table, numbers: Ints, described: Sequence[TimedEvent], clocks: Clocks
+) -> Times:
+    """The times of a dump's events.
+
+    Args:
+        events: The rows of events.
+        numbers: For each, which of those described it is.
+        described: What is known of them.
+        clocks: The dump's clocks; QueryError is raised if some are of unknown rate, but not all.
+    """
+    scales, is_other = _scales(described, clocks)
+    offsets = events["start_offset_ticks"].to_numpy().view(np.uint64).astype(np.float64)
+    is_flagged = (events["flags"].to_numpy() & _WRONG_FLAGS) != 0
+    lengths = np.where(is_flagged, 0, events["duration_ticks"].to_numpy()).astype(np.float64)
+    starts, ends = offsets * scales[numbers], (offsets + lengths) * scales[numbers]
+    is_placed = is_other[numbers]
+    if is_placed.any():
+        shift = _shifts(events, described, numbers, starts, is_placed)
+        starts, ends = starts + shift, ends + shift
+    return Times(_whole(starts), _whole(ends), is_flagged, is_placed)
+
+
+def run_offsets(runs: pa.Table, clocks: Clocks) -> list[int]:
+    """When each run of a dump began, after the first of them; a run without events at 0."""
+    starts = [None if one is None else int(one) for one in runs["start_ticks"].to_pylist()]
+    first = min((one for one in starts if one is not None), default=0)
+    ns = 1.0 if clocks.ns_per_tick is None else clocks.ns_per_tick
+    return [0 if one is None else min(round((one - first) * ns), MOST_NS) for one in starts]
+
+
+def _scales(
+    described: Sequence[TimedEvent], clocks: Clocks
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Nanoseconds per tick of each distinct event, and whether its clock is not the runtime's.
+
+    Raises:
+        QueryError: Some clock is of unknown rate, but not all.
+    """
+    own = clocks.ns_per_tick
+    known = [
+        clocks.of_delegate(event.origin.delegate_backend_name)
+        if event.kind == "delegate_op"
+        else own
+        for event in described
+    ]
+    if any((one is None) != (own is None) for one in known):
+        raise QueryError(
+            "one of its clocks counts cycles of unknown rate and another one does not, so they "
+            "share no axis; state the rate: --clock or --delegate-clock TICKS_PER_SECOND for a "
+            "file, clock.ticks_per_second in the manifest of a dump that is ingested"
+        )
+    scales = np.array([1.0 if one is None else one for one in known], np.float64)
+    return scales, np.array([one != own for one in known], np.bool_)
+
+
+def _shifts(
+    events: pa.Table,
+    described: Sequence[TimedEvent],
+    numbers: Ints,
+    starts: NDArray[np.float64],
+    is_placed: NDArray[np.bool_],
+) -> NDArray[np.float64]:
+    """What brings the first event of another clock to the start of its delegate's call."""
+    runs, turns = events["run_index"].to_pylist(), events["occurrence"].to_pylist()
+    instructions = [event.instruction_id for event in described]
+    calls: dict[tuple[int, int | None], list[float]] = {}
+    firsts: dict[tuple[int, int | None, int], float] = {}
+    is_call = np.array([event.kind == "delegate_call" for event in described], np.bool_)[numbers]
+    for i in np.flatnonzero(is_call).tolist():
+        calls.setdefault((runs[i], instructions[numbers[i]]), []).append(float(starts[i]))
+    placed = np.flatnonzero(is_placed).tolist()
+    keys = [(runs[i], instructions[numbers[i]], turns[i]) for i in placed]
+    for i, key in zip(placed, keys, strict=True):
+        firsts[key] = min(firsts.get(key, np.inf), float(starts[i]))
+    in_order = {call: sorted(set(found)) for call, found in calls.items()}
+    shift = np.zeros(len(starts))
+    for i, key in zip(placed, keys, strict=True):
+        found = in_order.get(key[:2], [0.0])
+        shift[i] = found[min(key[2], len(found) - 1)] - firsts[key]
+    return shift
+
+
+def _whole(times: NDArray[np.float64]) -> Ints:
+    return np.rint(np.clip(times, 0, float(MOST_NS))).astype(np.int64)

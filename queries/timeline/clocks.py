@@ -1,0 +1,50 @@
+"""Ticks of a dump's clocks in nanoseconds. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from queries.event_blocks.time_scales import TimeScale, parse_delegate_clocks, target_per_source
+from warehouse.errors import QueryError
+
+
+class Clocks(NamedTuple):
+    """Nanoseconds per tick; None for cycles of unknown rate.
+
+    Attributes:
+        ns_per_tick: Of the runtime's clock.
+        delegates: Of delegates' clocks by backend, "" for all others; none has the runtime's.
+    """
+
+    ns_per_tick: float | None = 1.0
+    delegates: Mapping[str, float | None] = {}
+
+    def of_delegate(self, backend: str | None) -> float | None:
+        """That of a backend's events."""
+        others = self.delegates.get("", self.ns_per_tick)
+        return self.delegates.get(backend or "", others)
+
+
+def parse_clocks(clock: str | None, delegate_clock: str | None) -> Clocks:
+    """The clocks that a command line states, the runtime's in nanoseconds if it states none.
+
+    Raises:
+        QueryError: One is neither a unit nor a number of ticks per second.
+
+    >>> parse_clocks("us", "HexagonBackend=19.2e6").of_delegate("HexagonBackend")
+    52.083333333333336
+    """
+    own = _ns_per_tick(clock or TimeScale.NS)
+    if set(own) != {""}:
+        raise QueryError(f"clock '{clock}': wanted one unit or rate, such as us or 19200000")
+    return Clocks(own[""], _ns_per_tick(delegate_clock or ""))
+
+
+def _ns_per_tick(text: str) -> dict[str, float | None]:
+    return {
+        backend: None
+        if clock is TimeScale.CYCLES
+        else float(target_per_source(clock, TimeScale.NS))
+        for backend, clock in parse_delegate_clocks(text).items()
+    }

@@ -1,0 +1,81 @@
+"""Dumps to be put on a time axis, from files and out of stores, alike from here on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ingest.sources.paths import Source, read_source
+from queries.event_blocks.build import decode_tables, read_correlation
+from queries.timeline.clocks import Clocks
+from warehouse.errors import QueryError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from warehouse.programs.correlation import Correlation
+    from warehouse.store import Warehouse
+
+_FACTS = ("device", "build", "model", "backend", "sha256", "source", "captured_at", "dump_id")
+_NAMED = (
+    "SELECT sha256, source, CAST(captured_at AS STRING) AS captured_at, dump_id, device, build, "
+    "model, backend, ns_per_tick, delegate_ns_per_tick, n_events FROM named_dumps "
+    "WHERE dump_id = $id"
+)
+
+
+@dataclass(frozen=True)
+class TimedDump:
+    """A dump and what it takes to tell the times of its events.
+
+    Attributes:
+        label: What it is called.
+        tables: Its decoded tables.
+        clocks: Its clocks.
+        correlation: Its ETRecord; None without.
+        facts: What else is known of it.
+    """
+
+    label: str
+    tables: Mapping[str, pa.Table]
+    clocks: Clocks = Clocks()  # noqa: RUF009 - it cannot change
+    correlation: Correlation | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_dump(source: Source, etrecord: Source | None, clocks: Clocks) -> TimedDump:
+    """A dump on disk; one that is unreadable or malformed raises IngestError."""
+    return TimedDump(
+        source.name,
+        decode_tables(read_source(source), source.name),
+        clocks,
+        etrecord and read_correlation(etrecord),
+        {"source": source.name},
+    )
+
+
+def stored_dump(store: Warehouse, dump_id: int) -> TimedDump:
+    """A dump of a store, with its clocks and ETRecord.
+
+    Raises:
+        QueryError: The store has no such dump, or no longer its events.
+    """
+    from queries.numeric_gap.stored_dumps import stored_correlation, stored_tables
+
+    tables = stored_tables(store, dump_id)
+    (found,) = store.sql(_NAMED, {"id": dump_id}).to_pylist()
+    if found["n_events"] and not tables["events"].num_rows:
+        raise QueryError(
+            f"dump {dump_id}: its events are gone from the store; its file is in the archive: "
+            f"tracehouse archive get {found['sha256'][:12]}"
+        )
+    facts = {name: found[name] for name in _FACTS if found[name] is not None}
+    names = [facts[name] for name in ("device", "model", "backend", "build") if name in facts]
+    return TimedDump(
+        f"{' · '.join(names)} (dump {dump_id})",
+        tables,
+        Clocks(found["ns_per_tick"], {"": found["delegate_ns_per_tick"]}),
+        stored_correlation(store, dump_id),
+        facts,
+    )

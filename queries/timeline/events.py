@@ -1,0 +1,125 @@
+"""What is known of each distinct event of a dump: names, place in the program, what ran there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from queries.event_blocks.logged_values import LoggedValues
+from queries.event_blocks.places import EventPlaces, delegate_id
+from queries.event_blocks.samples import ProfileSamples
+from queries.timeline.dumps import TimedDump
+from warehouse.programs.correlation import Handles, Hierarchy, Origin
+
+# Of events of the same times the first holds the others.
+_RANKS = ("load", "method", "other", "control", "operator_call", "delegate_call", "kernel")
+_UNTRACED = Origin()
+
+
+class ModuleFrame(NamedTuple):
+    """A module of the program: its path, and its class, None where it has none."""
+
+    path: str
+    type: str | None
+
+
+class TimedEvent(NamedTuple):
+    """What the events of one signature, in the runs of one signature, have in common.
+
+    Attributes:
+        name: Name of the event, else its logged name, else its delegate id.
+        kind: Its kind.
+        instruction_id: Instruction; None outside the program.
+        delegate_id: Its delegate id as text; None outside delegates.
+        origin: What the ETRecord tells of it.
+        method: Method of the ETRecord that was run; None if that cannot be told.
+    """
+
+    name: str
+    kind: str
+    instruction_id: int | None
+    delegate_id: str | None
+    origin: Origin
+    method: str | None
+
+    @property
+    def rank(self) -> int:
+        """Where it stands among events of the same times, which it holds or is held by."""
+        return _RANKS.index(self.kind) if self.kind in _RANKS else len(_RANKS)
+
+    @property
+    def modules(self) -> tuple[ModuleFrame, ...]:
+        """The modules that all its nodes are in, from the outermost."""
+        known = [tuple(_frames(node)) for node in self.origin.module_hierarchy.values() if node]
+        shared = known[0] if known else ()
+        for other in known[1:]:
+            shared = shared[: _alike(shared, other)]
+        return shared
+
+    @property
+    def innermost_modules(self) -> list[ModuleFrame]:
+        """The module that each of its nodes is in, each once."""
+        nodes = (list(_frames(node)) for node in self.origin.module_hierarchy.values() if node)
+        return list(dict.fromkeys(node[-1] for node in nodes if node))
+
+    @property
+    def debug_handles(self) -> Handles | None:
+        """Its debug handle or handles, for the rule of modules."""
+        return self.origin.debug_handles
+
+    @property
+    def module_hierarchy(self) -> Mapping[str, Hierarchy | None]:
+        """Its nodes and their modules, likewise."""
+        return self.origin.module_hierarchy
+
+
+def timed_events(dump: TimedDump) -> dict[tuple[int, int], TimedEvent]:
+    """The distinct events of a dump by run signature and event signature."""
+    profiles = ProfileSamples(dump.tables)
+    places = EventPlaces(profiles, LoggedValues(dump.tables["debug_values"], None))
+    signatures = {row["event_signature_id"]: row for row in _rows(dump, "event_signatures")}
+    correlation = dump.correlation and dump.correlation.renewed()
+    first_run: dict[int, int] = {}
+    for run, block in enumerate(dump.tables["runs"]["run_signature_id"].to_pylist()):
+        if block is not None:
+            first_run.setdefault(block, run)
+    found = {}
+    for row in _rows(dump, "run_signatures"):
+        block = row["run_signature_id"]
+        listed = [signatures[id_] for id_ in row["events"]]
+        method, origins = None, [_UNTRACED] * len(listed)
+        if correlation is not None and block in first_run:
+            located = correlation.locate(places.of(block, first_run[block], listed))
+            method, origins = located.method, located.origins
+        for signature, origin in zip(listed, origins, strict=True):
+            event = _event(signature, origin, method)
+            found[block, signature["event_signature_id"]] = event
+    return found
+
+
+def _event(row: Mapping[str, Any], origin: Origin, method: str | None) -> TimedEvent:
+    id_ = delegate_id(row)
+    delegate = None if id_ is None else str(id_)
+    name = row["name"] or row["debug_name"] or delegate or ""
+    return TimedEvent(name, row["kind"], row["instruction_id"], delegate, origin, method)
+
+
+def _rows(dump: TimedDump, name: str) -> Iterable[dict[str, Any]]:
+    rows: list[dict[str, Any]] = dump.tables[name].to_pylist()
+    return rows
+
+
+def _frames(node: Hierarchy) -> Iterator[ModuleFrame]:
+    for place in node.values():
+        if place:
+            yield ModuleFrame(place[0], place[1] if len(place) > 1 else None)
+
+
+def _alike(one: tuple[ModuleFrame, ...], other: tuple[ModuleFrame, ...]) -> int:
+    """How many modules they begin with alike."""
+    count = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        count += 1
+    return count

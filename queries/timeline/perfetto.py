@@ -1,0 +1,173 @@
+"""Runs as Chrome's trace events, which Perfetto reads too. Pure.
+
+A dump is a process; a track of its runs is a thread, and so is each further lane of events that
+overlap without one holding the other. Times are microseconds with three decimals: whole
+nanoseconds, rounded so that no event sticks out of the one that holds it. A stack trace stands at
+the first event of its kind alone, as files would be mostly stack traces otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from queries.printable import json_text
+from queries.timeline.allocations import allocated_bytes
+from queries.timeline.arguments import event_arguments, metadata_by_event, stack_trace
+from queries.timeline.nesting import MOST_LANES, NO_LANE
+from queries.timeline.slices import TimedRun, TimedRuns
+
+_LANES = MOST_LANES + 1  # the last one for what has none
+
+
+def perfetto_lines(shown: Sequence[TimedRuns]) -> Iterator[str]:
+    """A trace of these dumps, side by side, as lines of one JSON object."""
+    yield '{"displayTimeUnit":"ns","otherData":' + json_text(_about(shown)) + ',"traceEvents":['
+    before = ""
+    for process, one in enumerate(shown, 1):
+        for event in _Process(process, one).events():
+            yield before + event
+            before = ",\n"
+    yield "\n]}\n"
+
+
+def _about(shown: Sequence[TimedRuns]) -> dict[str, Any]:
+    return {
+        "producer": "tracehouse",
+        "dumps": [{"label": one.dump.label, **one.dump.facts} for one in shown],
+    }
+
+
+class _Process:
+    """The events of one dump's trace, each as JSON."""
+
+    def __init__(self, number: int, shown: TimedRuns) -> None:
+        self._number, self._shown = number, shown
+        events = shown.dump.tables["events"]
+        self._occurrences = events["occurrence"].to_pylist()
+        self._chains = events["chain_index"].to_pylist()
+        self._ticks = events["duration_ticks"].to_pylist()
+        self._signatures = events["event_signature_id"].to_pylist()
+        self._metadata = metadata_by_event(shown.dump, self._backends())
+        self._allocated = allocated_bytes(shown.dump.tables, shown.runs)
+        self._heads = [
+            f'{{"name":{json_text(event.name)},"cat":"{event.kind}","pid":{number},'
+            for event in shown.events
+        ]
+        self._arguments = [json_text(event_arguments(event))[1:-1] for event in shown.events]
+        self._traces = [stack_trace(event) for event in shown.events]
+        clocks = {shown.dump.clocks.ns_per_tick, *shown.dump.clocks.delegates.values()}
+        self._has_ticks = clocks != {1.0}
+
+    def events(self) -> Iterator[str]:
+        """Names of process and threads, then run after run."""
+        yield self._named("process_name", self._shown.dump.label)
+        if self._shown.dump.clocks.ns_per_tick is None:
+            labels = "cycles of unknown rate: 1 ns shown is 1 cycle"
+            yield self._named("process_labels", labels)
+        yield self._meta("process_sort_index", 0, {"sort_index": self._number})
+        yield from self._threads()
+        for run in self._shown.runs:
+            yield from self._slices(run)
+            yield from self._marks(run)
+
+    def _threads(self) -> Iterator[str]:
+        by_track: dict[int, list[TimedRun]] = {}
+        for run in self._shown.runs:
+            by_track.setdefault(run.track, []).append(run)
+        for track, runs in sorted(by_track.items()):
+            lanes = sorted({lane for run in runs for lane in run.nesting.lanes})
+            for lane in lanes:
+                name = _track_name(runs) + (f", lane {lane + 1}" if lane > 0 else "")
+                thread = _thread(track, lane)
+                yield self._named("thread_name", name, thread)
+                yield self._meta("thread_sort_index", thread, {"sort_index": thread})
+
+    def _slices(self, run: TimedRun) -> Iterator[str]:
+        columns = (run.rows, run.numbers, run.starts_ns, run.ends_ns, run.nesting.lanes)
+        for row, number, start, end, lane in zip(*columns, strict=True):
+            length = end - start
+            is_mark = lane == NO_LANE or self._shown.is_flagged[row]
+            shape = '"ph":"i","s":"t"' if is_mark else (
+                f'"ph":"X","dur":{length // 1000}.{length % 1000:03}'
+            )  # fmt: skip
+            yield (
+                f'{self._heads[number]}{shape},"tid":{_thread(run.track, lane)},'
+                f'"ts":{start // 1000}.{start % 1000:03},'
+                f'"args":{{{self._told(run.index, row, number, length if is_mark else None)}}}}}'
+            )
+
+    def _told(self, run: int, row: int, number: int, length: int | None) -> str:
+        """Arguments of an event, without the braces; the length of one that has no width."""
+        parts = [f'"run":{run}']
+        if self._arguments[number]:
+            parts.append(self._arguments[number])
+        if self._chains[row] >= 0:
+            parts.append(f'"chain":{self._chains[row]}')
+        if self._occurrences[row]:
+            parts.append(f'"occurrence":{self._occurrences[row]}')
+        if self._has_ticks:
+            parts.append(f'"duration_ticks":{self._ticks[row]}')
+        parts += self._rarely_told(run, row, number, length)
+        return ",".join(parts)
+
+    def _rarely_told(self, run: int, row: int, number: int, length: int | None) -> Iterator[str]:
+        if self._shown.is_placed[row]:
+            yield '"start":"told by the call of its delegate, whose clock is another one"'
+        if self._shown.is_flagged[row]:
+            yield '"flagged":"its duration cannot be right"'
+        elif length is not None:
+            yield f'"overlaps":"too many others","duration_ns":{length}'
+        if self._metadata:
+            key = self._signatures[row], run, self._occurrences[row]
+            if key in self._metadata:
+                yield f'"metadata":{json_text(self._metadata[key])}'
+        trace = self._traces[number]
+        if trace is not None:
+            self._traces[number] = None
+            yield f'"stack_trace":{json_text(trace)}'
+
+    def _marks(self, run: TimedRun) -> Iterator[str]:
+        """What has no length: that a run failed, and how much memory was allocated when."""
+        if run.is_failed:
+            last = max(range(len(run.rows)), key=lambda i: run.ends_ns[i])
+            told = {"run": run.index, "last": self._shown.events[run.numbers[last]].name}
+            yield self._plain(
+                "run failed", '"ph":"i","s":"t","cat":"failure"', run.end_ns, told,
+                _thread(run.track, 0),
+            )  # fmt: skip
+        for one in self._allocated.get(run.index, ()):
+            name = f"allocated: {one.allocator}"
+            yield self._plain(name, '"ph":"C"', one.at_ns, {"bytes": one.total_bytes}, 0)
+
+    def _plain(self, name: str, shape: str, at_ns: int, told: dict[str, Any], thread: int) -> str:
+        return (
+            f'{{"name":{json_text(name)},{shape},"pid":{self._number},"tid":{thread},'
+            f'"ts":{at_ns // 1000}.{at_ns % 1000:03},"args":{json_text(told)}}}'
+        )
+
+    def _named(self, what: str, name: str, thread: int = 0) -> str:
+        key = "labels" if what == "process_labels" else "name"
+        return self._meta(what, thread, {key: name})
+
+    def _meta(self, what: str, thread: int, told: dict[str, Any]) -> str:
+        head = f'{{"name":"{what}","ph":"M","pid":{self._number},"tid":{thread},'
+        return f'{head}"ts":0,"args":{json_text(told)}}}'
+
+    def _backends(self) -> dict[int, str | None]:
+        ids = self._signatures
+        return {
+            ids[row]: self._shown.events[number].origin.delegate_backend_name
+            for run in self._shown.runs
+            for row, number in zip(run.rows, run.numbers, strict=True)
+        }
+
+
+def _thread(track: int, lane: int) -> int:
+    return 1 + track * _LANES + (lane if lane != NO_LANE else MOST_LANES)
+
+
+def _track_name(runs: Sequence[TimedRun]) -> str:
+    if len(runs) == 1:
+        return f"run {runs[0].index}" + (f" ({runs[0].name})" if runs[0].name else "")
+    return f"runs {runs[0].index} to {runs[-1].index}"

@@ -1,0 +1,200 @@
+"""The events of some runs of a dump on one axis, each within those that hold it. Pure."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from queries.timeline.axis import Ints, Times, run_offsets, times_of
+from queries.timeline.dumps import TimedDump
+from queries.timeline.events import TimedEvent, timed_events
+from queries.timeline.nesting import Nesting, nest
+from warehouse.errors import QueryError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MEDIAN = "median"
+_WITHIN_METHOD = {"operator_call", "kernel", "delegate_call", "delegate_op"}
+
+
+@dataclass(frozen=True)
+class TimedRun:
+    """A run on the axis, its events in order of start, the outermost first.
+
+    Attributes:
+        index: Its position in the dump, from 0.
+        name: Its name; None without.
+        track: Number of the track it is on: runs that overlap have tracks of their own.
+        rows: Rows of its events in the table of events.
+        numbers: Which of the dump's distinct events each is.
+        starts_ns: Starts on the axis.
+        ends_ns: Ends.
+        nesting: How they lie within each other.
+        is_failed: Whether it stopped before its method ended.
+    """
+
+    index: int
+    name: str | None
+    track: int
+    rows: list[int]
+    numbers: list[int]
+    starts_ns: list[int]
+    ends_ns: list[int]
+    nesting: Nesting
+    is_failed: bool
+
+    @property
+    def end_ns(self) -> int:
+        """Its end on the axis."""
+        return max(self.ends_ns)
+
+    def self_ns(self) -> list[int]:
+        """Time of each event that is not that of an event which it holds."""
+        own = [end - start for start, end in zip(self.starts_ns, self.ends_ns, strict=True)]
+        left = own.copy()
+        for length, parent in zip(own, self.nesting.parents, strict=True):
+            if parent >= 0:
+                left[parent] -= length
+        return [max(0, one) for one in left]
+
+
+@dataclass(frozen=True)
+class TimedRuns:
+    """Runs of a dump on the axis.
+
+    Attributes:
+        dump: The dump.
+        events: Its distinct events.
+        runs: The runs, in order; those without events are left out.
+        is_flagged: For each row of events whether its duration cannot be right.
+        is_placed: Whether its start was told by the call of its delegate.
+    """
+
+    dump: TimedDump
+    events: Sequence[TimedEvent]
+    runs: Sequence[TimedRun]
+    is_flagged: Sequence[bool]
+    is_placed: Sequence[bool]
+
+
+def timed_runs(dump: TimedDump, chosen: Sequence[str] = ()) -> TimedRuns:
+    """The runs of a dump on an axis.
+
+    Args:
+        dump: The dump.
+        chosen: Positions of runs, or MEDIAN for the one whose length is the median of its dump's,
+            as the query run_timeline has it. Each of these begins at 0, on a track of its own.
+            Without any it is all runs, each at the time it began.
+
+    Raises:
+        QueryError: The dump has no such run.
+    """
+    known = timed_events(dump)
+    numbers = _numbers(dump.tables["events"], known)
+    described = list(known.values())
+    try:
+        times = times_of(dump.tables["events"], numbers, described, dump.clocks)
+    except QueryError as error:
+        raise QueryError(f"{dump.label}: {error}") from error
+    layout = _Layout(dump, described, numbers, times, is_aligned=bool(chosen))
+    shown = _chosen(dump, chosen) or range(dump.tables["runs"].num_rows)
+    runs = _on_tracks([run for run in map(layout.run, shown) if run.rows])
+    return TimedRuns(dump, described, runs, times.is_flagged.tolist(), times.is_placed.tolist())
+
+
+class _Layout:
+    """The events of a dump, sorted by run and time."""
+
+    def __init__(
+        self,
+        dump: TimedDump,
+        described: Sequence[TimedEvent],
+        numbers: Ints,
+        times: Times,
+        *,
+        is_aligned: bool,
+    ) -> None:
+        ranks = np.array([event.rank for event in described], np.int64)[numbers]
+        of_run = dump.tables["events"]["run_index"].to_numpy()
+        runs = dump.tables["runs"]
+        self._order = np.lexsort((numbers, ranks, -times.ends_ns, times.starts_ns, of_run))
+        self._bounds = np.searchsorted(of_run[self._order], np.arange(runs.num_rows + 1)).tolist()
+        offsets = run_offsets(runs, dump.clocks)
+        self._offsets = [0] * len(offsets) if is_aligned else offsets
+        self._names = runs["name"].to_pylist()
+        self._kinds = [event.kind for event in described]
+        self._numbers, self._times = numbers, times
+
+    def run(self, index: int) -> TimedRun:
+        """The run of that position, on track 0."""
+        rows = self._order[self._bounds[index] : self._bounds[index + 1]]
+        numbers = self._numbers[rows].tolist()
+        starts = (self._times.starts_ns[rows] + self._offsets[index]).tolist()
+        ends = (self._times.ends_ns[rows] + self._offsets[index]).tolist()
+        kinds = {self._kinds[number] for number in numbers}
+        is_failed = "method" not in kinds and not kinds.isdisjoint(_WITHIN_METHOD)
+        return TimedRun(
+            index, self._names[index], 0, rows.tolist(), numbers, starts, ends,
+            nest(starts, ends), is_failed,
+        )  # fmt: skip
+
+
+def _numbers(events: pa.Table, known: Mapping[tuple[int, int], TimedEvent]) -> Ints:
+    """For each row of events which of those known it is; alike ones stand side by side."""
+    run, event = (events[f"{noun}_signature_id"].to_numpy() for noun in ("run", "event"))
+    if not len(run):
+        return np.zeros(0, np.int64)
+    changes = np.flatnonzero((run[1:] != run[:-1]) | (event[1:] != event[:-1])) + 1
+    firsts = np.concatenate([[0], changes])
+    places = {key: number for number, key in enumerate(known)}
+    keys = zip(run[firsts].tolist(), event[firsts].tolist(), strict=True)
+    numbers = np.array([places[key] for key in keys], np.int64)
+    return np.repeat(numbers, np.diff(np.append(firsts, len(run))))
+
+
+def _chosen(dump: TimedDump, chosen: Sequence[str]) -> list[int]:
+    """Positions of runs, in order.
+
+    Raises:
+        QueryError: The dump has no such run.
+    """
+    count = dump.tables["runs"].num_rows
+    found = set()
+    for one in chosen:
+        number = _median(dump) if one == MEDIAN else int(one) if one.isdecimal() else count
+        if not 0 <= number < count:
+            have = f"0 to {count - 1}" if count else "none"
+            raise QueryError(f"{dump.label}: run '{one}': wanted {MEDIAN} or a run; it has {have}")
+        found.add(number)
+    return sorted(found)
+
+
+def _median(dump: TimedDump) -> int:
+    """The run of median length, of two the shorter one; -1 without events."""
+    events = dump.tables["events"]
+    lengths = events["start_offset_ticks"].to_numpy() + events["duration_ticks"].to_numpy()
+    runs = events["run_index"].to_numpy()
+    longest = np.full(dump.tables["runs"].num_rows, np.iinfo(np.int64).min)
+    np.maximum.at(longest, runs, lengths)
+    known = np.unique(runs)
+    if not len(known):
+        return -1
+    return int(known[np.argsort(longest[known], kind="stable")[(len(known) - 1) // 2]])
+
+
+def _on_tracks(runs: Sequence[TimedRun]) -> list[TimedRun]:
+    """The runs, each on the track that is free for the longest time."""
+    free: list[tuple[int, int]] = []  # end of the last run of each track
+    tracks = {}
+    for run in sorted(runs, key=lambda run: (run.starts_ns[0], run.index)):
+        track = len(free)
+        if free and free[0][0] <= run.starts_ns[0]:
+            track = heapq.heappop(free)[1]
+        tracks[run.index] = track
+        heapq.heappush(free, (run.end_ns, track))
+    return [replace(run, track=tracks[run.index]) for run in runs]

@@ -1,0 +1,85 @@
+"""A timeline's page in real headless Chromium: `make test-browser`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from queries.timeline.page import page_text
+from queries.timeline.slices import timed_runs
+from tests.support.browser import CHROMIUM, Page, open_browser
+from tests.support.timelines import event, forward, timed_dump
+
+pytestmark = pytest.mark.skipif(
+    not CHROMIUM, reason="make test-browser finds no chromium: apt-get install chromium"
+)
+HOSTILE = "</script><script>document.title = 'taken'</script><img src=x onerror=alert(1)>"
+SHOWN = "document.getElementById('details').innerText"
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with open_browser(tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A page of a base and a head, one of whose runs failed."""
+    both = [
+        timed_dump(forward(), label="base"),
+        timed_dump(forward(0, delegate=45), forward(200)[:-1], label=HOSTILE),
+        timed_dump([event(HOSTILE, 0, 50, 1)], label="odd"),
+    ]
+    place = tmp_path / "timeline.html"
+    place.write_text(page_text([timed_runs(dump) for dump in both]), encoding="utf-8")
+    return place
+
+
+def _press(page: Page, *keys: str) -> None:
+    for key in keys:
+        page.evaluate(f"document.dispatchEvent(new KeyboardEvent('keydown', {{key: '{key}'}}))")
+
+
+@pytest.mark.parametrize("is_dark", [False, True])
+def test_page_draws_without_a_word_and_asks_for_nothing(
+    page: Page, place: Path, *, is_dark: bool
+) -> None:
+    page.show(place, width=1200, is_dark=is_dark)
+    _press(page, "f")
+    assert page.complaints() == []
+    assert page.requests() == [place.as_uri()]
+    assert page.evaluate("document.title") == "Timeline"
+
+
+def test_events_are_found_and_read_by_keys_alone(page: Page, place: Path) -> None:
+    page.show(place, width=1200)
+    _press(page, "ArrowRight")
+    assert "Method::execute" in page.evaluate(SHOWN)
+    _press(page, "ArrowDown", "ArrowRight", "ArrowDown")
+    assert page.evaluate(SHOWN).split("\n")[0] == "conv #1"
+    assert "30 ns" in page.evaluate(SHOWN)
+    _press(page, "Enter")
+    assert 30 <= page.evaluate("view[1] - view[0]") < 40
+    _press(page, "0", "Escape")
+    assert "Nothing is selected" in page.evaluate(SHOWN)
+
+
+def test_frames_of_the_flame_graph_tell_their_share(page: Page, place: Path) -> None:
+    page.show(place, width=1200)
+    _press(page, "f", "ArrowRight", "ArrowDown", "ArrowDown")
+    assert page.evaluate(SHOWN).split("\n")[0] == "Method::execute"
+    assert "100 %" in page.evaluate(SHOWN)
+
+
+def test_what_is_found_is_counted(page: Page, place: Path) -> None:
+    page.show(place, width=1200)
+    page.evaluate("find.value = 'CONV'; find.dispatchEvent(new Event('input'))")
+    assert page.evaluate("document.getElementById('found').textContent") == "3 found, 105 ns"
+
+
+def test_page_fits_a_phone(page: Page, place: Path) -> None:
+    page.show(place, width=360)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360

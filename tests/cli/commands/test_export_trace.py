@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from tests.support.corpus import CORPUS
+from tests.support.etrecord_builder import MODELS
+from tests.support.timelines import read_trace
+
+DUMP = CORPUS / "real/prefill_decode_portable_debug.etdp"
+RECORD = MODELS / "prefill_decode_portable.etrecord"
+
+
+def test_a_trace_goes_to_a_file(run, tmp_path):
+    done = run("export", "trace", DUMP, "-o", tmp_path / "trace.json")
+    assert (done.code, done.out, done.err) == (0, b"", "")
+    assert read_trace((tmp_path / "trace.json").read_text())
+
+
+def test_a_trace_goes_to_a_pipe(run):
+    assert read_trace(run("export", "trace", DUMP, "--run", "median").text)
+
+
+def test_files_and_dumps_of_a_store_stand_side_by_side_in_order(run, store):
+    events = read_trace(run("export", "trace", "2", DUMP, "1", "--store", store).text)
+    names = [event["args"]["name"] for event in events if event["name"] == "process_name"]
+    assert [name.rpartition("(")[2] for name in names] == ["dump 2)", str(DUMP), "dump 1)"]
+
+
+def test_the_etrecord_beside_a_dump_is_read_unless_another_is_named(run, tmp_path):
+    dump = shutil.copy(DUMP, tmp_path / "run.etdp")
+    assert "op_types" not in run("export", "trace", dump).text
+    assert "op_types" in run("export", "trace", dump, "--etrecord", RECORD).text
+    shutil.copy(RECORD, tmp_path / "run.etrecord")
+    assert "op_types" in run("export", "trace", dump).text
+
+
+@pytest.mark.parametrize("form", ["folded", "speedscope", "html", "model-explorer"])
+def test_each_format_has_its_own_look(run, form):
+    done = run("export", "trace", DUMP, "--etrecord", RECORD, "--run", "1", "--format", form)
+    assert done.code == 0
+    starts = {
+        "folded": "Execute;Method::execute ", "speedscope": '{"$schema"',
+        "html": "<!doctype html>", "model-explorer": '{"name": "µs, ',
+    }  # fmt: skip
+    assert done.text.startswith(starts[form])
+
+
+def test_clocks_of_files_are_as_stated(run):
+    done = run("export", "trace", DUMP, "--run", "1", "--clock", "us")
+    (method,) = [e for e in read_trace(done.text) if e["name"] == "Method::execute"]
+    plain = run("export", "trace", DUMP, "--run", "1")
+    (same,) = [e for e in read_trace(plain.text) if e["name"] == "Method::execute"]
+    assert method["dur"] == round(same["dur"] * 1000)
+
+
+def test_cycles_are_noted(run):
+    done = run("export", "trace", DUMP, "--clock", "cycles", "--format", "folded")
+    assert done.err == f"note: {DUMP}: cycles of unknown rate; 1 ns shown is 1 cycle\n"
+
+
+def test_a_clock_that_is_none_is_a_fault_of_the_command_line(run):
+    done = run("export", "trace", DUMP, "--clock", "hours")
+    assert (done.code, done.out) == (2, b"")
+    assert "clock 'hours'" in done.err
+
+
+def test_what_cannot_be_exported_leaves_the_file_as_it_was(run, tmp_path):
+    target = tmp_path / "trace.json"
+    target.write_text("before")
+    done = run("export", "trace", DUMP, "--run", "99", "-o", target)
+    assert done.code == 1
+    assert "run '99'" in done.err
+    assert target.read_text() == "before"
+
+
+def test_a_dump_that_is_not_there_is_told(run, tmp_path):
+    assert "none.etdp" in run("export", "trace", tmp_path / "none.etdp").err

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import sys
+
+import pyarrow as pa
+import pytest
+
+from cli.output.render import Format
+from cli.plots import plain_plots, write_answer
+from tests.support.store_rows import Event, StoreRows
+
+HOTSPOTS = pa.table({"event_name": ["add", "mul"], "self_share": [0.75, 0.25]})
+
+
+def _history():
+    store = StoreRows()
+    for number, build in enumerate(("b1", "b2")):
+        dump = store.add_dump(build=build)
+        store.add_run(dump, [Event("Method::execute", 100 + 100 * number, 0)])
+    from tests.support.store_rows import answer_query, find_query
+
+    return answer_query(store.connect(), find_query("build_history"), {"event": "Method::execute"})
+
+
+def test_plot_without_a_file_stands_for_the_terminal():
+    assert plain_plots(["--plot"]) == ["--plot", "-"]
+    assert plain_plots(["--plot", "--model", "m"]) == ["--plot", "-", "--model", "m"]
+    assert plain_plots(["--model", "m", "--plot", "x.svg"]) == ["--model", "m", "--plot", "x.svg"]
+    assert plain_plots([]) == []
+
+
+def test_percentiles_have_histograms_when_asked(run, store):
+    plain = run("query", "percentiles", "--store", store).text
+    drawn = run("query", "percentiles", "--plot", "--store", store).text
+    assert "█" not in plain
+    assert "from min_ns to max_ns" in drawn.splitlines()[0]
+    assert "█" in drawn
+    json = run("query", "percentiles", "--plot", "--format", "json", "--store", store).text
+    assert json == run("query", "percentiles", "--format", "json", "--store", store).text
+
+
+def test_an_answer_is_drawn_into_a_file_in_place_of_its_table(run, store, tmp_path):
+    done = run("query", "percentiles", "--plot", tmp_path / "p.svg", "--store", store)
+    assert (done.code, done.out, done.err) == (0, b"", "")
+    assert (tmp_path / "p.svg").read_text().startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("query", "plot", "problem"),
+    [
+        ("percentiles", "p.png", "p.png: wanted a name that ends in .svg"),
+        ("operator_hotspots", None, "wanted FILE.svg"),
+    ],
+)
+def test_what_cannot_be_drawn_is_a_fault_of_the_command_line(run, store, query, plot, problem):
+    done = run("query", query, "--store", store, "--plot", *([plot] if plot else []))
+    assert done.code == 2
+    assert problem in " ".join(done.err.split())
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_hotspots_have_bars_on_a_terminal_alone(capsys, monkeypatch, is_terminal):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+    write_answer("operator_hotspots", HOTSPOTS, Format.TABLE, is_csv_safe=False, plot=None)
+    assert ("███" in capsys.readouterr().out) == is_terminal
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_history_is_followed_by_its_trends_on_a_terminal_alone(capsys, monkeypatch, is_terminal):
+    table = _history()
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+    monkeypatch.setenv("COLUMNS", "300")
+    write_answer("build_history", table, Format.TABLE, is_csv_safe=False, plot=None)
+    assert ("▁█" in capsys.readouterr().out) == is_terminal

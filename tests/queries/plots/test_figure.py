@@ -1,0 +1,92 @@
+"""Answers drawn."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from queries.plots.figure import MOST_BARS, MOST_LINES, query_figure
+from tests.support.strange_names import NAMES
+from warehouse.errors import QueryError
+
+EVIL = "</text></svg><script>alert(1)</script>"
+
+
+def _drawn(*rows: dict[str, Any]) -> str:
+    text = query_figure("q", pa.Table.from_pylist(list(rows)))
+    assert ET.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314 - our own
+    return text
+
+
+def _texts(text: str) -> list[str]:
+    return [found for found in re.findall(r"<text[^>]*>(.*?)</text>", text) if found]
+
+
+def _history(*names: str) -> list[dict[str, Any]]:
+    key = {"device": "d", "model": "m", "backend": None, "delegate_id": None, "ordinal": 1}
+    return [
+        {**key, "event_name": name, "build": build, "p50_ns": 10.0 + i}
+        for name in names
+        for i, build in enumerate(("b1", "b2"))
+    ]
+
+
+def test_a_row_is_a_bar_called_by_what_tells_it_apart() -> None:
+    rows = [
+        {"device": "phone", "event_name": "add", "ordinal": 1, "kind": "kernel", "p50_ns": 2e3},
+        {"device": "phone", "event_name": "add", "ordinal": 2, "kind": "kernel", "p50_ns": 1e3},
+    ]
+    text = _drawn(*rows)
+    assert _texts(text) == ["q: p50_ns", "#1", "2.000 µs", "#2", "1.000 µs"]
+    wide, narrow = (float(w) for w in re.findall(r'width="([\d.]+)" height="16"', text))
+    assert wide == 2 * narrow
+
+
+def test_changes_are_drawn_to_both_sides() -> None:
+    text = _drawn({"event_name": "a", "p50_ns": 1.0, "delta": 0.5}, {"event_name": "b",
+                  "p50_ns": 1.0, "delta": -0.5})  # fmt: skip
+    assert "+50.0 %" in _texts(text)
+    assert "−50.0 %" in _texts(text)
+
+
+@pytest.mark.parametrize(
+    ("columns", "value"),
+    [
+        ({"run_count": 3, "tax_share": 0.5}, "tax_share"),
+        ({"dump_id": 3, "n_runs": 7}, "n_runs"),
+        ({"avg_ns": 1.0, "p50_ns": 2.0}, "p50_ns"),
+    ],
+)
+def test_the_value_is_the_likeliest_number(columns: dict[str, Any], value: str) -> None:
+    assert _texts(_drawn({"event_name": "a", **columns}))[0] == f"q: {value}"
+
+
+def test_a_history_is_a_line_per_series() -> None:
+    text = _drawn(*_history("add", "mul"))
+    assert text.count("<polyline") == 2
+    assert text.count("<circle") == 4
+    assert {"b1", "b2", "d · m · add · 1"} <= set(_texts(text))
+
+
+def test_what_is_left_out_is_said() -> None:
+    bars = [{"event_name": str(i), "p50_ns": 1.0} for i in range(MOST_BARS + 1)]
+    assert "the first 60 of 61 rows" in _texts(_drawn(*bars))
+    many = _history(*map(str, range(MOST_LINES + 1)))
+    assert "the first 8 of 9 lines" in _texts(_drawn(*many))
+
+
+def test_names_are_text() -> None:
+    for name in (EVIL, *NAMES):
+        assert "<script" not in _drawn({"event_name": name, "p50_ns": 1.0})
+        assert "<script" not in _drawn(*_history(name))
+
+
+@pytest.mark.parametrize("table", [pa.table({"a": ["x"]}), pa.table({"p50_ns": [None, None]}),
+                                   pa.table({"p50_ns": pa.array([], pa.float64())})])  # fmt: skip
+def test_what_has_no_value_cannot_be_drawn(table: pa.Table) -> None:
+    with pytest.raises(QueryError, match="to draw"):
+        query_figure("q", table)

@@ -1,0 +1,66 @@
+"""Times laid over a graph."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ingest.sources.paths import Source
+from queries.timeline.clocks import Clocks
+from queries.timeline.dumps import read_dump
+from queries.timeline.node_data import node_data_document
+from queries.timeline.slices import TimedRuns, timed_runs
+from tests.support.corpus import CORPUS
+from tests.support.etrecord_builder import MODELS
+from tests.support.timelines import forward, timed_dump
+from warehouse.errors import QueryError
+
+
+def _run(name: str, *runs: str, clock: float = 1.0) -> TimedRuns:
+    dump = read_dump(
+        Source(str(CORPUS / f"real/{name}_debug.etdp")),
+        Source(str(MODELS / f"{name}.etrecord")),
+        Clocks(clock),
+    )
+    return timed_runs(dump, runs)
+
+
+def test_a_node_has_the_microseconds_of_what_ran_it() -> None:
+    document = json.loads(node_data_document([_run("prefill_decode_portable", "1")]))
+    assert document["results"]["aten_relu_default"] == {"value": 10.115}
+    assert document["results"]["aten_addmm_default"] == {"value": 18.347 + 57.105}
+    assert [stop["stop"] for stop in document["gradient"]] == [0.0, 0.5, 1.0]
+    assert document["name"].startswith("µs, ")
+
+
+def test_of_two_dumps_a_node_has_what_the_second_takes_more() -> None:
+    base = _run("prefill_decode_portable", "1")
+    head = _run("prefill_decode_portable", "1", clock=2.0)
+    document = json.loads(node_data_document([base, head]))
+    assert document["results"]["aten_relu_default"]["value"] == 10.115
+    assert document["results"]["aten_addmm_default"]["bgColor"] == "#d7301f"
+    back = json.loads(node_data_document([head, base]))
+    assert back["results"]["aten_addmm_default"]["bgColor"] == "#1a9850"
+    same = json.loads(node_data_document([base, base]))
+    assert {result["bgColor"] for result in same["results"].values()} == {"#f7f7f7"}
+
+
+def test_a_delegate_of_unmapped_events_counts_as_a_whole() -> None:
+    document = json.loads(node_data_document([_run("prefill_decode_xnnpack", "1")]))
+    assert document["results"]["aten_relu_default"] == {"value": 38.778}
+
+
+def test_several_methods_share_no_graph() -> None:
+    with pytest.raises(QueryError, match="ran decode, prefill; choose a run"):
+        node_data_document([_run("prefill_decode_portable")])
+
+
+def test_without_etrecord_no_node_is_known() -> None:
+    with pytest.raises(QueryError, match="no node is known"):
+        node_data_document([timed_runs(timed_dump(forward()))])
+
+
+def test_three_dumps_are_no_base_and_head() -> None:
+    with pytest.raises(QueryError, match="a base and a head"):
+        node_data_document([timed_runs(timed_dump(forward()))] * 3)
