@@ -7,6 +7,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Callable
+from functools import partial
 
 from ingest.errors import SourceError
 
@@ -32,7 +33,7 @@ def read_file(path: str, name: str, *, most_bytes: int) -> bytes | memoryview:
     try:
         before = os.fstat(file)
         _check(before, name, most_bytes)
-        data = gather(lambda count: os.read(file, count), before.st_size, name)
+        data = gather(partial(_read_part, file, before.st_size), before.st_size, name)
         after = os.fstat(file)
     finally:
         os.close(file)
@@ -57,6 +58,14 @@ def gather(read: Callable[[int], bytes | memoryview], size: int, name: str) -> b
         parts.append(part)
         count += len(part)
     return b"".join(parts)  # not a part at a time, which would copy the first ones again and again
+
+
+def _read_part(file: int, size: int, most_bytes: int) -> bytes:
+    """The next bytes of a file, which is not asked whether it ends where it should.
+
+    Its size afterwards tells that, at less cost where files are small and many.
+    """
+    return os.read(file, most_bytes) if most_bytes > 1 or not size else b""
 
 
 def _check(status: os.stat_result, name: str, most_bytes: int) -> None:

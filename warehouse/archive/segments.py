@@ -80,14 +80,13 @@ class SegmentWriter:
 
     def add(self, entries: Sequence[Entry]) -> None:
         """Append entries."""
-        for rows in _row_groups((self._first, entry) for entry in entries):
-            self._written.append(self._thread.submit(self._write, rows))
+        numbered = zip(repeat(self._first), entries)
+        self._written.append(self._thread.submit(self._write, numbered))
 
     def copy(self, numbered: Iterable[tuple[int, Entry]], last: int) -> None:
         """Append entries of segments up to `last`, each with its segment's number, bit by bit."""
         self._last = last
-        for rows in _row_groups(numbered):
-            self._write(rows)
+        self._write(numbered)
 
     def seal(self) -> Segment:
         """Let the segment appear, with all its entries and on disk.
@@ -119,11 +118,12 @@ class SegmentWriter:
             self._sink.close()
         self._file.unlink(missing_ok=True)
 
-    def _write(self, rows: list[tuple[Any, ...]]) -> None:
-        *columns, data = zip(*rows, strict=True)
-        typed = zip(columns, SEGMENT.types[:-1], strict=True)
-        arrays = [pa.array(column, type_) for column, type_ in typed] + [_binary(data)]
-        self._open()[0].write_table(pa.Table.from_arrays(arrays, schema=SEGMENT))
+    def _write(self, numbered: Iterable[tuple[int, Entry]]) -> None:
+        for rows in _row_groups(numbered):
+            *columns, data = zip(*rows, strict=True)
+            typed = zip(columns, SEGMENT.types[:-1], strict=True)
+            arrays = [pa.array(column, type_) for column, type_ in typed] + [_binary(data)]
+            self._open()[0].write_table(pa.Table.from_arrays(arrays, schema=SEGMENT))
 
     def _open(self) -> tuple[pq.ParquetWriter, pa.NativeFile]:
         import pyarrow.parquet as pq  # its import costs what opening a store may not

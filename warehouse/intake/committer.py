@@ -14,7 +14,7 @@ from ingest.errors import DumpError
 from warehouse.archive.archive import Archive
 from warehouse.intake.batches import Batch, Seen
 from warehouse.intake.containment import Trouble, contain
-from warehouse.intake.content import Content, merge_contents, split, stream_apart
+from warehouse.intake.content import Content, split, stream_apart
 from warehouse.intake.decoders import Decoder
 from warehouse.intake.verdicts import Verdict, describe_conflict, explain_verdict
 from warehouse.loading.loader import Loader
@@ -34,8 +34,6 @@ _COMPANIONS: dict[str, tuple[str, Callable[[NewDump], Any]]] = {
         attrgetter("debug_buffer.source", "debug_buffer.sha256", "debug_buffer.data"),
     ),
 }
-
-Decoded = tuple[Batch, Content | None]  # no content: to be streamed
 
 
 class Committed(NamedTuple):
@@ -70,24 +68,16 @@ class Committer:
         self._loader = Loader(connection, archive)
         self._bad: dict[str, Refusal] = {}  # dumps refused for their content, by SHA-256
 
-    def commit(self, group: Sequence[Decoded]) -> Committed:
-        """Commit batches together; the dumps of one without content are streamed, each alone.
+    def commit(self, batches: Sequence[Batch], content: Content | None) -> Committed:
+        """Commit batches together; without their content their dumps are streamed, each alone.
 
         A dump that the store does not take is refused, and all others are committed.
         """
-        batches = [batch for batch, _ in group]
-        streamed = _Loaded()
-        for batch, content in group:
-            if content is None:
-                streamed += self._load_streams(batch)
-            else:
-                self._refuse_malformed(batch, content)
-        judged = self._judge_seen(batches)
-        loaded = contain(lambda: self._load(group, [*_refused(batches), *judged]))
-        if isinstance(loaded, Trouble):
-            loaded = self._load_apart(group)
-            judged = self._judge_seen(batches)
+        if content is None:
+            loaded, judged = self._load_streams(batches), self._judge_seen(batches)
             self._loader.record([*_refused(batches), *judged])
+        else:
+            loaded, judged = self._load(batches, content)
         stored = [seen.dump for batch in batches for seen in batch.seen if self._agrees(seen)]
         self._loader.settle_conflicts(stored)
         self._loader.file_stored([dump for dump in stored if dump.data is not None])
@@ -95,17 +85,28 @@ class Committer:
         self._loader.record(late)
         return Committed(
             sum(batch.file_count + batch.n_refused_companions for batch in batches),
-            streamed.n_dumps + loaded.n_dumps,
-            streamed.n_events + loaded.n_events,
+            loaded.n_dumps,
+            loaded.n_events,
             sum(batch.byte_count for batch in batches),
             [one._replace(data=None) for one in (*_refused(batches), *judged, *late)],
         )
 
-    def _load(self, group: Sequence[Decoded], refusals: Sequence[Refusal]) -> _Loaded:
-        """Commit what was decoded, and put refusals on record, in one transaction."""
-        dumps = [dump for batch, content in group if content for dump in batch.dumps]
-        content = merge_contents([content for _, content in group if content])
-        return self._load_content(dumps, content, refusals)
+    def _load(self, batches: Sequence[Batch], content: Content) -> tuple[_Loaded, list[Refusal]]:
+        """Commit what was decoded, and put refusals on record, in one transaction if that can be.
+
+        Returns:
+            What was committed, and refusals of dumps met before.
+        """
+        self._refuse_malformed(batches, content)
+        judged = self._judge_seen(batches)
+        dumps = [dump for batch in batches for dump in batch.dumps]
+        refusals = [*_refused(batches), *judged]
+        loaded = contain(lambda: self._load_content(dumps, content, refusals))
+        if isinstance(loaded, Trouble):
+            loaded = self._load_apart(batches)
+            judged = self._judge_seen(batches)
+            self._loader.record([*_refused(batches), *judged])
+        return loaded, judged
 
     def _load_content(
         self, dumps: Sequence[NewDump], content: Content, refusals: Sequence[Refusal] = ()
@@ -113,13 +114,12 @@ class Committer:
         n_dumps = self._loader.load(dumps, *content, refusals)
         return _Loaded(n_dumps, content.decoded.tables["events"].num_rows)
 
-    def _load_apart(self, group: Sequence[Decoded]) -> _Loaded:
+    def _load_apart(self, batches: Sequence[Batch]) -> _Loaded:
         """Commit the good dumps of batches that cannot be committed together."""
         loaded = _Loaded()
-        for batch, content in group:
-            if content is not None:
-                good = [dump for dump in batch.dumps if self._is_good(dump)]
-                loaded += self._load_some(good, batch)
+        for batch in batches:
+            good = [dump for dump in batch.dumps if self._is_good(dump)]
+            loaded += self._load_some(good, batch)
         return loaded
 
     def _load_some(self, dumps: Sequence[NewDump], batch: Batch) -> _Loaded:
@@ -134,10 +134,10 @@ class Committer:
     def _decode_and_load(self, dumps: Sequence[NewDump]) -> _Loaded:
         return self._load_content(dumps, self._decoder.decode(dumps))
 
-    def _load_streams(self, batch: Batch) -> _Loaded:
+    def _load_streams(self, batches: Sequence[Batch]) -> _Loaded:
         """Commit dumps that were too big to be decoded with the others."""
         loaded = _Loaded()
-        for dump in batch.dumps:
+        for batch, dump in _dumps(batches):
             try:
                 loaded += self._load_alone(dump, self._load_stream, batch)
             except DumpError as error:
@@ -167,10 +167,11 @@ class Committer:
         self._refuse(dump, batch, Verdict(UNCOMMITTABLE, None, last.detail))
         return _Loaded()
 
-    def _refuse_malformed(self, batch: Batch, content: Content) -> None:
+    def _refuse_malformed(self, batches: Sequence[Batch], content: Content) -> None:
+        dumps = list(_dumps(batches))
         for error in content.decoded.errors.to_pylist():
-            index = error.pop("dump_index")
-            self._refuse_bytes(batch.dumps[index], batch, Verdict(**error))
+            batch, dump = dumps[error.pop("dump_index")]
+            self._refuse_bytes(dump, batch, Verdict(**error))
 
     def _refuse_bytes(self, dump: NewDump, batch: Batch, fault: Verdict) -> None:
         """Refuse a dump for what its bytes are."""
@@ -220,6 +221,11 @@ def _conflict(seen: Seen) -> Refusal:
     dump = seen.dump
     detail = describe_conflict(dump.sha256, dump.manifest.canonical_json(), seen.known_manifest)
     return Refusal(dump.source, dump.sha256, CONFLICT, None, detail)
+
+
+def _dumps(batches: Sequence[Batch]) -> Iterator[tuple[Batch, NewDump]]:
+    """Dumps in order, each with its batch."""
+    return ((batch, dump) for batch in batches for dump in batch.dumps)
 
 
 def _refused(batches: Sequence[Batch]) -> list[Refusal]:

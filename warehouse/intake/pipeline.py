@@ -9,12 +9,12 @@ import gc
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields, replace
 from itertools import islice
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import duckdb
 
@@ -24,13 +24,13 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.intake.batches import Batch, Plan, plan_batches
 from warehouse.intake.claims import Claims
 from warehouse.intake.committer import CONFLICT, Committed, Committer
-from warehouse.intake.content import Content, ReadFile, decode_apart, read_dumps
+from warehouse.intake.content import Content, ReadFile, decode_apart, merge_contents, read_dumps
 from warehouse.intake.decoders import OWN_DECODER, Decoder
 from warehouse.loading.records import Refusal
 
 # Fewer events at a time would leave DuckDB's row groups so empty that it rewrites them when the
 # store closes (it looks for four in a row that fit into three), and the file twice as large.
-COMMIT_EVENTS = 3 * 122_880
+COMMIT_EVENTS = 6 * 122_880
 COMMIT_BATCHES = 8  # at most, however few events they have: debug buffers need memory too
 COMMIT_BYTES = 64 << 20  # of dumps and their debug buffers, likewise
 AHEAD_BYTES = (
@@ -53,6 +53,18 @@ class IncomingDumps(Protocol):
 
     def __iter__(self) -> Iterator[Incoming]:
         """Each in turn."""
+
+
+class Group(NamedTuple, Generic[_AnyBatch]):
+    """Batches to commit together.
+
+    Attributes:
+        batches: They are, in order.
+        content: Of all their dumps; None for a batch whose dumps are to be streamed.
+    """
+
+    batches: list[_AnyBatch]
+    content: Content | None
 
 
 class IngestProgress(NamedTuple):
@@ -136,10 +148,10 @@ def ingest_dumps(
         reading = _hold_back((_start_reading(pool, plan) for plan in plan_batches(dumps)), workers)
         claimed = (claims.claim(plan, read.result()) for plan, read in reading)
         for group in _prefetch(thread, decoded_groups(pool, claimed, workers, decoder)):
-            summary = _add(summary, committer.commit(group))
-            n_done += sum(batch.file_count for batch, _ in group)
-            programs.update(id_ for batch, _ in group for id_ in batch.program_ids())
-            group.clear()  # or its columns would wait for the next group
+            summary = _add(summary, committer.commit(*group))
+            n_done += sum(batch.file_count for batch in group.batches)
+            programs.update(id_ for batch in group.batches for id_ in batch.program_ids())
+            del group  # or its columns would wait for the next group
             gc.collect(1)  # what came since the last group
             if progress is not None:
                 n_bytes, n_events = summary.byte_count, summary.n_events
@@ -152,11 +164,10 @@ def decoded_groups(
     batches: Iterable[_AnyBatch],
     workers: int,
     decoder: Decoder = OWN_DECODER,
-) -> Iterator[list[tuple[_AnyBatch, Content | None]]]:
+) -> Iterator[Group[_AnyBatch]]:
     """Batches decoded in a pool, as many at a time as are to be committed together."""
-    return _groups(
-        _hold_back((_start_decoding(pool, batch, decoder) for batch in batches), workers)
-    )
+    started = (_start_decoding(pool, batch, decoder) for batch in batches)
+    return map(_merge, _groups(_hold_back(started, workers)))
 
 
 def _read_doubts(connection: duckdb.DuckDBPyConnection, programs: Iterable[int]) -> tuple[str, ...]:
@@ -246,6 +257,11 @@ def _groups(
             group, n_events, n_bytes, wanted = [], 0, 0, COMMIT_EVENTS
     if group:
         yield group
+
+
+def _merge(group: Sequence[tuple[_AnyBatch, Content | None]]) -> Group[_AnyBatch]:
+    contents = [content for _, content in group if content]
+    return Group([batch for batch, _ in group], merge_contents(contents) if contents else None)
 
 
 @contextmanager

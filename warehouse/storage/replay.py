@@ -16,9 +16,9 @@ from warehouse.archive.archive import Archive
 from warehouse.archive.entries import REFUSED, SETTLED
 from warehouse.archive.segments import Segment
 from warehouse.engine.connection import insert_rows, open_cursor, transaction
-from warehouse.intake.content import Content, merge_contents, stream_apart
+from warehouse.intake.content import Content, stream_apart
 from warehouse.intake.decoders import OWN_DECODER
-from warehouse.intake.pipeline import count_cores, decoded_groups, few_collections
+from warehouse.intake.pipeline import Group, count_cores, decoded_groups, few_collections
 from warehouse.loading.loader import Loader
 from warehouse.loading.records import NewDump, Refusal
 from warehouse.storage.archived_batches import ArchivedBatch, ArchiveReader
@@ -56,19 +56,19 @@ def replay(
     ):
         batches = ArchiveReader(cursor, archive).batches(segments)
         for group in _groups(pool, batches, workers):
-            n_dumps, n_events = _load(loader, group)
-            _change(loader, [batch for batch, _ in group])
-            if group[-1][0].is_upkeep:
+            n_dumps, n_events = _load(loader, *group)
+            _change(loader, group.batches)
+            if group.batches[-1].is_upkeep:
                 with transaction(connection):
-                    do_upkeep(connection, group[-1][0].changes)
+                    do_upkeep(connection, group.batches[-1].changes)
                 loader = Loader(connection)  # which remembers nothing of what is gone
             done = ReplayProgress(
-                done.done_files + _end_segments(connection, [batch for batch, _ in group]),
+                done.done_files + _end_segments(connection, group.batches),
                 done.total_files,
                 done.n_dumps + n_dumps,
                 done.n_events + n_events,
             )
-            group.clear()  # or its columns would wait for the next group
+            del group  # or its columns would wait for the next group
             gc.collect(1)  # what came since the last group
             if progress:
                 progress(done)
@@ -77,7 +77,7 @@ def replay(
 
 def _groups(
     pool: Executor, batches: Iterator[ArchivedBatch], workers: int
-) -> Iterator[list[tuple[ArchivedBatch, Content | None]]]:
+) -> Iterator[Group[ArchivedBatch]]:
     """Decoded batches to load together; none is read before the upkeep that it follows is done."""
     for first in batches:
         yield from decoded_groups(pool, _until_upkeep(first, batches), workers)
@@ -90,33 +90,39 @@ def _until_upkeep(first: ArchivedBatch, more: Iterator[ArchivedBatch]) -> Iterat
         batch = None if batch.is_upkeep else next(more, None)
 
 
-def _load(loader: Loader, group: Sequence[tuple[ArchivedBatch, Content | None]]) -> tuple[int, int]:
+def _load(
+    loader: Loader, batches: Sequence[ArchivedBatch], content: Content | None
+) -> tuple[int, int]:
     """Load the dumps of batches; how many, and their events.
 
     One that is malformed by now, because the decoder has become stricter, is put on record.
     """
-    refusals = [refusal for batch, _ in group for refusal in batch.refused]
-    n_dumps = n_events = 0
-    dumps: list[NewDump] = []
-    for batch, content in group:
-        if content is not None:
-            dumps += batch.dumps
-            continue
-        for dump in batch.dumps:
-            try:
-                n_events += loader.load_stream(
-                    dump, stream_apart(OWN_DECODER.stream(dump), dump.source)
-                )
-                n_dumps += 1
-            except DumpError as error:
-                fault = (error.reason, error.byte_offset, error.detail)
-                refusals.append(Refusal(dump.source, dump.sha256, *fault))
-    content = merge_contents([content for _, content in group if content])
+    dumps = [dump for batch in batches for dump in batch.dumps]
+    refusals = [refusal for batch in batches for refusal in batch.refused]
+    if content is None:
+        return _load_streams(loader, dumps, refusals)
     for row in content.decoded.errors.to_pylist():
         dump = dumps[row.pop("dump_index")]
         refusals.append(Refusal(dump.source, dump.sha256, **row))
-    n_dumps += loader.load(dumps, *content, refusals)
-    return n_dumps, n_events + content.decoded.tables["events"].num_rows
+    n_dumps = loader.load(dumps, *content, refusals)
+    return n_dumps, content.decoded.tables["events"].num_rows
+
+
+def _load_streams(
+    loader: Loader, dumps: Sequence[NewDump], refusals: list[Refusal]
+) -> tuple[int, int]:
+    """The same of dumps that are decoded in parts."""
+    n_dumps = n_events = 0
+    for dump in dumps:
+        parts = stream_apart(OWN_DECODER.stream(dump), dump.source)
+        try:
+            n_events += loader.load_stream(dump, parts)
+            n_dumps += 1
+        except DumpError as error:
+            fault = (error.reason, error.byte_offset, error.detail)
+            refusals.append(Refusal(dump.source, dump.sha256, *fault))
+    loader.record(refusals)
+    return n_dumps, n_events
 
 
 def _change(loader: Loader, batches: Sequence[ArchivedBatch]) -> None:

@@ -12,12 +12,9 @@ import hashlib
 import json
 import os
 import random
-import shutil
 import signal
 import sys
-import tempfile
 import time
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Thread
@@ -26,6 +23,7 @@ from typing import Any
 from tests.support.tiny_dumps import COUNTED, tiny_dump, tiny_dump_events, tiny_incoming
 from tests.tools.reliability.forked import fork, wait
 from tests.tools.reliability.recorded import Results, run_recorded
+from tests.tools.reliability.rounds import kill_stores
 from warehouse import Inbox, Warehouse
 from warehouse.archive.archive import Archive
 from warehouse.engine.failpoints import VARIABLE
@@ -37,7 +35,6 @@ FAILPOINTS = (
     "log sum", "committed", "log clear", "checkpoint", "swap",
 )  # fmt: skip
 DUMPS = 30  # that a round hands over
-ROUNDS = 20  # of a store, before another takes its place
 THREADS = 3
 LONGEST_LIFE = 0.9  # seconds; a child that decodes needs some to start
 LONGEST_WAIT = 30.0  # likewise, for somebody to be acknowledged
@@ -53,6 +50,7 @@ class Trial:
         self.store = store
         self.acknowledged = store.parent / "acknowledged"
         self.acknowledged.touch()
+        self.slowest = 0.0  # seconds until it was ready after a round
         self._rounds = 0
         self._events: dict[str, int] = {}
         Warehouse.open(store, create=True).close()
@@ -92,17 +90,18 @@ class Trial:
         while self.acknowledged.stat().st_size <= size and time.monotonic() < deadline:
             time.sleep(0.001)
 
-    def check(self) -> tuple[str, float]:
-        """What is wrong with the store that is left, and the seconds until it was ready."""
+    def check_round(self) -> str:
+        """What is wrong with the store that is left; notes the seconds until it was ready."""
         start = time.perf_counter()
         try:
             with Warehouse.open(self.store) as warehouse:
                 warehouse.drain()
                 seconds = time.perf_counter() - start
+                self.slowest = max(self.slowest, seconds)
                 rows = warehouse.sql(COUNTED).to_pylist()
                 errors = warehouse.sql("SELECT * FROM ingest_errors").to_pylist()
         except StoreError as error:
-            return f"not ready: {error}", time.perf_counter() - start
+            return f"not ready: {error}"
         stored = {row["sha256"]: row["n"] for row in rows}
         lost = self._acknowledged() - stored.keys()
         partial = {sha256 for sha256, n in stored.items() if n != self._events[sha256]}
@@ -116,9 +115,9 @@ class Trial:
             "too late": int(seconds > READY_SECONDS),
         }
         found = {name: count for name, count in problems.items() if count}
-        return json.dumps(found) if found else "", seconds
+        return json.dumps(found) if found else ""
 
-    def check_archive(self) -> str:
+    def check_end(self) -> str:
         """What the archive lacks of what was acknowledged."""
         try:
             entries = Archive(self.store).entries(with_data=False)
@@ -175,36 +174,8 @@ def _hash(number: int) -> str:
 
 def torture(count: int, *, seed: int, points: Sequence[str] = ()) -> dict[str, Any]:
     """Kill that many times: at random moments, or in turn at each of the points."""
-    random_ = random.Random(seed)  # noqa: S311 - for choosing moments
-    outcomes: Counter[str] = Counter()
-    problems: list[str] = []
-    slowest = 0.0
-    for first in range(0, count, ROUNDS):
-        with tempfile.TemporaryDirectory() as folder:
-            trial = Trial(Path(folder, "store"))
-            for number in range(first, min(first + ROUNDS, count)):
-                point = points[number % len(points)] if points else ""
-                outcome = trial.kill_round(random_, point)
-                problem, seconds = trial.check()
-                outcomes[f"{point}: {outcome}" if point else outcome] += 1
-                slowest = max(slowest, seconds)
-                bad = outcome if outcome in {"hung", "broken"} else ""
-                if problem or bad:
-                    problems.append(f"round {number} {point}: {bad} {problem}")
-                    _keep(Path(folder), number)
-            problems += filter(None, [trial.check_archive()])
-    return {
-        "kills": count,
-        "seed": seed,
-        "outcomes": dict(sorted(outcomes.items())),
-        "slowest_ready_seconds": round(slowest, 3),
-        "problems": problems,
-    }
-
-
-def _keep(folder: Path, number: int) -> None:
-    """Copy a store that something is wrong with to where one can look at it."""
-    shutil.copytree(folder, Path("build", "reliability", str(number)), dirs_exist_ok=True)
+    trials, results = kill_stores(Trial, count, seed=seed, points=points)
+    return {"slowest_ready_seconds": round(max(one.slowest for one in trials), 3), **results}
 
 
 def run(count: int, seed: int) -> Results:

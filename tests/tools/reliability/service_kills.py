@@ -12,10 +12,8 @@ import asyncio
 import itertools
 import json
 import random
-import shutil
 import signal
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -26,6 +24,7 @@ from typing import Any
 from tests.support.service_process import ServiceProcess
 from tests.support.tiny_dumps import COUNTED
 from tests.tools.reliability.recorded import Results, run_recorded
+from tests.tools.reliability.rounds import kill_stores
 from tests.tools.service.client import Tally, upload
 from tests.tools.service.dumps import DumpMaker, Packet
 from warehouse import Warehouse
@@ -36,7 +35,6 @@ FAILPOINTS = (
     "log append", "log sync", "log synced", "spool sync", "spool sealed", "log seal", "claim",
     "decoded", "seal", "commit", "committed", "log clear", "checkpoint", "published",
 )  # fmt: skip
-ROUNDS = 20  # of a store, before another takes its place
 CONNECTIONS = 8
 LONGEST_LIFE = 2.5  # seconds from its first answer
 LONGEST_WAIT = 20.0  # likewise, for it to reach a failpoint
@@ -78,7 +76,11 @@ class Trial:
                 ended.set()
                 loading.join()
 
-    def check(self) -> str:
+    def check_round(self) -> str:
+        """Nothing: the next service goes on with what is left."""
+        return ""
+
+    def check_end(self) -> str:
         """What is wrong with the store, after a service that was started over it and ended."""
         with ServiceProcess(self.store, **SETTINGS) as service:
             service.signal(signal.SIGTERM)
@@ -136,30 +138,8 @@ def _kill(service: ServiceProcess, seconds: float, *, is_random: bool) -> str:
 
 def torture(count: int, *, seed: int, points: Sequence[str] = ()) -> dict[str, Any]:
     """Kill that many times: at random moments, or in turn at each of the points."""
-    random_ = random.Random(seed)  # noqa: S311 - for choosing moments
-    outcomes: Counter[str] = Counter()
-    problems: list[str] = []
-    acknowledged = 0
-    for first in range(0, count, ROUNDS):
-        with tempfile.TemporaryDirectory() as folder:
-            trial = Trial(Path(folder, "store"))
-            for number in range(first, min(first + ROUNDS, count)):
-                point = points[number % len(points)] if points else ""
-                outcome = trial.kill_round(random_, point)
-                outcomes[f"{point}: {outcome}" if point else outcome] += 1
-                if outcome == "broken":
-                    problems.append(f"round {number} {point}: broken")
-            if problem := trial.check():
-                problems.append(f"rounds up to {number}: {problem}")
-                shutil.copytree(folder, Path("build", "service", str(number)), dirs_exist_ok=True)
-            acknowledged += len(trial.acknowledged)
-    return {
-        "kills": count,
-        "seed": seed,
-        "acknowledged": acknowledged,
-        "outcomes": dict(sorted(outcomes.items())),
-        "problems": problems,
-    }
+    trials, results = kill_stores(Trial, count, seed=seed, points=points)
+    return {"acknowledged": sum(len(one.acknowledged) for one in trials), **results}
 
 
 def run(count: int, seed: int) -> Results:
