@@ -9,6 +9,7 @@ time of its last change. So a store from elsewhere is searched until somebody ha
 from __future__ import annotations
 
 import os
+import stat
 import zlib
 from contextlib import suppress
 from functools import partial
@@ -46,10 +47,11 @@ def is_sealed(file: Path, descriptor: int) -> bool:
     Ask while DuckDB has it open, so that no other program can change it any more.
     """
     try:
-        with open(seal_of(file), "rb") as seal:
-            found = os.fstat(seal.fileno())
-            is_ours = found.st_uid == os.geteuid() and not found.st_mode & _WRITABLE_BY_OTHERS
-            is_same = is_ours and seal.read() == _describe(descriptor)
+        seal, wanted = seal_of(file), _describe(descriptor)
+        found = seal.lstat()
+        is_ours = found.st_uid == os.geteuid() and not found.st_mode & _WRITABLE_BY_OTHERS
+        is_like_one = stat.S_ISREG(found.st_mode) and found.st_size == len(wanted)
+        is_same = is_ours and is_like_one and seal.read_bytes() == wanted
     except OSError:
         return False
     return is_same and not log_of(file).exists()

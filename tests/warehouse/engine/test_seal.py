@@ -120,19 +120,31 @@ def _torn(file: Path) -> Path:
     return file
 
 
+def _piped(file: Path) -> Path:
+    seal_of(file).unlink()
+    os.mkfifo(seal_of(file), mode=0o600)
+    return file
+
+
 def _unsealed(file: Path) -> Path:
     seal_of(file).unlink()
     return file
 
 
 @pytest.mark.parametrize(
-    "change", [_copied, _put_back, _touched, _logged, _writable, _torn, _unsealed]
+    "change", [_copied, _put_back, _touched, _logged, _writable, _torn, _piped, _unsealed]
 )
 def test_a_seal_is_of_one_file_as_it_was_and_ours(
     file: Path, change: Callable[[Path], Path]
 ) -> None:
     assert is_spared(file)
     assert not is_spared(change(file))
+
+
+def test_another_users_seal_says_nothing(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    user = file.stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+    assert not is_spared(file)
 
 
 def test_headers_tell_where_the_time_does_not(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
