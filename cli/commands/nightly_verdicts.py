@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from cli.options import DEFAULT_STORE, Config, CsvSafe, Head, Output, Store, Wait
-from cli.output.render import Format, write_table
+from cli.output.render import Format
+from cli.plots import Plot, check_plot, write_answer
 from cli.stores import open_to_read, service_instead_of
 from queries.computed import NIGHTLY_VERDICTS, answer_computed
 
@@ -15,6 +16,7 @@ def nightly_verdicts(
     wait: Wait = 0.0,
     output: Output = Format.TABLE,
     is_csv_safe: CsvSafe = False,
+    plot: Plot = None,
 ) -> None:
     """Say what a night says of every operator, and by which numbers; see docs/regressions.md.
 
@@ -22,6 +24,7 @@ def nightly_verdicts(
     unchanged, within_build_noise, explained_by_run_shift, below_resolution, needs_more_dumps,
     needs_more_builds, no_data.
     """
+    check_plot(NIGHTLY_VERDICTS.name, plot)
     service = service_instead_of(store)
     if service is None:
         from queries.report.settings import read_settings
@@ -35,4 +38,4 @@ def nightly_verdicts(
         service.need_no_settings(config)
         with service.connect(retry_seconds=wait) as connection:
             table = RemoteStore(connection).query(NIGHTLY_VERDICTS.name, head=head)
-    write_table(table, output, is_csv_safe=is_csv_safe)
+    write_answer(NIGHTLY_VERDICTS.name, table, output, is_csv_safe=is_csv_safe, plot=plot)

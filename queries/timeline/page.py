@@ -13,7 +13,7 @@ from typing import Any
 
 from queries.printable import json_text
 from queries.timeline.arguments import event_arguments, stack_trace
-from queries.timeline.slices import TimedRun, TimedRuns
+from queries.timeline.slices import TimedRun, TimedRuns, track_name
 from queries.timeline.stacks import MOST_FRAMES, stacks
 
 _PARTS = "viewer.html", "viewer.css", "viewer.js"
@@ -64,9 +64,7 @@ def _track(shown: TimedRuns, parts: Sequence[tuple[TimedRun, list[int]]]) -> dic
     depths = [run.nesting.depths[i] for run, mine in parts for i in mine]
     least = min(depths)
     return {
-        "name": ", ".join(dict.fromkeys(run.name or "run" for run, _ in parts)),
-        "first": parts[0][0].index,
-        "last": parts[-1][0].index,
+        "name": track_name([run for run, _ in parts]),
         "start": [run.starts_ns[i] for run, mine in parts for i in mine],
         "length": [
             -1 if shown.is_flagged[run.rows[i]] else run.ends_ns[i] - run.starts_ns[i]

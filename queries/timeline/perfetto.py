@@ -15,7 +15,7 @@ from queries.printable import json_text
 from queries.timeline.allocations import allocated_bytes
 from queries.timeline.arguments import event_arguments, metadata_by_event, stack_trace
 from queries.timeline.nesting import MOST_LANES, NO_LANE
-from queries.timeline.slices import TimedRun, TimedRuns
+from queries.timeline.slices import TimedRun, TimedRuns, track_name
 
 _LANES = MOST_LANES + 1  # the last one for what has none
 
@@ -78,7 +78,7 @@ class _Process:
         for track, runs in sorted(by_track.items()):
             lanes = sorted({lane for run in runs for lane in run.nesting.lanes})
             for lane in lanes:
-                name = _track_name(runs) + (f", lane {lane + 1}" if lane > 0 else "")
+                name = track_name(runs) + (f", lane {lane + 1}" if lane > 0 else "")
                 thread = _thread(track, lane)
                 yield self._named("thread_name", name, thread)
                 yield self._meta("thread_sort_index", thread, {"sort_index": thread})
@@ -165,9 +165,3 @@ class _Process:
 
 def _thread(track: int, lane: int) -> int:
     return 1 + track * _LANES + (lane if lane != NO_LANE else MOST_LANES)
-
-
-def _track_name(runs: Sequence[TimedRun]) -> str:
-    if len(runs) == 1:
-        return f"run {runs[0].index}" + (f" ({runs[0].name})" if runs[0].name else "")
-    return f"runs {runs[0].index} to {runs[-1].index}"

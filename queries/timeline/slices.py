@@ -107,6 +107,15 @@ def timed_runs(dump: TimedDump, chosen: Sequence[str] = ()) -> TimedRuns:
     return TimedRuns(dump, described, runs, times.is_flagged.tolist(), times.is_placed.tolist())
 
 
+def track_name(runs: Sequence[TimedRun]) -> str:
+    """What to call the track of these runs, which are in order."""
+    first, last = runs[0].index, runs[-1].index
+    if first == last:
+        return f"run {first}" + (f" ({runs[0].name})" if runs[0].name else "")
+    is_whole = last - first == len(runs) - 1
+    return f"runs {first} to {last}" if is_whole else f"{len(runs)} of runs {first} to {last}"
+
+
 class _Layout:
     """The events of a dump, sorted by run and time."""
 

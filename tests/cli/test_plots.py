@@ -45,6 +45,12 @@ def test_an_answer_is_drawn_into_a_file_in_place_of_its_table(run, store, tmp_pa
     assert (tmp_path / "p.svg").read_text().startswith("<svg")
 
 
+def test_what_python_answers_is_drawn_too(run, nightly_store, tmp_path):
+    done = run("query", "nightly_verdicts", "--plot", tmp_path / "v.svg", "--store", nightly_store)
+    assert (done.code, done.err) == (0, "")
+    assert "nightly_verdicts: delta" in (tmp_path / "v.svg").read_text()
+
+
 @pytest.mark.parametrize(
     ("query", "plot", "problem"),
     [

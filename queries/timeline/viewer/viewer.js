@@ -21,8 +21,7 @@ function timelineRows() {
     rows.push({ top, title: dump.note ? `${dump.label} (${dump.note})` : dump.label });
     top += HEAD;
     for (const track of dump.tracks) {
-      const runs = track.first === track.last ? `run ${track.first}` : `runs ${track.first} to ${track.last}`;
-      rows.push({ top, title: `${runs}: ${track.name}`, isDim: true });
+      rows.push({ top, title: track.name, isDim: true });
       top += HEAD;
       let depth = 0;
       for (let i = 0; i < track.start.length; i++) {

@@ -60,7 +60,7 @@ def test_dumps_are_processes_side_by_side_whose_named_runs_begin_together() -> N
 def test_runs_in_turn_share_a_track_and_others_do_not() -> None:
     events = _trace(timed_dump(forward(0), forward(50), forward(100)))
     threads = [e["args"]["name"] for e in events if e["name"] == "thread_name"]
-    assert threads == ["runs 0 to 2", "run 1 (forward)"]
+    assert threads == ["2 of runs 0 to 2", "run 1 (forward)"]
 
 
 def test_events_that_overlap_are_on_lanes_of_their_own() -> None:

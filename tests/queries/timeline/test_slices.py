@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from queries.timeline.slices import timed_runs
+from queries.timeline.slices import timed_runs, track_name
 from tests.support.store_rows import Event, StoreRows, run_query
 from tests.support.timelines import event, forward, timed_dump
 from warehouse.errors import QueryError
@@ -78,3 +78,10 @@ def test_a_run_that_stopped_before_its_method_ended_failed():
     load = [event("Method::init", 0, 5)]
     runs = timed_runs(timed_dump(load, forward(10), forward(200)[:-1])).runs
     assert [run.is_failed for run in runs] == [False, False, True]
+
+
+def test_a_track_is_called_by_its_runs():
+    runs = timed_runs(timed_dump(forward(0), forward(200), forward(400))).runs
+    assert track_name(runs[:1]) == "run 0 (forward)"
+    assert track_name(runs) == "runs 0 to 2"
+    assert track_name([runs[0], runs[2]]) == "2 of runs 0 to 2"

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 from statistics import median
 
+from ingest.simulation.dump_template import repeat_runs
 from tests.tools.benchmarks.cost import cheapest, measure
-from tests.tools.benchmarks.decode import DATA, SMALL
+from tests.tools.benchmarks.decode import DATA, LARGE_REPEATS, SMALL
 from tests.tools.benchmarks.record import Figures
 
 COMMAND = "import sys; from cli.main import main; sys.exit(main())"
@@ -33,6 +34,12 @@ def bench_commands(folder: Path) -> Figures:
     ):
         cost = cheapest(lambda arguments=arguments: _run(COMMAND, *arguments))  # type: ignore[misc]
         figures[title] = {"s wall": cost.wall}
+    dump = folder / "200k.etdp"
+    dump.write_bytes(repeat_runs(SMALL.read_bytes(), LARGE_REPEATS))
+    export = ["export", "trace", str(dump), "--output", str(folder / "trace.json")]
+    figures["tracehouse export trace, 200 k events"] = {
+        "s CPU": cheapest(lambda: _run(COMMAND, *export)).cpu
+    }
     peak = int(_run(INGEST, str(folder / "farm.store"), str(DATA / "farm")))
     figures["ingest tests/data/farm"] = {"MB peak": peak / 1024}
     figures["tracehouse sql 'SELECT 1'"] = _bench_question(str(folder / "farm.store"))
