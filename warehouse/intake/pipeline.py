@@ -55,7 +55,7 @@ class IncomingDumps(Protocol):
         """Each in turn."""
 
 
-class Group(NamedTuple, Generic[_AnyBatch]):
+class CommitGroup(NamedTuple, Generic[_AnyBatch]):
     """Batches to commit together.
 
     Attributes:
@@ -164,7 +164,7 @@ def decoded_groups(
     batches: Iterable[_AnyBatch],
     workers: int,
     decoder: Decoder = OWN_DECODER,
-) -> Iterator[Group[_AnyBatch]]:
+) -> Iterator[CommitGroup[_AnyBatch]]:
     """Batches decoded in a pool, as many at a time as are to be committed together."""
     started = (_start_decoding(pool, batch, decoder) for batch in batches)
     return map(_merge, _groups(_hold_back(started, workers)))
@@ -259,9 +259,11 @@ def _groups(
         yield group
 
 
-def _merge(group: Sequence[tuple[_AnyBatch, Content | None]]) -> Group[_AnyBatch]:
+def _merge(group: Sequence[tuple[_AnyBatch, Content | None]]) -> CommitGroup[_AnyBatch]:
     contents = [content for _, content in group if content]
-    return Group([batch for batch, _ in group], merge_contents(contents) if contents else None)
+    return CommitGroup(
+        [batch for batch, _ in group], merge_contents(contents) if contents else None
+    )
 
 
 @contextmanager

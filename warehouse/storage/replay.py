@@ -18,7 +18,7 @@ from warehouse.archive.segments import Segment
 from warehouse.engine.connection import insert_rows, open_cursor, transaction
 from warehouse.intake.content import Content, stream_apart
 from warehouse.intake.decoders import OWN_DECODER
-from warehouse.intake.pipeline import Group, count_cores, decoded_groups, few_collections
+from warehouse.intake.pipeline import CommitGroup, count_cores, decoded_groups, few_collections
 from warehouse.loading.loader import Loader
 from warehouse.loading.records import NewDump, Refusal
 from warehouse.storage.archived_batches import ArchivedBatch, ArchiveReader
@@ -77,7 +77,7 @@ def replay(
 
 def _groups(
     pool: Executor, batches: Iterator[ArchivedBatch], workers: int
-) -> Iterator[Group[ArchivedBatch]]:
+) -> Iterator[CommitGroup[ArchivedBatch]]:
     """Decoded batches to load together; none is read before the upkeep that it follows is done."""
     for first in batches:
         yield from decoded_groups(pool, _until_upkeep(first, batches), workers)

@@ -137,3 +137,18 @@ def test_a_copy_without_room_names_the_directory(
 def test_an_empty_file_is_empty(tmp_path: Path) -> None:
     (tmp_path / "a").touch()
     assert read_source(Source(str(tmp_path / "a"))) == b""
+
+
+def test_a_small_file_is_read_with_one_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, read, sizes = tmp_path / "a.etdp", os.read, []
+    path.write_bytes(b"a" * 3000)
+
+    def note(file: int, count: int) -> bytes:
+        sizes.append(count)
+        return read(file, count)
+
+    monkeypatch.setattr(private_bytes.os, "read", note)
+    assert read_source(Source(str(path))) == b"a" * 3000
+    assert sizes == [3001]
