@@ -150,10 +150,12 @@ def test_defaults_are_of_their_types(name):
 def test_query_takes_the_filters_that_its_rows_can_be_told_apart_by(name):
     names = {param.name for param in QUERIES[name].header.params}
     exempt = {
+        "backend_comparison": {"backend"},
         "environment_changes": {"build"},
         "event_blocks": set(FILTERS),
         "exact_changes": {"build"},
         "ingest_errors": {"device", "pool", "build", "model", "backend", "tag"},
+        "memory_deltas": {"build"},
         "numeric_divergence": {"build"},
         "comparison": {"build"},
         "regression_deltas": {"build"},
