@@ -21,7 +21,7 @@
 --   dump_count     BIGINT  Dumps that have it, at least 1.
 --   of_count       BIGINT  Dumps of the build of the model on the device.
 --   dump_share     DOUBLE  The one over the other, 0 to 1; lower is better.
---   first_dump_id  INT     The first of them.
+--   first_dump_id  BIGINT  The first of them.
 WITH loading AS (
     SELECT DISTINCT r.run_signature_id
     FROM run_signatures AS r
@@ -90,7 +90,8 @@ counts AS (
 )
 SELECT
     device, model, backend, build, problem, dump_count, of_count,
-    dump_count / CAST(of_count AS DOUBLE) AS dump_share, first_dump_id
+    dump_count / CAST(of_count AS DOUBLE) AS dump_share,
+    CAST(first_dump_id AS BIGINT) AS first_dump_id
 FROM counts
 WHERE dump_count > 0
 ORDER BY device, model, backend NULLS LAST, build, problem

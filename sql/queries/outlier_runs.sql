@@ -19,7 +19,7 @@
 --   model                STRING  Name of the model.
 --   backend              STRING  Backend of the model; null if none.
 --   group                STRING  What the dumps have of what group_by names, else null.
---   dump_id              INT     Dump of the run.
+--   dump_id              BIGINT  Dump of the run.
 --   run_index            INT     Position of the run in its dump, from 0.
 --   run_name             STRING  Name of the run; null if it has none.
 --   excess               DOUBLE  Time over the median, less 1; lower is better.
@@ -105,7 +105,7 @@ culprits AS (
 )
 SELECT
     r.device, r.pool, r.build, r.model, r.backend, r.group_value AS group,
-    r.dump_id, r.run_index, r.run_name, r.excess,
+    CAST(r.dump_id AS BIGINT) AS dump_id, r.run_index, r.run_name, r.excess,
     r.execute_ticks * r.ns_per_tick AS execute_ns,
     r.execute_p50 * r.ns_per_tick AS p50_ns,
     (r.kernel_ticks - r.kernel_p50) * r.ns_per_tick AS kernel_excess_ns,

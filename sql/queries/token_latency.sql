@@ -73,7 +73,7 @@ started AS (
             ELSE 0
         END AS is_start,
         lead(is_prompt) OVER in_order AS next_is_prompt,
-        lead(start_ticks) OVER in_order - start_ticks AS pace_ticks
+        (lead(start_ticks) OVER in_order) - start_ticks AS pace_ticks
     FROM phased
     WINDOW in_order AS (PARTITION BY dump_id ORDER BY run_index)
 ),

@@ -108,6 +108,8 @@ EVERYTHING = {
 }
 # Parameters with tests of their own.
 ELSEWHERE = {
+    ("roofline", "peak_gflops"): "test_roofline",
+    ("roofline", "peak_gbps"): "test_roofline",
     ("backend_comparison", "base"): "test_backend_comparison",
     ("backend_comparison", "head"): "test_backend_comparison",
     ("comparison", "base"): "below",

@@ -62,6 +62,7 @@ OF_DUMPS = {
     "layer_hotspots": {"model": ["llm", "mixed"]},
     "memory_deltas": {"base": "base", "head": "head"},
     "memory_totals": {"scope": "total"},
+    "roofline": {"model": ["cnn", "llm"], "peak_gflops": 50, "peak_gbps": 20},
     "scaling": {"size_tag": "size"},
     "token_latency": {"model": "llm"},
     "warmup": {},

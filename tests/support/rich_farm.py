@@ -27,6 +27,7 @@ QUESTIONS: dict[str, dict[str, object]] = {
     "op_type_history": {},
     "operator_variance": {"top_n": 3},
     "outlier_runs": {},
+    "roofline": {"peak_gflops": 1, "peak_gbps": 1},
     "scaling": {"size_tag": "tokens"},
     "tax_history": {},
     "token_latency": {"step": 10},

@@ -37,6 +37,7 @@ def test_catalogue_holds_the_canned_queries_under_their_names():
         "outlier_runs",
         "percentiles",
         "regression_deltas",
+        "roofline",
         "run_shifts",
         "run_timeline",
         "scaling",
