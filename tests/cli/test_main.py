@@ -310,8 +310,8 @@ def test_long_error_keeps_its_remedy(run: Run) -> None:
     outcome = run("query", "x" * 50_000)
     assert outcome.error.startswith("error: no query 'xxx")
     assert outcome.error.endswith(
-        "; there are build_history, change_points, comparison, coverage, dump_values, dumps, "
-        "environment_changes, event_blocks, exact_changes, framework_tax, ingest_errors, "
-        "module_totals, ..."
+        "; there are backend_comparison, build_history, change_points, cold_start, comparison, "
+        "coverage, coverage_gaps, data_quality, delegate_transitions, delegation_coverage, "
+        "device_comparison, dump_values, ..."
     )
     assert len(outcome.error) == 2000

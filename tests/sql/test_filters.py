@@ -14,16 +14,21 @@ from warehouse.errors import ParameterError
 
 # What each query of the farm is asked, beside the parameter in question.
 QUESTIONS = {
+    "backend_comparison": {"base": "xnnpack", "head": "vulkan"},
     "build_history": {"event": "native_call_conv.out"},
+    "coverage_gaps": {"fresh_since": captured_at(3)},
     "environment_changes": {"base": "old", "head": "new"},
     "event_blocks": {"dump": 3},
     "exact_changes": {"base": "old", "head": "new"},
     "framework_tax": {"scope": "all"},
+    "memory_deltas": {"base": "old", "head": "new"},
     "numeric_divergence": {"base": "old", "head": "new"},
+    "outlier_runs": {"min_excess": 0},
     "regression_deltas": {"base": "old", "head": "new"},
     "comparison": {"base": "old", "head": "new"},
     "run_shifts": {"base": "old", "head": "new"},
     "run_timeline": {"dump": 3},
+    "scaling": {"size_tag": "size"},
 }
 
 
@@ -61,7 +66,7 @@ FILTERS = {
     ],
     "backend": [
         ("portable", _in("backend", "portable")),
-        ("*", _in("backend", "portable", "xnnpack")),
+        ("*", _in("backend", "portable", "vulkan", "xnnpack")),
     ],
     "tag": [
         ("lab=north", _tagged(("lab", {"north"}))),
@@ -82,12 +87,15 @@ ROWS = {
     ("change_points", "event"): ("GEMM*", lambda row: row["event_name"].startswith("GEMM")),
     ("change_points", "ordinal"): (1, lambda row: row["ordinal"] == 1),
     ("change_points", "delegate_id"): ("GEMM #2", lambda row: row["delegate_id"] == "GEMM #2"),
+    ("device_comparison", "event"): ("GEMM*", lambda row: row["event_name"].startswith("GEMM")),
     ("dump_values", "event"): ("GEMM*", lambda row: row["event_name"].startswith("GEMM")),
     ("dump_values", "ordinal"): (1, lambda row: row["ordinal"] == 1),
     ("dump_values", "delegate_id"): ("GEMM #2", lambda row: row["delegate_id"] == "GEMM #2"),
     ("framework_tax", "scope"): ("operator", lambda row: row["scope"] == "operator"),
+    ("layer_hotspots", "top_n"): (2, lambda row: row["rank"] <= 2),
     ("module_totals", "module"): (["head", "body.*"], lambda row: row["module_path"] in PATHS),
     ("operator_hotspots", "top_n"): (2, lambda row: row["rank"] <= 2),
+    ("operator_variance", "top_n"): (2, lambda row: row["rank"] <= 2),
     ("ingest_errors", "since"): (captured_at(1), lambda row: row["refused_at"] >= captured_at(1)),
     ("ingest_errors", "until"): (captured_at(1), lambda row: row["refused_at"] < captured_at(1)),
 }
@@ -96,27 +104,41 @@ PATHS = ("head", "body.conv")
 EVERYTHING = {
     ("build_history", "event"): {"event": "*"},
     ("build_history", "delegate_id"): {"event": "*"},
+    ("device_comparison", "event"): {"event": "*"},
 }
 # Parameters with tests of their own.
 ELSEWHERE = {
+    ("roofline", "peak_gflops"): "test_roofline",
+    ("roofline", "peak_gbps"): "test_roofline",
+    ("backend_comparison", "base"): "test_backend_comparison",
+    ("backend_comparison", "head"): "test_backend_comparison",
     ("comparison", "base"): "below",
     ("comparison", "head"): "below",
     ("comparison", "q"): "test_regression_deltas",
     ("comparison", "min_change"): "test_regression_deltas",
     ("change_points", "min_change"): "test_change_points",
+    ("coverage_gaps", "fresh_since"): "test_coverage_gaps",
+    ("coverage_gaps", "last_n"): "test_coverage_gaps",
     ("environment_changes", "base"): "test_environment_changes",
     ("environment_changes", "head"): "test_environment_changes",
     ("event_blocks", "dump"): "below",
     ("exact_changes", "base"): "test_exact_changes",
     ("exact_changes", "head"): "test_exact_changes",
+    ("memory_deltas", "base"): "test_memory_deltas",
+    ("memory_deltas", "head"): "test_memory_deltas",
+    ("memory_totals", "scope"): "test_memory_totals",
     ("module_totals", "scope"): "test_module_totals",
     ("numeric_divergence", "base"): "below",
     ("numeric_divergence", "head"): "below",
+    ("outlier_runs", "min_excess"): "test_outlier_runs",
     ("percentiles", "approx"): "test_percentiles",
     ("regression_deltas", "base"): "below",
     ("regression_deltas", "head"): "below",
     ("run_shifts", "base"): "test_run_shifts",
     ("run_shifts", "head"): "test_run_shifts",
+    ("scaling", "size_tag"): "test_scaling",
+    ("token_latency", "step"): "test_token_latency",
+    ("warmup", "tolerance"): "test_warmup",
     ("run_timeline", "dump"): "test_run_timeline",
     ("run_timeline", "run"): "test_run_timeline",
     ("regression_deltas", "q"): "test_regression_deltas",
@@ -156,7 +178,7 @@ def _only(farm, is_chosen):
     chosen = [number for number, dump in enumerate(DUMPS, start=1) if is_chosen(dump)]
     assert 0 < len(chosen) < len(DUMPS)
     farm.execute("BEGIN")
-    for table in ("dumps", "runs", "events", "debug_values", *ROLLUPS):
+    for table in ("dumps", "runs", "events", "allocations", "debug_values", *ROLLUPS):
         farm.execute(f"DELETE FROM {table} WHERE NOT array_contains(?, dump_id)", [chosen])  # noqa: S608
     yield
     farm.execute("ROLLBACK")
@@ -201,6 +223,8 @@ def test_different_filters_must_all_hold(farm, name):
         FILTERS["model"][1],
     )
     values["backend"], values["until"] = FILTERS["backend"][1], FILTERS["until"][1]
+    taken = {param.name for query, param in TAKEN if query == name}
+    values = {param: value for param, value in values.items() if param in taken}
     filtered = _ask(farm, name, **{param: value for param, (value, _) in values.items()})
     with _only(farm, lambda dump: all(is_chosen(dump) for _, is_chosen in values.values())):
         assert filtered == _ask(farm, name)

@@ -1,4 +1,4 @@
-"""Each query's answer on the small farm, and some on the recorded one, cell by cell.
+"""Each query's answer on a small farm, and some on what was recorded, cell by cell.
 
 After a deliberate change: `pytest tests/sql/test_golden.py --refresh-golden`, and read the diff.
 """
@@ -9,7 +9,7 @@ import io
 import pytest
 
 from tests.support.documents import ROOT
-from tests.support.small_farm import QUESTIONS, small_farm
+from tests.support.rich_farm import farm_and_question
 from tests.support.store_rows import run_query
 from warehouse import Warehouse
 from warehouse.catalogue.queries import load_catalogue
@@ -18,16 +18,55 @@ GOLDEN = ROOT / "tests" / "golden"
 # What is asked of the recorded farm.
 RECORDED = {
     "change_points": {"event": "native_call_c*"},
+    "cold_start": {},
+    "coverage_gaps": {},
+    "data_quality": {},
+    "delegate_transitions": {"build": ["base", "extra"]},
+    "delegation_coverage": {"build": "base"},
+    "device_comparison": {},
     "environment_changes": {"base": "base", "head": "ch26"},
     "exact_changes": {"base": "base", "head": "extra"},
+    "op_type_history": {"device": "lab-x86-quiet-ab", "model": "conv"},
+    "operator_variance": {"build": "base", "top_n": 3},
+    "outlier_runs": {"build": "base", "min_excess": 5},
     "run_shifts": {"base": "base", "head": "f136"},
     "stability": {},
+    "tax_history": {},
+    "warmup": {"build": "base"},
 }
-
-
-@pytest.fixture(scope="module")
-def farm():
-    return small_farm()
+# What is asked of single dumps: the model, backend, build and tag of each, and its ETRecord.
+DUMPS = [
+    ("synthetic/allocations", {"model": "memory", "build": "base"}, None),
+    ("synthetic/allocation_and_profile_in_one_event", {"model": "memory", "build": "head"}, None),
+    ("real/cnn_portable_n20", {"model": "cnn", "backend": "portable", "size": 32}, None),
+    ("real/cnn_xnnpack_n20", {"model": "cnn", "backend": "xnnpack", "size": 32}, "cnn_xnnpack"),
+    ("real/mixed_xnnpack_n20", {"model": "mixed", "backend": "xnnpack"}, "mixed_xnnpack"),
+    ("real/failed_run_middle", {"model": "failed"}, None),
+    (
+        "real/prefill_decode_portable",
+        {"model": "llm", "backend": "portable", "size": 4},
+        "prefill_decode_portable",
+    ),
+    (
+        "real/prefill_decode_xnnpack_debug",
+        {"model": "llm", "backend": "xnnpack", "size": 4},
+        "prefill_decode_xnnpack",
+    ),
+]
+OF_DUMPS = {
+    "backend_comparison": {"base": "portable", "head": "xnnpack"},
+    "cold_start": {},
+    "data_quality": {},
+    "delegate_transitions": {},
+    "delegation_coverage": {},
+    "layer_hotspots": {"model": ["llm", "mixed"]},
+    "memory_deltas": {"base": "base", "head": "head"},
+    "memory_totals": {"scope": "total"},
+    "roofline": {"model": ["cnn", "llm"], "peak_gflops": 50, "peak_gbps": 20},
+    "scaling": {"size_tag": "size"},
+    "token_latency": {"model": "llm"},
+    "warmup": {},
+}
 
 
 def _as_csv(rows):
@@ -46,9 +85,24 @@ def recorded(tmp_path_factory):
         yield warehouse
 
 
+@pytest.fixture(scope="module")
+def dumps(tmp_path_factory):
+    corpus = ROOT / "tests" / "data" / "corpus"
+    with Warehouse.open(tmp_path_factory.mktemp("dumps") / "s", create=True) as warehouse:
+        for dump, facts, etrecord in DUMPS:
+            warehouse.ingest(
+                [corpus / f"{dump}.etdp"],
+                manifest={"device": "host", "build": "b1", **facts},
+                etrecord=etrecord and corpus / "models" / f"{etrecord}.etrecord",
+                archive=False,
+            )
+        yield warehouse
+
+
 @pytest.mark.parametrize("name", load_catalogue())
-def test_answer_on_the_small_farm_equals_the_golden_file(name, farm, request, tmp_path):
-    rows = run_query(farm, name, **QUESTIONS.get(name, {}))
+def test_answer_on_the_small_farm_equals_the_golden_file(name, request, tmp_path):
+    farm, question = farm_and_question(name)
+    rows = run_query(farm, name, **question)
     _compare(rows, GOLDEN / name / "small_farm.csv", request, tmp_path)
 
 
@@ -56,6 +110,12 @@ def test_answer_on_the_small_farm_equals_the_golden_file(name, farm, request, tm
 def test_answer_on_the_recorded_farm_equals_the_golden_file(name, recorded, request, tmp_path):
     rows = recorded.query(name, **RECORDED[name]).to_pylist()
     _compare(rows, GOLDEN / name / "farm.csv", request, tmp_path)
+
+
+@pytest.mark.parametrize("name", OF_DUMPS)
+def test_answer_on_single_dumps_equals_the_golden_file(name, dumps, request, tmp_path):
+    rows = dumps.query(name, **OF_DUMPS[name]).to_pylist()
+    _compare(rows, GOLDEN / name / "dumps.csv", request, tmp_path)
 
 
 def _compare(rows, golden, request, tmp_path):

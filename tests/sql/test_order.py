@@ -3,19 +3,14 @@
 import pytest
 
 from tests.support.cross_section import cross_section
-from tests.support.small_farm import QUESTIONS, small_farm
+from tests.support.rich_farm import farm_and_question
 from tests.support.store_rows import run_query
 from warehouse.catalogue.queries import load_catalogue
 
 
-@pytest.fixture(scope="module")
-def farm():
-    return small_farm()
-
-
 @pytest.mark.parametrize("name", cross_section(load_catalogue(), 6))
-def test_answer_does_not_depend_on_threads_or_insertion_order(name, farm):
-    question = QUESTIONS.get(name, {})
+def test_answer_does_not_depend_on_threads_or_insertion_order(name):
+    farm, question = farm_and_question(name)
     farm.execute("SET threads = 1")
     expected = run_query(farm, name, **question)
     assert expected

@@ -13,18 +13,23 @@ from warehouse.catalogue.queries import load_catalogue
 DEVICES, BUILDS, ROUNDS = 10, 12, 10
 RUNS = 2  # of a dump
 LONG = 200  # of one dump, which has a histogram
-READERS = {"percentiles", "event_blocks", "numeric_divergence", "run_timeline"}  # of events
+READERS = {  # of events
+    "percentiles", "event_blocks", "numeric_divergence", "outlier_runs", "run_timeline",
+}  # fmt: skip
 QUESTIONS = {
+    "backend_comparison": {"base": "xnnpack", "head": "portable"},
     "build_history": {"event": ["Method::execute"]},
     "environment_changes": {"base": "b1", "head": "b2"},
     "event_blocks": {"dump": 3},
     "exact_changes": {"base": "b1", "head": "b2"},
     "framework_tax": {"scope": "all"},
+    "memory_deltas": {"base": "b1", "head": "b2"},
     "numeric_divergence": {"base": "b1", "head": "b2"},
     "regression_deltas": {"base": "b1", "head": "b2"},
     "comparison": {"base": "b1", "head": "b2"},
     "run_shifts": {"base": "b1", "head": "b2"},
     "run_timeline": {"dump": 3},
+    "scaling": {"size_tag": "size"},
 }
 FILTERS = [{"device": ["d3"]}, {"build": ["b5"]}, {"device": ["d3"], "build": ["b5"]}]
 ASKED = [

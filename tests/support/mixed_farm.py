@@ -19,7 +19,7 @@ _USUAL: dict[str, Any] = {
     "model": "net",
     "backend": "xnnpack",
     "quantization": "int8",
-    "tags": {"lab": "north", "mode": "hot", "device.colour": "red"},
+    "tags": {"lab": "north", "mode": "hot", "device.colour": "red", "size": 64},
     "hours": 1,
 }
 # How each dump of a build differs from the usual one.
@@ -33,8 +33,8 @@ _OTHERS: tuple[dict[str, Any], ...] = (
     {"model": "dw", "quantization": None},
     {"backend": None},
     {"backend": "portable"},
-    {"tags": {"lab": "south", "mode": "hot"}},
-    {"tags": {"lab": "north", "mode": 3}},
+    {"tags": {"lab": "south", "mode": "hot", "size": 128}},
+    {"tags": {"lab": "north", "mode": 3, "size": 256}},
     {"tags": {}},
     {"hours": 0},
     {"hours": 2},
@@ -47,6 +47,12 @@ DUMPS: list[dict[str, Any]] = [
     {**_USUAL, **other, "build": build, "branch": branch}
     for build, branch in BRANCHES.items()
     for other in _OTHERS
+]
+# One build on another backend too, and of the usual dump all of them.
+DUMPS += [
+    {**dump, "backend": "vulkan"}
+    for dump in DUMPS
+    if dump["backend"] == "xnnpack" and (dump["build"] == "mid" or dump.items() >= _USUAL.items())
 ]
 
 
@@ -66,6 +72,7 @@ def mixed_farm():
         )
         for run in range(RUNS):
             store.add_run(dump, _execute(10_000 + 100 * position + run))
+        store.add_allocations(dump, ("heap", 1000 + position), ("temp", 8), run_index=1)
         store.add_values(dump, [(1, "same"), (2, f"of dump {dump}")])
     for hours in range(3):
         store.add_error(f"{hours}.etdp", refused_at=captured_at(hours))

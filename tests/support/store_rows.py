@@ -13,6 +13,7 @@ import pyarrow as pa
 from ingest.schemas.dumps import STORED
 from ingest.signatures import event_kind
 from tests.support.plain_rollups import plain_rollups
+from tests.support.program_rows import program_rows
 from tests.support.store_template import connect_new_store
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
@@ -24,7 +25,7 @@ LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 class Event(NamedTuple):
     """One profile event, or (ticks None) the logged value of an instruction.
 
-    It counts for `modules`, and for the own nodes of the last of them.
+    `program_rows` says what `modules`, `line` and `ran_on` are: they need an ETRecord.
     """
 
     name: str
@@ -36,6 +37,8 @@ class Event(NamedTuple):
     flags: int = 0
     modules: tuple[str, ...] = ()
     start: int = 0
+    line: str = ""
+    ran_on: str | None = None
 
 
 class StoreRows:
@@ -114,7 +117,15 @@ class StoreRows:
         )
         return number
 
-    def add_run(self, dump_id, events: Sequence[Event], *, name="Execute", bundled_input_index=-1):
+    def add_run(
+        self,
+        dump_id,
+        events: Sequence[Event],
+        *,
+        name="Execute",
+        bundled_input_index=-1,
+        start=0,
+    ):
         dump = self._rows["dumps"][dump_id - 1]
         run_index = dump["n_runs"]
         dump["n_runs"] += 1
@@ -139,7 +150,7 @@ class StoreRows:
                 "run_signature_id": run_signature,
                 "name": name,
                 "bundled_input_index": bundled_input_index,
-                "start_ticks": 0,
+                "start_ticks": start,
                 "n_events": len(profiled),
             }
         )
@@ -162,7 +173,7 @@ class StoreRows:
             )
             seen[signature] += 1
         if dump["etrecord_id"]:
-            self._add_modules(
+            self._add_program(
                 dump["etrecord_id"], run_signature, zip(events, signatures, strict=True)
             )
 
@@ -248,20 +259,10 @@ class StoreRows:
         self._rows["etrecords"][number - 1]["sha256"] = f"{number:064x}"
         return number
 
-    def _add_modules(self, etrecord_id, run_signature, events):
-        for event, signature in events:
-            for path in event.modules:
-                row = {
-                    "etrecord_id": etrecord_id,
-                    "run_signature_id": run_signature,
-                    "event_signature_id": signature,
-                    "module_path": path,
-                    "module_type": "Net" if path == "" else "Layer",
-                    "is_total": True,
-                    "is_own": path == event.modules[-1],
-                }
-                if row not in self._rows["event_modules"]:
-                    self._rows["event_modules"].append(row)
+    def _add_program(self, etrecord_id, run_signature, events):
+        for table, row in program_rows(etrecord_id, run_signature, events):
+            if row not in self._rows[table]:
+                self._rows[table].append(row)
 
     def _id(self, space, key, **columns):
         ids = self._ids[space]

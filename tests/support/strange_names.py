@@ -58,6 +58,8 @@ def _dump(run_count: int) -> bytes:
         ]  # fmt: skip
     whole = {"name": "Method::execute", "chain_index": -1, "start_time": 0, "end_time": 10**6}
     events.append({"profile_event": whole | {"instruction_id": 0}})
+    for i in range(1, len(NAMES) + 1):
+        events.append({"allocation_event": {"allocator_id": i, "allocation_size": 8}})
     run = {"name": NAMES[0], "allocators": [{"name": name} for name in NAMES], "events": events}
     return build_etdump({"run_data": [run] * run_count})
 

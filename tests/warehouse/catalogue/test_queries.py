@@ -8,10 +8,17 @@ from warehouse.errors import HeaderError, UnknownQueryError
 
 def test_catalogue_holds_the_canned_queries_under_their_names():
     assert list(load_catalogue()) == [
+        "backend_comparison",
         "build_history",
         "change_points",
+        "cold_start",
         "comparison",
         "coverage",
+        "coverage_gaps",
+        "data_quality",
+        "delegate_transitions",
+        "delegation_coverage",
+        "device_comparison",
         "dump_values",
         "dumps",
         "environment_changes",
@@ -19,14 +26,25 @@ def test_catalogue_holds_the_canned_queries_under_their_names():
         "exact_changes",
         "framework_tax",
         "ingest_errors",
+        "layer_hotspots",
+        "memory_deltas",
+        "memory_totals",
         "module_totals",
         "numeric_divergence",
+        "op_type_history",
         "operator_hotspots",
+        "operator_variance",
+        "outlier_runs",
         "percentiles",
         "regression_deltas",
+        "roofline",
         "run_shifts",
         "run_timeline",
+        "scaling",
         "stability",
+        "tax_history",
+        "token_latency",
+        "warmup",
     ]
 
 

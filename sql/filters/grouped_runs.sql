@@ -1,0 +1,34 @@
+-- grouped_runs: Complete runs of the chosen dumps, with what their rows are grouped by.
+--
+-- Complete are runs with a Method::execute and without a flagged event.
+--
+-- filters: grouped_dumps
+--
+-- columns:
+--   dump_id           INT     Number of the dump.
+--   device            STRING  Name of the device; null with group_by.
+--   pool              STRING  Device pool; null if none, and with group_by.
+--   build             STRING  Id of the build.
+--   model             STRING  Name of the model.
+--   backend           STRING  Backend of the model; null if none.
+--   group_value       STRING  What the dump has of what group_by names, else null.
+--   ns_per_tick       DOUBLE  Nanoseconds per tick; null in cycles of unknown rate.
+--   run_index         INT     Position of the run in its dump, from 0.
+--   run_name          STRING  Name of the run; null if it has none.
+--   run_signature_id  BIGINT  Signature of the run: what it executes.
+--   nth               BIGINT  1 for the dump's first of this signature, then 2, ...
+--   run_count         BIGINT  Complete runs of this signature in the dump.
+--   execute_ticks     DOUBLE  Duration of Method::execute.
+--   kernel_ticks      DOUBLE  Sum over its kernels, 0 without any.
+--   delegate_ticks    DOUBLE  Sum over its delegate calls, 0 without any.
+SELECT
+    t.dump_id, d.device, d.pool, d.build, d.model, d.backend, d.group_value,
+    d.ns_per_tick, t.run_index, r.name AS run_name, r.run_signature_id,
+    row_number() OVER (
+        PARTITION BY t.dump_id, r.run_signature_id ORDER BY t.run_index
+    ) AS nth,
+    count(*) OVER (PARTITION BY t.dump_id, r.run_signature_id) AS run_count,
+    t.execute_ticks, t.kernel_ticks, t.delegate_ticks
+FROM run_totals AS t
+JOIN grouped_dumps AS d ON d.dump_id = t.dump_id
+JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index

@@ -1,0 +1,144 @@
+-- node_costs: What each node of a program computes and moves, by its tensors' shapes.
+--
+-- Reads chosen_dumps: counts the programs of these. Multiplications and additions of
+-- matrix products and convolutions go by their shapes; others do one operation per
+-- element of the first result, copies none. Bytes are those of the tensors that a node
+-- reads and writes, each once, even if a fused kernel keeps them in registers; what
+-- picks some of a tensor reads as much as it writes.
+--
+-- columns:
+--   etrecord_id  BIGINT  ETRecord of the program.
+--   graph        STRING  Name of the graph.
+--   method       STRING  Method of the program.
+--   scope        STRING  '' for the program's main graph; else the names of the nodes
+--                        that hold the graph.
+--   node_index   INT     Position of the node in its graph, from 0.
+--   target       STRING  What is called, e.g. aten.convolution.default.
+--   flops        DOUBLE  Operations; null with a shape that is not known beforehand.
+--   bytes        DOUBLE  Bytes read and written; null likewise, and with an element
+--                        type of unknown size.
+WITH nodes AS (
+    SELECT DISTINCT
+        etrecord_id, graph, method, scope, node_index, op, target,
+        split_part(code, ' = ', 1) AS results, split_part(code, ' = ', 2) AS call
+    FROM graph_nodes
+    WHERE etrecord_id IN (
+        SELECT etrecord_id
+        FROM dumps
+        WHERE dump_id IN (SELECT dump_id FROM chosen_dumps)
+    )
+),
+-- Each tensor is the result of a node: 'a: float32[1, 8], b: int64[1] = ...'.
+tensors AS (
+    SELECT
+        etrecord_id, graph, method, scope, node_index, place, name,
+        dims, CASE
+            WHEN element_type IN ('float64', 'int64') THEN 8e0
+            WHEN element_type IN ('float32', 'int32') THEN 4e0
+            WHEN element_type IN ('float16', 'bfloat16', 'int16') THEN 2e0
+            WHEN element_type IN ('int8', 'uint8', 'bool') THEN 1e0
+        END AS element_bytes
+    FROM (
+        SELECT
+            *, split_part(result, ': ', 1) AS name,
+            split_part(split_part(result, ': ', 2), '[', 1) AS element_type,
+            replace(split_part(result, '[', 2), ']', '') AS dims
+        FROM (
+            SELECT n.*, k.place, split_part(n.results, '], ', k.place) AS result
+            FROM nodes AS n
+            CROSS JOIN (VALUES (1), (2), (3), (4)) AS k (place)
+            WHERE n.op <> 'output'
+        ) AS r
+        WHERE result <> ''
+    ) AS t
+),
+sized AS (
+    SELECT
+        etrecord_id, graph, method, scope, node_index, place, name,
+        try_cast(split_part(dims, ', ', 1) AS DOUBLE) AS first_dim,
+        try_cast(split_part(dims, ', ', -1) AS DOUBLE) AS last_dim,
+        element_bytes, split_part(dims, ', ', 7) AS rest,
+        coalesce(nullif(split_part(dims, ', ', 1), ''), '1') AS d1,
+        coalesce(nullif(split_part(dims, ', ', 2), ''), '1') AS d2,
+        coalesce(nullif(split_part(dims, ', ', 3), ''), '1') AS d3,
+        coalesce(nullif(split_part(dims, ', ', 4), ''), '1') AS d4,
+        coalesce(nullif(split_part(dims, ', ', 5), ''), '1') AS d5,
+        coalesce(nullif(split_part(dims, ', ', 6), ''), '1') AS d6
+    FROM tensors
+),
+counted AS (
+    SELECT
+        *, CASE WHEN rest = '' THEN
+            try_cast(d1 AS DOUBLE) * try_cast(d2 AS DOUBLE) * try_cast(d3 AS DOUBLE)
+            * try_cast(d4 AS DOUBLE) * try_cast(d5 AS DOUBLE) * try_cast(d6 AS DOUBLE)
+        END AS elements
+    FROM sized
+),
+-- What a node reads: the tensors that its call names.
+inputs AS (
+    SELECT
+        n.etrecord_id, n.graph, n.method, n.scope, n.node_index,
+        sum(t.elements * t.element_bytes) AS bytes,
+        count(CASE WHEN t.elements * t.element_bytes IS NULL THEN 1 END) AS unknowns,
+        max(CASE WHEN n.argument = 1 THEN t.elements END) AS first_elements,
+        max(CASE WHEN n.argument = 1 THEN t.last_dim END) AS first_depth,
+        max(CASE WHEN n.argument = 2 THEN t.last_dim END) AS second_depth,
+        max(CASE WHEN n.argument = 2 THEN t.elements / nullif(t.first_dim, 0e0) END)
+            AS filter_elements
+    FROM (
+        SELECT
+            c.etrecord_id, c.graph, c.method, c.scope, c.node_index, k.argument,
+            replace(replace(replace(replace(
+                split_part(split_part(c.call, '(', 2), ', ', k.argument),
+                '[', ''), ']', ''), '(', ''), ')', '') AS name
+        FROM nodes AS c
+        CROSS JOIN (
+            VALUES (1), (2), (3), (4), (5), (6), (7), (8)
+        ) AS k (argument)
+        WHERE c.op = 'call_function'
+    ) AS n
+    JOIN counted AS t
+        ON t.etrecord_id = n.etrecord_id AND t.graph = n.graph
+        AND t.method = n.method AND t.scope = n.scope AND t.name = n.name
+    GROUP BY n.etrecord_id, n.graph, n.method, n.scope, n.node_index
+),
+outputs AS (
+    SELECT
+        etrecord_id, graph, method, scope, node_index,
+        sum(elements * element_bytes) AS bytes,
+        count(CASE WHEN elements * element_bytes IS NULL THEN 1 END) AS unknowns,
+        max(CASE WHEN place = 1 THEN elements END) AS elements
+    FROM counted
+    GROUP BY etrecord_id, graph, method, scope, node_index
+)
+SELECT
+    n.etrecord_id, n.graph, n.method, n.scope, n.node_index, n.target,
+    CASE
+        WHEN n.target IN ('aten.mm.default', 'aten.bmm.default', 'aten.linear.default')
+            THEN 2 * o.elements * i.first_depth
+        WHEN n.target IN ('aten.addmm.default', 'aten.baddbmm.default')
+            THEN 2 * o.elements * i.second_depth
+        WHEN n.target = 'aten.convolution.default'
+            THEN 2 * i.filter_elements * CASE
+                WHEN replace(n.call, 'transposed=True', '') <> n.call
+                    THEN i.first_elements
+                ELSE o.elements
+            END
+        WHEN replace(n.target, '_copy.', '') <> n.target THEN 0e0
+        ELSE o.elements
+    END AS flops,
+    CASE
+        WHEN o.unknowns > 0 THEN NULL
+        WHEN split_part(n.target, '.', 2)
+            IN ('embedding', 'index_select', 'select_copy', 'slice_copy')
+            THEN 2 * o.bytes
+        WHEN coalesce(i.unknowns, 0) = 0 THEN o.bytes + coalesce(i.bytes, 0e0)
+    END AS bytes
+FROM nodes AS n
+JOIN outputs AS o
+    ON o.etrecord_id = n.etrecord_id AND o.graph = n.graph AND o.method = n.method
+    AND o.scope = n.scope AND o.node_index = n.node_index
+LEFT JOIN inputs AS i
+    ON i.etrecord_id = n.etrecord_id AND i.graph = n.graph AND i.method = n.method
+    AND i.scope = n.scope AND i.node_index = n.node_index
+WHERE n.op = 'call_function'

@@ -1,0 +1,89 @@
+-- cold_start: What the first answer costs: loading, and the first execution.
+--
+-- Steady are the runs like the first complete one (of the same run signature), from the
+-- sixth on, if at least 5 are left. Each figure is the median of the dumps that have
+-- it; loads of all methods of a dump count together.
+--
+-- filters: grouped_dumps
+--
+-- columns:
+--   device             STRING  Name of the device; null with group_by.
+--   pool               STRING  Device pool; null if none, and with group_by.
+--   build              STRING  Id of the build.
+--   model              STRING  Name of the model.
+--   backend            STRING  Backend of the model; null if none.
+--   group              STRING  What the dumps have of what group_by names, else null.
+--   dump_count         BIGINT  Dumps with a load or a complete run.
+--   load_count         BIGINT  Loads of a method in them.
+--   load_ns            DOUBLE  Program::load_method, nanoseconds; null without any and
+--                              in cycles of unknown rate; lower is better, like all
+--                              that follow.
+--   init_ns            DOUBLE  Method::init, which is a part of that.
+--   first_ns           DOUBLE  First complete run: its Method::execute.
+--   steady_ns          DOUBLE  Steady runs: theirs.
+--   cold_ns            DOUBLE  load_ns (init_ns where only that is logged) and first_ns
+--                              together.
+--   first_over_steady  DOUBLE  First run over steady ones, in cycles of unknown rate
+--                              too.
+WITH loads AS (
+    SELECT
+        s.dump_id,
+        CAST(sum(
+            CASE WHEN s.event_name = 'Method::init' THEN s.sample_count ELSE 0 END
+        ) AS BIGINT) AS load_count,
+        sum(CASE WHEN s.event_name = 'Program::load_method' THEN s.sum_ns END)
+            AS load_ns,
+        sum(CASE WHEN s.event_name = 'Method::init' THEN s.sum_ns END) AS init_ns
+    FROM named_event_stats AS s
+    JOIN grouped_dumps AS g ON g.dump_id = s.dump_id
+    WHERE s.kind = 'load'
+    GROUP BY s.dump_id
+),
+-- The first complete run of each dump, and those after warm-up that are like it.
+ordered AS (
+    SELECT
+        t.dump_id, t.execute_ticks, r.run_signature_id,
+        row_number() OVER (PARTITION BY t.dump_id ORDER BY t.run_index) AS place,
+        row_number() OVER (
+            PARTITION BY t.dump_id, r.run_signature_id ORDER BY t.run_index
+        ) AS nth
+    FROM run_totals AS t
+    JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
+    WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
+),
+executions AS (
+    SELECT
+        f.dump_id, f.execute_ticks AS first_ticks,
+        CASE WHEN count(o.nth) >= 5 THEN median(o.execute_ticks) END AS steady_ticks
+    FROM ordered AS f
+    LEFT JOIN ordered AS o
+        ON o.dump_id = f.dump_id AND o.run_signature_id = f.run_signature_id
+        AND o.nth > 5
+    WHERE f.place = 1
+    GROUP BY f.dump_id, f.execute_ticks
+),
+starts AS (
+    SELECT
+        g.device, g.pool, g.build, g.model, g.backend, g.group_value,
+        l.load_count, l.load_ns, l.init_ns,
+        e.first_ticks * g.ns_per_tick AS first_ns,
+        e.steady_ticks * g.ns_per_tick AS steady_ns,
+        e.first_ticks / nullif(e.steady_ticks, 0e0) AS first_over_steady
+    FROM grouped_dumps AS g
+    LEFT JOIN loads AS l ON l.dump_id = g.dump_id
+    LEFT JOIN executions AS e ON e.dump_id = g.dump_id
+    WHERE l.dump_id IS NOT NULL OR e.dump_id IS NOT NULL
+)
+SELECT
+    device, pool, build, model, backend, group_value AS group,
+    count(*) AS dump_count,
+    CAST(sum(coalesce(load_count, 0)) AS BIGINT) AS load_count,
+    median(load_ns) AS load_ns, median(init_ns) AS init_ns,
+    median(first_ns) AS first_ns, median(steady_ns) AS steady_ns,
+    median(coalesce(load_ns, init_ns) + first_ns) AS cold_ns,
+    median(first_over_steady) AS first_over_steady
+FROM starts
+GROUP BY device, pool, build, model, backend, group_value
+ORDER BY
+    device NULLS LAST, pool NULLS LAST, build, model, backend NULLS LAST,
+    group_value NULLS LAST

@@ -1,0 +1,97 @@
+-- data_quality: What the dumps lack, and so what other queries cannot answer.
+--
+-- One row per problem that a build of a model on a device has, in any of its dumps:
+-- no events; flagged events (no percentile counts them); incomplete runs (with neither
+-- a load nor a Method::execute of a known length: failed ones, or flagged); few runs
+-- (not 25 complete ones of a run signature, so that no comparison takes the dump);
+-- unknown clock rate (no times in nanoseconds); no capture time (outside of any --since
+-- or --until); unordered build (neither ordinal nor commit time: builds come in the
+-- order of their recordings); unknown environment (no firmware, governor, threads nor
+-- temperature); no ETRecord (no modules); events gone (dropped to save space: rollups
+-- are left).
+--
+-- filters: chosen_dumps
+--
+-- columns:
+--   device         STRING  Name of the device.
+--   model          STRING  Name of the model.
+--   backend        STRING  Backend of the model; null if none.
+--   build          STRING  Id of the build.
+--   problem        STRING  What is amiss, see above.
+--   dump_count     BIGINT  Dumps that have it, at least 1.
+--   of_count       BIGINT  Dumps of the build of the model on the device.
+--   dump_share     DOUBLE  The one over the other, 0 to 1; lower is better.
+--   first_dump_id  BIGINT  The first of them.
+WITH loading AS (
+    SELECT DISTINCT r.run_signature_id
+    FROM run_signatures AS r
+    JOIN event_signatures AS s
+        ON s.kind = 'load' AND array_contains(r.events, s.event_signature_id)
+),
+complete AS (
+    SELECT dump_id, sum(run_count) AS run_count, max(run_count) AS most_runs
+    FROM (
+        SELECT t.dump_id, r.run_signature_id, count(*) AS run_count
+        FROM run_totals AS t
+        JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
+        WHERE t.dump_id IN (SELECT dump_id FROM chosen_dumps)
+        GROUP BY t.dump_id, r.run_signature_id
+    ) AS c
+    GROUP BY dump_id
+),
+executing AS (
+    SELECT r.dump_id, count(*) AS run_count
+    FROM runs AS r
+    LEFT JOIN loading AS l ON l.run_signature_id = r.run_signature_id
+    WHERE l.run_signature_id IS NULL AND r.n_events > 0
+        AND r.dump_id IN (SELECT dump_id FROM chosen_dumps)
+    GROUP BY r.dump_id
+),
+facts AS (
+    SELECT
+        d.dump_id, d.device, d.model, d.backend, d.build, p.problem,
+        CASE p.problem
+            WHEN 'no events' THEN d.n_events = 0
+            WHEN 'flagged events' THEN d.n_flagged_events > 0
+            WHEN 'incomplete runs' THEN e.run_count > coalesce(c.run_count, 0)
+            WHEN 'few runs' THEN coalesce(c.most_runs, 0) < 25
+            WHEN 'unknown clock rate'
+                THEN d.ns_per_tick IS NULL OR d.delegate_ns_per_tick IS NULL
+            WHEN 'no capture time' THEN d.captured_at IS NULL
+            WHEN 'unordered build'
+                THEN d.build_ordinal IS NULL AND d.committed_at IS NULL
+            WHEN 'unknown environment'
+                THEN coalesce(
+                    d.firmware, d.governor, CAST(d.threads AS STRING),
+                    CAST(d.temperature_c AS STRING)
+                ) IS NULL
+            WHEN 'no ETRecord' THEN t.etrecord_id IS NULL
+            ELSE g.dump_id IS NOT NULL
+        END AS is_so
+    FROM named_dumps AS d
+    JOIN dumps AS t ON t.dump_id = d.dump_id
+    LEFT JOIN complete AS c ON c.dump_id = d.dump_id
+    LEFT JOIN executing AS e ON e.dump_id = d.dump_id
+    LEFT JOIN dropped_events AS g ON g.dump_id = d.dump_id
+    CROSS JOIN (
+        VALUES ('no events'), ('flagged events'), ('incomplete runs'), ('few runs'),
+            ('unknown clock rate'), ('no capture time'), ('unordered build'),
+            ('unknown environment'), ('no ETRecord'), ('events gone')
+    ) AS p (problem)
+    WHERE d.dump_id IN (SELECT dump_id FROM chosen_dumps)
+),
+counts AS (
+    SELECT
+        device, model, backend, build, problem,
+        count(CASE WHEN is_so THEN 1 END) AS dump_count, count(*) AS of_count,
+        min(CASE WHEN is_so THEN dump_id END) AS first_dump_id
+    FROM facts
+    GROUP BY device, model, backend, build, problem
+)
+SELECT
+    device, model, backend, build, problem, dump_count, of_count,
+    dump_count / CAST(of_count AS DOUBLE) AS dump_share,
+    CAST(first_dump_id AS BIGINT) AS first_dump_id
+FROM counts
+WHERE dump_count > 0
+ORDER BY device, model, backend NULLS LAST, build, problem

@@ -1,0 +1,111 @@
+-- delegate_transitions: How often execution crosses into and out of delegates, and what
+-- that costs.
+--
+-- Complete runs only (those with a Method::execute and without a flagged event). The
+-- steps of a program are its kernels and delegate calls in the order of their
+-- instructions. A boundary lies between two steps of which one is a delegate call; that
+-- between two delegate calls belongs to the second. What a crossing costs is the time
+-- of the call less that of the delegate's own operators, where it logs them: passing
+-- arguments, converting layouts, waiting for the device.
+--
+-- filters: grouped_dumps
+--
+-- columns:
+--   device             STRING  Name of the device; null with group_by.
+--   pool               STRING  Device pool; null if none, and with group_by.
+--   build              STRING  Id of the build.
+--   model              STRING  Name of the model.
+--   backend            STRING  Backend of the model; null if none.
+--   group              STRING  What the dumps have of what group_by names, else null.
+--   run_signature_id   BIGINT  Signature of the runs: what they execute.
+--   chain_index        INT     Chain of the call.
+--   instruction_id     INT     Instruction of the call; null outside the program.
+--   event_name         STRING  Name of the delegate call.
+--   step_before        STRING  Step before it; null at the start.
+--   step_after         STRING  Step after it; null at the end.
+--   run_calls          DOUBLE  Calls per run: more than 1 in loops.
+--   run_crossings      DOUBLE  Boundaries of the call crossed per run; lower is better,
+--                              like all that follow.
+--   program_crossings  DOUBLE  Those of all calls together.
+--   call_ns            DOUBLE  Mean time of a call, nanoseconds; null in cycles of
+--                              unknown rate, like what follows.
+--   operator_ns        DOUBLE  Of that, in the delegate's own operators; null if it
+--                              logs none.
+--   crossing_ns        DOUBLE  The rest; null likewise.
+--   crossing_share     DOUBLE  The rest over Method::execute, 0 to 1; null likewise.
+WITH totals AS (
+    SELECT
+        g.device, g.pool, g.build, g.model, g.backend, g.group_value,
+        t.run_signature_id, t.chain_index, t.instruction_id, t.kind,
+        CASE WHEN t.kind <> 'delegate_op' THEN t.event_name END AS event_name,
+        CAST(sum(t.event_count) AS DOUBLE) AS calls,
+        CASE WHEN count(t.total_ns) = count(*) THEN sum(t.total_ns) END AS total_ns
+    FROM complete_run_totals AS t
+    JOIN grouped_dumps AS g ON g.dump_id = t.dump_id
+    WHERE t.kind IN ('method', 'kernel', 'delegate_call', 'delegate_op')
+    GROUP BY
+        g.device, g.pool, g.build, g.model, g.backend, g.group_value,
+        t.run_signature_id, t.chain_index, t.instruction_id, t.kind,
+        CASE WHEN t.kind <> 'delegate_op' THEN t.event_name END
+),
+around AS (
+    SELECT
+        *,
+        sum(CASE WHEN kind = 'method' THEN calls END) OVER program AS run_count,
+        sum(CASE WHEN kind = 'method' THEN total_ns END) OVER program AS execute_ns,
+        sum(CASE WHEN kind = 'delegate_op' THEN total_ns END) OVER instruction AS op_ns,
+        count(CASE WHEN kind = 'delegate_op' AND total_ns IS NULL THEN 1 END)
+            OVER instruction AS unknown_count
+    FROM totals
+    WINDOW
+        program AS (
+            PARTITION BY
+                device, pool, build, model, backend, group_value, run_signature_id
+        ),
+        instruction AS (
+            PARTITION BY
+                device, pool, build, model, backend, group_value, run_signature_id,
+                instruction_id
+        )
+),
+steps AS (
+    SELECT
+        *,
+        lag(event_name) OVER in_order AS step_before,
+        lead(event_name) OVER in_order AS step_after,
+        lead(kind) OVER in_order AS next_kind
+    FROM around
+    WHERE kind IN ('kernel', 'delegate_call')
+    WINDOW in_order AS (
+        PARTITION BY
+            device, pool, build, model, backend, group_value, run_signature_id
+        ORDER BY chain_index, instruction_id NULLS LAST, event_name
+    )
+),
+crossed AS (
+    SELECT
+        *, total_ns - CASE WHEN unknown_count = 0 THEN op_ns END AS crossing_total_ns,
+        calls / run_count * (
+            CASE WHEN step_before IS NULL THEN 0 ELSE 1 END
+            + CASE WHEN next_kind = 'kernel' THEN 1 ELSE 0 END
+        ) AS run_crossings
+    FROM steps
+    WHERE kind = 'delegate_call'
+)
+SELECT
+    device, pool, build, model, backend, group_value AS group,
+    run_signature_id, chain_index, instruction_id, event_name, step_before, step_after,
+    calls / run_count AS run_calls, run_crossings,
+    sum(run_crossings) OVER (
+        PARTITION BY
+            device, pool, build, model, backend, group_value, run_signature_id
+    ) AS program_crossings,
+    total_ns / calls AS call_ns,
+    (total_ns - crossing_total_ns) / calls AS operator_ns,
+    crossing_total_ns / calls AS crossing_ns,
+    crossing_total_ns / nullif(execute_ns, 0e0) AS crossing_share
+FROM crossed
+ORDER BY
+    device NULLS LAST, pool NULLS LAST, build, model, backend NULLS LAST,
+    group_value NULLS LAST, run_signature_id, chain_index,
+    instruction_id NULLS LAST, event_name

@@ -1,0 +1,132 @@
+-- layer_hotspots: Where the time goes by layer of the model and line of its source.
+--
+-- Needs ETRecords: dumps without one are left out. Counts kernels and delegates of
+-- complete runs (those with a Method::execute and without a flagged event) under the
+-- innermost modules of the nodes they run, as module_totals does with scope own; the
+-- line is the innermost one of the nodes' stack traces, most often in the module's
+-- class. An event that runs nodes of several modules or lines counts in full for each:
+-- alone_ns is without such events.
+--
+-- params:
+--   top_n  INT(1..) = NULL  Only this many rows per build on a device, those of most
+--                           time.
+--
+-- filters: grouped_dumps
+--
+-- columns:
+--   device       STRING  Name of the device; null with group_by.
+--   pool         STRING  Device pool; null if none, and with group_by.
+--   build        STRING  Id of the build.
+--   model        STRING  Name of the model.
+--   backend      STRING  Backend of the model; null if none.
+--   group        STRING  What the dumps have of what group_by names, else null.
+--   module_path  STRING  The module; '' is the program itself.
+--   module_type  STRING  Its class; null if unknown.
+--   source_line  STRING  File and line, e.g. /src/net.py:42; null without a stack
+--                        trace.
+--   rank         INT     1 for the most time of the build on the device, then 2, ...
+--   run_count    BIGINT  Complete runs of dumps with an ETRecord.
+--   event_count  BIGINT  Events counted, at least 1.
+--   run_ns       DOUBLE  Time per run, nanoseconds; null in cycles of unknown rate;
+--                        lower is better.
+--   alone_ns     DOUBLE  Of that, in events that run nothing else, likewise.
+--   time_share   DOUBLE  Time over Method::execute, 0 to 1.
+WITH chosen AS (
+    SELECT
+        g.dump_id, g.device, g.pool, g.build, g.model, g.backend, g.group_value,
+        d.etrecord_id
+    FROM grouped_dumps AS g
+    JOIN dumps AS d ON d.dump_id = g.dump_id
+    WHERE d.etrecord_id IS NOT NULL
+),
+-- The lines of an event's nodes, by innermost module.
+lines AS (
+    SELECT DISTINCT
+        o.etrecord_id, o.run_signature_id, o.event_signature_id,
+        coalesce(n.module_path, '') AS module_path,
+        split_part(n.frame, '"', 1) || ':'
+            || split_part(split_part(n.frame, ', line ', 2), ',', 1) AS source_line
+    FROM event_origins AS o
+    JOIN (
+        SELECT
+            etrecord_id, method, debug_handle, module_path,
+            split_part(stack_trace, 'File "', -1) AS frame
+        FROM graph_nodes
+        WHERE stack_trace IS NOT NULL AND op = 'call_function'
+            AND graph = 'edge_dialect_exported_program'
+            AND etrecord_id IN (SELECT etrecord_id FROM chosen)
+    ) AS n
+        ON n.etrecord_id = o.etrecord_id
+        AND n.method = coalesce(o.method, n.method)
+        AND array_contains(o.debug_handles, n.debug_handle)
+),
+runs_of_build AS (
+    SELECT
+        c.device, c.pool, c.build, c.model, c.backend, c.group_value,
+        count(*) AS run_count, sum(r.execute_ns) AS execute_ns
+    FROM complete_runs AS r
+    JOIN chosen AS c ON c.dump_id = r.dump_id
+    GROUP BY c.device, c.pool, c.build, c.model, c.backend, c.group_value
+),
+placed AS (
+    SELECT
+        c.device, c.pool, c.build, c.model, c.backend, c.group_value,
+        m.module_path, m.module_type, l.source_line, t.event_count, t.total_ns,
+        count(*) OVER (
+            PARTITION BY
+                t.dump_id, t.run_signature_id, t.event_signature_id, t.chain_index
+        ) AS place_count
+    FROM complete_run_totals AS t
+    JOIN chosen AS c ON c.dump_id = t.dump_id
+    JOIN event_modules AS m
+        ON m.etrecord_id = c.etrecord_id
+        AND m.run_signature_id = t.run_signature_id
+        AND m.event_signature_id = t.event_signature_id
+    LEFT JOIN lines AS l
+        ON l.etrecord_id = m.etrecord_id
+        AND l.run_signature_id = m.run_signature_id
+        AND l.event_signature_id = m.event_signature_id
+        AND l.module_path = m.module_path
+    WHERE m.is_own
+),
+times AS (
+    SELECT
+        device, pool, build, model, backend, group_value,
+        module_path, max(module_type) AS module_type, source_line,
+        CAST(sum(event_count) AS BIGINT) AS event_count,
+        CASE WHEN count(total_ns) = count(*) THEN sum(total_ns) END AS total_ns,
+        CASE
+            WHEN count(total_ns) = count(*)
+            THEN sum(CASE WHEN place_count = 1 THEN total_ns ELSE 0e0 END)
+        END AS alone_ns
+    FROM placed
+    GROUP BY
+        device, pool, build, model, backend, group_value, module_path, source_line
+),
+ranked AS (
+    SELECT
+        t.*, r.run_count, r.execute_ns,
+        row_number() OVER (
+            PARTITION BY t.device, t.pool, t.build, t.model, t.backend, t.group_value
+            ORDER BY
+                t.total_ns DESC NULLS LAST, t.module_path, t.source_line NULLS LAST
+        ) AS place
+    FROM times AS t
+    JOIN runs_of_build AS r
+        ON r.device IS NOT DISTINCT FROM t.device
+        AND r.pool IS NOT DISTINCT FROM t.pool
+        AND r.build = t.build AND r.model = t.model
+        AND r.backend IS NOT DISTINCT FROM t.backend
+        AND r.group_value IS NOT DISTINCT FROM t.group_value
+)
+SELECT
+    device, pool, build, model, backend, group_value AS group,
+    module_path, module_type, source_line, CAST(place AS INT) AS rank,
+    run_count, event_count, total_ns / run_count AS run_ns,
+    alone_ns / run_count AS alone_ns,
+    total_ns / nullif(execute_ns, 0e0) AS time_share
+FROM ranked
+WHERE place <= coalesce(CAST(:top_n AS INT), place)
+ORDER BY
+    device NULLS LAST, pool NULLS LAST, build, model, backend NULLS LAST,
+    group_value NULLS LAST, rank

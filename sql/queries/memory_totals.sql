@@ -1,0 +1,83 @@
+-- memory_totals: Memory that runs allocate, by allocator.
+--
+-- Bytes are those of a run; a run that logged nothing of an allocator that others of
+-- its name log took none of it. Dumps record no releases, so the total of a run is the
+-- most that it can have held at once, and the peak is that of the run with the most.
+-- Dumps without any allocation are left out: most runtimes do not log them.
+--
+-- params:
+--   scope  STRING(allocator|total) = 'allocator'  Each allocator, or all together.
+--
+-- filters: grouped_dumps
+--
+-- columns:
+--   device            STRING  Name of the device; null with group_by.
+--   pool              STRING  Device pool; null if none, and with group_by.
+--   build             STRING  Id of the build.
+--   model             STRING  Name of the model.
+--   backend           STRING  Backend of the model; null if none.
+--   group             STRING  What the dumps have of what group_by names, else null.
+--   run_name          STRING  Name of the runs, which tells loading from executing;
+--                             null if they have none.
+--   allocator         STRING  Allocator; null if it has no name, and with scope total.
+--   dump_count        BIGINT  Dumps that log allocations.
+--   run_count         BIGINT  Runs of the name in them.
+--   allocation_count  BIGINT  Allocations in all of them.
+--   total_bytes       DOUBLE  Mean over the runs of what one allocates; lower is
+--                             better, like all that follow.
+--   least_bytes       DOUBLE  What the run that allocates least does.
+--   peak_bytes        DOUBLE  What the run that allocates most does.
+--   largest_bytes     DOUBLE  Largest single allocation.
+WITH logged AS (
+    SELECT
+        g.device, g.pool, g.build, g.model, g.backend, g.group_value,
+        a.dump_id, a.run_index, a.run_name,
+        CASE CAST(:scope AS STRING) WHEN 'allocator' THEN a.allocator END AS allocator,
+        CAST(sum(a.allocation_count) AS BIGINT) AS allocation_count,
+        sum(a.total_bytes) AS total_bytes, max(a.largest_bytes) AS largest_bytes
+    FROM run_allocations AS a
+    JOIN grouped_dumps AS g ON g.dump_id = a.dump_id
+    GROUP BY
+        g.device, g.pool, g.build, g.model, g.backend, g.group_value,
+        a.dump_id, a.run_index, a.run_name,
+        CASE CAST(:scope AS STRING) WHEN 'allocator' THEN a.allocator END
+),
+named_runs AS (
+    SELECT
+        g.device, g.pool, g.build, g.model, g.backend, g.group_value,
+        r.name AS run_name, count(DISTINCT r.dump_id) AS dump_count,
+        count(*) AS run_count
+    FROM runs AS r
+    JOIN grouped_dumps AS g ON g.dump_id = r.dump_id
+    WHERE r.dump_id IN (SELECT dump_id FROM logged)
+    GROUP BY
+        g.device, g.pool, g.build, g.model, g.backend, g.group_value, r.name
+),
+sums AS (
+    SELECT
+        device, pool, build, model, backend, group_value, run_name, allocator,
+        count(*) AS logged_count,
+        CAST(sum(allocation_count) AS BIGINT) AS allocation_count,
+        sum(total_bytes) AS total_bytes, min(total_bytes) AS least_bytes,
+        max(total_bytes) AS peak_bytes, max(largest_bytes) AS largest_bytes
+    FROM logged
+    GROUP BY device, pool, build, model, backend, group_value, run_name, allocator
+)
+SELECT
+    s.device, s.pool, s.build, s.model, s.backend, s.group_value AS group,
+    s.run_name, s.allocator, r.dump_count, r.run_count, s.allocation_count,
+    s.total_bytes / r.run_count AS total_bytes,
+    CASE WHEN s.logged_count < r.run_count THEN 0e0 ELSE s.least_bytes END
+        AS least_bytes,
+    s.peak_bytes, s.largest_bytes
+FROM sums AS s
+JOIN named_runs AS r
+    ON r.device IS NOT DISTINCT FROM s.device
+    AND r.pool IS NOT DISTINCT FROM s.pool
+    AND r.build = s.build AND r.model = s.model
+    AND r.backend IS NOT DISTINCT FROM s.backend
+    AND r.group_value IS NOT DISTINCT FROM s.group_value
+    AND r.run_name IS NOT DISTINCT FROM s.run_name
+ORDER BY
+    s.device NULLS LAST, s.pool NULLS LAST, s.build, s.model, s.backend NULLS LAST,
+    s.group_value NULLS LAST, s.run_name NULLS LAST, s.allocator NULLS LAST

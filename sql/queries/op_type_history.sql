@@ -1,0 +1,88 @@
+-- op_type_history: Each type of operator over the builds, on each device.
+--
+-- A type is a kernel whatever its overload, or a delegate's own operator whatever its
+-- number; a delegate call, which includes the delegate's operators, is a type of its
+-- own. Times and calls are per complete run (with a Method::execute and without a
+-- flagged event). Builds come in the order of their ordinals, else of their commit
+-- times, else of their first recordings.
+--
+-- filters: chosen_dumps
+--
+-- columns:
+--   device             STRING     Name of the device.
+--   model              STRING     Name of the model.
+--   backend            STRING     Backend of the model; null if none.
+--   op_type            STRING     The type: addmm, Convolution (NHWC), DELEGATE_CALL.
+--   kind               STRING     kernel, delegate_call or delegate_op.
+--   build              STRING     Id of the build.
+--   build_ordinal      BIGINT     Position of the build where the producer numbers
+--                                 them, else null.
+--   committed_at       TIMESTAMP  Commit time of the build; null if unknown.
+--   first_captured_at  TIMESTAMP  First recording of the build on any device; null if
+--                                 unknown.
+--   dump_count         BIGINT     Dumps with complete runs, at least 1.
+--   run_count          BIGINT     Complete runs in them.
+--   operator_count     BIGINT     Operators of the type in the program.
+--   run_calls          DOUBLE     Calls of them per run.
+--   run_ns             DOUBLE     Time in them per run, nanoseconds; null in cycles of
+--                                 unknown rate; lower is better.
+--   time_share         DOUBLE     Time in them over Method::execute, 0 to 1.
+--   change             DOUBLE     run_ns against the build before that has the type, as
+--                                 a share: 0.05 is 5 % slower; null for the first.
+WITH runs_of_build AS (
+    SELECT
+        d.device, d.model, d.backend, d.build,
+        count(DISTINCT t.dump_id) AS dump_count, count(*) AS run_count,
+        sum(t.execute_ns) AS execute_ns
+    FROM complete_runs AS t
+    JOIN chosen_dumps AS d ON d.dump_id = t.dump_id
+    GROUP BY d.device, d.model, d.backend, d.build
+),
+typed AS (
+    SELECT
+        dump_id, chain_index, instruction_id, delegate_id, kind, event_count, total_ns,
+        CASE kind
+            WHEN 'kernel'
+                THEN split_part(replace(event_name, 'native_call_', ''), '.', 1)
+            WHEN 'delegate_op'
+                THEN split_part(coalesce(delegate_id, event_name), ' #', 1)
+            ELSE event_name
+        END AS op_type
+    FROM complete_run_totals
+    WHERE kind IN ('kernel', 'delegate_call', 'delegate_op')
+),
+times AS (
+    SELECT
+        d.device, d.model, d.backend, d.build, t.op_type, t.kind,
+        count(DISTINCT (
+            t.chain_index, coalesce(t.instruction_id, -1), coalesce(t.delegate_id, '')
+        )) AS operator_count,
+        CAST(sum(t.event_count) AS DOUBLE) AS call_count,
+        CASE WHEN count(t.total_ns) = count(*) THEN sum(t.total_ns) END AS total_ns
+    FROM typed AS t
+    JOIN chosen_dumps AS d ON d.dump_id = t.dump_id
+    GROUP BY d.device, d.model, d.backend, d.build, t.op_type, t.kind
+),
+series AS (
+    SELECT
+        t.*, r.dump_count, r.run_count, r.execute_ns,
+        t.total_ns / r.run_count AS run_ns,
+        b.position, b.build_ordinal, b.committed_at, b.first_captured_at
+    FROM times AS t
+    JOIN runs_of_build AS r
+        ON r.device = t.device AND r.model = t.model AND r.build = t.build
+        AND r.backend IS NOT DISTINCT FROM t.backend
+    JOIN builds_in_order AS b ON b.build = t.build
+)
+SELECT
+    device, model, backend, op_type, kind, build,
+    build_ordinal, committed_at, first_captured_at,
+    dump_count, run_count, operator_count, call_count / run_count AS run_calls,
+    run_ns, total_ns / nullif(execute_ns, 0e0) AS time_share,
+    run_ns / nullif(
+        lag(run_ns) OVER (
+            PARTITION BY device, model, backend, op_type, kind ORDER BY position
+        ), 0e0
+    ) - 1 AS change
+FROM series
+ORDER BY device, model, backend NULLS LAST, op_type, kind, position

@@ -1,0 +1,86 @@
+-- operator_variance: Which operators make the slow runs slow.
+--
+-- The tail of an operator is its 99th percentile less its median, in one dump; figures
+-- of a build are medians over its dumps. The shares of a build add up to 1: an operator
+-- with much of the tail is where the p99 of the model is made. Kernels, delegates' own
+-- operators, and delegate calls that log none; flagged events are left out, those of
+-- warm-up are not.
+--
+-- params:
+--   top_n  INT(1..) = NULL  Only this many rows per build on a device, those of most
+--                           tail.
+--
+-- filters: grouped_dumps
+--
+-- columns:
+--   device          STRING  Name of the device; null with group_by.
+--   pool            STRING  Device pool; null if none, and with group_by.
+--   build           STRING  Id of the build.
+--   model           STRING  Name of the model.
+--   backend         STRING  Backend of the model; null if none.
+--   group           STRING  What the dumps have of what group_by names, else null.
+--   event_name      STRING  Name of the operator, else its delegate id.
+--   instruction_id  INT     Instruction id; null outside the program.
+--   delegate_id     STRING  Delegate debug id; null outside delegates.
+--   kind            STRING  kernel, delegate_call or delegate_op.
+--   rank            INT     1 for the most tail of the build on the device, then 2, ...
+--   dump_count      BIGINT  Dumps with the operator, at least 1.
+--   sample_count    BIGINT  Events in them.
+--   p50_ns          DOUBLE  Median, nanoseconds; null in cycles of unknown rate, like
+--                           all that follow; lower is better.
+--   p99_ns          DOUBLE  99th percentile.
+--   tail_ns         DOUBLE  Tail.
+--   p99_over_p50    DOUBLE  99th percentile over median.
+--   tail_share      DOUBLE  Tail times events, over that of all operators, 0 to 1.
+WITH stats AS (
+    SELECT
+        g.device, g.pool, g.build, g.model, g.backend, g.group_value, s.dump_id,
+        s.event_name, s.instruction_id, s.delegate_id, s.kind, s.sample_count,
+        s.p50_ns, s.p99_ns,
+        max(CASE WHEN s.kind = 'delegate_op' THEN 1 ELSE 0 END) OVER (
+            PARTITION BY s.dump_id, s.instruction_id
+        ) AS has_operators
+    FROM named_event_stats AS s
+    JOIN grouped_dumps AS g ON g.dump_id = s.dump_id
+    WHERE s.kind IN ('kernel', 'delegate_call', 'delegate_op')
+),
+operators AS (
+    SELECT
+        device, pool, build, model, backend, group_value,
+        event_name, instruction_id, delegate_id, kind,
+        count(DISTINCT dump_id) AS dump_count,
+        CAST(sum(sample_count) AS BIGINT) AS sample_count,
+        median(p50_ns) AS p50_ns, median(p99_ns) AS p99_ns,
+        median(p99_ns - p50_ns) AS tail_ns,
+        median(p99_ns / nullif(p50_ns, 0e0)) AS p99_over_p50,
+        sum((p99_ns - p50_ns) * sample_count) AS tail_sum
+    FROM stats
+    WHERE kind <> 'delegate_call' OR has_operators = 0
+    GROUP BY
+        device, pool, build, model, backend, group_value,
+        event_name, instruction_id, delegate_id, kind
+),
+ranked AS (
+    SELECT
+        *,
+        sum(tail_sum) OVER (
+            PARTITION BY device, pool, build, model, backend, group_value
+        ) AS whole_sum,
+        row_number() OVER (
+            PARTITION BY device, pool, build, model, backend, group_value
+            ORDER BY
+                tail_sum DESC NULLS LAST, instruction_id NULLS LAST, event_name,
+                delegate_id NULLS LAST, kind
+        ) AS place
+    FROM operators
+)
+SELECT
+    device, pool, build, model, backend, group_value AS group,
+    event_name, instruction_id, delegate_id, kind, CAST(place AS INT) AS rank,
+    dump_count, sample_count, p50_ns, p99_ns, tail_ns, p99_over_p50,
+    tail_sum / nullif(whole_sum, 0e0) AS tail_share
+FROM ranked
+WHERE place <= coalesce(CAST(:top_n AS INT), place)
+ORDER BY
+    device NULLS LAST, pool NULLS LAST, build, model, backend NULLS LAST,
+    group_value NULLS LAST, rank

@@ -1,0 +1,122 @@
+-- outlier_runs: Which runs are slow, and what in them.
+--
+-- Of complete runs (with a Method::execute and without a flagged event), after warm-up
+-- (from the sixth of its run signature in the dump on), where at least 20 are left:
+-- those that take longer than their median by min_excess or more. The excess is split
+-- into that of kernels, of delegate calls and of the rest, the framework's own; the
+-- culprit is the event that exceeds its own median in the dump most, without what it
+-- calls; null where the events are gone, or none is longer than usual.
+--
+-- params:
+--   min_excess  DOUBLE(0..) = 0.5  Least excess over the median, as a share of it.
+--
+-- filters: grouped_runs
+--
+-- columns:
+--   device               STRING  Name of the device; null with group_by.
+--   pool                 STRING  Device pool; null if none, and with group_by.
+--   build                STRING  Id of the build.
+--   model                STRING  Name of the model.
+--   backend              STRING  Backend of the model; null if none.
+--   group                STRING  What the dumps have of what group_by names, else null.
+--   dump_id              BIGINT  Dump of the run.
+--   run_index            INT     Position of the run in its dump, from 0.
+--   run_name             STRING  Name of the run; null if it has none.
+--   excess               DOUBLE  Time over the median, less 1; lower is better.
+--   execute_ns           DOUBLE  Method::execute, nanoseconds; null in cycles of
+--                                unknown rate, like all that end in _ns.
+--   p50_ns               DOUBLE  Median of the dump's runs like it.
+--   kernel_excess_ns     DOUBLE  Time in kernels, less its median.
+--   delegate_excess_ns   DOUBLE  Time in delegate calls, less its median.
+--   tax_excess_ns        DOUBLE  Time in neither, less its median.
+--   culprit              STRING  Name of the culprit, else its delegate id;
+--                                Method::execute is the framework itself.
+--   instruction_id       INT     Its instruction; null outside the program.
+--   delegate_id          STRING  Its delegate debug id; null outside delegates.
+--   culprit_excess_ns    DOUBLE  Its time, less its median.
+--   culprit_share        DOUBLE  Its excess over that of the run: above 1 where others
+--                                made up for it.
+WITH steady AS (
+    SELECT
+        *,
+        median(execute_ticks) OVER alike AS execute_p50,
+        median(kernel_ticks) OVER alike AS kernel_p50,
+        median(delegate_ticks) OVER alike AS delegate_p50,
+        median(execute_ticks - kernel_ticks - delegate_ticks) OVER alike AS tax_p50
+    FROM grouped_runs
+    WHERE nth > 5 AND run_count >= 25
+    WINDOW alike AS (PARTITION BY dump_id, run_signature_id)
+),
+slow AS (
+    SELECT
+        *, execute_ticks / nullif(execute_p50, 0e0) - 1 AS excess,
+        execute_ticks - kernel_ticks - delegate_ticks - tax_p50 AS tax_excess
+    FROM steady
+    WHERE execute_ticks >= (1 + CAST(:min_excess AS DOUBLE)) * execute_p50
+),
+-- How far each event of a slow run is from its median, in ticks of the run's clock.
+excesses AS (
+    SELECT
+        e.dump_id, e.run_index, s.event_name, s.instruction_id, s.delegate_id, s.kind,
+        (sum(e.duration_ticks) - count(*) * max(t.p50_ticks)) * CASE
+            WHEN s.kind = 'delegate_op'
+                THEN max(d.delegate_ns_per_tick) / max(d.ns_per_tick)
+            ELSE 1e0
+        END AS excess
+    FROM events AS e
+    JOIN slow AS r ON r.dump_id = e.dump_id AND r.run_index = e.run_index
+    JOIN named_event_signatures AS s ON s.event_signature_id = e.event_signature_id
+    JOIN event_stats AS t
+        ON t.dump_id = e.dump_id AND t.event_signature_id = e.event_signature_id
+    JOIN dumps AS d ON d.dump_id = e.dump_id
+    WHERE s.kind IN ('kernel', 'delegate_call', 'delegate_op')
+    GROUP BY
+        e.dump_id, e.run_index, s.event_name, s.instruction_id, s.delegate_id, s.kind
+),
+-- A call is to blame for what its delegate's operators do not explain.
+blamed AS (
+    SELECT
+        dump_id, run_index, event_name, instruction_id, delegate_id,
+        CASE
+            WHEN kind = 'delegate_call'
+                THEN excess - sum(
+                    CASE WHEN kind = 'delegate_op' THEN excess ELSE 0e0 END
+                ) OVER (PARTITION BY dump_id, run_index, instruction_id)
+            ELSE excess
+        END AS own_excess
+    FROM excesses
+    UNION ALL
+    SELECT
+        dump_id, run_index, 'Method::execute', CAST(NULL AS INT),
+        CAST(NULL AS STRING), tax_excess
+    FROM slow
+    WHERE dump_id IN (SELECT dump_id FROM excesses)
+),
+culprits AS (
+    SELECT
+        *, row_number() OVER (
+            PARTITION BY dump_id, run_index
+            ORDER BY
+                own_excess DESC, instruction_id NULLS LAST, event_name,
+                delegate_id NULLS LAST
+        ) AS place
+    FROM blamed
+    WHERE own_excess > 0
+)
+SELECT
+    r.device, r.pool, r.build, r.model, r.backend, r.group_value AS group,
+    CAST(r.dump_id AS BIGINT) AS dump_id, r.run_index, r.run_name, r.excess,
+    r.execute_ticks * r.ns_per_tick AS execute_ns,
+    r.execute_p50 * r.ns_per_tick AS p50_ns,
+    (r.kernel_ticks - r.kernel_p50) * r.ns_per_tick AS kernel_excess_ns,
+    (r.delegate_ticks - r.delegate_p50) * r.ns_per_tick AS delegate_excess_ns,
+    r.tax_excess * r.ns_per_tick AS tax_excess_ns,
+    c.event_name AS culprit, c.instruction_id, c.delegate_id,
+    c.own_excess * r.ns_per_tick AS culprit_excess_ns,
+    c.own_excess / nullif(r.execute_ticks - r.execute_p50, 0e0) AS culprit_share
+FROM slow AS r
+LEFT JOIN culprits AS c
+    ON c.dump_id = r.dump_id AND c.run_index = r.run_index AND c.place = 1
+ORDER BY
+    r.device NULLS LAST, r.pool NULLS LAST, r.build, r.model, r.backend NULLS LAST,
+    r.group_value NULLS LAST, r.excess DESC NULLS LAST, r.dump_id, r.run_index

@@ -1,0 +1,135 @@
+-- roofline: How near operators come to what the device can do.
+--
+-- Needs ETRecords: dumps without one are left out. Operations and bytes are those of
+-- the nodes that an operator runs, by the shapes of their tensors: matrix products and
+-- convolutions by their sizes, one operation per element of the result for others, none
+-- for copies; the bytes of what each node reads and writes, even if a delegate fuses
+-- several. A kernel runs the node of its own name, or one of several alike: then their
+-- mean counts. Times are means over complete runs (with a Method::execute and without a
+-- flagged event). Calls of delegates and what is inside them have rows of their own.
+-- Peaks are the tags peak_gflops and peak_gbps of the manifest, at its top or in its
+-- device, unless they are given.
+--
+-- params:
+--   peak_gflops  DOUBLE(0..) = NULL  Operations per nanosecond that the device can do.
+--   peak_gbps    DOUBLE(0..) = NULL  Bytes per nanosecond that its memory can move.
+--
+-- filters: chosen_dumps
+--
+-- parts: node_costs
+--
+-- columns:
+--   device          STRING  Name of the device.
+--   build           STRING  Id of the build.
+--   model           STRING  Name of the model.
+--   backend         STRING  Backend of the model; null if none.
+--   event_name      STRING  Name of the operator, else its delegate id.
+--   instruction_id  INT     Instruction id; null outside the program.
+--   delegate_id     STRING  Delegate debug id; null outside delegates.
+--   kind            STRING  kernel, delegate_call or delegate_op.
+--   method          STRING  Method of the program; null if that cannot be told.
+--   call_count      BIGINT  Calls, at least 1.
+--   call_ns         DOUBLE  Mean time of a call, nanoseconds; null in cycles of unknown
+--                           rate; lower is better.
+--   flops           DOUBLE  Operations of a call; null if the ETRecord does not tell.
+--   bytes           DOUBLE  Bytes that a call reads and writes; null likewise.
+--   intensity       DOUBLE  Operations per byte.
+--   gflops          DOUBLE  Operations per nanosecond; higher is better.
+--   gbps            DOUBLE  Bytes per nanosecond; higher is better.
+--   roof_ns         DOUBLE  Least time that the device's peaks allow for a call; null
+--                           without both of them.
+--   roof_share      DOUBLE  roof_ns over call_ns: 1 is as fast as can be; higher is
+--                           better.
+--   bound           STRING  compute or memory: which of the peaks is the limit.
+WITH chosen AS (
+    SELECT
+        c.dump_id, c.device, c.build, c.model, c.backend, d.etrecord_id,
+        coalesce(CAST(:peak_gflops AS DOUBLE), try_cast(coalesce(
+            try_element_at(from_json(c.tags, 'MAP<STRING, STRING>'), 'peak_gflops'),
+            try_element_at(
+                from_json(c.tags, 'MAP<STRING, STRING>'), 'device.peak_gflops'
+            )
+        ) AS DOUBLE)) AS peak_gflops,
+        coalesce(CAST(:peak_gbps AS DOUBLE), try_cast(coalesce(
+            try_element_at(from_json(c.tags, 'MAP<STRING, STRING>'), 'peak_gbps'),
+            try_element_at(
+                from_json(c.tags, 'MAP<STRING, STRING>'), 'device.peak_gbps'
+            )
+        ) AS DOUBLE)) AS peak_gbps
+    FROM chosen_dumps AS c
+    JOIN dumps AS d ON d.dump_id = c.dump_id
+    WHERE d.etrecord_id IS NOT NULL
+),
+costs AS (
+    SELECT
+        etrecord_id, run_signature_id, event_signature_id, max(method) AS method,
+        CASE WHEN count(flops) = count(*) THEN sum(flops) END
+            / CASE WHEN kind = 'kernel' THEN count(*) ELSE 1 END AS flops,
+        CASE WHEN count(bytes) = count(*) THEN sum(bytes) END
+            / CASE WHEN kind = 'kernel' THEN count(*) ELSE 1 END AS bytes
+    FROM (
+        SELECT DISTINCT
+            o.etrecord_id, o.run_signature_id, o.event_signature_id, o.method, s.kind,
+            c.scope, c.node_index, c.flops, c.bytes
+        FROM event_origins AS o
+        JOIN named_event_signatures AS s
+            ON s.event_signature_id = o.event_signature_id
+        JOIN graph_nodes AS n
+            ON n.etrecord_id = o.etrecord_id
+            AND n.graph = 'edge_dialect_exported_program'
+            AND n.method = coalesce(o.method, n.method)
+            AND array_contains(o.debug_handles, n.debug_handle)
+        JOIN node_costs AS c
+            ON c.etrecord_id = n.etrecord_id AND c.graph = n.graph
+            AND c.method = n.method AND c.scope = n.scope
+            AND c.node_index = n.node_index
+        WHERE s.kind <> 'kernel' OR split_part(c.target, '.', 2)
+            = split_part(replace(s.event_name, 'native_call_', ''), '.', 1)
+    ) AS n
+    GROUP BY etrecord_id, run_signature_id, event_signature_id, kind
+),
+operators AS (
+    SELECT
+        c.device, c.build, c.model, c.backend, t.event_name, t.instruction_id,
+        t.delegate_id, t.kind, k.method, k.flops, k.bytes,
+        c.peak_gflops, c.peak_gbps, CAST(sum(t.event_count) AS BIGINT) AS call_count,
+        CASE WHEN count(t.total_ns) = count(*) THEN sum(t.total_ns) END
+            / sum(t.event_count) AS call_ns
+    FROM complete_run_totals AS t
+    JOIN chosen AS c ON c.dump_id = t.dump_id
+    LEFT JOIN costs AS k
+        ON k.etrecord_id = c.etrecord_id
+        AND k.run_signature_id = t.run_signature_id
+        AND k.event_signature_id = t.event_signature_id
+    WHERE t.kind IN ('kernel', 'delegate_call', 'delegate_op')
+    GROUP BY
+        c.device, c.build, c.model, c.backend, t.event_name, t.instruction_id,
+        t.delegate_id, t.kind, k.method, k.flops, k.bytes, c.peak_gflops, c.peak_gbps
+)
+SELECT
+    device, build, model, backend, event_name, instruction_id, delegate_id, kind,
+    method, call_count, call_ns, flops, bytes,
+    flops / nullif(bytes, 0e0) AS intensity,
+    flops / nullif(call_ns, 0e0) AS gflops, bytes / nullif(call_ns, 0e0) AS gbps,
+    CASE
+        WHEN compute_ns >= memory_ns THEN compute_ns
+        WHEN compute_ns < memory_ns THEN memory_ns
+    END AS roof_ns,
+    CASE
+        WHEN compute_ns >= memory_ns THEN compute_ns
+        WHEN compute_ns < memory_ns THEN memory_ns
+    END / nullif(call_ns, 0e0) AS roof_share,
+    CASE
+        WHEN compute_ns >= memory_ns THEN 'compute'
+        WHEN compute_ns < memory_ns THEN 'memory'
+    END AS bound
+FROM (
+    SELECT
+        *, flops / nullif(peak_gflops, 0e0) AS compute_ns,
+        bytes / nullif(peak_gbps, 0e0) AS memory_ns
+    FROM operators
+) AS o
+ORDER BY
+    device, build, model, backend NULLS LAST, method NULLS LAST,
+    instruction_id NULLS LAST, event_name, delegate_id NULLS LAST, kind,
+    flops NULLS LAST, bytes NULLS LAST, peak_gflops NULLS LAST, peak_gbps NULLS LAST

@@ -1,0 +1,61 @@
+-- tax_history: The framework tax over the builds, on each device.
+--
+-- The tax is Method::execute less its kernels and delegate calls, in complete runs
+-- (those with a Method::execute and without a flagged event). Builds come in the order
+-- of their ordinals, else of their commit times, else of their first recordings. All
+-- runs count, those of warm-up too; framework_tax says what the tax of a build is made
+-- of.
+--
+-- filters: chosen_dumps
+--
+-- columns:
+--   device             STRING     Name of the device.
+--   model              STRING     Name of the model.
+--   backend            STRING     Backend of the model; null if none.
+--   build              STRING     Id of the build.
+--   build_ordinal      BIGINT     Position of the build where the producer numbers
+--                                 them, else null.
+--   committed_at       TIMESTAMP  Commit time of the build; null if unknown.
+--   first_captured_at  TIMESTAMP  First recording of the build on any device; null if
+--                                 unknown.
+--   dump_count         BIGINT     Dumps with complete runs, at least 1.
+--   run_count          BIGINT     Complete runs in them.
+--   execute_ns         DOUBLE     Mean Method::execute, nanoseconds; null if a dump
+--                                 counts cycles of unknown rate, like what follows.
+--   kernel_ns          DOUBLE     Mean time in kernels.
+--   delegate_ns        DOUBLE     Mean time in delegate calls.
+--   tax_ns             DOUBLE     Mean time in neither; lower is better.
+--   tax_share          DOUBLE     Tax over Method::execute, summed over runs, 0 to 1;
+--                                 lower is better.
+--   change             DOUBLE     tax_ns against the build before, as a share: 0.05 is
+--                                 5 % more; null for the first.
+WITH taxed AS (
+    SELECT
+        d.device, d.model, d.backend, d.build,
+        count(DISTINCT t.dump_id) AS dump_count, count(*) AS run_count,
+        CASE WHEN count(t.execute_ns) = count(*) THEN avg(t.execute_ns) END
+            AS execute_ns,
+        CASE WHEN count(t.kernel_ns) = count(*) THEN avg(t.kernel_ns) END
+            AS kernel_ns,
+        CASE WHEN count(t.delegate_ns) = count(*) THEN avg(t.delegate_ns) END
+            AS delegate_ns
+    FROM complete_runs AS t
+    JOIN chosen_dumps AS d ON d.dump_id = t.dump_id
+    GROUP BY d.device, d.model, d.backend, d.build
+),
+series AS (
+    SELECT
+        t.*, b.position, b.build_ordinal, b.committed_at, b.first_captured_at,
+        t.execute_ns - t.kernel_ns - t.delegate_ns AS tax_ns
+    FROM taxed AS t
+    JOIN builds_in_order AS b ON b.build = t.build
+)
+SELECT
+    device, model, backend, build, build_ordinal, committed_at, first_captured_at,
+    dump_count, run_count, execute_ns, kernel_ns, delegate_ns, tax_ns,
+    tax_ns / nullif(execute_ns, 0e0) AS tax_share,
+    tax_ns / nullif(
+        lag(tax_ns) OVER (PARTITION BY device, model, backend ORDER BY position), 0e0
+    ) - 1 AS change
+FROM series
+ORDER BY device, model, backend NULLS LAST, position

@@ -1,0 +1,20 @@
+-- run_allocations: What each run allocated, by allocator.
+--
+-- Dumps record no releases, so a sum is the most that can have been held at once.
+--
+-- columns:
+--   dump_id           INT     Dump the run was recorded in.
+--   run_index         INT     Position of the run in its dump, from 0.
+--   run_name          STRING  Name of the run; null if it has none.
+--   allocator         STRING  Name of the allocator; null if it has none.
+--   allocation_count  BIGINT  Allocations, at least 1.
+--   total_bytes       DOUBLE  Sum of their sizes.
+--   largest_bytes     DOUBLE  Size of the largest.
+SELECT
+    a.dump_id, a.run_index, r.name AS run_name, a.allocator,
+    count(*) AS allocation_count,
+    CAST(sum(a.bytes) AS DOUBLE) AS total_bytes,
+    CAST(max(a.bytes) AS DOUBLE) AS largest_bytes
+FROM allocations AS a
+JOIN runs AS r ON r.dump_id = a.dump_id AND r.run_index = a.run_index
+GROUP BY a.dump_id, a.run_index, r.name, a.allocator
