@@ -57,8 +57,8 @@ def write_answer(
 ) -> None:
     """Print the answer of a canned query, or draw it; raises OutputError if that fails.
 
-    On a terminal operator hotspots have bars, and a history is followed by its trends. In pipes and
-    files there are none: what they hold is for programs.
+    On a terminal hotspots have bars, and histories are followed by their trends. In pipes and files
+    there are none: what they hold is for programs.
     """
     if plot not in (None, ON_TERMINAL):
         _draw(name, table, Path(str(plot)))
@@ -68,16 +68,16 @@ def write_answer(
         from queries.plots.beside import with_histograms
 
         table = with_histograms(table)
-    elif is_seen and name == "operator_hotspots":
-        from queries.plots.beside import with_bars
+    elif is_seen and name.endswith("_hotspots"):
+        from queries.plots.beside import HOTSPOTS, with_bars
 
-        table = with_bars(table)
+        table = with_bars(table, HOTSPOTS[name])
     write_table(table, format_, is_csv_safe=is_csv_safe)
-    if is_seen and name == "build_history":
-        from queries.plots.beside import trends
+    if is_seen and name.endswith("_history"):
+        from queries.plots.beside import HISTORIES, trends
 
         write_text("\n")
-        write_table(trends(table), format_)
+        write_table(trends(table, HISTORIES[name]), format_)
 
 
 def _draw(name: str, table: pa.Table, path: Path) -> None:

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from queries.plots.marks import bar, histogram, sparkline
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SERIES = ("device", "model", "backend", "event_name", "delegate_id", "ordinal")
+# Queries with a row per part of a whole, and its share.
+HOTSPOTS = {"operator_hotspots": "self_share", "layer_hotspots": "time_share"}
+# Queries with a row per series and build, and what they tell of it.
+HISTORIES = {"build_history": "p50_ns", "tax_history": "tax_ns", "op_type_history": "run_ns"}
+_SERIES = (
+    "device", "model", "backend", "op_type", "kind", "event_name", "delegate_id", "ordinal",
+)  # fmt: skip
 _SHARES = (0.0, 0.1, 0.5, 0.9, 0.95, 0.99, 1.0)
 _PERCENTILES = ("min_ns", "p10_ns", "p50_ns", "p90_ns", "p95_ns", "p99_ns", "max_ns")
 
 
-def with_bars(table: pa.Table) -> pa.Table:
-    """Operator hotspots with a bar for the share of each."""
-    bars = [bar(share) for share in table["self_share"].to_pylist()]
-    at = table.column_names.index("self_share") + 1
+def with_bars(table: pa.Table, share: str) -> pa.Table:
+    """Hotspots with a bar for the share of each, a column."""
+    bars = [bar(one) for one in table[share].to_pylist()]
+    at = table.column_names.index(share) + 1
     return table.add_column(at, "", _texts(bars))
 
 
@@ -33,38 +40,37 @@ def with_histograms(table: pa.Table) -> pa.Table:
     return table.append_column("from min_ns to max_ns", _texts(drawn))
 
 
-def trends(table: pa.Table) -> pa.Table:
-    """A line per series of a build history: a sparkline, and the first and last value.
+def series_columns(table: pa.Table) -> list[str]:
+    """The columns by which a history's rows are of one series."""
+    return [name for name in _SERIES if name in table.column_names]
+
+
+def trends(table: pa.Table, value: str) -> pa.Table:
+    """A line per series of a history: a sparkline, and the first and last value.
 
     Returns:
-        The columns of `SERIES`, builds, trend, first_ns and last_ns; in the order of the rows.
+        The columns of the series, builds, trend, and first and last of the value, by its name; in
+        the order of the rows.
     """
     import pyarrow as pa
 
-    rows = table.select([*SERIES, "p50_ns"]).to_pylist()
-    lines = [_trend(key, list(same)) for key, same in groupby(rows, _key)]
-    schema = pa.schema([table.schema.field(name) for name in SERIES])
-    for name, type_ in (
-        ("builds", pa.int64()), ("trend", pa.string()), ("first_ns", pa.float64()),
-        ("last_ns", pa.float64()),
-    ):  # fmt: skip
-        schema = schema.append(pa.field(name, type_))
-    return pa.Table.from_pylist(lines, schema=schema)
-
-
-def _key(row: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in SERIES)
-
-
-def _trend(key: tuple[Any, ...], rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    values = [row["p50_ns"] for row in rows]
-    return {
-        **dict(zip(SERIES, key, strict=True)),
-        "builds": len(values),
-        "trend": sparkline(values),
-        "first_ns": values[0],
-        "last_ns": values[-1],
+    names = series_columns(table)
+    keys = zip(*(table[name].to_pylist() for name in names), strict=True)
+    rows = zip(keys, table[value].to_pylist(), strict=True)
+    found = {key: [one for _, one in same] for key, same in groupby(rows, itemgetter(0))}
+    columns = {
+        name: pa.array([key[i] for key in found], table.schema.field(name).type)
+        for i, name in enumerate(names)
     }
+    return pa.table(
+        {
+            **columns,
+            "builds": pa.array(map(len, found.values()), pa.int64()),
+            "trend": _texts([sparkline(values) for values in found.values()]),
+            f"first_{value}": pa.array([values[0] for values in found.values()], pa.float64()),
+            f"last_{value}": pa.array([values[-1] for values in found.values()], pa.float64()),
+        }
+    )
 
 
 def _texts(texts: Sequence[str]) -> pa.Array:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import svg
 
-from queries.plots.beside import SERIES
+from queries.plots.beside import HISTORIES, series_columns
 from queries.report.drawing import Scale, label, lines, scale_of, title
 from queries.report.figures import count_text, delta_text, duration_text, name_text, number_text
 from warehouse.errors import QueryError
@@ -24,8 +24,9 @@ VALUES = (
     "delta", "p50_ns", "self_ns", "median_ns", "duration_ns", "value_ns", "total_ns",
 )  # fmt: skip
 NAMES = (
-    "device", "pool", "build", "model", "backend", "group", "module_path", "event_name",
-    "delegate_id", "instruction_id", "ordinal", "run_index", "dump_id",
+    "device", "pool", "build", "model", "backend", "group", "module_path", "source_line", "op_type",
+    "event_name", "delegate_id", "instruction_id", "ordinal", "run_name", "allocator", "problem",
+    "position", "run_index", "dump_id",
 )  # fmt: skip
 MOST_BARS = 60
 MOST_LINES = 8
@@ -54,8 +55,10 @@ def query_figure(name: str, table: pa.Table) -> str:
     rows = [row for row in table.to_pylist() if _is_drawn(row[value])]
     if not rows:
         raise QueryError(f"{name}: has no row with a value in {value}, so there is nothing to draw")
-    is_history = {*SERIES, "build"} <= set(table.column_names)
-    parts, height = (_history if is_history else _bars)(rows, value)
+    if name in HISTORIES:
+        parts, height = _history(rows, value, series_columns(table))
+    else:
+        parts, height = _bars(rows, value)
     head = label(_MARGIN, 20, f"{name}: {value}", "start")
     drawn = svg.SVG(
         width=_WIDTH,
@@ -74,13 +77,15 @@ def _value_column(name: str, table: pa.Table) -> str:
     """
     import pyarrow.types as types
 
+    if name in HISTORIES:
+        return HISTORIES[name]
     numbers = [
         field.name
         for field in table.schema
         if (types.is_floating(field.type) or types.is_integer(field.type))
         and not field.name.endswith(_IDS)
     ]
-    likely = [one for one in numbers if one.endswith(("_ns", "_share"))]
+    likely = [one for one in numbers if one.endswith(("_ns", "_share", "_bytes"))]
     wanted: list[str] = [*(one for one in VALUES if one in numbers), *likely, *numbers]
     found = next(iter(wanted), None)
     if found is None:
@@ -112,12 +117,14 @@ def _bars(rows: Sequence[dict[str, Any]], value: str) -> tuple[list[svg.Element]
     return parts, height
 
 
-def _history(rows: Sequence[dict[str, Any]], value: str) -> tuple[list[svg.Element], int]:
+def _history(
+    rows: Sequence[dict[str, Any]], value: str, names: Sequence[str]
+) -> tuple[list[svg.Element], int]:
     """A line per series over the builds, and how high all is."""
     builds = list(dict.fromkeys(row["build"] for row in rows))
     series: dict[tuple[Any, ...], dict[str, float]] = {}
     for row in rows:
-        series.setdefault(tuple(row[name] for name in SERIES), {})[row["build"]] = row[value]
+        series.setdefault(tuple(row[name] for name in names), {})[row["build"]] = row[value]
     shown = list(series.items())[:MOST_LINES]
     known = [one for _, values in shown for one in values.values()]
     across = Scale(0, max(1, len(builds) - 1), 90, _WIDTH - _MARGIN)

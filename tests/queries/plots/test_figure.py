@@ -16,8 +16,8 @@ from warehouse.errors import QueryError
 EVIL = "</text></svg><script>alert(1)</script>"
 
 
-def _drawn(*rows: dict[str, Any]) -> str:
-    text = query_figure("q", pa.Table.from_pylist(list(rows)))
+def _drawn(*rows: dict[str, Any], name: str = "q") -> str:
+    text = query_figure(name, pa.Table.from_pylist(list(rows)))
     assert ET.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314 - our own
     return text
 
@@ -66,7 +66,7 @@ def test_the_value_is_the_likeliest_number(columns: dict[str, Any], value: str) 
 
 
 def test_a_history_is_a_line_per_series() -> None:
-    text = _drawn(*_history("add", "mul"))
+    text = _drawn(*_history("add", "mul"), name="build_history")
     assert text.count("<polyline") == 2
     assert text.count("<circle") == 4
     assert {"b1", "b2", "d · m · add · 1"} <= set(_texts(text))
@@ -76,13 +76,13 @@ def test_what_is_left_out_is_said() -> None:
     bars = [{"event_name": str(i), "p50_ns": 1.0} for i in range(MOST_BARS + 1)]
     assert "the first 60 of 61 rows" in _texts(_drawn(*bars))
     many = _history(*map(str, range(MOST_LINES + 1)))
-    assert "the first 8 of 9 lines" in _texts(_drawn(*many))
+    assert "the first 8 of 9 lines" in _texts(_drawn(*many, name="build_history"))
 
 
 def test_names_are_text() -> None:
     for name in (EVIL, *NAMES):
         assert "<script" not in _drawn({"event_name": name, "p50_ns": 1.0})
-        assert "<script" not in _drawn(*_history(name))
+        assert "<script" not in _drawn(*_history(name), name="build_history")
 
 
 @pytest.mark.parametrize("table", [pa.table({"a": ["x"]}), pa.table({"p50_ns": [None, None]}),
