@@ -19,13 +19,13 @@ from warehouse.storage.snapshots import find_snapshots
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from warehouse.intake.pipeline import IngestSummary
+    from warehouse.intake.pipeline import IngestProgress, IngestSummary
     from warehouse.store import Warehouse
 
 _RETRY_SECONDS = 1.0  # after which it tries again what failed, at the earliest
 _SNAPSHOT_SHARE = 20  # times what publishing one took lie between it and the next, at least
 # Of DuckDB, which else holds on to what it has read and written, up to most of the machine.
-_LIMIT = "SET memory_limit = '256MiB'"
+_LIMIT = "SET memory_limit = '160MiB'"
 _STARTS = "SELECT CAST('0x' || left(sha256, 16) AS UBIGINT) AS start FROM dumps ORDER BY 1"
 _KNOWN = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest($hashes))"
 
@@ -120,7 +120,7 @@ class Consumer:
         try:
             self.known.begin_draining()
             if find_logs(self._store / INBOX_FOLDER):
-                self._take_in(self._warehouse.drain())
+                self._take_in(self._warehouse.drain(progress=self._note))
             self.known.end_draining()
             self.is_caught_up = True
             merge_segments(Archive(self._store), least=MANY_SEGMENTS)
@@ -130,6 +130,9 @@ class Consumer:
             self.problem = error
         except OSError as error:
             self.problem = StoreError(str(self._store), f"cannot be read: {error.strerror}")
+
+    def _note(self, done: IngestProgress) -> None:
+        self.known.note_drained(done.done_bytes)
 
     def _is_due(self) -> bool:
         return self._is_ending or self._given >= self._batch_dumps

@@ -33,6 +33,7 @@ from warehouse import Warehouse
 CONNECTIONS, MANY, CROWD = 32, 512, 10_000
 LARGE_RUNS = 250
 LARGE_CONNECTIONS = 4
+_PAUSE = 0.1  # seconds that a connection with large uploads waits when it is put off
 _LOOK = 0.25  # seconds between two looks
 _BACK = 120.0  # seconds within which a service has to be back to normal
 
@@ -88,9 +89,9 @@ def load(
     *,
     connections: int,
     seconds: float,
-    rate: float | None = None,
+    **pace: float,
 ) -> dict[str, float]:
-    """What a new service makes of a load."""
+    """What a new service makes of a load, at some pace; see `upload`."""
     store = folder / "store"
     acknowledged: set[str] = set()
     with ServiceProcess(store) as service:
@@ -104,9 +105,7 @@ def load(
         start, computed = time.monotonic(), service.cpu_seconds()
         packets = map(maker.packet, itertools.count())
         asyncio.run(
-            upload(
-                service.port, packets, tally, connections=connections, seconds=seconds, rate=rate
-            )
+            upload(service.port, packets, tally, connections=connections, seconds=seconds, **pace)
         )
         taken = time.monotonic() - start
         back = _await_normal(service.port, maker.packet(1 << 40))
@@ -189,7 +188,9 @@ def measure(seconds: float, overload_seconds: float) -> Figures:
             "small at half": load(
                 next(folders), small, connections=CONNECTIONS, seconds=seconds, rate=half
             ),
-            "large": load(next(folders), large, connections=LARGE_CONNECTIONS, seconds=seconds),
+            "large": load(
+                next(folders), large, connections=LARGE_CONNECTIONS, seconds=seconds, pause=_PAUSE
+            ),
             "crowd": crowd(next(folders), small),
             "overload": load(next(folders), small, connections=MANY, seconds=overload_seconds),
         }
