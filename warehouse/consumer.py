@@ -14,7 +14,7 @@ from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import StoreError, WarehouseError
 from warehouse.storage.intake_log import find_logs
 from warehouse.storage.known_dumps import KnownDumps
-from warehouse.storage.snapshots import find_snapshots
+from warehouse.storage.reading import open_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,6 +118,8 @@ class Consumer:
     def _turn(self, *, is_ending: bool) -> None:
         """Bring in what the inbox holds, which is safe there if that fails."""
         try:
+            if not self.is_caught_up and not _can_be_asked(self._store):
+                self._warehouse.snapshot()
             self.known.begin_draining()
             if find_logs(self._store / INBOX_FOLDER):
                 self._take_in(self._warehouse.drain(progress=self._note))
@@ -147,7 +149,7 @@ class Consumer:
         """Publish a snapshot if something changed, and the last is old enough or this ends."""
         start = time.monotonic()
         is_due = is_ending or start >= self._publish_at
-        if (self._brought_in and is_due) or not find_snapshots(self._store):
+        if self._brought_in and is_due:
             self._warehouse.snapshot()
             end = time.monotonic()
             pause = max(self._snapshot_seconds, _SNAPSHOT_SHARE * (end - start))
@@ -158,3 +160,14 @@ class Consumer:
         with self._asked:
             rows = self._asking.sql(_KNOWN, {"hashes": list(hashes)})
         return dict(zip(*(rows[name].to_pylist() for name in ("sha256", "manifest")), strict=True))
+
+
+def _can_be_asked(store: Path) -> bool:
+    """Whether there is a snapshot of the present schema."""
+    try:
+        opened = open_snapshot(store)
+    except StoreError:
+        return False
+    if opened is not None:
+        opened.release()
+    return opened is not None

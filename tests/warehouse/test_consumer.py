@@ -10,12 +10,14 @@ import pytest
 
 from ingest.incoming import Incoming
 from tests.support.store_template import copy_new_store
+from tests.support.stores import make_old
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_incoming
 from warehouse import Inbox, Warehouse
 from warehouse import consumer as module
 from warehouse.consumer import Consumer
 from warehouse.errors import StoreError
 from warehouse.intake.pipeline import IngestProgress, IngestSummary
+from warehouse.storage.reading import open_snapshot
 from warehouse.storage.snapshots import find_snapshots
 
 QUICK: Any = {"batch_dumps": 1, "batch_seconds": 0.02, "snapshot_seconds": 3600.0}
@@ -168,6 +170,28 @@ def test_small_segments_are_merged_while_it_runs(
             await_it(lambda number=number: consumer.indexed > number)
 
     assert len(list((store / "archive").rglob("*.parquet"))) < 4
+
+
+def test_a_store_that_has_no_snapshot_of_its_schema_gets_one_before_all_else(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Warehouse.open(store) as warehouse:
+        make_old(warehouse.snapshot().path)
+    with Inbox.open(store) as inbox:
+        inbox.accept(tiny_incoming(1))
+    drain, published = Warehouse.drain, list[int]()
+
+    def look(warehouse: Warehouse, **how: Any) -> IngestSummary:
+        published.append(len(find_snapshots(store)))
+        return drain(warehouse, **how)
+
+    monkeypatch.setattr(Warehouse, "drain", look)
+    with consuming(store) as (consumer, _):
+        await_it(lambda: consumer.is_caught_up)
+        assert published == [2]
+        opened = open_snapshot(store)
+        assert opened
+        opened.release()
 
 
 def test_snapshots_are_published_while_it_runs(store: Path) -> None:
