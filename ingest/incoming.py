@@ -46,6 +46,7 @@ class Incoming:
         byte_count: Size of the dump; 0 if that is not known.
         etrecord: The ETRecord of its program, if it comes with one.
         debug_buffer: Its debug buffer, likewise.
+        sha256: SHA-256 of the dump, if its bytes were held against that already.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Incoming:
     byte_count: int = 0
     etrecord: IncomingFile | None = None
     debug_buffer: IncomingFile | None = None
+    sha256: str | None = None
 
     @classmethod
     def of_bytes(

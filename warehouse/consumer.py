@@ -14,18 +14,18 @@ from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import StoreError, WarehouseError
 from warehouse.storage.intake_log import find_logs
 from warehouse.storage.known_dumps import KnownDumps
-from warehouse.storage.snapshots import find_snapshots
+from warehouse.storage.reading import open_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from warehouse.intake.pipeline import IngestSummary
+    from warehouse.intake.pipeline import IngestProgress, IngestSummary
     from warehouse.store import Warehouse
 
 _RETRY_SECONDS = 1.0  # after which it tries again what failed, at the earliest
 _SNAPSHOT_SHARE = 20  # times what publishing one took lie between it and the next, at least
 # Of DuckDB, which else holds on to what it has read and written, up to most of the machine.
-_LIMIT = "SET memory_limit = '256MiB'"
+_LIMIT = "SET memory_limit = '160MiB'"
 _STARTS = "SELECT CAST('0x' || left(sha256, 16) AS UBIGINT) AS start FROM dumps ORDER BY 1"
 _KNOWN = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest($hashes))"
 
@@ -118,9 +118,11 @@ class Consumer:
     def _turn(self, *, is_ending: bool) -> None:
         """Bring in what the inbox holds, which is safe there if that fails."""
         try:
+            if not self.is_caught_up and not _can_be_asked(self._store):
+                self._warehouse.snapshot()
             self.known.begin_draining()
             if find_logs(self._store / INBOX_FOLDER):
-                self._take_in(self._warehouse.drain())
+                self._take_in(self._warehouse.drain(progress=self._note))
             self.known.end_draining()
             self.is_caught_up = True
             merge_segments(Archive(self._store), least=MANY_SEGMENTS)
@@ -130,6 +132,9 @@ class Consumer:
             self.problem = error
         except OSError as error:
             self.problem = StoreError(str(self._store), f"cannot be read: {error.strerror}")
+
+    def _note(self, done: IngestProgress) -> None:
+        self.known.note_drained(done.done_bytes)
 
     def _is_due(self) -> bool:
         return self._is_ending or self._given >= self._batch_dumps
@@ -144,7 +149,7 @@ class Consumer:
         """Publish a snapshot if something changed, and the last is old enough or this ends."""
         start = time.monotonic()
         is_due = is_ending or start >= self._publish_at
-        if (self._brought_in and is_due) or not find_snapshots(self._store):
+        if self._brought_in and is_due:
             self._warehouse.snapshot()
             end = time.monotonic()
             pause = max(self._snapshot_seconds, _SNAPSHOT_SHARE * (end - start))
@@ -155,3 +160,14 @@ class Consumer:
         with self._asked:
             rows = self._asking.sql(_KNOWN, {"hashes": list(hashes)})
         return dict(zip(*(rows[name].to_pylist() for name in ("sha256", "manifest")), strict=True))
+
+
+def _can_be_asked(store: Path) -> bool:
+    """Whether there is a snapshot of the present schema."""
+    try:
+        opened = open_snapshot(store)
+    except StoreError:
+        return False
+    if opened is not None:
+        opened.release()
+    return opened is not None

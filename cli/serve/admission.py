@@ -17,6 +17,8 @@ from cli.serve.settings import ServiceSettings
 from warehouse.storage.known_dumps import KnownDumps
 
 _SOON, _LATER = 1, 5  # seconds after which an upload may be tried again
+_HELD_BYTES = 64 << 20  # of all bodies that are being brought in, in memory
+_MOST_HELD_BYTES = 1 << 20  # likewise of one, whatever its size
 _ROOM_SECONDS = 1.0  # for which the room on the disk is taken to be what it was
 
 
@@ -32,6 +34,7 @@ class Admission:
         self._store, self._settings, self._known = store, settings, known
         self.uploads = 0
         self._declared = 0  # bytes that these are to bring
+        self._held = 0  # bytes that they may hold in memory
         self._free, self._looked_at = 0, -_ROOM_SECONDS
 
     @contextmanager
@@ -48,17 +51,21 @@ class Admission:
         """
         declared = declared_bytes(request) or 0
         encoding = encoding_of(request)
+        is_known = declared and not encoding
+        held = min(declared, _MOST_HELD_BYTES) if is_known else _MOST_HELD_BYTES
         if declared > most_bytes:
             raise TooLargeProblem(most_bytes)
-        self._check_load(declared)
+        self._check_load(declared, held)
         self.check_room(declared)
         self.uploads += 1
         self._declared += declared
+        self._held += held
         try:
             yield encoding
         finally:
             self.uploads -= 1
             self._declared -= declared
+            self._held -= held
 
     def check_room(self, byte_count: int = 0) -> None:
         """Pass if so many bytes leave as much room on the store's disk as is to be left.
@@ -74,9 +81,9 @@ class Admission:
             detail = f"only {self._free:,} bytes are free on the store's disk"
             raise Problem(HTTPStatus.INSUFFICIENT_STORAGE, "disk_low", detail, retry_after=30)
 
-    def _check_load(self, declared: int) -> None:
+    def _check_load(self, declared: int, held: int) -> None:
         settings, waiting = self._settings, self._known.backlog_bytes + self._declared
-        if self.uploads >= settings.concurrent_uploads:
+        if self.uploads >= settings.concurrent_uploads or self._held + held > _HELD_BYTES:
             detail = f"{self.uploads:,} uploads are under way: try again soon"
             raise Problem(HTTPStatus.TOO_MANY_REQUESTS, "busy", detail, retry_after=_SOON)
         if waiting and waiting + declared > settings.backlog_bytes:

@@ -22,7 +22,9 @@ GRACE_SECONDS = 20.0  # before its rate counts
 LEAST_RATE = 2 << 10  # bytes per second
 MAX_INFLATION = 250  # bytes of a packed body become one byte of it
 INFLATION_FREE_BYTES = 64 << 20  # that any packed body may become
-_PIECE_BYTES = 256 << 10
+_GIVEN_BYTES = 512 << 10  # that a thread is given at a time
+_MOST_CHUNKS = 64  # that are gathered, for each takes memory besides its bytes
+_PIECE_BYTES = 256 << 10  # that are unpacked at a time
 
 
 class TooLargeProblem(Problem):
@@ -65,28 +67,50 @@ def encoding_of(request: Request) -> str | None:
     return encoding
 
 
+class _Gathered:
+    """Chunks that have come, until they are given on together, none of them copied.
+
+    Attributes:
+        byte_count: Their size.
+    """
+
+    def __init__(self, take: Callable[[bytes], None]) -> None:
+        self._take, self._chunks, self.byte_count = take, list[bytes](), 0
+
+    def add(self, chunk: bytes) -> None:
+        self._chunks.append(chunk)
+        self.byte_count += len(chunk)
+        if len(self._chunks) > _MOST_CHUNKS:
+            self._chunks = [b"".join(self._chunks)]
+
+    def give(self) -> None:
+        """Give them on; what takes them may raise what it likes."""
+        for chunk in self._chunks:
+            self._take(chunk)
+        self._chunks, self.byte_count = [], 0
+
+
 async def receive(
     request: Request, take: Callable[[bytes], None], threads: Executor, *, most_bytes: int
 ) -> None:
-    """Give a request's body to `take`, piece by piece; large pieces in one of the threads.
+    """Give a request's body to `take`, piece by piece; what is large in one of the threads.
 
     Raises:
         TooLargeProblem: It is larger than that.
         Problem: It comes too slowly, or ends before its end.
     """
-    held, count, loop = bytearray(), 0, asyncio.get_running_loop()
+    gathered, count, loop = _Gathered(take), 0, asyncio.get_running_loop()
     start = loop.time()
     try:
         async with asyncio.timeout(IDLE_SECONDS) as deadline:
             async for chunk in request.stream():
-                held += chunk
+                gathered.add(chunk)
                 count += len(chunk)
                 if count > most_bytes:
                     raise TooLargeProblem(most_bytes)
-                if len(held) >= _PIECE_BYTES:
+                if gathered.byte_count >= _GIVEN_BYTES:
                     deadline.reschedule(None)
-                    await run_there(threads, take, bytes(held))
-                    held.clear()
+                    await run_there(threads, gathered.give)
                 now = loop.time()
                 slowest = start + GRACE_SECONDS + count / LEAST_RATE
                 deadline.reschedule(min(now + IDLE_SECONDS, slowest))
@@ -96,10 +120,10 @@ async def receive(
     except ClientDisconnect as error:
         detail = f"the body ended after {count:,} bytes: send it again"
         raise Problem(HTTPStatus.BAD_REQUEST, "cut", detail) from error
-    if count > _PIECE_BYTES:
-        await run_there(threads, take, bytes(held))
+    if count > _GIVEN_BYTES:
+        await run_there(threads, gathered.give)
     else:
-        take(bytes(held))
+        gathered.give()
 
 
 def inflate(

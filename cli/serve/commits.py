@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from http import HTTPStatus
 from itertools import islice
@@ -65,8 +65,8 @@ class Commits:
     """Brings uploads into the inbox.
 
     Attributes:
-        commit_seconds: What the last commit took.
-        groups: Commits since the start.
+        observe: Called with the seconds of each commit, in any thread.
+        groups: Commits of what is small since the start.
     """
 
     def __init__(self, inbox: Inbox, consumer: Consumer, thread: Executor) -> None:
@@ -74,7 +74,8 @@ class Commits:
         self._inbox, self._consumer, self._thread = inbox, consumer, thread
         self._waiting: dict[asyncio.Future[Outcome], Upload] = {}
         self._task: asyncio.Task[None] | None = None
-        self.commit_seconds, self.groups = 0.0, 0
+        self.observe: Callable[[float], None] = lambda _: None
+        self.groups = 0
 
     async def commit(self, upload: Upload) -> Outcome:
         """What became of an upload, which is on disk then if it is accepted.
@@ -96,8 +97,10 @@ class Commits:
         """
         (outcome,) = self._judge([upload])
         if outcome.is_new and upload.spool:
+            start = time.perf_counter()
             if not upload.spool.become_log(upload.delivery):
                 return None
+            self.observe(time.perf_counter() - start)
             self._tell([upload])
         return outcome
 
@@ -127,13 +130,13 @@ class Commits:
 
     def _write(self, uploads: Sequence[Upload]) -> list[Outcome]:
         """Bring those to disk that are new."""
-        start = time.perf_counter()
         outcomes = self._judge(uploads)
         new = [one for one, outcome in zip(uploads, outcomes, strict=True) if outcome.is_new]
         if new:
+            start = time.perf_counter()
             self._inbox.accept_all([one.delivery for one in new])
+            self.observe(time.perf_counter() - start)
             self._tell(new)
-        self.commit_seconds = time.perf_counter() - start
         self.groups += 1
         return outcomes
 

@@ -59,6 +59,13 @@ class Metrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
+        commits = Histogram(
+            "tracehouse_commit_seconds",
+            "Bringing uploads to disk: many small ones together, or a large one.",
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        service.commits.observe = commits.observe
         self._registry.register(_Figures(service))
         self._registry.register(_LineFigures(audit, log))
         ProcessCollector(registry=self._registry)
@@ -93,18 +100,19 @@ class _Figures(Collector):
             ("indexed", "Accepted dumps that can be asked for.", consumer.indexed),
         ):
             yield CounterMetricFamily(f"tracehouse_dumps_{name}", text, value=number)
+        text = "SQL statements that did not stop at their deadline, and were killed."
+        yield CounterMetricFamily("tracehouse_sql_killed", text, value=self._service.sandbox.killed)
         refused = CounterMetricFamily(
             "tracehouse_dumps_refused", "Accepted dumps that were refused then.", labels=["reason"]
         )
         for reason, number in consumer.refused.items():
             refused.add_metric([reason], number)
         yield refused
-        waiting, commits = consumer.known, self._service.commits
+        waiting = consumer.known
         for name, text, level in (
             ("backlog_dumps", "Dumps that were accepted and wait.", waiting.backlog_dumps),
             ("backlog_bytes", "Their size.", waiting.backlog_bytes),
             ("lag_seconds", "How long the oldest of them has waited.", waiting.lag_seconds),
-            ("commit_seconds", "Bringing the last uploads to disk.", commits.commit_seconds),
             ("drain_seconds", "Indexing the last batch.", consumer.drain_seconds),
             ("disk_free_bytes", "Room on the store's disk.", self._free_bytes()),
             ("snapshot_age_seconds", "Age of the newest snapshot.", self._snapshot_age()),

@@ -17,6 +17,7 @@ from cli.output.streams import write_note
 from cli.serve.access import Access
 from cli.serve.app import make_app
 from cli.serve.connections import Connection, most_connections
+from cli.serve.memory import hold_little_memory
 from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
 
@@ -76,6 +77,7 @@ def run_service(store: Path, settings: ServiceSettings, *, config: Path | None =
     ending = Ending()
     os.umask(os.umask(0o077) | 0o077)  # what is made is its owner's
     Connection.most = most_connections()
+    hold_little_memory()
     with listen(settings) as listening:
         service = Service(store, settings, config=config)
         host, port = listening.getsockname()[:2]

@@ -52,14 +52,23 @@ class SqlTurns:
         text: str,
         params: Mapping[str, object] | Sequence[object] | None = None,
     ) -> SnapshotAnswer:
-        """Rows of a statement, if whoever asks may ask it.
+        """Rows of a statement of somebody who may ask it, see `check_asker`.
 
         Raises:
-            Problem: 401 or 403; 429 if too many ask; else what is wrong with it, or its cost.
+            Problem: 429 if too many ask; else what is wrong with it, or its cost.
         """
-        need_all_pools(self._service.access.need(request, Scope.SQL), "SQL")
         request.state.what, request.state.is_audited = text, True
         return await self._turns.take(lambda: _answer(self._service, text, params))
+
+
+def check_asker(request: Request) -> None:
+    """Pass if whoever asks may ask SQL.
+
+    Raises:
+        Problem: 401 or 403; they may not.
+    """
+    service: Service = request.app.state.service
+    need_all_pools(service.access.need(request, Scope.SQL), "SQL")
 
 
 def routes() -> list[Route]:
@@ -68,9 +77,8 @@ def routes() -> list[Route]:
 
 
 async def _sql(request: Request) -> Response:
-    service: Service = request.app.state.service
     turns: SqlTurns = request.app.state.sql_turns
-    service.access.need(request, Scope.SQL)  # before its body is read
+    check_asker(request)  # before its body is read
     form = choose_form(request, TABLE_FORMS)
     table, taken_at = await turns.ask(request, *_read_statement(request, await _read_body(request)))
     headers = {"Tracehouse-Snapshot": taken_at.isoformat().replace("+00:00", "Z")}

@@ -118,13 +118,14 @@ def find_state(service: Service, sha256: str) -> Mapping[str, str | None]:
         Problem: It is not known.
     """
     consumer = service.consumer
-    is_caught_up = consumer.is_caught_up
-    if consumer.known.is_waiting(sha256):
-        return {"state": "accepted", "reason": None, "detail": None}
+    is_caught_up, is_waiting = consumer.is_caught_up, consumer.known.is_waiting(sha256)
     with service.reader() as reader:
         is_stored = reader.sql(_STORED, {"sha256": sha256}).num_rows
         refused = reader.sql(_ERRORS, {"sha256": sha256}).to_pylist()
-    error = refused[0] if refused else {"reason": None, "detail": None}
+    nothing = {"reason": None, "detail": None}
+    if is_waiting and not is_stored:  # of what is being indexed, some is stored already
+        return {"state": "accepted", **nothing}
+    error = refused[0] if refused else nothing
     if is_stored or refused:
         return {"state": "indexed" if is_stored else "quarantined", **error}
     if not is_caught_up:

@@ -120,3 +120,12 @@ def located_blocks(data: bytes, record: str) -> list[BuiltBlock]:
         correlation=read_correlation(record),
         target_time_scale=TimeScale.NS,
     )
+
+
+def make_old(file: Path) -> None:
+    """As an older tracehouse would have left it."""
+    file.chmod(0o600)
+    with open_writer(file) as connection:
+        use_database(connection)
+        last = "SELECT max(number) FROM schema_migrations"
+        connection.execute(f"DELETE FROM schema_migrations WHERE number = ({last})")  # noqa: S608

@@ -50,7 +50,7 @@ class Content(NamedTuple):
 
 
 def read_dumps(dumps: Sequence[Incoming]) -> list[ReadFile]:
-    """Read and hash dumps."""
+    """Read dumps, and hash those that were not."""
     return [_read_dump(dump) for dump in dumps]
 
 
@@ -64,7 +64,7 @@ def _read_dump(dump: Incoming) -> ReadFile:
 
 def _read_whole(dump: Incoming) -> ReadFile:
     data = dump.read()
-    return ReadFile(data, hashlib.sha256(data).hexdigest())
+    return ReadFile(data, dump.sha256 or hashlib.sha256(data).hexdigest())
 
 
 def decode_apart(dumps: Sequence[_Dump], decode: Callable[[Sequence[_Dump]], Content]) -> Content:

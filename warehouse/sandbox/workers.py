@@ -32,7 +32,11 @@ Params = Mapping[str, object] | Sequence[object] | None
 
 
 class Sandbox:
-    """Answers SQL from anybody; each thread that asks has a worker of its own."""
+    """Answers SQL from anybody; each thread that asks has a worker of its own.
+
+    Attributes:
+        killed: Statements that did not stop at their deadline, and were killed.
+    """
 
     def __init__(self, store: Path, bounds: Bounds) -> None:
         """None is started yet."""
@@ -40,6 +44,7 @@ class Sandbox:
         self._waiting: list[_Worker] = []
         self._replacing = ThreadPoolExecutor(1, "replacing")
         self._is_closed = False
+        self.killed = 0
 
     def answer(self, text: str, params: Params = None) -> SnapshotAnswer:
         """Rows of one SELECT over the newest snapshot.
@@ -85,6 +90,7 @@ class Sandbox:
             elif worker.is_ready:
                 self._waiting.append(worker)
             else:
+                self.killed += worker.is_overdue
                 worker.kill()
                 self._replacing.submit(self._replace, worker)
 
@@ -119,6 +125,7 @@ class _Worker:
         held: Its snapshot.
         has_started: Whether it is known to have.
         is_ready: Whether it may be asked again; until it is asked first, it is not known to be.
+        is_overdue: Whether it did not stop at a deadline.
     """
 
     def __init__(self, store: Path, held: HeldSnapshot, bounds: Bounds) -> None:
@@ -127,7 +134,8 @@ class _Worker:
         Raises:
             StoreError: It cannot be started.
         """
-        self.held, self.has_started, self.is_ready = held, False, False
+        self.held, self.has_started = held, False
+        self.is_ready = self.is_overdue = False
         self._store, self._bounds = store, bounds
         files = str(store.absolute()), str(held.snapshot.path.absolute())
         try:
@@ -159,6 +167,7 @@ class _Worker:
             message, _ = receive(channel)
             data = receive_bytes(channel, message["byte_count"])
         except TimeoutError as error:
+            self.is_overdue = True
             raise self._too_costly("seconds") from error
         except (EOFError, OSError) as error:
             raise self._too_costly("memory") from error

@@ -175,6 +175,7 @@ class _LoggedDumps:
             record.dump.byte_count,
             etrecord,
             _companion(log, record.debug_buffer),
+            record.dump.sha256,  # which the scan proved
         )
 
 

@@ -31,7 +31,7 @@ from warehouse.storage.log_records import (
 )
 
 LOG_BYTES = 64 << 20  # from this size on a log is not appended to any more
-MAP_BYTES = 64 << 20  # from this size on a file in a log is mapped rather than read
+MAP_BYTES = 16 << 10  # from this size on a file in a log is mapped rather than read
 
 _OPEN, _SEALED = ".log", ".sealed"
 _NAME = re.compile(rf"\d{{20}}-[0-9a-f]{{{2 * KEY_BYTES}}}")
@@ -179,7 +179,7 @@ class SealedLog:
         return data
 
     def pread(self, offset: int, byte_count: int) -> Bytes:
-        """Bytes at an offset, fewer at its end; many of them are not held in memory."""
+        """Bytes at an offset, fewer at its end; unless they are few, none is held in memory."""
         if byte_count < MAP_BYTES:
             return os.pread(self._file, byte_count, offset)
         if self._map is None:

@@ -21,11 +21,7 @@ Manifests = Mapping[str, str]
 
 
 class KnownDumps:
-    """Dumps of a store and its inbox by SHA-256, for any thread.
-
-    Attributes:
-        backlog_bytes: Size of what was accepted and is not yet indexed.
-    """
+    """Dumps of a store and its inbox by SHA-256, for any thread."""
 
     def __init__(
         self, starts: NDArray[np.uint64], look_up: Callable[[Sequence[str]], Manifests]
@@ -42,7 +38,14 @@ class KnownDumps:
         self._draining: dict[str, tuple[str, int]] = {}
         self._since, self._draining_since = 0.0, 0.0
         self._lock = threading.Lock()
-        self.backlog_bytes = 0
+        self._accepted_bytes, self._draining_bytes, self._drained_bytes = 0, 0, 0
+
+    @property
+    def backlog_bytes(self) -> int:
+        """Size of what was accepted and is not yet indexed."""
+        with self._lock:
+            draining = max(self._draining_bytes - self._drained_bytes, 0)
+            return self._accepted_bytes + draining
 
     @property
     def backlog_dumps(self) -> int:
@@ -80,7 +83,7 @@ class KnownDumps:
             if not self._accepted:
                 self._since = time.monotonic()
             if sha256 not in self._accepted:  # else the same with another file beside it
-                self.backlog_bytes += byte_count
+                self._accepted_bytes += byte_count
                 self._accepted[sha256] = sys.intern(manifest), byte_count
 
     def begin_draining(self) -> None:
@@ -90,13 +93,20 @@ class KnownDumps:
                 self._draining_since = self._since
             self._draining |= self._accepted
             self._accepted = {}
+            self._draining_bytes += self._accepted_bytes
+            self._accepted_bytes = self._drained_bytes = 0
+
+    def note_drained(self, byte_count: int) -> None:
+        """Take note that of what is being indexed, this much is by now."""
+        with self._lock:
+            self._drained_bytes = byte_count
 
     def end_draining(self) -> None:
         """Take note that it is: it is in the store, or refused."""
         with self._lock:
             self._recent.update(map(_start_of, self._draining))
             self._draining = {}
-            self.backlog_bytes = sum(size for _, size in self._accepted.values())
+            self._draining_bytes = self._drained_bytes = 0
             if len(self._recent) > _MOST_RECENT:
                 recent = np.fromiter(self._recent, np.uint64, len(self._recent))
                 self._starts = np.union1d(self._starts, recent)

@@ -9,9 +9,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cli.serve.access import Scope, Unauthorized
+from cli.serve.access import Unauthorized
 from cli.serve.page.site import Cell, Table, show, to_login
 from cli.serve.problems import Problem, as_problem
+from cli.serve.sql import check_asker
 from queries.plain_values import plain_rows
 from queries.printable import json_text
 from queries.report.figures import NONE, count_text
@@ -46,8 +47,8 @@ async def sql_box(request: Request) -> Response:
     parts: dict[str, Any] = {"title": "SQL", "sql": text, "recipes": RECIPES}
     turns: SqlTurns = request.app.state.sql_turns
     try:
+        check_asker(request)
         if not text.strip():
-            request.app.state.service.access.need(request, Scope.SQL)
             return show(request, "sql.html.jinja", parts)
         table, taken_at = await turns.ask(request, text)
     except Unauthorized:

@@ -2,10 +2,16 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import ExitStack
 from pathlib import Path
 
+import numpy as np
 import pytest
+from starlette.requests import Request
 
+from cli.serve.admission import Admission
+from cli.serve.problems import Problem
+from cli.serve.settings import ServiceSettings
 from tests.support.service import serving
 from tests.support.tiny_dumps import tiny_dump
 from tests.support.uploads import await_state, put
@@ -69,3 +75,32 @@ def test_a_large_dump_that_finds_the_disk_full_is_told_so(
         answer = put(client, tiny_dump(1))
 
     assert (answer.status_code, answer.json()["reason"]) == (507, "disk_full")
+
+
+def _request(**headers: str) -> Request:
+    named = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    return Request({"type": "http", "method": "PUT", "headers": named})
+
+
+@pytest.mark.parametrize(
+    ("headers", "most"),
+    [
+        ({"content_length": "1000"}, 100),
+        ({"content_length": str(1 << 24)}, 64),
+        ({}, 64),
+        ({"content_length": "1000", "content_encoding": "zstd"}, 64),
+    ],
+)
+def test_uploads_are_put_off_while_too_much_of_others_is_in_memory(
+    tmp_path: Path, headers: dict[str, str], most: int
+) -> None:
+    settings = ServiceSettings(concurrent_uploads=100, free_bytes=0, backlog_bytes=1 << 40)
+    admission = Admission(tmp_path, settings, KnownDumps(np.zeros(0, np.uint64), lambda _: {}))
+    with ExitStack() as uploads:
+        for _ in range(most):
+            uploads.enter_context(admission.admit(_request(**headers), 1 << 30))
+        with pytest.raises(Problem, match="uploads are under way") as told:
+            uploads.enter_context(admission.admit(_request(**headers), 1 << 30))
+    assert (told.value.status_code, told.value.reason) == (429, "busy")
+    with admission.admit(_request(**headers), 1 << 30):
+        assert admission.uploads == 1

@@ -12,6 +12,9 @@ from cli.serve.access import Scope
 from cli.serve.tokens import create_token
 from tests.support.documents import ROOT
 from tests.support.service import serving
+from tests.support.tiny_dumps import tiny_dump
+from tests.support.uploads import put
+from tests.tools.service.dumps import DumpMaker
 
 Series = tuple[str, frozenset[tuple[str, str]]]
 
@@ -55,7 +58,6 @@ def test_what_the_consumer_says_is_told(tmp_path: Path) -> None:
         "backlog_dumps",
         "backlog_bytes",
         "lag_seconds",
-        "commit_seconds",
         "drain_seconds",
     ):
         assert found[f"tracehouse_{name}"][frozenset()] >= 0
@@ -63,6 +65,21 @@ def test_what_the_consumer_says_is_told(tmp_path: Path) -> None:
     assert found["tracehouse_snapshot_age_seconds"][frozenset()] >= 0
     assert found["tracehouse_audit_failing"] == {frozenset(): 0}
     assert found["process_resident_memory_bytes"][frozenset()] > 0
+
+
+def test_commits_of_small_and_large_uploads_are_timed(tmp_path: Path) -> None:
+    with serving(tmp_path) as client:
+        for dump in (tiny_dump(1), tiny_dump(1), DumpMaker(100, runs=100).dump(1)):
+            assert put(client, dump).status_code < 300
+        found = figures(client.get("/metrics"))
+    assert found["tracehouse_commit_seconds_count"] == {frozenset(): 2}  # one was there already
+
+
+def test_statements_that_were_killed_are_counted(tmp_path: Path) -> None:
+    with serving(tmp_path) as client:
+        client.app.state.service.sandbox.killed = 3
+        found = figures(client.get("/metrics"))
+    assert found["tracehouse_sql_killed_total"] == {frozenset(): 3}
 
 
 def test_figures_are_for_readers(tmp_path: Path) -> None:

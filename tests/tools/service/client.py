@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import NamedTuple
 
 from tests.tools.service.dumps import Packet
 
+_TAKEN = (HTTPStatus.OK, HTTPStatus.CREATED)
+_MOST_BYTES = 64 << 10
 _END = b"\r\n\r\n"
+_ENDING = b"\r\nconnection: close\r\n"
 _LENGTH = b"content-length: "
 
 
@@ -41,75 +48,122 @@ async def upload(
     connections: int,
     seconds: float,
     rate: float | None = None,
+    pause: float = 0.0,
     is_ended: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Upload over so many connections for so long, at some rate or as fast as it goes."""
+    """Upload over so many connections for so long, at some rate or as fast as it goes.
+
+    A connection that was put off waits for the pause.
+    """
+    end = time.monotonic() + seconds
+    pace = _Pace(_turns(rate), pause, lambda: time.monotonic() >= end or is_ended())
+    await asyncio.gather(*(_work(port, packets, tally, pace) for _ in range(connections)))
+
+
+class _Pace(NamedTuple):
+    """When the next upload begins, how long one waits that was put off, and until when."""
+
+    turns: Iterator[float]
+    pause: float
+    is_over: Callable[[], bool]
+
+
+def _turns(rate: float | None) -> Iterator[float]:
     start = time.monotonic()
-    turns = _turns(start, rate)
-
-    def is_over() -> bool:
-        return time.monotonic() >= start + seconds or is_ended()
-
-    workers = (_work(port, packets, tally, turns, is_over) for _ in range(connections))
-    await asyncio.gather(*workers)
-
-
-def _turns(start: float, rate: float | None) -> Iterator[float]:
-    """When the next upload begins."""
-    number = 0
-    while True:
+    for number in itertools.count():
         yield start + number / rate if rate else 0.0
-        number += 1
 
 
-async def _work(
-    port: int,
-    packets: Iterator[Packet],
-    tally: Tally,
-    turns: Iterator[float],
-    is_over: Callable[[], bool],
-) -> None:
+async def _work(port: int, packets: Iterator[Packet], tally: Tally, pace: _Pace) -> None:
     """Upload over one connection, and over another where that is closed."""
-    while not is_over():
+    while not pace.is_over():
         try:
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            with await Connection.open(port) as connection:
+                await _converse(connection, packets, tally, pace)
         except OSError:
             tally.statuses[0] += 1
             await asyncio.sleep(0.01)
-            continue
-        try:
-            await _converse(reader, writer, packets, tally, turns, is_over)
-        except (OSError, asyncio.IncompleteReadError):
-            tally.statuses[0] += 1
-        finally:
-            writer.close()
 
 
 async def _converse(
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-    packets: Iterator[Packet],
-    tally: Tally,
-    turns: Iterator[float],
-    is_over: Callable[[], bool],
+    connection: Connection, packets: Iterator[Packet], tally: Tally, pace: _Pace
 ) -> None:
-    while not is_over():
-        turn = next(turns)
+    while not (pace.is_over() or connection.is_ended):
+        turn = next(pace.turns)
         if turn:
             await asyncio.sleep(max(turn - time.monotonic(), 0.0))
         packet = next(packets)
         start = max(turn, 0.0) or time.monotonic()
-        writer.write(packet.request)
-        status = await _answer(reader)
+        status = await connection.send(packet)
         tally.statuses[status] += 1
-        if status in (200, 201):
+        if status in _TAKEN:
             tally.seconds.append(time.monotonic() - start)
             tally.acknowledged(packet.sha256)
+        elif status == HTTPStatus.TOO_MANY_REQUESTS:
+            await asyncio.sleep(pace.pause)
 
 
-async def _answer(reader: asyncio.StreamReader) -> int:
-    """The status of an answer, which is read to its end."""
-    head = (await reader.readuntil(_END)).lower()
-    at = head.find(_LENGTH)
-    await reader.readexactly(int(head[at + len(_LENGTH) : head.find(b"\r", at)]))
-    return int(head[9:12])
+class Connection:
+    """A connection, over which nothing is copied that is sent.
+
+    Attributes:
+        is_ended: Whether the service said that it ends.
+    """
+
+    def __init__(self, peer: socket.socket) -> None:
+        """Take a connected socket."""
+        self._socket, self._read, self.is_ended = peer, bytearray(), False
+
+    @classmethod
+    async def open(cls, port: int) -> Connection:
+        """A connection to a service; an OSError is passed on."""
+        peer = socket.socket()
+        try:
+            peer.setblocking(False)
+            peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await asyncio.get_running_loop().sock_connect(peer, ("127.0.0.1", port))
+        except BaseException:
+            peer.close()
+            raise
+        return cls(peer)
+
+    async def send(self, packet: Packet) -> int:
+        """The status of the answer to an upload; a large body is sent when it is asked for."""
+        loop = asyncio.get_running_loop()
+        if not packet.is_asked_for:
+            await loop.sock_sendall(self._socket, packet.request)
+            return await self._answer()
+        await loop.sock_sendall(self._socket, packet.head)
+        status = await self._answer()
+        if status == HTTPStatus.CONTINUE:
+            for piece in packet.body:
+                await loop.sock_sendall(self._socket, piece)
+            status = await self._answer()
+        return status
+
+    async def _answer(self) -> int:
+        """The status of an answer, which is read to its end."""
+        while (end := self._read.find(_END)) < 0:
+            await self._receive()
+        end += len(_END)
+        head = bytes(self._read[:end]).lower()
+        at = head.find(_LENGTH)
+        if at >= 0:
+            end += int(head[at + len(_LENGTH) : head.find(b"\r", at)])
+        while len(self._read) < end:
+            await self._receive()
+        del self._read[:end]
+        self.is_ended = _ENDING in head
+        return int(head[9:12])
+
+    async def _receive(self) -> None:
+        piece = await asyncio.get_running_loop().sock_recv(self._socket, _MOST_BYTES)
+        if not piece:
+            raise ConnectionResetError
+        self._read += piece
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()

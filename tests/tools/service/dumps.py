@@ -5,25 +5,43 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.support.etdump_builder import build_etdump
 from tests.support.stores import MANIFEST
 
 SMALL_EVENTS = 422  # of a dump of about 35 kB
+_UNASKED_BYTES = 1 << 20  # of a body that is sent at once
+_EXPECT = "Expect: 100-continue\r\n"
 _MARK = 0x0123_4567_89AB
 _TICKS = struct.Struct("<Q")
 
 
 class Packet(NamedTuple):
-    """A dump to upload: its SHA-256, and the whole request."""
+    """A dump to upload.
+
+    Attributes:
+        sha256: Its SHA-256.
+        head: The request's head.
+        body: Its body, in pieces.
+        is_asked_for: Whether the body is not sent before the service asks for it.
+    """
 
     sha256: str
-    request: bytes
+    head: bytes
+    body: tuple[Any, ...]
+    is_asked_for: bool
+
+    @property
+    def request(self) -> bytes:
+        """All of it."""
+        return b"".join((self.head, *self.body))
 
 
 class DumpMaker:
     """Makes dumps of one shape, each of other ticks.
+
+    They differ near their ends, so that what is before that is hashed once.
 
     Attributes:
         byte_count: Size of a dump.
@@ -40,27 +58,36 @@ class DumpMaker:
             }
             for i in range(events)
         ]
-        first = [{**listed[0], "start_time": _MARK, "end_time": 10**12}, *listed[1:]]
+        marked = {"start_time": _MARK, "end_time": 10**12}
+        runs_events = [listed[0] | marked, *listed[1:]], *[listed] * (runs - 1)
         run_data = [
-            {"name": "Execute", "events": [{"profile_event": event} for event in each]}
-            for each in (first, *[listed] * (runs - 1))
+            {"name": "Execute", "events": [{"profile_event": event} for event in events_]}
+            for events_ in runs_events
         ]
-        self._dump = bytearray(build_etdump({"version": 0, "run_data": run_data}))
-        self._at = self._dump.index(_TICKS.pack(_MARK))
-        self.byte_count = len(self._dump)
+        dump = build_etdump({"version": 0, "run_data": run_data})
+        at = dump.index(_TICKS.pack(_MARK))
+        self._start, self._end = memoryview(dump)[:at], dump[at + _TICKS.size :]
+        self._digest = hashlib.sha256(self._start)
+        self.byte_count = len(dump)
 
     def dump(self, number: int) -> bytes:
         """The dump of a number."""
-        _TICKS.pack_into(self._dump, self._at, 10**9 + number)
-        return bytes(self._dump)
+        return b"".join(self._pieces(number))
 
     def packet(self, number: int, *, kept: bool = True) -> Packet:
         """A request that uploads it; on a connection that is kept, or not."""
-        dump = self.dump(number)
-        sha256 = hashlib.sha256(dump).hexdigest()
+        body, is_asked_for = self._pieces(number), self.byte_count > _UNASKED_BYTES
+        digest = self._digest.copy()
+        digest.update(body[1])
+        sha256 = digest.hexdigest()
         head = (
             f"PUT /v1/dumps/{sha256} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
             f"Connection: {'keep-alive' if kept else 'close'}\r\n"
-            f"Tracehouse-Manifest: {json.dumps(MANIFEST)}\r\nContent-Length: {len(dump)}\r\n\r\n"
+            f"Tracehouse-Manifest: {json.dumps(MANIFEST)}\r\n"
+            f"Content-Length: {self.byte_count}\r\n"
+            f"{_EXPECT if is_asked_for else ''}\r\n"
         )
-        return Packet(sha256, head.encode() + dump)
+        return Packet(sha256, head.encode(), body, is_asked_for)
+
+    def _pieces(self, number: int) -> tuple[memoryview, bytes]:
+        return self._start, _TICKS.pack(10**9 + number) + self._end

@@ -33,7 +33,9 @@ from warehouse import Warehouse
 CONNECTIONS, MANY, CROWD = 32, 512, 10_000
 LARGE_RUNS = 250
 LARGE_CONNECTIONS = 4
+_PAUSE = 0.1  # seconds that a connection with large uploads waits when it is put off
 _LOOK = 0.25  # seconds between two looks
+_TELL = 10.0  # seconds between two words of what is seen
 _BACK = 120.0  # seconds within which a service has to be back to normal
 
 
@@ -65,8 +67,13 @@ class Watch:
         self._thread.join()
 
     def _look(self) -> None:
+        start = told = time.monotonic()
         while not self._ended.wait(_LOOK):
-            self.most_bytes = max(self.most_bytes, self._service.resident_bytes())
+            held, now = self._service.resident_bytes(), time.monotonic()
+            self.most_bytes = max(self.most_bytes, held)
+            if now - told >= _TELL:
+                told = now
+                sys.stderr.write(f"after {now - start:.0f} s: {held / 1e6:.0f} MB\n")
             if self._asked and state_of(self._service.port, self._asked[0]) == "indexed":
                 self.queryable_seconds.append(time.monotonic() - self._asked[1])
                 self._asked = None
@@ -88,9 +95,9 @@ def load(
     *,
     connections: int,
     seconds: float,
-    rate: float | None = None,
+    **pace: float,
 ) -> dict[str, float]:
-    """What a new service makes of a load."""
+    """What a new service makes of a load, at some pace; see `upload`."""
     store = folder / "store"
     acknowledged: set[str] = set()
     with ServiceProcess(store) as service:
@@ -104,9 +111,7 @@ def load(
         start, computed = time.monotonic(), service.cpu_seconds()
         packets = map(maker.packet, itertools.count())
         asyncio.run(
-            upload(
-                service.port, packets, tally, connections=connections, seconds=seconds, rate=rate
-            )
+            upload(service.port, packets, tally, connections=connections, seconds=seconds, **pace)
         )
         taken = time.monotonic() - start
         back = _await_normal(service.port, maker.packet(1 << 40))
@@ -177,6 +182,11 @@ def _stored(store: Path) -> set[str]:
         return set(warehouse.sql("SELECT sha256 FROM dumps")["sha256"].to_pylist())
 
 
+def overload(folder: Path, seconds: float) -> dict[str, float]:
+    """What a new service makes of far too many connections, all of which send small dumps."""
+    return load(folder, DumpMaker(), connections=MANY, seconds=seconds)
+
+
 def measure(seconds: float, overload_seconds: float) -> Figures:
     """Small dumps as fast as they go, at half of that, large ones, in a crowd, and far too many."""
     small, large = DumpMaker(), DumpMaker(runs=LARGE_RUNS)
@@ -189,21 +199,27 @@ def measure(seconds: float, overload_seconds: float) -> Figures:
             "small at half": load(
                 next(folders), small, connections=CONNECTIONS, seconds=seconds, rate=half
             ),
-            "large": load(next(folders), large, connections=LARGE_CONNECTIONS, seconds=seconds),
+            "large": load(
+                next(folders), large, connections=LARGE_CONNECTIONS, seconds=seconds, pause=_PAUSE
+            ),
             "crowd": crowd(next(folders), small),
-            "overload": load(next(folders), small, connections=MANY, seconds=overload_seconds),
+            "overload": overload(next(folders), overload_seconds),
         }
 
 
 def main() -> int:
     """Print and keep the figures; 1 if an acknowledged dump was lost."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("record", type=Path)
+    parser.add_argument("record", type=Path, nargs="?", help="without it, only the overload")
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--overload-seconds", type=float, default=600.0)
     arguments = parser.parse_args()
-    record = Record.of(measure(arguments.seconds, arguments.overload_seconds))
-    record.write(arguments.record)
+    if arguments.record is None:
+        with tempfile.TemporaryDirectory() as name:
+            record = Record.of({"overload": overload(Path(name), arguments.overload_seconds)})
+    else:
+        record = Record.of(measure(arguments.seconds, arguments.overload_seconds))
+        record.write(arguments.record)
     sys.stdout.write(json.dumps(record.figures, indent=1) + "\n")
     return int(any(found.get("lost") for found in record.figures.values()))
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -8,9 +10,10 @@ import pytest
 from tests.support.corpus import dump_names, read_dump
 from tests.support.cross_section import cross_section
 from tests.support.stores import contents, ingest, write, write_corpus
+from tests.support.tiny_dumps import tiny_dump, tiny_incoming
 from warehouse.intake import batches
 from warehouse.intake import pipeline as ingestion
-from warehouse.intake.content import decode_content, merge_contents
+from warehouse.intake.content import decode_content, merge_contents, read_dumps
 
 SIGNATURES = {"event_signatures", "run_signatures"}
 
@@ -33,6 +36,14 @@ def test_merged_contents_are_those_of_one_call() -> None:
     for name, table in whole.statistics.tables.items():
         assert parts.statistics.tables[name].equals(table), name
     assert parts.statistics.resolution.tolist() == whole.statistics.resolution.tolist()
+
+
+def test_only_dumps_that_were_not_hashed_yet_are() -> None:
+    proved = replace(tiny_incoming(1), sha256="a" * 64)
+
+    read = read_dumps([proved, tiny_incoming(1)])
+
+    assert [file.sha256 for file in read] == ["a" * 64, sha256(tiny_dump(1)).hexdigest()]
 
 
 def test_nothing_merged_is_nothing() -> None:

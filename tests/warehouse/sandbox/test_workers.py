@@ -117,21 +117,22 @@ def test_what_takes_more_than_it_may_is_refused(sandbox: Sandbox, text: str, bou
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "killed"),
     cross_section(
         [
-            "SELECT count(*) FROM range(1000000000000)",  # is interrupted
-            "SELECT levenshtein(repeat('a', 200000), repeat('b', 200000))",  # is killed
+            ("SELECT count(*) FROM range(1000000000000)", 0),  # is interrupted
+            ("SELECT levenshtein(repeat('a', 200000), repeat('b', 200000))", 1),
         ],
         2,
     ),
     ids=["interrupted", "killed"],
 )
-def test_what_takes_too_long_is_ended(store: Path, text: str) -> None:
+def test_what_takes_too_long_is_ended(store: Path, text: str, killed: int) -> None:
     sandbox = Sandbox(store, BOUNDS._replace(seconds=0.5))
     with pytest.raises(CostlyStatementError, match=r"more than 0\.5 s") as caught:
         sandbox.answer(text)
     assert caught.value.bound == "seconds"
+    assert sandbox.killed == killed
     sandbox.close()
     assert workers(store) == []
 

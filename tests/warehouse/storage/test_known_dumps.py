@@ -125,3 +125,21 @@ def test_what_comes_twice_weighs_once() -> None:
     known.accept(sha256_of(1), "stated", 10)
 
     assert (known.backlog_bytes, known.backlog_dumps) == (10, 1)
+
+
+def test_what_is_indexed_of_a_drain_is_no_backlog_any_more() -> None:
+    known = Stored().known()
+    for number, size in ((1, 10), (2, 20)):
+        known.accept(sha256_of(number), "stated", size)
+    known.begin_draining()
+    known.accept(sha256_of(3), "stated", 5)
+
+    known.note_drained(12)
+    assert known.backlog_bytes == 30 - 12 + 5
+    known.note_drained(40)  # what came with the dumps is counted, too
+    assert known.backlog_bytes == 5
+
+    known.begin_draining()  # after it was broken off
+    assert known.backlog_bytes == 35
+    known.end_draining()
+    assert known.backlog_bytes == 0

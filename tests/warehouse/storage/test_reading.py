@@ -13,9 +13,8 @@ import pytest
 
 from tests.support.command import ENVIRONMENT
 from tests.support.corpus import CORPUS, FARM
-from tests.support.stores import ingest
+from tests.support.stores import ingest, make_old
 from warehouse import Warehouse
-from warehouse.engine.connection import open_writer, use_database
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.engine.store_lock import StoreLock
 from warehouse.errors import (
@@ -65,15 +64,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def store(made: Path, tmp_path: Path) -> Path:
     """A store of one dump, with a snapshot of it."""
     return Path(shutil.copytree(made, tmp_path / "store"))
-
-
-def make_old(file: Path) -> None:
-    """As an older tracehouse would have left it."""
-    file.chmod(0o600)
-    with open_writer(file) as connection:
-        use_database(connection)
-        last = "SELECT max(number) FROM schema_migrations"
-        connection.execute(f"DELETE FROM schema_migrations WHERE number = ({last})")  # noqa: S608
 
 
 def count_consistently(store: Path) -> tuple[int, bool]:
