@@ -18,7 +18,6 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.answering import Answering
 from warehouse.engine.connection import reading
 from warehouse.engine.deadlines import within
-from warehouse.engine.dropped import noted
 from warehouse.engine.statements import answer_statement
 from warehouse.engine.views import comment_views, load_views
 from warehouse.engine.writer import Writer
@@ -60,6 +59,7 @@ class Warehouse:
         create: bool = False,
         is_shared: bool = False,
         wait: float = 0.0,
+        lake: str | os.PathLike[str] | None = None,
     ) -> Warehouse:
         """Open the store in a directory; for writing, it is brought up to date as needed.
 
@@ -71,6 +71,8 @@ class Warehouse:
             create: Make a store if there is none; a misspelt path must not be one.
             is_shared: Leave the permissions of a new store to the umask; else it is its owner's.
             wait: Seconds to wait for others who have it open.
+            lake: Where it was exported to: to be read, raw events that were dropped from the store
+                are read from there; LakeError is raised if that is no lake.
 
         Raises:
             StoreError: There is no store, it is not one, or it cannot be written.
@@ -82,7 +84,8 @@ class Warehouse:
         """
         store = Path(path)
         if read_only:
-            return cls(store, open_to_read(store, wait=wait))
+            opened = open_to_read(store, wait=wait)
+            return cls(store, _beside(store, opened, lake) if lake else opened)
         # What writes needs the archive, which a question need not wait for.
         from warehouse.storage.writing import open_to_write
 
@@ -240,7 +243,8 @@ class Warehouse:
         query = find_query(name)
         connection = self._answering.asked(query, params)
         with errors_while_open(self._path, self._answering.file), reading(connection):
-            return noted(answer_query(connection, query, params), connection, query.sql)
+            answer = answer_query(connection, query, params)
+            return self._answering.noted(answer, connection, query.sql)
 
     def sql(
         self,
@@ -266,7 +270,7 @@ class Warehouse:
         connection = self._answering.connection("with files" if allow_files else "theirs", text)
         with errors_while_open(self._path, self._answering.file):
             table = answer_statement(connection, text, params, allow_files=allow_files)
-            return noted(table, connection, text)
+            return self._answering.noted(table, connection, text)
 
     def schema(self) -> pa.Table:
         """Tables, views and columns with types and comments.
@@ -373,3 +377,16 @@ class Warehouse:
         if self._writer is None:
             raise StoreError(str(self._path), "opened to be read; open it without read_only")
         return self._writer
+
+
+def _beside(store: Path, opened: OpenedStore, lake: str | os.PathLike[str]) -> OpenedStore:
+    from warehouse.lake.beside import BesideLake
+    from warehouse.lake.place import Lake
+
+    try:
+        answering = BesideLake(store, opened.answering.file, Lake(lake))
+    except BaseException:  # an interrupt too must not leave the store locked
+        opened.release()
+        raise
+    opened.answering.close()
+    return opened._replace(answering=answering)
