@@ -84,8 +84,7 @@ class Warehouse:
         """
         store = Path(path)
         if read_only:
-            opened = open_to_read(store, wait=wait)
-            return cls(store, _beside(store, opened, lake) if lake else opened)
+            return cls(store, _beside(store, open_to_read(store, wait=wait), lake))
         # What writes needs the archive, which a question need not wait for.
         from warehouse.storage.writing import open_to_write
 
@@ -379,7 +378,10 @@ class Warehouse:
         return self._writer
 
 
-def _beside(store: Path, opened: OpenedStore, lake: str | os.PathLike[str]) -> OpenedStore:
+def _beside(store: Path, opened: OpenedStore, lake: str | os.PathLike[str] | None) -> OpenedStore:
+    """The same, with the raw events that a lake has, if one is named."""
+    if lake is None:
+        return opened
     from warehouse.lake.beside import BesideLake
     from warehouse.lake.place import Lake
 

@@ -8,7 +8,6 @@ import duckdb
 import pyarrow as pa
 
 from warehouse.engine.answering import Answering, Whose
-from warehouse.engine.connection import DATABASE
 from warehouse.engine.views import reads_events
 from warehouse.lake.commits import read_state
 from warehouse.lake.contents import files_of_parts, find_dumps, read_numbers
@@ -16,12 +15,18 @@ from warehouse.lake.place import Lake
 from warehouse.lake.schemas import TABLES
 from warehouse.lake.views import register_files
 
-_DROPPED = f"""
+_DROPPED = """
 SELECT d.sha256, d.dump_id
-FROM {DATABASE}.main.dropped_events AS e JOIN {DATABASE}.main.dumps AS d ON d.dump_id = e.dump_id
-"""  # noqa: S608
-_MISSED = f"""
-CREATE TEMP VIEW dropped_events AS SELECT * FROM {DATABASE}.main.dropped_events
+FROM warehouse.main.dropped_events AS e JOIN warehouse.main.dumps AS d ON d.dump_id = e.dump_id
+"""
+_ALL = """
+CREATE TEMP VIEW events AS
+SELECT dump_id, {0} FROM warehouse.main.events
+UNION ALL SELECT f.dump_id, {0} FROM {1} AS e JOIN events_in_lake AS f ON f.shared_id = e.dump_id
+"""
+_MISSED = """
+CREATE TEMP VIEW dropped_events AS
+SELECT * FROM warehouse.main.dropped_events
 WHERE dump_id NOT IN (SELECT dump_id FROM events_in_lake)
 """
 _FOUND = pa.schema([("dump_id", pa.int32()), ("shared_id", pa.int64())])
@@ -70,10 +75,5 @@ class BesideLake(Answering):
         connection.register("events_in_lake", pa.table(rows, schema=_FOUND))
         source = register_files(connection, self._lake, "events", files["events"])
         rest = ", ".join(TABLES["events"].names[1:])
-        connection.execute(
-            "CREATE TEMP VIEW events AS "
-            f"SELECT dump_id, {rest} FROM {DATABASE}.main.events UNION ALL "  # noqa: S608
-            f"SELECT f.dump_id, {rest} FROM {source} AS e "
-            "JOIN events_in_lake AS f ON f.shared_id = e.dump_id"
-        )
+        connection.execute(_ALL.format(rest, source))
         connection.execute(_MISSED)
