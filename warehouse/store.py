@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ingest.sources.paths import Source
     from warehouse.intake.children import DecodingChildren
     from warehouse.intake.pipeline import IngestProgress, IngestSummary
+    from warehouse.lake.exporting import Exported
 
 
 class Warehouse:
@@ -205,6 +206,37 @@ class Warehouse:
                 replaced meanwhile.
         """
         return publish_snapshot(self._to_write(), self._path)
+
+    def export_lake(
+        self,
+        uri: str | os.PathLike[str],
+        *,
+        progress: Callable[[Exported], None] | None = None,
+    ) -> Exported:
+        """Bring a lake up to date with the store, as it is now.
+
+        Args:
+            uri: A folder, or a URI such as ``s3://bucket/lake``; a lake is made there if need be.
+            progress: Called after each commit.
+
+        Returns:
+            What was done; what the lake has already is not written again.
+
+        Raises:
+            LakeError: The lake cannot be read or written.
+        """
+        from warehouse.lake.beside import BesideLake
+        from warehouse.lake.exporting import export_store
+        from warehouse.lake.place import Lake
+
+        lake = Lake(uri)
+        lake.begin()
+        writer = self._writer.connection if self._writer else None
+        beside = BesideLake(self._path, self._answering.file, lake, writer=writer)
+        with closing(beside), errors_while_open(self._path, self._answering.file):
+            connection = beside.connection("ours")
+            with reading(connection):
+                return export_store(connection, lake, progress=progress)
 
     def decide(self, group_id: str, *, state: str, reason: str) -> None:
         """Put on record what you decide about a group of alerts: a row of group_decisions.

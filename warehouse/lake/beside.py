@@ -35,13 +35,20 @@ _FOUND = pa.schema([("dump_id", pa.int32()), ("shared_id", pa.int64())])
 class BesideLake(Answering):
     """Connections to a store's file that see the events which were dropped from it in a lake."""
 
-    def __init__(self, store: Path, file: Path, lake: Lake) -> None:
+    def __init__(
+        self,
+        store: Path,
+        file: Path,
+        lake: Lake,
+        *,
+        writer: duckdb.DuckDBPyConnection | None = None,
+    ) -> None:
         """Name the file, which somebody else keeps from being changed, and the lake.
 
         Raises:
             LakeError: It is no lake, or cannot be read.
         """
-        super().__init__(store, file)
+        super().__init__(store, file, writer=writer)
         lake.check()
         self._lake, self._state = lake, read_state(lake)
         self._found = 0

@@ -16,7 +16,7 @@ from warehouse.lake.contents import HeldDump, by_part, find_dumps, names_taken, 
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import clear_plans
 from warehouse.lake.schemas import NAMES
-from warehouse.lake.settling import write_names_again
+from warehouse.lake.settling import prune_names
 from warehouse.lake.views import raw_name
 from warehouse.lake.writing import (
     PART_EVENTS,
@@ -53,6 +53,21 @@ class Exported(NamedTuple):
     events: int = 0
     bytes: int = 0
 
+    @property
+    def done_files(self) -> int:
+        """Dumps written."""
+        return self.new_dumps + self.changed_dumps
+
+    @property
+    def total_files(self) -> int:
+        """Dumps to write."""
+        return self.total_dumps
+
+    @property
+    def n_events(self) -> int:
+        """Profile events written."""
+        return self.events
+
 
 class _Work(NamedTuple):
     """What is to be done: dumps to write, and dumps of the lake to take out."""
@@ -66,7 +81,7 @@ def export_store(
     connection: duckdb.DuckDBPyConnection,
     lake: Lake,
     *,
-    progress: Callable[[Exported], None] = lambda _: None,
+    progress: Callable[[Exported], None] | None = None,
 ) -> Exported:
     """Bring a lake up to date with a store; what it has already is not written again.
 
@@ -83,6 +98,7 @@ def export_store(
     Raises:
         LakeError: The lake cannot be read or written.
     """
+    report = progress or (lambda _: None)
     lake.begin()
     clear_plans(lake)
     state = read_state(lake)
@@ -91,13 +107,13 @@ def export_store(
     done = Exported(total_dumps=len(work.new) + len(work.changed))
     if work.changed or work.gone:
         done = _replace(connection, lake, state, held, work, done)
-        progress(done)
+        report(done)
     state = read_state(lake)
     known: Mapping[str, pa.Table] | None = _known_keys(lake, state)
     for dumps in _some(work.new) or [[]]:
         done = _write(connection, lake, state, dumps, known, done)
         known = None
-        progress(done)
+        report(done)
     return done
 
 
@@ -141,7 +157,7 @@ def _replace(
         removed += files
     commit_written(lake, written, by=_BY, removed=removed)
     if work.gone:
-        names, files = write_names_again(lake, read_state(lake))
+        names, files = prune_names(lake, read_state(lake))
         commit_written(lake, [names], by=_BY, removed=files)
     return done._replace(
         changed_dumps=len(work.changed),

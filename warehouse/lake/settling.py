@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from contextlib import closing
 
 import duckdb
@@ -10,13 +10,16 @@ import pyarrow as pa
 
 from warehouse.lake.answering import LakeAnswering
 from warehouse.lake.commits import AddedFile, LakeState, new_id
+from warehouse.lake.layout import table_of
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import write_plan
 from warehouse.lake.schemas import NAMES, TABLES
 from warehouse.lake.tables import writing_table
+from warehouse.lake.views import raw_name
 from warehouse.lake.writing import Written
 
 _BATCH_ROWS = 1 << 13
+_BY_KEY = {"tensors", "etrecords"}  # of which all rows of a key are as good
 _RECORDS = "etrecord_id IN (SELECT etrecord_id FROM dumps)"
 _TRACED = """(etrecord_id, run_signature_id) IN (
     SELECT (d.etrecord_id, r.run_signature_id)
@@ -43,15 +46,13 @@ _USED = {
 }
 
 
-def write_names_again(
-    lake: Lake, state: LakeState, *, least_files: int = 1
-) -> tuple[Written, list[str]]:
-    """Write tables that dumps share without what no dump refers to, where that changes them.
+def merge_names(lake: Lake, state: LakeState, *, least_files: int) -> tuple[Written, list[str]]:
+    """Write tables that dumps share into one file each; nothing of them is lost.
 
     Args:
         lake: The lake.
         state: What it consists of.
-        least_files: Of how many files a table is written anew in any case, if more than one.
+        least_files: Of how many files a table is written anew.
 
     Returns:
         What was written, and the files that it takes the place of.
@@ -59,43 +60,71 @@ def write_names_again(
     Raises:
         LakeError: The lake cannot be read or written.
     """
-    id_ = new_id()
-    added: list[AddedFile] = []
-    removed: list[str] = []
-    write_plan(lake, id_, [f"{table}/{id_}.parquet" for table in NAMES])
+    tables = [table for table in NAMES if len(state.of(table)) >= least_files]
+    return _write_tables(lake, state, {table: _all_rows(table) for table in tables})
+
+
+def prune_names(lake: Lake, state: LakeState) -> tuple[Written, list[str]]:
+    """Write tables that dumps share without what no dump refers to, where that changes them.
+
+    Args:
+        lake: The lake.
+        state: What it consists of.
+
+    Returns:
+        What was written, and the files that it takes the place of.
+
+    Raises:
+        LakeError: The lake cannot be read or written.
+    """
+    texts = {table: _used_rows(table) for table in NAMES if state.of(table)}
     with closing(LakeAnswering(lake, state)) as answering:
         connection = answering.connection("ours")
-        for table in NAMES:
-            files = state.of(table)
-            if not files:
-                continue
-            rows = sum(file.rows for file in files)
-            if len(files) >= max(least_files, 2) or _count(connection, table) < rows:
-                added += _write(connection, lake, f"{table}/{id_}.parquet", table)
-                removed += [file.path for file in files]
-    return Written(id_, added), removed
+        changed = {
+            table: text
+            for table, text in texts.items()
+            if _count(connection, text) < sum(file.rows for file in state.of(table))
+        }
+    return _write_tables(lake, state, changed)
 
 
-def _select(table: str, what: str) -> str:
-    return f"SELECT {what} FROM {table} WHERE {_USED.get(table, 'true')}"  # noqa: S608
+def _all_rows(table: str) -> str:
+    columns = ", ".join(TABLES[table].names)
+    distinct = "" if table in _BY_KEY else "DISTINCT "
+    return f"SELECT {distinct}{columns} FROM {table if table in _BY_KEY else raw_name(table)}"  # noqa: S608
 
 
-def _count(connection: duckdb.DuckDBPyConnection, table: str) -> int:
-    ((count,),) = connection.execute(_select(table, "count(*)")).fetchall()
+def _used_rows(table: str) -> str:
+    columns = ", ".join(TABLES[table].names)
+    return f"SELECT {columns} FROM {table} WHERE {_USED.get(table, 'true')}"  # noqa: S608
+
+
+def _count(connection: duckdb.DuckDBPyConnection, text: str) -> int:
+    ((count,),) = connection.execute(f"SELECT count(*) FROM ({text})").fetchall()  # noqa: S608
     return int(count)
 
 
-def _write(
-    connection: duckdb.DuckDBPyConnection, lake: Lake, path: str, table: str
-) -> Iterator[AddedFile]:
-    """The file with the rows that are used; none if there are no such rows."""
-    if not _count(connection, table):
-        return
-    text = _select(table, ", ".join(TABLES[table].names))
+def _write_tables(
+    lake: Lake, state: LakeState, texts: Mapping[str, str]
+) -> tuple[Written, list[str]]:
+    """Write what is selected of tables, each into one file in place of all that it has."""
+    id_ = new_id()
+    added: list[AddedFile] = []
+    write_plan(lake, id_, [f"{table}/{id_}.parquet" for table in texts])
+    with closing(LakeAnswering(lake, state)) as answering:
+        connection = answering.connection("ours")
+        for table, text in texts.items():
+            if _count(connection, text):
+                added.append(_write(connection, lake, f"{table}/{id_}.parquet", text))
+    return Written(id_, added), [file.path for table in texts for file in state.of(table)]
+
+
+def _write(connection: duckdb.DuckDBPyConnection, lake: Lake, path: str, text: str) -> AddedFile:
+    schema = TABLES[table_of(path)]
     with (
         writing_table(lake, path) as file,
         connection.sql(text).to_arrow_reader(_BATCH_ROWS) as batches,
     ):
         for batch in batches:
-            file.write(pa.Table.from_batches([batch]).cast(TABLES[table]))
-    yield file.added
+            file.write(pa.Table.from_batches([batch]).cast(schema))
+    return file.added
