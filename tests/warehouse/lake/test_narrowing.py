@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.lakes import fill, real_looking_farm, shared_numbers
-from tests.support.small_farm import QUESTIONS
 from warehouse import Warehouse
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query, load_catalogue
@@ -60,7 +59,9 @@ def plain(farm, answer):
 def test_filtered_answers_are_those_of_the_store(
     farm, place: Path, name: str, filters: dict[str, str]
 ) -> None:
-    asked = QUESTIONS.get(name, {}) | filters
+    asked = {"base": "old", "head": "new", "event": "native_call_conv.out"} | filters
+    own = {param.name for param in find_query(name).header.params}
+    asked = {key: value for key, value in asked.items() if key in own}
     wanted = answer_query(farm, find_query(name), asked)
     with Warehouse.open_lake(place) as lake:
         found = lake.query(name, **asked)
@@ -73,12 +74,14 @@ def test_filtered_answers_are_those_of_the_store(
 
 
 def without(place: Path, copy: Path, kept: str) -> Path:
-    """A copy of the lake that has only some files of the tables that are narrowed."""
+    """A copy of the lake where of the tables that are narrowed only some files can be read."""
     shutil.copytree(place, copy)
     for table in NARROWED:
         for file in copy.glob(f"{table}/*/*/*.parquet"):
             if kept not in file.as_posix() and table != "event_stats":
-                file.unlink()
+                data = file.read_bytes()
+                rest = int.from_bytes(data[-8:-4], "little") + 8  # the footer, which DuckDB reads
+                file.write_bytes(bytes(len(data) - rest) + data[-rest:])
     return copy
 
 
