@@ -75,6 +75,11 @@ EXAMPLES = {
         "tracehouse amend --dump 1f3a9c0e --set device.os=Android --yes",
     ),
     "retention": ("tracehouse retention --raw-days 90 --keep-builds 'v*' --yes",),
+    "export": ("tracehouse export lake s3://farm/lake --store farm.store",),
+    "lake": (
+        "tracehouse lake verify s3://farm/lake",
+        "tracehouse lake compact s3://farm/lake",
+    ),
     "compact": ("tracehouse compact --store farm.store",),
     "forget": (
         "tracehouse forget --device pixel8",
@@ -104,7 +109,7 @@ _WITH_A_SERVICE = {
 }
 _WITHOUT_A_STORE = {
     *("inspect", "etrecord", "inspect-prof", "numeric-gap", "export"),
-    *("simulate", "doctor", "completion"),
+    *("simulate", "doctor", "completion", "lake"),
 }
 
 

@@ -62,10 +62,11 @@ ROOMS = {
     "warehouse.storage": {
         "archive", "catalogue", "engine", "errors", "intake", "loading", "programs",
     },
+    "warehouse.lake": {"catalogue", "engine", "errors"},
     "warehouse.regressions": {"catalogue", "engine", "errors", "statistics"},
     "warehouse.sandbox": {"children", "engine", "errors", "storage"},
     "warehouse.store": {
-        "", "archive", "catalogue", "engine", "errors", "intake", "programs", "storage",
+        "", "archive", "catalogue", "engine", "errors", "intake", "lake", "programs", "storage",
     },
     "warehouse.consumer": {"archive", "engine", "errors", "intake", "storage", "store"},
     "queries": set(),

@@ -10,7 +10,16 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from cli.errors import options_at_fault
-from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, Wait, add_options, parameter_option
+from cli.options import (
+    DEFAULT_STORE,
+    CsvSafe,
+    LakeUri,
+    Output,
+    Store,
+    Wait,
+    add_options,
+    parameter_option,
+)
 from cli.output.query_help import column_help, query_example
 from cli.output.render import Format
 from cli.output_file import with_output_file
@@ -85,6 +94,7 @@ def _function(query: Query) -> Callable[..., None]:
         context: typer.Context,
         *,
         store: Store = DEFAULT_STORE,
+        lake: LakeUri = None,
         wait: Wait = 0.0,
         output: Output = Format.TABLE,
         is_csv_safe: CsvSafe = False,
@@ -95,7 +105,7 @@ def _function(query: Query) -> Callable[..., None]:
         check_plot(name, plot)
         with options_at_fault():  # before a store is opened
             bind_parameters(query, {**given, **_unknown(context.args)})
-        with open_to_ask(store, wait=wait) as warehouse:
+        with open_to_ask(store, wait=wait, lake=lake) as warehouse:
             table = warehouse.query(name, **given)
         write_answer(name, table, output, is_csv_safe=is_csv_safe, plot=plot)
 

@@ -23,7 +23,7 @@ COMMANDS = sorted(
         *("ingest", "query", "sql", "schema", "inspect", "numeric-gap", "etrecord", "inspect-prof"),
         *("record", "simulate", "migrate", "snapshot", "status", "rebuild", "drain"),
         *("archive", "doctor", "completion", "amend", "retention", "compact", "forget", "plan"),
-        *("compare", "export"),
+        *("compare", "export", "lake"),
         *("report", "accept", "bisect-step"),
         *("serve", "token", "upload", "watch"),
     ]

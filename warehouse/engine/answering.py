@@ -6,24 +6,29 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import duckdb
 
+from warehouse.catalogue.queries import Query
 from warehouse.engine.connection import (
     open_cursor,
     open_reader,
     translated_errors,
     use_database,
 )
+from warehouse.engine.dropped import find_note
 from warehouse.engine.migrations import check_version
 from warehouse.engine.own_tables import check_nothing_strange, check_tables
 from warehouse.engine.scratch import ScratchFolder
 from warehouse.engine.seal import is_sealed
 from warehouse.engine.views import make_temporary_views, named_views
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _NO_LIMITS: Mapping[str, str | int] = {}
-_Whose = Literal["ours", "theirs", "with files"]
+Whose = Literal["ours", "theirs", "with files"]
 
 
 class Answering:
@@ -48,8 +53,8 @@ class Answering:
         self.file, self._limits = file, limits
         self._store, self._writer = store, writer
         self._scratch = ScratchFolder()
-        self._connections: dict[_Whose, duckdb.DuckDBPyConnection] = {}
-        self._views: set[tuple[_Whose, str]] = set()
+        self._connections: dict[Whose, duckdb.DuckDBPyConnection] = {}
+        self._views: set[tuple[Whose, str]] = set()
         self._descriptor: int | None = None
 
     def check(self) -> None:
@@ -73,7 +78,7 @@ class Answering:
             if not is_known:
                 check_tables(connection, store)
 
-    def connection(self, whose: _Whose, text: str = "") -> duckdb.DuckDBPyConnection:
+    def connection(self, whose: Whose, text: str = "") -> duckdb.DuckDBPyConnection:
         """What answers a statement of ours, one of others, or one that may read files.
 
         Raises:
@@ -87,6 +92,23 @@ class Answering:
             make_temporary_views(self._connections[whose], missing)
             self._views.update((whose, name) for name in missing)
         return self._connections[whose]
+
+    def asked(self, query: Query, params: Mapping[str, object]) -> duckdb.DuckDBPyConnection:
+        """What answers a canned query with these parameters.
+
+        Raises:
+            StoreError: The file is unreadable.
+        """
+        return self.connection("ours", query.sql)
+
+    def note(self, connection: duckdb.DuckDBPyConnection, text: str) -> str:
+        """What the answer to a statement may miss, in words; empty if it misses nothing."""
+        return find_note(connection, text)
+
+    def noted(self, answer: pa.Table, connection: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
+        """The answer to a statement; with a `note` in its metadata if there is something to say."""
+        note = self.note(connection, text)
+        return answer.replace_schema_metadata({"note": note}) if note else answer
 
     def interrupt(self) -> None:
         """Stop what is being answered, from another thread."""
@@ -103,7 +125,7 @@ class Answering:
             self._descriptor = None
         self._scratch.remove()
 
-    def _open(self, whose: _Whose) -> duckdb.DuckDBPyConnection:
+    def _open(self, whose: Whose) -> duckdb.DuckDBPyConnection:
         if self._writer is not None:
             return open_cursor(self._writer)
         spill = self._scratch.path() if whose == "ours" else None

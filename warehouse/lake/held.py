@@ -1,0 +1,72 @@
+"""What dumps a lake has, and in which of its parts and files."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+import pyarrow.parquet as pq
+
+from warehouse.lake.commits import LakeState
+from warehouse.lake.layout import LakePart
+from warehouse.lake.place import Lake
+from warehouse.lake.schemas import FACTS
+
+
+class HeldDump(NamedTuple):
+    """A dump of a lake, and the part that it is in."""
+
+    dump_id: int
+    sha256: str
+    part: LakePart
+
+
+def find_dumps(lake: Lake, state: LakeState) -> list[HeldDump]:
+    """Every dump of a lake, in order of parts; one that is in two comes twice.
+
+    Raises:
+        LakeError: A file cannot be read.
+    """
+    found = []
+    for file in state.of("dumps"):
+        part = LakePart.of(file.path)
+        if part is not None:
+            with lake.opened(file.path) as stream:
+                rows = pq.read_table(stream, columns=["dump_id", "sha256"])
+            pairs = zip(rows["dump_id"].to_pylist(), rows["sha256"].to_pylist(), strict=True)
+            found += [HeldDump(dump_id, sha256, part) for dump_id, sha256 in pairs]
+    return found
+
+
+def read_numbers(lake: Lake, paths: Iterable[str]) -> set[int]:
+    """Numbers of the dumps that have rows in files of a lake.
+
+    Raises:
+        LakeError: A file cannot be read.
+    """
+    numbers: set[int] = set()
+    for path in paths:
+        with lake.opened(path) as stream:
+            column = pq.read_table(stream, columns=["dump_id"])["dump_id"]
+        numbers.update(column.unique().to_pylist())
+    return numbers
+
+
+def files_of_parts(state: LakeState, parts: Collection[LakePart]) -> dict[str, list[str]]:
+    """Files of some parts, by table."""
+    tables = {table: [part.path(table) for part in sorted(parts)] for table in FACTS}
+    return {table: [p for p in paths if p in state.files] for table, paths in tables.items()}
+
+
+def by_part(dumps: Iterable[HeldDump]) -> Mapping[LakePart, list[HeldDump]]:
+    """Dumps by the part that they are in."""
+    parts: dict[LakePart, list[HeldDump]] = defaultdict(list)
+    for dump in dumps:
+        parts[dump.part].append(dump)
+    return parts
+
+
+def names_taken(state: LakeState) -> set[str]:
+    """Names of parts that were removed, which are not to be used again."""
+    return {part.name for path in state.removed if (part := LakePart.of(path))}
