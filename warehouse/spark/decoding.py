@@ -29,7 +29,7 @@ DECODED_GROUPS = pa.schema(
         ("added", pa.string()),  # JSON, as a commit has it
         ("n_dumps", pa.int64()),
         ("n_events", pa.int64()),
-        ("refused", pa.string()),  # JSON: source, reason and detail of each
+        ("refused", pa.string()),  # JSON: the first fields of each Refusal
         ("is_changed", pa.bool_()),
     ]
 )
@@ -54,7 +54,7 @@ def decode_group(piece: str, *, inbox: str, lake: str) -> pa.Table:
         is_changed = not {entry.sha256 for entry in group.entries} <= _taken(connection)
         known = constant_keys(connection)
         added = [] if is_changed else write_group(connection, Lake(lake), group.name, known=known)
-    refused = [(one.source, one.reason, one.detail) for one in summary.refused]
+    refused = [one[:5] for one in summary.refused]
     row = {
         "name": group.name,
         "added": json.dumps(added),

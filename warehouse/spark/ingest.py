@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from warehouse.engine.memory import store_in_memory
 from warehouse.errors import LakeError
@@ -35,14 +35,6 @@ _ATTEMPTS = 20  # while others write the same dumps
 _MANN_WHITNEY = "mann_whitney_exact"
 
 
-class RefusedFile(NamedTuple):
-    """A file that was refused, and why."""
-
-    source: str
-    reason: str
-    detail: str
-
-
 @dataclass(frozen=True)
 class LakeIngest:
     """What an ingest into a lake did.
@@ -59,7 +51,7 @@ class LakeIngest:
     n_events: int = 0
     n_known: int = 0
     n_changed: int = 0
-    refused: tuple[RefusedFile, ...] = ()
+    refused: tuple[Refusal, ...] = ()
 
     def __add__(self, other: LakeIngest) -> LakeIngest:
         """What both did."""
@@ -73,7 +65,11 @@ class LakeIngest:
 
 
 class LakeIngester:
-    """Takes dumps of an inbox into a lake, each once, whatever was broken off before."""
+    """Takes dumps of an inbox into a lake, each once, whatever was broken off before.
+
+    Attributes:
+        inbox: Path or URI of the inbox, the same on every machine.
+    """
 
     def __init__(self, tasks: Tasks, inbox: str, lake: str, stated: Stated | None = None) -> None:
         """Name the places.
@@ -90,7 +86,7 @@ class LakeIngester:
         """
         self._tasks = tasks
         self._place = open_place(inbox)
-        self._inbox = inbox if "://" in inbox else self._place.root
+        self.inbox = inbox if "://" in inbox else self._place.root
         self._lake = Lake(lake)
         self._address = lake if "://" in lake else self._lake.root
         self._stated = stated or Stated()
@@ -150,7 +146,7 @@ class LakeIngester:
         pieces = [
             json.dumps([first, paths[first : first + size]]) for first in range(0, len(paths), size)
         ]
-        work = partial(survey_piece, inbox=self._inbox, stated=self._stated)
+        work = partial(survey_piece, inbox=self.inbox, stated=self._stated)
         rows = self._tasks.run(pieces, work, SURVEYED).sort_by(
             [("number", "ascending"), ("path", "ascending"), ("member", "ascending")]
         )
@@ -201,7 +197,7 @@ class LakeIngester:
     def _carry_out(self, plan: IngestPlan) -> LakeIngest:
         """Decode the groups of a plan, and commit what comes of it."""
         pieces = [json.dumps(group) for group in plan.groups]
-        work = partial(decode_group, inbox=self._inbox, lake=self._address)
+        work = partial(decode_group, inbox=self.inbox, lake=self._address)
         rows = self._tasks.run(pieces, work, DECODED_GROUPS).to_pylist()
         added = [AddedFile(*file) for row in rows for file in json.loads(row["added"])]
         added += self._record(plan)
@@ -211,7 +207,7 @@ class LakeIngester:
         if added:
             write_commit(self._lake, Commit(plan.id, added, (), "spark"))
         finish_plans(self._lake, [plan.id])
-        refused = [*map(_refused_before, plan.refused), *_refused_by(rows)]
+        refused = [*map(_refusal, plan.refused), *_refused_by(rows)]
         return LakeIngest(
             n_dumps=sum(row["n_dumps"] for row in rows),
             n_events=sum(row["n_events"] for row in rows),
@@ -224,20 +220,16 @@ class LakeIngester:
         has_constants = bool(read_state(self._lake).of(_MANN_WHITNEY))
         if has_constants and not plan.refused:
             return []
-        refusals = [
-            Refusal(one.source, one.sha256, one.reason, None, one.detail or "")
-            for one in plan.refused
-        ]
         with closing(store_in_memory()) as connection:
-            Loader(connection).record(refusals)
+            Loader(connection).record([*map(_refusal, plan.refused)])
             known = constant_keys(connection) if has_constants else None
             return write_group(connection, self._lake, plan.id, known=known)
 
 
-def _refused_before(refusal: KnownRefusal) -> RefusedFile:
-    return RefusedFile(refusal.source, refusal.reason, refusal.detail or "")
+def _refusal(known: KnownRefusal) -> Refusal:
+    return Refusal(known.source, known.sha256, known.reason, None, known.detail or "")
 
 
-def _refused_by(rows: Iterable[dict[str, str]]) -> Iterator[RefusedFile]:
+def _refused_by(rows: Iterable[dict[str, str]]) -> Iterator[Refusal]:
     for row in rows:
-        yield from (RefusedFile(*one) for one in json.loads(row["refused"]))
+        yield from (Refusal(*one) for one in json.loads(row["refused"]))
