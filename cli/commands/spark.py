@@ -62,8 +62,8 @@ def ingest(
     from cli.output.ingest_report import write_refusals
     from cli.output.lake_report import lake_ingest_table
     from ingest.manifest.resolver import check_fields
-    from warehouse.spark.ingest import LakeIngester
     from warehouse.spark.inboxes import Stated
+    from warehouse.spark.ingest import LakeIngester
     from warehouse.spark.session import opened_session
     from warehouse.spark.tasks import SparkTasks
 

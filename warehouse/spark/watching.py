@@ -1,4 +1,4 @@
-"""An inbox that is followed by a stream of Spark: what arrives comes into the lake, each dump once."""
+"""An inbox followed by a stream of Spark: what arrives comes into the lake, each dump once."""
 
 from __future__ import annotations
 
