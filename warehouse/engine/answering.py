@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import duckdb
 
+from warehouse.catalogue.queries import Query
 from warehouse.engine.connection import (
     open_cursor,
     open_reader,
     translated_errors,
     use_database,
 )
+from warehouse.engine.dropped import find_note
 from warehouse.engine.migrations import check_version
 from warehouse.engine.own_tables import check_nothing_strange, check_tables
 from warehouse.engine.scratch import ScratchFolder
 from warehouse.engine.views import make_temporary_views, named_views
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _NO_LIMITS: Mapping[str, str | int] = {}
-_Whose = Literal["ours", "theirs", "with files"]
+Whose = Literal["ours", "theirs", "with files"]
 
 
 class Answering:
@@ -45,8 +50,8 @@ class Answering:
         self.file, self._limits = file, limits
         self._store, self._writer = store, writer
         self._scratch = ScratchFolder()
-        self._connections: dict[_Whose, duckdb.DuckDBPyConnection] = {}
-        self._views: set[tuple[_Whose, str]] = set()
+        self._connections: dict[Whose, duckdb.DuckDBPyConnection] = {}
+        self._views: set[tuple[Whose, str]] = set()
 
     def check(self) -> None:
         """Pass if the file is one that we can read, as seen from where nothing can be touched.
@@ -64,7 +69,7 @@ class Answering:
             check_version(connection, store, read_only=True)
             check_tables(connection, store)
 
-    def connection(self, whose: _Whose, text: str = "") -> duckdb.DuckDBPyConnection:
+    def connection(self, whose: Whose, text: str = "") -> duckdb.DuckDBPyConnection:
         """What answers a statement of ours, one of others, or one that may read files.
 
         Raises:
@@ -79,6 +84,23 @@ class Answering:
             self._views.update((whose, name) for name in missing)
         return self._connections[whose]
 
+    def asked(self, query: Query, params: Mapping[str, object]) -> duckdb.DuckDBPyConnection:
+        """What answers a canned query with these parameters.
+
+        Raises:
+            StoreError: The file is unreadable.
+        """
+        return self.connection("ours", query.sql)
+
+    def note(self, connection: duckdb.DuckDBPyConnection, text: str) -> str:
+        """What the answer to a statement may miss, in words; empty if it misses nothing."""
+        return find_note(connection, text)
+
+    def noted(self, answer: pa.Table, connection: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
+        """The answer to a statement; with a `note` in its metadata if there is something to say."""
+        note = self.note(connection, text)
+        return answer.replace_schema_metadata({"note": note}) if note else answer
+
     def interrupt(self) -> None:
         """Stop what is being answered, from another thread."""
         for connection in list(self._connections.values()):
@@ -90,7 +112,7 @@ class Answering:
             connection.close()
         self._scratch.remove()
 
-    def _open(self, whose: _Whose) -> duckdb.DuckDBPyConnection:
+    def _open(self, whose: Whose) -> duckdb.DuckDBPyConnection:
         if self._writer is not None:
             return open_cursor(self._writer)
         spill = self._scratch.path() if whose == "ours" else None

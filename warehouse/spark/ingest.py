@@ -222,7 +222,7 @@ class LakeIngester:
             return []
         with closing(store_in_memory()) as connection:
             Loader(connection).record([*map(_refusal, plan.refused)])
-            known = constant_keys(connection) if has_constants else None
+            known = constant_keys(connection) if has_constants else {}
             return write_group(connection, self._lake, plan.id, known=known)
 
 
