@@ -37,6 +37,10 @@ EXAMPLES = {
         "tracehouse watch dumps/ --layout '{device}/{build}/{model}/*.etdp'",
         "tracehouse watch s3://farm/dumps --url http://127.0.0.1:8080 --once",
     ),
+    "spark": (
+        "tracehouse spark ingest s3://farm/dumps s3://farm/lake",
+        "tracehouse spark watch dumps/ lake/ --once",
+    ),
     "drain": ("tracehouse drain --store farm.store",),
     "serve": ("tracehouse serve --store farm.store --port 8080",),
     "query": (
@@ -75,7 +79,10 @@ EXAMPLES = {
         "tracehouse amend --dump 1f3a9c0e --set device.os=Android --yes",
     ),
     "retention": ("tracehouse retention --raw-days 90 --keep-builds 'v*' --yes",),
-    "export": ("tracehouse export lake s3://farm/lake --store farm.store",),
+    "export": (
+        "tracehouse export lake s3://farm/lake --store farm.store",
+        "tracehouse export trace run.etdp --run median -o trace.json",
+    ),
     "lake": (
         "tracehouse lake verify s3://farm/lake",
         "tracehouse lake compact s3://farm/lake",
@@ -90,7 +97,6 @@ EXAMPLES = {
         "tracehouse inspect run.etdp --etrecord run.etrecord",
         "tracehouse inspect farm.zip!run.etdp --format json --output run.json",
     ),
-    "export": ("tracehouse export trace run.etdp --run median -o trace.json",),
     "etrecord": ("tracehouse etrecord show model.etrecord --method forward",),
     "numeric-gap": (
         "tracehouse numeric-gap cpu.etdp npu.etdp --metric snr",
@@ -109,7 +115,7 @@ _WITH_A_SERVICE = {
 }
 _WITHOUT_A_STORE = {
     *("inspect", "etrecord", "inspect-prof", "numeric-gap", "export"),
-    *("simulate", "doctor", "completion", "lake"),
+    *("simulate", "doctor", "completion", "lake", "spark"),
 }
 
 

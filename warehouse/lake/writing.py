@@ -14,7 +14,7 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
 from warehouse.lake.commits import AddedFile, Commit, new_id, write_commit
 from warehouse.lake.ids import Numbers, dump_number
-from warehouse.lake.layout import LakePart, Partition, name_part
+from warehouse.lake.layout import SUFFIX, LakePart, Partition, name_part
 from warehouse.lake.names import write_names
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import finish_plans, write_plan
@@ -94,13 +94,57 @@ def write_parts(
         LakeError: The lake cannot be written.
     """
     id_ = new_id()
-    names = [] if known is None else [f"{table}/{id_}.parquet" for table in NAMES]
+    tables = [] if known is None else [*NAMES]
     lake.begin()
-    write_plan(lake, id_, [*names, *(part.path(table) for part in parts for table in FACTS)])
-    added = [] if known is None else write_names(connection, lake, id_, numbers, known)
+    write_plan(lake, id_, _paths(parts, tables, id_))
+    return Written(id_, _write_files(connection, lake, parts, numbers, name=id_, known=known))
+
+
+def write_group(
+    connection: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    name: str,
+    *,
+    known: Mapping[str, pa.Table],
+) -> list[AddedFile]:
+    """Write the rows of all dumps, and those that dumps share, into files of one name.
+
+    The files are on record in a plan already, see `group_files`. Written again, as after a kill,
+    they replace those of the first time.
+
+    Raises:
+        LakeError: The lake cannot be written.
+    """
+    dumps = groupby(read_dumps(connection), lambda dump: Partition(dump.date, dump.model))
+    parts = {LakePart(partition, name): list(members) for partition, members in dumps}
+    numbers = store_numbers(connection)
+    return _write_files(connection, lake, parts, numbers, name=name, known=known)
+
+
+def group_files(partitions: Iterable[Partition], name: str) -> list[str]:
+    """Paths of all files that `write_group` may write for dumps of these partitions."""
+    return _paths([LakePart(partition, name) for partition in partitions], NAMES, name)
+
+
+def _paths(parts: Iterable[LakePart], tables: Iterable[str], name: str) -> list[str]:
+    facts = [part.path(table) for part in parts for table in FACTS]
+    return [*facts, *(f"{table}/{name}{SUFFIX}" for table in tables)]
+
+
+def _write_files(
+    connection: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    parts: Parts,
+    numbers: Numbers,
+    *,
+    name: str,
+    known: Mapping[str, pa.Table] | None,
+) -> list[AddedFile]:
+    """Write the files of what dumps share, unless `known` is None, and then those of parts."""
+    added = [] if known is None else write_names(connection, lake, name, numbers, known)
     for part, dumps in parts.items():
         added += _write_part(connection, lake, part, dumps, numbers)
-    return Written(id_, added)
+    return added
 
 
 def commit_written(
