@@ -32,6 +32,7 @@ _KINDS = {
 
 _EVENT_TAG = b"tracehouse event signature 1"
 _RUN_TAG = b"tracehouse run signature 1"
+_THING_TAG = "tracehouse {} 1"
 
 Encodable = int | bytes | None
 
@@ -192,6 +193,12 @@ def run_signature_id(
     ids[:, 1:] = numbers.view(np.uint8).reshape(-1, 8)
     head = b"".join(map(_encode, (name, bundled_input_index, len(ids))))
     return _digest(_RUN_TAG + head + ids.tobytes())
+
+
+def thing_id(kind: str, values: Sequence[str | None]) -> int:
+    """Stable 63-bit id of a device, build or model: what tells it from others, in order."""
+    encoded = [None if value is None else value.encode() for value in values]
+    return _hash(_THING_TAG.format(kind).encode(), encoded)
 
 
 def _hash(tag: bytes, parts: Sequence[Encodable]) -> int:

@@ -62,6 +62,7 @@ ROOMS = {
     "warehouse.storage": {
         "archive", "catalogue", "engine", "errors", "intake", "loading", "programs",
     },
+    "warehouse.lake": {"catalogue", "engine", "errors"},
     "warehouse.regressions": {"catalogue", "engine", "errors", "statistics"},
     "warehouse.sandbox": {"children", "engine", "errors", "storage"},
     "warehouse.store": {

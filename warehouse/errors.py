@@ -8,7 +8,11 @@ WarehouseError
 │   ├── OldStoreError     an older one did, and it must be migrated before it is read
 │   └── DamagedStoreError its DuckDB file is damaged or gone, and can be rebuilt
 ├── ArchiveError          a file of the archive is damaged or gone
+<<<<<<< HEAD
 ├── SparkError            Apache Spark is missing, or what it was to do failed
+=======
+└── LakeError             a lake cannot be read or written, or is not one
+>>>>>>> lake
 QueryError
 ├── HeaderError           a .sql file's header is malformed
 ├── UnknownQueryError     no canned query of that name
@@ -106,6 +110,16 @@ class ArchiveError(WarehouseError):
 
 class SparkError(WarehouseError):
     """Apache Spark is missing, or what it was to do failed."""
+
+    def __init__(self, place: str, problem: str) -> None:
+        """Keep the place and the problem apart."""
+        super().__init__(f"{place}: {problem}")
+        self.place = place
+        self.problem = problem
+
+
+class LakeError(WarehouseError):
+    """A lake cannot be read or written, or is not one."""
 
     def __init__(self, place: str, problem: str) -> None:
         """Keep the place and the problem apart."""

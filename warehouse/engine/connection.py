@@ -102,6 +102,14 @@ def open_reader(
         return connection
 
 
+def open_memory() -> duckdb.DuckDBPyConnection:
+    """A connection to a new database in memory, attached, but not yet the current one."""
+    with _closed_on_error(duckdb.connect(":memory:", config=_CAREFUL)) as connection:
+        connection.execute(f"ATTACH ':memory:' AS {DATABASE}")
+        connection.execute(_OF_A_SESSION)
+        return connection
+
+
 def open_copier(old: Path, new: Path) -> duckdb.DuckDBPyConnection:
     """A connection to two databases: `old`, which it reads, and `new`, which it writes."""
     config = {**_CAREFUL, **_WRITER, "temp_directory": f"{new}.tmp"}

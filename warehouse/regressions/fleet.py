@@ -71,15 +71,22 @@ class Fleet(NamedTuple):
 MinChange = Callable[[pa.Table], Floats]
 
 
-def build_fleet(rows: pa.Table, head: str, min_change: MinChange) -> Fleet:
+def build_fleet(
+    rows: pa.Table,
+    head: str,
+    min_change: MinChange,
+    nights: tuple[FleetNight, ...] | None = None,
+) -> Fleet:
     """Lay out the rows of the statement fleet_values.
 
     Args:
         rows: A row per operator and recording.
         head: The build in question: it has a night even if it has no rows.
         min_change: Gives the smallest change that counts of each series, by its keys.
+        nights: Those of the whole fleet, if these rows are but a part of it.
     """
-    nights, night_of = _order_nights(rows, head)
+    nights = nights or order_nights(rows, head)
+    night_of = _number_nights(rows, nights)
     own = number_series(rows, night_of)
     values, pool = add_pools(own, _number_kernels(own))
     family = number_rows(values.keys.select(FAMILY))[0]
@@ -120,8 +127,8 @@ def _operator_types(keys: pa.Table) -> tuple[str, ...]:
     return tuple(operator_type(*parts) for parts in zip(*names, strict=True))
 
 
-def _order_nights(rows: pa.Table, head: str) -> tuple[tuple[FleetNight, ...], Ints]:
-    """The nights, and that of each row; -1 for rows of a reference build."""
+def order_nights(rows: pa.Table, head: str) -> tuple[FleetNight, ...]:
+    """The nights of rows of fleet_values, oldest first; the head has one in any case."""
     own = rows.filter(pc.is_valid(rows["distance"]))
     found = own.group_by(["distance", "build", "session", "recorded_at"]).aggregate([])
     places = sorted(
@@ -131,8 +138,13 @@ def _order_nights(rows: pa.Table, head: str) -> tuple[tuple[FleetNight, ...], In
     nights = tuple(FleetNight(build, session) for _, build, session, _ in places)
     if head not in {night.build for night in nights}:
         nights = (*nights, FleetNight(head, ""))
+    return nights
+
+
+def _number_nights(rows: pa.Table, nights: tuple[FleetNight, ...]) -> Ints:
+    """The night of each row; -1 for rows of a reference build."""
     numbers = {night: number for number, night in enumerate(nights)}
     number, first = number_rows(rows.select(["build", "session"]))
     named = rows.select(["build", "session"]).take(pa.array(first)).to_pylist()
     of_pair = [numbers.get(FleetNight(**pair), -1) for pair in named]
-    return nights, np.array(of_pair, np.int64)[number]
+    return np.array(of_pair, np.int64)[number]

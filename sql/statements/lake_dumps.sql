@@ -1,0 +1,12 @@
+-- What a lake is told of dumps (`wanted`) before their rows: the partition, and a state that
+-- changes whenever rows of theirs do.
+SELECT
+    d.dump_id, d.sha256, coalesce(strftime(d.captured_at, '%Y-%m-%d'), 'unknown') AS date,
+    m.name AS model, d.device_id, d.build_id, d.n_events,
+    sha256(concat_ws(
+        chr(10), d.sha256, d.etrecord_id, d.debug_buffer_sha256, d.manifest
+    )) AS state
+FROM dumps AS d
+JOIN models AS m ON m.model_id = d.model_id
+WHERE d.dump_id IN (SELECT dump_id FROM wanted)
+ORDER BY date, model, d.device_id, d.build_id, d.captured_at NULLS LAST, d.dump_id

@@ -1,0 +1,85 @@
+"""Where the files of a lake are: paths relative to it, with ``/``. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable
+from itertools import count
+from typing import NamedTuple
+from urllib.parse import unquote
+
+FORMAT_FILE = "_lake/format.json"
+COMMITS = "_lake/commits"
+PLANS = "_lake/plans"
+SUFFIX = ".parquet"
+UNKNOWN_DATE = "unknown"
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.\-]|[^\x00-\x7f]")
+_LONGEST_NAME = 180  # bytes; file systems take 255
+_DIGITS = 32
+_PART = re.compile(r"(?P<table>\w+)/date=(?P<date>[^/]+)/model=(?P<model>[^/]+)/(?P<name>[^/]+)")
+
+
+class Partition(NamedTuple):
+    """What dumps are kept together by: the UTC day of capture, and the name of the model."""
+
+    date: str
+    model: str
+
+    @property
+    def folder(self) -> str:
+        """The folders of its files in a table, as Hive names them."""
+        return f"date={escape(self.date)}/model={escape(self.model)}"
+
+
+class Part(NamedTuple):
+    """Some dumps of a partition, whose rows of each table are one file of the same name."""
+
+    partition: Partition
+    name: str
+
+    def path(self, table: str) -> str:
+        """The part's file of a table."""
+        return f"{table}/{self.partition.folder}/{self.name}{SUFFIX}"
+
+    @classmethod
+    def of(cls, path: str) -> Part | None:
+        """The part that a file belongs to; None if it is of a table that dumps share."""
+        found = _PART.fullmatch(path.removesuffix(SUFFIX))
+        if not found:
+            return None
+        partition = Partition(unquote(found["date"]), unquote(found["model"]))
+        return cls(partition, found["name"])
+
+
+def table_of(path: str) -> str:
+    """The table that a file has rows of."""
+    return path.partition("/")[0]
+
+
+def name_part(states: Iterable[str], taken: Collection[str] = ()) -> str:
+    """Name of the part with dumps of these states: the same, wherever and whenever it is made.
+
+    A name that is taken, for another state came in between, is passed over.
+    """
+    text = "\n".join(sorted(states))
+    names = (_digest(f"{attempt}\n{text}") for attempt in count())
+    return next(name for name in names if name not in taken)
+
+
+def escape(value: str) -> str:
+    """A value as it stands in the name of a folder; a very long one is cut and made unique.
+
+    >>> escape("mv2 int8/v=1")
+    'mv2%20int8%2Fv%3D1'
+    """
+    text = "".join(one if _PLAIN.fullmatch(one) else f"%{ord(one):02X}" for one in value)
+    if len(text.encode()) <= _LONGEST_NAME:
+        return text
+    start = value.encode()[: _LONGEST_NAME // 4].decode(errors="ignore")
+    return f"{escape(start)}~{_digest(value)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]

@@ -1,0 +1,210 @@
+"""The file system that a lake is on: files that appear whole, and are never changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from warehouse.engine.failpoints import failpoint
+from warehouse.engine.store_file import sync_path
+from warehouse.errors import LakeError
+from warehouse.lake.layout import FORMAT_FILE
+from warehouse.lake.schemas import FORMAT, SCHEMA
+
+_SECRETS = re.compile(r"(?<=://)[^/?]*@|\?.*", re.DOTALL)  # keys, which a URI may hold
+_FAILURES = (OSError, pa.ArrowException)
+_REMEDY = "check the address, and that you may read and write there"
+
+
+class LakeFile(NamedTuple):
+    """A file of a lake: path relative to it, size in bytes, time of its last change if known."""
+
+    path: str
+    byte_count: int
+    changed_at: datetime | None
+
+
+class Lake:
+    """A folder of any file system that Arrow knows.
+
+    Attributes:
+        name: What it is called in messages: its URI without keys.
+        uri: The URI, or path of a folder.
+        is_local: Whether it is a folder of this machine.
+    """
+
+    def __init__(self, uri: str | os.PathLike[str]) -> None:
+        """Take a path, or a URI: s3://, gs://, abfs://, hdfs:// and what else Arrow knows.
+
+        Raises:
+            LakeError: Arrow does not know it.
+        """
+        self.uri = os.fspath(uri)
+        self.name = _SECRETS.sub("", self.uri)
+        with self._translated():
+            if "://" in self.uri:
+                self.files, root = pafs.FileSystem.from_uri(self.uri)
+            else:
+                self.files, root = pafs.LocalFileSystem(), os.path.abspath(self.uri)
+        self.root = root.rstrip("/")
+        self.is_local = isinstance(self.files, pafs.LocalFileSystem)
+
+    def absolute(self, path: str) -> str:
+        """A path as the file system takes it."""
+        return f"{self.root}/{path}"
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a small file; one that is gone raises FileNotFoundError.
+
+        Raises:
+            LakeError: It cannot be read.
+        """
+        with self._translated(), self.files.open_input_stream(self.absolute(path)) as stream:
+            return bytes(stream.read())
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a small file.
+
+        Raises:
+            LakeError: It cannot be written.
+        """
+        with self.writing(path) as stream:
+            stream.write(data)
+
+    @contextmanager
+    def writing(self, path: str) -> Iterator[Any]:
+        """What to write a file to, which appears whole when the body is done, or not at all.
+
+        Raises:
+            LakeError: It cannot be written.
+        """
+        with self._translated():
+            body = self._write_local if self.is_local else self._write_object
+            with body(self.absolute(path)) as stream:
+                yield stream
+
+    @contextmanager
+    def _write_local(self, path: str) -> Iterator[Any]:
+        folder, _, name = path.rpartition("/")
+        os.makedirs(folder, exist_ok=True)
+        # Engines pass over names that start with a dot.
+        unfinished = f"{folder}/.{name}.{secrets.token_hex(4)}.tmp"
+        try:
+            with pa.OSFile(unfinished, "wb") as stream:
+                yield stream
+            sync_path(Path(unfinished))
+            failpoint("lake file")
+            os.replace(unfinished, path)
+            sync_path(Path(folder))
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(unfinished)
+            raise
+
+    @contextmanager
+    def _write_object(self, path: str) -> Iterator[Any]:
+        stream = self.files.open_output_stream(path)
+        try:
+            yield stream
+            stream.close()
+        except BaseException:
+            with suppress(*_FAILURES):  # closing would make an object of what is there
+                stream.close()
+            with suppress(*_FAILURES):
+                self.files.delete_file(path)
+            raise
+
+    def list(self, folder: str = "") -> list[LakeFile]:
+        """The files in a folder and all below it; none if there is no such folder.
+
+        Raises:
+            LakeError: It cannot be listed.
+        """
+        start = self.absolute(folder).rstrip("/")
+        selected = pafs.FileSelector(start, recursive=True, allow_not_found=True)
+        with self._translated():
+            found = self.files.get_file_info(selected)
+        return [
+            LakeFile(info.path.removeprefix(self.root).lstrip("/"), info.size or 0, info.mtime)
+            for info in found
+            if info.type == pafs.FileType.File
+        ]
+
+    def delete(self, paths: Iterable[str]) -> None:
+        """Delete files, those that are gone already too.
+
+        Raises:
+            LakeError: One cannot be deleted.
+        """
+        for path in paths:
+            with self._translated(), suppress(FileNotFoundError):
+                self.files.delete_file(self.absolute(path))
+
+    def begin(self) -> None:
+        """Make it a lake, if it is not one.
+
+        Raises:
+            LakeError: It cannot be written, or is of another tracehouse.
+        """
+        if not self.exists():
+            text = json.dumps({"format": FORMAT, "schema": SCHEMA})
+            self.write(FORMAT_FILE, text.encode())
+
+    def exists(self) -> bool:
+        """Whether it is a lake that we can read.
+
+        Raises:
+            LakeError: It is one of another tracehouse, or cannot be read.
+        """
+        try:
+            found = json.loads(self.read(FORMAT_FILE))
+        except FileNotFoundError:
+            return False
+        except ValueError as error:
+            raise LakeError(self.name, f"{FORMAT_FILE} is not JSON: {error}") from error
+        if found != {"format": FORMAT, "schema": SCHEMA}:
+            raise LakeError(
+                self.name,
+                f"{FORMAT_FILE} says {found}, this tracehouse knows format {FORMAT}, schema "
+                f"{SCHEMA}: use the tracehouse that wrote it, or export into a new lake",
+            )
+        return True
+
+    def check(self) -> None:
+        """Pass if it is a lake that we can read.
+
+        Raises:
+            LakeError: It is not.
+        """
+        if not self.exists():
+            raise LakeError(
+                self.name, "no lake here; make one with 'tracehouse export lake URI --store STORE'"
+            )
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except _FAILURES as error:
+            said = str(error).partition("\n")[0].replace(self.uri, self.name)
+            raise LakeError(self.name, f"{said}; {_REMEDY}") from error
+
+
+def retried(read: Callable[[], Any], attempts: int = 5) -> Any:
+    """What `read` gives; again where a file was folded away between its listing and reading."""
+    for _ in range(attempts - 1):
+        with suppress(FileNotFoundError):
+            return read()
+    return read()

@@ -1,0 +1,99 @@
+"""Files that an unfinished write may leave behind: on record before the first, until its commit."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from warehouse.lake.commits import read_state
+from warehouse.lake.layout import PLANS
+from warehouse.lake.place import Lake
+
+_PATIENCE = timedelta(days=1)  # with a writer on another machine
+
+
+class _Plan(NamedTuple):
+    path: str
+    files: frozenset[str]
+    is_alive: bool
+
+
+def write_plan(lake: Lake, id_: str, files: Iterable[str]) -> None:
+    """Put on record which files a write may leave.
+
+    Raises:
+        LakeError: It cannot be written.
+    """
+    at = datetime.now(UTC).isoformat()
+    value = {"files": list(files), "host": socket.gethostname(), "pid": os.getpid(), "at": at}
+    lake.write(_path(id_), json.dumps(value).encode())
+
+
+def finish_plans(lake: Lake, ids: Iterable[str]) -> None:
+    """Forget plans whose files were committed.
+
+    Raises:
+        LakeError: One cannot be deleted.
+    """
+    lake.delete(_path(id_) for id_ in ids)
+
+
+def clear_plans(lake: Lake) -> None:
+    """Delete what writes that were broken off have left, but for what others may be writing.
+
+    Raises:
+        LakeError: The lake cannot be read or written.
+    """
+    plans = _read_plans(lake)
+    if all(plan.is_alive for plan in plans):
+        return
+    committed = read_state(lake).files  # after the plans, which go when their files are committed
+    kept = {path for plan in plans if plan.is_alive for path in plan.files} | committed.keys()
+    for plan in plans:
+        if not plan.is_alive:
+            lake.delete(plan.files - kept)
+            lake.delete([plan.path])
+
+
+def planned_files(lake: Lake) -> set[str]:
+    """Files that somebody may be writing.
+
+    Raises:
+        LakeError: The lake cannot be read.
+    """
+    return {path for plan in _read_plans(lake) for path in plan.files}
+
+
+def _read_plans(lake: Lake) -> list[_Plan]:
+    return [_read(lake, file.path) for file in lake.list(PLANS) if file.path.endswith(".json")]
+
+
+def _path(id_: str) -> str:
+    return f"{PLANS}/{id_}.json"
+
+
+def _read(lake: Lake, path: str) -> _Plan:
+    try:
+        value = json.loads(lake.read(path))
+        at = datetime.fromisoformat(value["at"])
+        is_own = value["host"] == socket.gethostname()
+        is_alive = _is_running(value["pid"]) if is_own else datetime.now(UTC) - at < _PATIENCE
+        return _Plan(path, frozenset(value["files"]), is_alive)
+    except FileNotFoundError:  # finished meanwhile
+        return _Plan(path, frozenset(), is_alive=True)
+
+
+def _is_running(pid: int) -> bool:
+    if pid == os.getpid():
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

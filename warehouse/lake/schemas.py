@@ -1,0 +1,54 @@
+"""The tables of a lake: those of a store, with ids that are the same on every machine. Pure."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from ingest.schemas.dumps import STORED
+from ingest.schemas.fields import field, table
+
+FORMAT = 1
+SCHEMA = 6  # number of the store's schema whose tables these are
+
+WIDE_IDS = ("dump_id", "device_id", "build_id", "model_id")
+
+_NOT_SHARED = {"archive_segments", "archived_files"}  # of a store's own archive
+_MANN_WHITNEY = table(
+    "The exact null distribution of the Mann-Whitney U: one row per U that is rare.",
+    field("n_small", pa.int32(), "Values of the smaller sample."),
+    field("n_large", pa.int32(), "Values of the larger sample."),
+    field("u", pa.int32(), "The smaller of the two U."),
+    field("p", pa.float64(), "Two-sided p of such a U or a smaller one."),
+)
+
+
+def _widened(schema: pa.Schema) -> pa.Schema:
+    fields = [one.with_type(pa.int64()) if one.name in WIDE_IDS else one for one in schema]
+    return pa.schema(fields, schema.metadata)
+
+
+TABLES: dict[str, pa.Schema] = {
+    **{name: _widened(schema) for name, schema in STORED.items() if name not in _NOT_SHARED},
+    "mann_whitney_exact": _MANN_WHITNEY,
+}
+# Tables with rows of dumps, in the order in which they are written: dumps names them all.
+FACTS = sorted((name for name in TABLES if "dump_id" in TABLES[name].names), key="dumps".__eq__)
+# Tables with rows that dumps share; columns that tell whether a lake has a row already.
+NAMES: dict[str, tuple[str, ...]] = {
+    "devices": ("device_id",),
+    "builds": tuple(TABLES["builds"].names),
+    "models": ("model_id",),
+    "run_signatures": ("run_signature_id",),
+    "event_signatures": ("event_signature_id",),
+    "tensors": ("sha256",),
+    "etrecords": ("etrecord_id",),
+    "graph_nodes": ("etrecord_id",),
+    "debug_handles": ("etrecord_id",),
+    "delegates": ("etrecord_id",),
+    "event_origins": ("etrecord_id", "run_signature_id"),
+    "event_modules": ("etrecord_id", "run_signature_id"),
+    "ingest_errors": tuple(TABLES["ingest_errors"].names),
+    "forgotten_dumps": tuple(TABLES["forgotten_dumps"].names),
+    "group_decisions": tuple(TABLES["group_decisions"].names),
+    "mann_whitney_exact": ("n_small",),
+}

@@ -1,0 +1,60 @@
+"""Parquet files of a lake's tables, as engines read them best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from warehouse.lake.commits import AddedFile
+from warehouse.lake.layout import table_of
+from warehouse.lake.place import Lake
+from warehouse.lake.schemas import TABLES
+
+ROW_GROUP_ROWS = 1 << 20
+_DELTAS = {"events": ("run_index", "start_offset_ticks", "duration_ticks")}
+_LEVEL = 1  # of zstd: higher ones cost more time than they save space
+
+
+class TableFile:
+    """A file that is being written, see `writing_table`.
+
+    Attributes:
+        added: What a commit is to say of it, once it is written.
+    """
+
+    def __init__(self, path: str, writer: pq.ParquetWriter) -> None:
+        """Take what writes it."""
+        self.added = AddedFile(path, 0, 0)
+        self._writer = writer
+
+    def write(self, rows: pa.Table) -> None:
+        """Append rows, which start a row group."""
+        self._writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
+        self.added = self.added._replace(rows=self.added.rows + rows.num_rows)
+
+
+@contextmanager
+def writing_table(lake: Lake, path: str) -> Iterator[TableFile]:
+    """A file of the table whose folder it is in; it is there when the body ends well.
+
+    Raises:
+        LakeError: It cannot be written.
+    """
+    table = table_of(path)
+    deltas = _DELTAS.get(table, ())
+    with lake.writing(path) as stream:
+        writer = pq.ParquetWriter(
+            stream,
+            TABLES[table],
+            compression="zstd",
+            compression_level=_LEVEL,
+            use_dictionary=[name for name in TABLES[table].names if name not in deltas],
+            column_encoding=dict.fromkeys(deltas, "DELTA_BINARY_PACKED") or None,
+        )
+        file = TableFile(path, writer)
+        yield file
+        writer.close()
+        file.added = file.added._replace(bytes=stream.tell())

@@ -1,0 +1,199 @@
+"""Dumps of a store written into a lake, by whoever has them in a store, be it one in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from warehouse.catalogue.sql_files import read_statement
+from warehouse.engine.connection import registered
+from warehouse.lake.commits import AddedFile, Commit, new_id, write_commit
+from warehouse.lake.ids import Numbers, dump_number
+from warehouse.lake.layout import Part, Partition, name_part
+from warehouse.lake.names import write_names
+from warehouse.lake.place import Lake
+from warehouse.lake.plans import finish_plans, write_plan
+from warehouse.lake.schemas import FACTS, NAMES, TABLES
+from warehouse.lake.tables import writing_table
+
+PART_EVENTS = 25_000_000  # which take about 125 MB
+_BATCH_ROWS = {"events": 1 << 20}
+_OTHER_BATCH_ROWS = 1 << 17
+_COUNTS = """
+SELECT dump_id, count(*) FROM {} WHERE dump_id IN (SELECT dump_id FROM wanted) GROUP BY dump_id
+"""
+
+
+class Written(NamedTuple):
+    """Files that are in a lake, but not committed.
+
+    Attributes:
+        id: That of the plan they are on record in.
+        added: The files.
+    """
+
+    id: str
+    added: Sequence[AddedFile]
+
+
+class _Dump(NamedTuple):
+    """A row of lake_dumps.sql."""
+
+    dump_id: int
+    sha256: str
+    date: str
+    model: str
+    device_id: int
+    build_id: int
+    n_events: int
+    state: str
+
+
+def write_dumps(
+    connection: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    dump_ids: Collection[int],
+    *,
+    known: Mapping[str, pa.Table] | None = None,
+    taken: Collection[str] = (),
+) -> Written:
+    """Write the rows of dumps, and those that dumps share; a lake's reader sees neither yet.
+
+    Args:
+        connection: What has them.
+        lake: Where to.
+        dump_ids: Which, as the connection numbers them.
+        known: Keys of the rows that dumps share which the lake has already, see `NAMES`; by
+            default all rows there are are written.
+        taken: Names of parts that are not to be used again.
+
+    Raises:
+        LakeError: The lake cannot be written.
+    """
+    parts = plan_parts(_read_dumps(connection, dump_ids), taken)
+    id_ = new_id()
+    facts = [part.path(table) for part in parts for table in FACTS]
+    lake.begin()
+    write_plan(lake, id_, [*facts, *(f"{table}/{id_}.parquet" for table in NAMES)])
+    numbers = Numbers(connection)
+    numbers.set("dump_id", {d.dump_id: dump_number(d.sha256) for p in parts.values() for d in p})
+    added = write_names(connection, lake, id_, numbers, known or {})
+    for part, dumps in parts.items():
+        added += _write_part(connection, lake, part, dumps, numbers)
+    return Written(id_, added)
+
+
+def commit_written(
+    lake: Lake, written: Sequence[Written], *, by: str, removed: Sequence[str] = ()
+) -> Commit:
+    """Let readers see what was written, in place of the files removed, all at once.
+
+    Raises:
+        LakeError: The lake cannot be written.
+    """
+    added = [file for one in written for file in one.added]
+    commit = Commit(new_id(), added, removed, by)
+    if added or removed:
+        write_commit(lake, commit)
+    finish_plans(lake, [one.id for one in written])
+    return commit
+
+
+def plan_parts(dumps: Iterable[_Dump], taken: Collection[str] = ()) -> dict[Part, list[_Dump]]:
+    """Dumps, which come partition by partition, cut into parts of bounded size; pure."""
+    parts: dict[Part, list[_Dump]] = {}
+    for partition, members in groupby(dumps, lambda dump: Partition(dump.date, dump.model)):
+        for some in _cut(members):
+            parts[Part(partition, name_part((dump.state for dump in some), taken))] = some
+    return parts
+
+
+def _cut(dumps: Iterable[_Dump]) -> Iterator[list[_Dump]]:
+    some: list[_Dump] = []
+    room = PART_EVENTS
+    for dump in dumps:
+        if some and dump.n_events > room:
+            yield some
+            some, room = [], PART_EVENTS
+        some.append(dump)
+        room -= dump.n_events
+    if some:
+        yield some
+
+
+def _read_dumps(connection: duckdb.DuckDBPyConnection, dump_ids: Collection[int]) -> list[_Dump]:
+    with registered(connection, "wanted", _ids_table(dump_ids)):
+        rows = connection.execute(read_statement("lake_dumps")).fetchall()
+    return [_Dump(*row) for row in rows]
+
+
+def _ids_table(dump_ids: Collection[int]) -> pa.Table:
+    return pa.table({"dump_id": pa.array(list(dump_ids), pa.int32())})
+
+
+def _write_part(
+    connection: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    part: Part,
+    dumps: Sequence[_Dump],
+    numbers: Numbers,
+) -> list[AddedFile]:
+    """Write the files of a part, the one that names its dumps last."""
+    added = []
+    ids = [dump.dump_id for dump in dumps]
+    for table in FACTS:
+        with registered(connection, "wanted", _ids_table(ids)):
+            counts = dict(connection.execute(_COUNTS.format(table)).fetchall())
+        if not counts:
+            continue
+        with writing_table(lake, part.path(table)) as file:
+            for some in _batches(ids, counts, _BATCH_ROWS.get(table, _OTHER_BATCH_ROWS)):
+                for rows in _read_rows(connection, table, some):
+                    file.write(numbers.widened(rows, TABLES[table]))
+        added.append(file.added._replace(dumps=len(dumps) if table == "dumps" else None))
+    return added
+
+
+def _batches(ids: Sequence[int], counts: Mapping[int, int], most: int) -> Iterator[list[int]]:
+    """Dumps that have rows, some at a time: together no more than so many rows, but for one."""
+    some: list[int] = []
+    room = most
+    for id_ in ids:
+        count = counts.get(id_, 0)
+        if some and count > room:
+            yield some
+            some, room = [], most
+        if count:
+            some.append(id_)
+            room -= count
+    if some:
+        yield some
+
+
+def _read_rows(
+    connection: duckdb.DuckDBPyConnection, table: str, ids: Sequence[int]
+) -> Iterator[pa.Table]:
+    """Rows of dumps, in the order of these; those of one dump in the store's."""
+    columns = ", ".join(TABLES[table].names)
+    text = f"SELECT {columns} FROM {table} WHERE dump_id IN ({', '.join(map(str, ids))})"  # noqa: S608
+    relation = connection.sql(text)
+    if len(ids) > 1:
+        yield _in_order(relation.to_arrow_table(), ids)
+        return
+    with relation.to_arrow_reader(_BATCH_ROWS.get(table, _OTHER_BATCH_ROWS)) as batches:
+        for batch in batches:
+            yield pa.Table.from_batches([batch])
+
+
+def _in_order(rows: pa.Table, ids: Sequence[int]) -> pa.Table:
+    order = np.argsort(np.array(ids, np.int64))
+    own = np.array(ids, np.int64)[order]
+    rank = order[np.searchsorted(own, rows["dump_id"].to_numpy())]
+    if (rank[1:] >= rank[:-1]).all():
+        return rows
+    return rows.take(pa.array(np.argsort(rank, kind="stable")))
