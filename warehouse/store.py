@@ -89,6 +89,24 @@ class Warehouse:
         opened = open_to_write(store, create=create, is_shared=is_shared, wait=wait)
         return cls(store, *opened)
 
+    @classmethod
+    def open_lake(cls, uri: str | os.PathLike[str]) -> Warehouse:
+        """Open a lake to ask questions of it, as of a store; no store is needed.
+
+        It is read as it is now, whatever is written to it meanwhile.
+
+        Args:
+            uri: A folder, or a URI such as ``s3://bucket/lake``.
+
+        Raises:
+            LakeError: It is no lake, or cannot be read.
+        """
+        from warehouse.lake.answering import LakeAnswering
+        from warehouse.lake.place import Lake
+
+        lake = Lake(uri)
+        return cls(Path(lake.name), OpenedStore(LakeAnswering(lake), None))
+
     def ingest(  # noqa: PLR0913 - each says something else of the dumps or of the ingest
         self,
         dumps: Iterable[str | os.PathLike[str] | Source] | FoundDumps | Sequence[Incoming],
@@ -220,7 +238,7 @@ class Warehouse:
                 names a dump, device, build, tag, ... that the store does not have.
         """
         query = find_query(name)
-        connection = self._answering.connection("ours", query.sql)
+        connection = self._answering.asked(query, params)
         with errors_while_open(self._path, self._answering.file), reading(connection):
             return noted(answer_query(connection, query, params), connection, query.sql)
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 import duckdb
 
+from warehouse.catalogue.queries import Query
 from warehouse.engine.connection import (
     open_cursor,
     open_reader,
@@ -20,7 +21,7 @@ from warehouse.engine.scratch import ScratchFolder
 from warehouse.engine.views import make_temporary_views, named_views
 
 _NO_LIMITS: Mapping[str, str | int] = {}
-_Whose = Literal["ours", "theirs", "with files"]
+Whose = Literal["ours", "theirs", "with files"]
 
 
 class Answering:
@@ -45,8 +46,8 @@ class Answering:
         self.file, self._limits = file, limits
         self._store, self._writer = store, writer
         self._scratch = ScratchFolder()
-        self._connections: dict[_Whose, duckdb.DuckDBPyConnection] = {}
-        self._views: set[tuple[_Whose, str]] = set()
+        self._connections: dict[Whose, duckdb.DuckDBPyConnection] = {}
+        self._views: set[tuple[Whose, str]] = set()
 
     def check(self) -> None:
         """Pass if the file is one that we can read, as seen from where nothing can be touched.
@@ -64,7 +65,7 @@ class Answering:
             check_version(connection, store, read_only=True)
             check_tables(connection, store)
 
-    def connection(self, whose: _Whose, text: str = "") -> duckdb.DuckDBPyConnection:
+    def connection(self, whose: Whose, text: str = "") -> duckdb.DuckDBPyConnection:
         """What answers a statement of ours, one of others, or one that may read files.
 
         Raises:
@@ -79,6 +80,14 @@ class Answering:
             self._views.update((whose, name) for name in missing)
         return self._connections[whose]
 
+    def asked(self, query: Query, params: Mapping[str, object]) -> duckdb.DuckDBPyConnection:
+        """What answers a canned query with these parameters.
+
+        Raises:
+            StoreError: The file is unreadable.
+        """
+        return self.connection("ours", query.sql)
+
     def interrupt(self) -> None:
         """Stop what is being answered, from another thread."""
         for connection in list(self._connections.values()):
@@ -90,7 +99,7 @@ class Answering:
             connection.close()
         self._scratch.remove()
 
-    def _open(self, whose: _Whose) -> duckdb.DuckDBPyConnection:
+    def _open(self, whose: Whose) -> duckdb.DuckDBPyConnection:
         if self._writer is not None:
             return open_cursor(self._writer)
         spill = self._scratch.path() if whose == "ours" else None

@@ -102,11 +102,25 @@ def open_reader(
         return connection
 
 
-def open_memory() -> duckdb.DuckDBPyConnection:
-    """A connection to a new database in memory, attached, but not yet the current one."""
-    with _closed_on_error(duckdb.connect(":memory:", config=_CAREFUL)) as connection:
+def open_memory(
+    *, spill: Path | None = None, folder: Path | None = None, allow_files: bool = True
+) -> duckdb.DuckDBPyConnection:
+    """A connection to a new database in memory, attached, but not yet the current one.
+
+    Args:
+        spill: Folder for what does not fit into memory; without it, all must fit.
+        folder: Folder whose files are read though no others may be.
+        allow_files: Let statements read files.
+    """
+    config = {**_CAREFUL, "temp_directory": str(spill or "")}
+    with _closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
         connection.execute(f"ATTACH ':memory:' AS {DATABASE}")
         connection.execute(_OF_A_SESSION)
+        if not allow_files:
+            if folder:
+                own = str(folder.absolute()).replace("'", "''")
+                connection.execute(f"SET allowed_directories = ['{own}/']")
+            connection.execute("SET enable_external_access = false")
         return connection
 
 

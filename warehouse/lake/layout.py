@@ -33,7 +33,7 @@ class Partition(NamedTuple):
         return f"date={escape(self.date)}/model={escape(self.model)}"
 
 
-class Part(NamedTuple):
+class LakePart(NamedTuple):
     """Some dumps of a partition, whose rows of each table are one file of the same name."""
 
     partition: Partition
@@ -44,7 +44,7 @@ class Part(NamedTuple):
         return f"{table}/{self.partition.folder}/{self.name}{SUFFIX}"
 
     @classmethod
-    def of(cls, path: str) -> Part | None:
+    def of(cls, path: str) -> LakePart | None:
         """The part that a file belongs to; None if it is of a table that dumps share."""
         found = _PART.fullmatch(path.removesuffix(SUFFIX))
         if not found:

@@ -14,7 +14,7 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
 from warehouse.lake.commits import AddedFile, Commit, new_id, write_commit
 from warehouse.lake.ids import Numbers, dump_number
-from warehouse.lake.layout import Part, Partition, name_part
+from warehouse.lake.layout import LakePart, Partition, name_part
 from warehouse.lake.names import write_names
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import finish_plans, write_plan
@@ -104,12 +104,12 @@ def commit_written(
     return commit
 
 
-def plan_parts(dumps: Iterable[_Dump], taken: Collection[str] = ()) -> dict[Part, list[_Dump]]:
+def plan_parts(dumps: Iterable[_Dump], taken: Collection[str] = ()) -> dict[LakePart, list[_Dump]]:
     """Dumps, which come partition by partition, cut into parts of bounded size; pure."""
-    parts: dict[Part, list[_Dump]] = {}
+    parts: dict[LakePart, list[_Dump]] = {}
     for partition, members in groupby(dumps, lambda dump: Partition(dump.date, dump.model)):
         for some in _cut(members):
-            parts[Part(partition, name_part((dump.state for dump in some), taken))] = some
+            parts[LakePart(partition, name_part((dump.state for dump in some), taken))] = some
     return parts
 
 
@@ -139,7 +139,7 @@ def _ids_table(dump_ids: Collection[int]) -> pa.Table:
 def _write_part(
     connection: duckdb.DuckDBPyConnection,
     lake: Lake,
-    part: Part,
+    part: LakePart,
     dumps: Sequence[_Dump],
     numbers: Numbers,
 ) -> list[AddedFile]:

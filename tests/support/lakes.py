@@ -1,0 +1,65 @@
+"""Lakes: farms written into them, and their rows read back without any of their own readers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.support.small_farm import small_farm
+from warehouse.engine.connection import reading
+from warehouse.lake.commits import AddedFile, Commit, read_state
+from warehouse.lake.ids import dump_number
+from warehouse.lake.place import Lake
+from warehouse.lake.writing import commit_written, write_dumps
+
+_BUILDS = """
+UPDATE dumps SET sha256 = sha256(sha256), manifest = json_merge_patch(manifest, json_object(
+    'build', json_object('id', b.name, 'ordinal', b.ordinal)
+))
+FROM builds AS b WHERE b.build_id = dumps.build_id
+"""
+
+
+def real_looking_farm() -> duckdb.DuckDBPyConnection:
+    """The small farm with hashes that are apart, and manifests that tell of the builds."""
+    farm = small_farm()
+    farm.execute(_BUILDS)
+    return farm
+
+
+def dump_ids(connection: duckdb.DuckDBPyConnection) -> list[int]:
+    """Numbers of all dumps of a store."""
+    return [row[0] for row in connection.execute("SELECT dump_id FROM dumps").fetchall()]
+
+
+def fill(
+    place: Path, connection: duckdb.DuckDBPyConnection, dumps: Collection[int] | None = None
+) -> Commit:
+    """Write dumps of a store, by default all, into a lake."""
+    lake = Lake(place)
+    with reading(connection):
+        written = write_dumps(connection, lake, dump_ids(connection) if dumps is None else dumps)
+    return commit_written(lake, [written], by="export")
+
+
+def files_of(place: Path, table: str) -> list[AddedFile]:
+    """The files that a lake has of a table."""
+    return read_state(Lake(place)).of(table)
+
+
+def rows_of(place: Path, table: str) -> list[dict[str, object]]:
+    """Rows of a table, in the order of its files."""
+    tables = [
+        pq.read_table(place / file.path, partitioning=None) for file in files_of(place, table)
+    ]
+    return pa.concat_tables(tables).to_pylist() if tables else []
+
+
+def shared_numbers(connection: duckdb.DuckDBPyConnection) -> dict[int, int]:
+    """What a lake calls the dumps of a store."""
+    rows = connection.execute("SELECT dump_id, sha256 FROM dumps").fetchall()
+    return {dump_id: dump_number(sha256) for dump_id, sha256 in rows}

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from warehouse.errors import LakeError
+from warehouse.lake.commits import (
+    AddedFile,
+    Commit,
+    commit_path,
+    new_id,
+    read_state,
+    settle,
+    write_commit,
+)
+from warehouse.lake.place import Lake
+
+
+def file(name: str) -> AddedFile:
+    return AddedFile(f"events/{name}.parquet", 1, 100)
+
+
+def commit(id_: str, added: str = "", removed: str = "", folds: str = "") -> Commit:
+    paths = [file(name).path for name in removed]
+    return Commit(id_, [file(name) for name in added], paths, "export", list(folds))
+
+
+def files(*commits: Commit) -> str:
+    state = settle({one.id: one for one in commits})
+    return "".join(sorted(Path(path).stem for path in state.files))
+
+
+def test_files_are_those_added_less_those_removed_in_whatever_order() -> None:
+    assert files(commit("1", "ab"), commit("2", "c", "a")) == "bc"
+    assert files(commit("2", "ab"), commit("1", "c", "a")) == "bc"
+
+
+def test_of_two_that_remove_the_same_file_the_later_one_is_void() -> None:
+    assert files(commit("0", "ab"), commit("1", "c", "a"), commit("2", "d", "ab")) == "bc"
+    assert files(commit("2", "d", "ab"), commit("0", "ab"), commit("1", "c", "a")) == "bc"
+
+
+def test_a_commit_stands_for_those_that_it_folds_even_while_they_are_there() -> None:
+    first, second = commit("1", "ab"), commit("2", "c", "a")
+    folded = commit("3", "bc", folds="12")
+    assert files(first, second, folded) == files(first, folded) == files(folded) == "bc"
+
+
+def test_a_commit_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    written = Commit(new_id(), [AddedFile("dumps/x.parquet", 2, 50, 2)], ["a"], "spark", ["f"])
+    write_commit(lake, written)
+    assert dict(read_state(lake).commits) == {written.id: written}
+    assert [one.path for one in read_state(lake).of("dumps")] == ["dumps/x.parquet"]
+
+
+def test_a_lake_without_commits_has_no_files(tmp_path: Path) -> None:
+    assert dict(read_state(Lake(tmp_path / "none")).files) == {}
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"added": [{}], "removed": [], "by": "x"}'])
+def test_a_malformed_commit_is_an_error_that_names_it(text: str, tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    path = commit_path(new_id())
+    lake.write(path, text.encode())
+    with pytest.raises(LakeError, match=path):
+        read_state(lake)

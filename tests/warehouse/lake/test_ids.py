@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import pyarrow as pa
+
+from ingest.signatures import thing_id
+from tests.support.lakes import real_looking_farm
+from warehouse.lake.ids import Numbers, dump_number
+from warehouse.lake.schemas import TABLES
+
+
+def test_ids_never_change() -> None:
+    assert dump_number("80000000000000ff" + "0" * 48) == 0xFF
+    assert thing_id("model", ("mv2", "xnnpack", None)) == 2371851327712530229
+    assert thing_id("build", ("b1",)) == 3376924813355887138
+
+
+def test_what_differs_in_anything_has_another_id() -> None:
+    things = [("a", None), ("a", ""), ("", "a"), (None, "a"), ("a", "a")]
+    ids = {thing_id(kind, thing) for thing in things for kind in ("device", "model")}
+    assert len(ids) == 2 * len(things)
+
+
+def test_rows_get_the_ids_of_the_lake_and_keep_the_rest() -> None:
+    numbers = Numbers(real_looking_farm())
+    numbers.set("dump_id", {7: 70, 3: 30})
+    rows = pa.table({"dump_id": pa.array([3, 7, 3], pa.int32()), "dropped_at": [None] * 3})
+    found = numbers.widened(rows, TABLES["dropped_events"])
+    assert found["dump_id"].to_pylist() == [30, 70, 30]
+    assert found["dropped_at"].to_pylist() == [None] * 3

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.support.lakes import dump_ids, files_of, real_looking_farm
+from warehouse.lake.layout import PLANS
+from warehouse.lake.place import Lake
+from warehouse.lake.plans import clear_plans
+from warehouse.lake.writing import commit_written, write_dumps
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(tmp_path)
+
+
+def parquet_files(lake: Lake) -> set[str]:
+    return {file.path for file in lake.list() if file.path.endswith(".parquet")}
+
+
+def state_plan(lake: Lake, **facts: object) -> None:
+    (plan,) = lake.list(PLANS)
+    lake.write(plan.path, json.dumps(json.loads(lake.read(plan.path)) | facts).encode())
+
+
+def ended_process() -> int:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    return child.pid
+
+
+def test_files_of_a_writer_that_died_are_deleted(lake: Lake) -> None:
+    farm = real_looking_farm()
+    write_dumps(farm, lake, dump_ids(farm))
+    state_plan(lake, pid=ended_process())
+    clear_plans(lake)
+    assert parquet_files(lake) == set()
+    assert lake.list(PLANS) == []
+
+
+def test_files_of_a_writer_at_work_stay(lake: Lake) -> None:
+    farm = real_looking_farm()
+    written = write_dumps(farm, lake, dump_ids(farm))
+    clear_plans(lake)
+    state_plan(lake, pid=os.getppid())
+    clear_plans(lake)
+    state_plan(lake, host="elsewhere")
+    clear_plans(lake)
+    assert parquet_files(lake) == {file.path for file in written.added}
+
+
+def test_files_of_a_writer_elsewhere_go_after_a_day(lake: Lake) -> None:
+    farm = real_looking_farm()
+    write_dumps(farm, lake, dump_ids(farm))
+    state_plan(lake, host="elsewhere", at=(datetime.now(UTC) - timedelta(days=2)).isoformat())
+    clear_plans(lake)
+    assert parquet_files(lake) == set()
+
+
+def test_committed_files_stay_though_their_plan_was_left(lake: Lake) -> None:
+    farm = real_looking_farm()
+    written = write_dumps(farm, lake, dump_ids(farm))
+    (plan,) = lake.list(PLANS)
+    kept = lake.read(plan.path)
+    commit_written(lake, [written], by="export")
+    assert lake.list(PLANS) == []
+    lake.write(plan.path, kept)
+    state_plan(lake, pid=ended_process())
+    clear_plans(lake)
+    assert parquet_files(lake) == {file.path for file in written.added}
+    assert lake.list(PLANS) == []
+
+
+def test_files_that_a_living_writer_makes_again_stay(lake: Lake, tmp_path: Path) -> None:
+    farm = real_looking_farm()
+    write_dumps(farm, lake, dump_ids(farm))
+    state_plan(lake, pid=ended_process())
+    written = write_dumps(farm, lake, dump_ids(farm))
+    clear_plans(lake)
+    assert {file.path for file in written.added} <= parquet_files(lake)
+    commit_written(lake, [written], by="export")
+    assert len(files_of(tmp_path, "dumps")) == 1

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.support.lakes import dump_ids, files_of, fill, real_looking_farm, rows_of, shared_numbers
+from warehouse.lake import writing
+from warehouse.lake.layout import PLANS, LakePart
+from warehouse.lake.place import Lake
+from warehouse.lake.schemas import FACTS, NAMES, TABLES, WIDE_IDS
+from warehouse.lake.writing import write_dumps
+
+
+@pytest.fixture
+def farm():
+    return real_looking_farm()
+
+
+def stored(farm, table):
+    columns = ", ".join(name for name in TABLES[table].names if name not in WIDE_IDS[1:])
+    rows = farm.sql(f"SELECT {columns} FROM {table}").to_arrow_table().to_pylist()  # noqa: S608
+    numbers = shared_numbers(farm)
+    for row in rows:
+        if "dump_id" in row:
+            row["dump_id"] = numbers[row["dump_id"]]
+    return rows
+
+
+def narrow(rows):
+    return [{name: row[name] for name in row if name not in WIDE_IDS[1:]} for row in rows]
+
+
+@pytest.mark.parametrize("table", [*FACTS, *NAMES])
+def test_lake_has_the_rows_of_the_store(farm, table: str, tmp_path: Path) -> None:
+    fill(tmp_path, farm)
+    assert sorted(map(repr, narrow(rows_of(tmp_path, table)))) == sorted(
+        map(repr, stored(farm, table))
+    )
+
+
+def test_ids_of_things_join_in_the_lake_as_in_the_store(farm, tmp_path: Path) -> None:
+    fill(tmp_path, farm)
+    numbers = shared_numbers(farm)
+    for kind in ("device", "build", "model"):
+        names = {row[f"{kind}_id"]: row["name"] for row in rows_of(tmp_path, f"{kind}s")}
+        found = {row["dump_id"]: names[row[f"{kind}_id"]] for row in rows_of(tmp_path, "dumps")}
+        text = f"SELECT dump_id, name FROM dumps JOIN {kind}s USING ({kind}_id)"  # noqa: S608
+        wanted = {numbers[id_]: name for id_, name in farm.sql(text).fetchall()}
+        assert found == wanted
+
+
+def test_rows_of_a_dump_keep_their_order_and_devices_stand_together(farm, tmp_path: Path) -> None:
+    fill(tmp_path, farm)
+    events = rows_of(tmp_path, "events")
+    numbers = shared_numbers(farm)
+    for dump_id, shared in numbers.items():
+        text = "SELECT * FROM events WHERE dump_id = ?"
+        own = farm.sql(text, params=[dump_id]).to_arrow_table().drop(["dump_id"]).to_pylist()
+        found = [row for row in events if row["dump_id"] == shared]
+        assert [{name: row[name] for name in own[0]} for row in found] == own
+    devices = [(row["device_id"], row["build_id"]) for row in rows_of(tmp_path, "dumps")]
+    assert (
+        len(devices)
+        > len(set(devices))
+        == sum(one != other for one, other in zip(devices, [None, *devices], strict=False))
+    )
+
+
+def test_parts_are_bounded_and_a_large_dump_is_one_of_its_own(
+    farm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ((most,),) = farm.sql("SELECT max(n_events) FROM dumps").fetchall()
+    monkeypatch.setattr(writing, "PART_EVENTS", 3 * most)
+    monkeypatch.setattr(writing, "_BATCH_ROWS", {"events": most // 2})
+    fill(tmp_path, farm)
+    parts = [LakePart.of(file.path) for file in files_of(tmp_path, "dumps")]
+    assert len(parts) >= len(dump_ids(farm)) // 3
+    assert parts == [LakePart.of(file.path) for file in files_of(tmp_path, "events")]
+    assert len(rows_of(tmp_path, "events")) == len(stored(farm, "events"))
+    assert all(file.rows <= 3 * most for file in files_of(tmp_path, "events"))
+
+
+def test_same_dumps_are_written_to_the_same_files_wherever(farm, tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        fill(tmp_path / name, farm)
+    paths = [[file.path for file in files_of(tmp_path / n, "events")] for n in ("one", "other")]
+    assert paths[0] == paths[1]
+
+
+def test_files_are_those_of_the_schema_and_deltas_are_packed(farm, tmp_path: Path) -> None:
+    fill(tmp_path, farm)
+    for table in TABLES:
+        for file in files_of(tmp_path, table):
+            found = pq.ParquetFile(tmp_path / file.path)
+            assert found.schema_arrow.equals(TABLES[table])
+            assert found.metadata.num_rows == file.rows
+            assert (tmp_path / file.path).stat().st_size == file.bytes
+            column = found.metadata.row_group(0).column(0)
+            assert column.compression == "ZSTD"
+    events = pq.ParquetFile(tmp_path / files_of(tmp_path, "events")[0].path).metadata.row_group(0)
+    encodings = {events.column(i).path_in_schema: events.column(i).encodings for i in range(9)}
+    assert "DELTA_BINARY_PACKED" in encodings["duration_ticks"]
+
+
+def test_what_is_not_committed_is_on_record(farm, tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    written = write_dumps(farm, lake, dump_ids(farm))
+    assert files_of(tmp_path, "dumps") == []
+    (plan,) = lake.list(PLANS)
+    text = lake.read(plan.path).decode()
+    assert all(file.path in text for file in written.added)
