@@ -37,6 +37,10 @@ EXAMPLES = {
         "tracehouse watch dumps/ --layout '{device}/{build}/{model}/*.etdp'",
         "tracehouse watch s3://farm/dumps --url http://127.0.0.1:8080 --once",
     ),
+    "spark": (
+        "tracehouse spark ingest s3://farm/dumps s3://farm/lake",
+        "tracehouse spark watch dumps/ lake/ --once",
+    ),
     "drain": ("tracehouse drain --store farm.store",),
     "serve": ("tracehouse serve --store farm.store --port 8080",),
     "query": (
@@ -103,7 +107,7 @@ _WITH_A_SERVICE = {
 }
 _WITHOUT_A_STORE = {
     *("inspect", "etrecord", "inspect-prof", "numeric-gap"),
-    *("simulate", "doctor", "completion"),
+    *("simulate", "doctor", "completion", "spark"),
 }
 
 

@@ -8,11 +8,8 @@ WarehouseError
 │   ├── OldStoreError     an older one did, and it must be migrated before it is read
 │   └── DamagedStoreError its DuckDB file is damaged or gone, and can be rebuilt
 ├── ArchiveError          a file of the archive is damaged or gone
-<<<<<<< HEAD
-├── SparkError            Apache Spark is missing, or what it was to do failed
-=======
-└── LakeError             a lake cannot be read or written, or is not one
->>>>>>> lake
+├── LakeError             a lake cannot be read or written, or is not one
+└── SparkError            Apache Spark is missing, or what it was to do failed
 QueryError
 ├── HeaderError           a .sql file's header is malformed
 ├── UnknownQueryError     no canned query of that name
@@ -108,8 +105,8 @@ class ArchiveError(WarehouseError):
         self.problem = problem
 
 
-class SparkError(WarehouseError):
-    """Apache Spark is missing, or what it was to do failed."""
+class LakeError(WarehouseError):
+    """A lake cannot be read or written, or is not one."""
 
     def __init__(self, place: str, problem: str) -> None:
         """Keep the place and the problem apart."""
@@ -118,8 +115,8 @@ class SparkError(WarehouseError):
         self.problem = problem
 
 
-class LakeError(WarehouseError):
-    """A lake cannot be read or written, or is not one."""
+class SparkError(WarehouseError):
+    """Apache Spark is missing, or what it was to do failed."""
 
     def __init__(self, place: str, problem: str) -> None:
         """Keep the place and the problem apart."""

@@ -88,7 +88,7 @@ def watch(
         notices = opened.enter_context(Notices(is_on=is_local))
         follower = Follower(watched, taken, notices, quiet_seconds=quiet_seconds)
         running = Watch(watched, follower, take, options)
-        running.run(_stopped_by_signals())
+        running.run(stopped_by_signals())
     counts = running.counts
     refused = counts.refused + _refused_by_store(take)
     write_note(f"{counts.taken:,} taken, {counts.known:,} known, {refused:,} refused")
@@ -124,7 +124,7 @@ def _state(service: ServiceChoice | None, store: Path, watched: WatchedPlace) ->
     return store / "watched" / f"{name}.taken"
 
 
-def _stopped_by_signals() -> threading.Event:
+def stopped_by_signals() -> threading.Event:
     """What SIGTERM and Ctrl-C set."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -6,8 +6,10 @@ import json
 import os
 import socket
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
 
 from warehouse.lake.commits import read_state
 from warehouse.lake.layout import PLANS
@@ -22,15 +24,35 @@ class _Plan(NamedTuple):
     is_alive: bool
 
 
-def write_plan(lake: Lake, id_: str, files: Iterable[str]) -> None:
+def write_plan(lake: Lake, id_: str, files: Iterable[str], work: object = None) -> None:
     """Put on record which files a write may leave.
+
+    Args:
+        lake: The lake.
+        id_: Id of the plan.
+        files: Paths of the files.
+        work: What is to be done, for who is to do it again after a kill; see `read_works`.
 
     Raises:
         LakeError: It cannot be written.
     """
     at = datetime.now(UTC).isoformat()
     value = {"files": list(files), "host": socket.gethostname(), "pid": os.getpid(), "at": at}
+    value |= {"work": work} if work else {}
     lake.write(_path(id_), json.dumps(value).encode())
+
+
+def read_works(lake: Lake) -> dict[str, Any]:
+    """What unfinished writes are to do, by the ids of their plans; only of those that tell it.
+
+    Raises:
+        LakeError: The lake cannot be read.
+    """
+    works = {}
+    for file in lake.list(PLANS):
+        with suppress(FileNotFoundError):  # finished meanwhile
+            works[PurePosixPath(file.path).stem] = json.loads(lake.read(file.path)).get("work")
+    return {id_: work for id_, work in works.items() if work}
 
 
 def finish_plans(lake: Lake, ids: Iterable[str]) -> None:

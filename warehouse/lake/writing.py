@@ -14,7 +14,7 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
 from warehouse.lake.commits import AddedFile, Commit, new_id, write_commit
 from warehouse.lake.ids import Numbers, dump_number
-from warehouse.lake.layout import LakePart, Partition, name_part
+from warehouse.lake.layout import SUFFIX, LakePart, Partition, name_part
 from warehouse.lake.names import write_names
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import finish_plans, write_plan
@@ -77,15 +77,56 @@ def write_dumps(
     """
     parts = plan_parts(_read_dumps(connection, dump_ids), taken)
     id_ = new_id()
-    facts = [part.path(table) for part in parts for table in FACTS]
     lake.begin()
-    write_plan(lake, id_, [*facts, *(f"{table}/{id_}.parquet" for table in NAMES)])
+    write_plan(lake, id_, _paths(parts, id_))
+    return Written(id_, _write_parts(connection, lake, parts, id_, known or {}))
+
+
+def write_group(
+    connection: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    name: str,
+    *,
+    known: Mapping[str, pa.Table] | None = None,
+) -> list[AddedFile]:
+    """Write the rows of all dumps, and those that dumps share, into files of one name.
+
+    The files are on record in a plan already, see `group_files`. Written again, as after a kill,
+    they replace those of the first time.
+
+    Raises:
+        LakeError: The lake cannot be written.
+    """
+    ids = [row[0] for row in connection.execute("SELECT dump_id FROM dumps").fetchall()]
+    dumps = groupby(_read_dumps(connection, ids), lambda dump: Partition(dump.date, dump.model))
+    parts = {LakePart(partition, name): list(members) for partition, members in dumps}
+    return _write_parts(connection, lake, parts, name, known or {})
+
+
+def group_files(partitions: Iterable[Partition], name: str) -> list[str]:
+    """Paths of all files that `write_group` may write for dumps of these partitions."""
+    return _paths([LakePart(partition, name) for partition in partitions], name)
+
+
+def _paths(parts: Iterable[LakePart], id_: str) -> list[str]:
+    facts = [part.path(table) for part in parts for table in FACTS]
+    return [*facts, *(f"{table}/{id_}{SUFFIX}" for table in NAMES)]
+
+
+def _write_parts(
+    connection: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    parts: Mapping[LakePart, Sequence[_Dump]],
+    id_: str,
+    known: Mapping[str, pa.Table],
+) -> list[AddedFile]:
+    """Write the files of what dumps share, and then those of parts."""
     numbers = Numbers(connection)
     numbers.set("dump_id", {d.dump_id: dump_number(d.sha256) for p in parts.values() for d in p})
-    added = write_names(connection, lake, id_, numbers, known or {})
+    added = write_names(connection, lake, id_, numbers, known)
     for part, dumps in parts.items():
         added += _write_part(connection, lake, part, dumps, numbers)
-    return Written(id_, added)
+    return added
 
 
 def commit_written(

@@ -1,0 +1,158 @@
+"""`tracehouse spark`: lakes filled by Apache Spark."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from cli.commands.watch import stopped_by_signals
+from cli.errors import UsageError, options_at_fault
+from cli.exit_codes import fail
+from cli.manifest_options import MANIFEST
+from cli.options import CsvSafe, Layout, Output, add_options
+from cli.output.render import Format, write_table
+from cli.output.streams import write_note
+from cli.output_file import with_output_file
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    short_help="Fill a lake with Apache Spark, on one machine or many.",
+    help="Fill a lake with Apache Spark, on one machine or many: pip install 'tracehouse[spark]'.",
+)
+
+_REMEDY = "list them with: tracehouse query ingest_errors --lake LAKE"
+
+_Inbox = Annotated[
+    str,
+    typer.Argument(metavar="INBOX", help="Where the dumps are: a folder, or a URI such as s3://."),
+]
+_Lake = Annotated[
+    str, typer.Argument(metavar="LAKE", help="The lake: a folder, or a URI; made if need be.")
+]
+_Master = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Where Spark runs; by default as spark-submit says, else on this machine's cores.",
+    ),
+]
+
+
+def ingest(
+    inbox: _Inbox,
+    lake: _Lake,
+    *,
+    master: _Master = None,
+    layout: Layout = None,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Exit 0 even if files were refused.")
+    ] = False,
+    output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
+    **more: str | None,
+) -> None:
+    """Decode the dumps of an inbox into a lake, on the machines of Spark.
+
+    What the lake has already changes nothing; what was broken off is done first. Names, ETRecords
+    and debug buffers come from where 'tracehouse ingest' takes them.
+    """
+    from cli.output.ingest_report import write_refusals
+    from cli.output.lake_report import lake_ingest_table
+    from ingest.manifest.resolver import check_fields
+    from warehouse.spark.inboxes import Stated
+    from warehouse.spark.ingest import LakeIngester
+    from warehouse.spark.session import opened_session
+    from warehouse.spark.tasks import SparkTasks
+
+    start = time.perf_counter()
+    with options_at_fault():
+        check_fields("options", more)
+    stated = Stated(more, layout)
+    with opened_session(master) as session:
+        done = LakeIngester(SparkTasks(session), inbox, lake, stated).take_all()
+    write_table(
+        lake_ingest_table(done, time.perf_counter() - start), output, is_csv_safe=is_csv_safe
+    )
+    write_refusals(done.refused, remedy=_REMEDY)
+    if done.refused and not keep_going:
+        fail()
+
+
+def watch(
+    inbox: _Inbox,
+    lake: _Lake,
+    *,
+    master: _Master = None,
+    layout: Layout = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLACE",
+            help="Where Spark keeps how far it has come: a folder, or a URI that Hadoop knows; by "
+            "default in a lake that is a folder.",
+        ),
+    ] = None,
+    pause_seconds: Annotated[
+        float, typer.Option(min=0, metavar="SECONDS", help="Time from one look to the next.")
+    ] = 10.0,
+    is_once: Annotated[
+        bool, typer.Option("--once", help="End when nothing new is left, as for cron.")
+    ] = False,
+    **more: str | None,
+) -> None:
+    """Take dumps into a lake as they arrive in an inbox, by a stream of Spark; until told to stop.
+
+    It can be stopped, or killed, and started again at any moment: each dump comes in once. Write
+    dumps under a name with a dot in front, or elsewhere, and rename them.
+    """
+    from cli.output.ingest_report import write_refusals
+    from ingest.manifest.resolver import check_fields
+    from warehouse.spark.inboxes import Stated
+    from warehouse.spark.ingest import LakeIngest, LakeIngester
+    from warehouse.spark.session import opened_session
+    from warehouse.spark.tasks import SparkTasks
+
+    with options_at_fault():
+        check_fields("options", more)
+    place = checkpoint or _checkpoint_in(lake, inbox)
+    counts = LakeIngest()
+
+    def tell(done: LakeIngest) -> None:
+        nonlocal counts
+        counts += done
+        write_refusals(done.refused, remedy=_REMEDY)
+
+    with opened_session(master) as session:
+        from warehouse.spark.watching import StreamOptions, watch_inbox
+
+        ingester = LakeIngester(SparkTasks(session), inbox, lake, Stated(more, layout))
+        options = StreamOptions(place, pause_seconds, is_once)
+        watch_inbox(session, ingester, options, stop=stopped_by_signals(), tell=tell)
+    refused = len(counts.refused)
+    write_note(f"{counts.n_dumps:,} taken, {counts.n_known:,} known, {refused:,} refused")
+    if is_once and refused:
+        fail()
+
+
+def _checkpoint_in(lake: str, inbox: str) -> str:
+    """Where a lake that is a folder keeps how far a stream of an inbox has come.
+
+    Raises:
+        UsageError: It is none.
+    """
+    if "://" in lake:
+        raise UsageError("--checkpoint PLACE is needed with a lake that is no folder")
+    import hashlib
+    from pathlib import Path
+
+    name = hashlib.sha256(inbox.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return Path(lake, "_lake", "streams", name).absolute().as_uri()
+
+
+for _command in (ingest, watch):
+    add_options(_command, MANIFEST)
+app.command()(with_output_file(ingest))
+app.command()(watch)

@@ -1,0 +1,154 @@
+"""Which dumps an ingest takes, and which of them together: decided by the driver. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC
+from functools import cache
+from typing import Any, NamedTuple
+
+from ingest.manifest.models import Manifest
+from warehouse.intake.verdicts import describe_conflict
+from warehouse.lake.layout import UNKNOWN_DATE, Partition
+from warehouse.spark.surveys import Surveyed
+
+MOST_BYTES = 96 << 20  # of dumps that are decoded together
+LEAST_BYTES = 8 << 20
+
+_OF_PLACES = {"manifest", "conflict", "unreadable"}  # why a dump is refused, whatever its bytes are
+
+
+class KnownRefusal(NamedTuple):
+    """A refusal that a lake has on record."""
+
+    source: str
+    sha256: str | None
+    reason: str
+    detail: str | None
+
+
+class Entry(NamedTuple):
+    """A dump to decode: where its bytes are, what they are, and its manifest as JSON."""
+
+    path: str
+    member: str | None
+    sha256: str
+    byte_count: int
+    manifest: str
+
+
+class Group(NamedTuple):
+    """Dumps that are decoded together; the name is that of all files that come of it."""
+
+    name: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def partitions(self) -> set[Partition]:
+        """Where its rows are in a lake."""
+        return {partition_of(entry.manifest) for entry in self.entries}
+
+    @classmethod
+    def of(cls, name: str, entries: Iterable[Sequence[Any]]) -> Group:
+        """The group that these values, out of JSON, are of."""
+        return cls(name, tuple(Entry(*entry) for entry in entries))
+
+
+class Judged(NamedTuple):
+    """What is to be done about dumps.
+
+    Attributes:
+        entries: Those to decode, each of different bytes.
+        refused: Those that are refused, and are not on record yet.
+        n_known: How many the lake has already, or has refused before.
+    """
+
+    entries: list[Entry]
+    refused: list[KnownRefusal]
+    n_known: int
+
+
+def judge(
+    surveyed: Iterable[Surveyed], known: Mapping[str, str], refusals: Collection[KnownRefusal]
+) -> Judged:
+    """Tell new dumps from those that are known or refused; the first of several alike is taken.
+
+    Args:
+        surveyed: Dumps in order.
+        known: Manifests of dumps that the lake has, by SHA-256.
+        refusals: What the lake has on record about these dumps.
+    """
+    manifests = dict(known)
+    bad = {(one.source, one.sha256) for one in refusals if one.reason not in _OF_PLACES}
+    recorded = set(refusals)
+    entries: list[Entry] = []
+    refused: dict[KnownRefusal, None] = {}
+    n_known = 0
+    for dump in surveyed:
+        refusal = _refuse(dump, manifests)
+        if refusal in recorded or (refusal is None and _is_known(dump, manifests, bad)):
+            n_known += 1
+        elif refusal:
+            refused[refusal] = None
+        elif dump.sha256 and dump.manifest:
+            manifests[dump.sha256] = dump.manifest
+            entries.append(
+                Entry(dump.path, dump.member, dump.sha256, dump.byte_count, dump.manifest)
+            )
+    return Judged(entries, list(refused), n_known)
+
+
+def _refuse(dump: Surveyed, manifests: Mapping[str, str]) -> KnownRefusal | None:
+    if dump.reason:
+        return KnownRefusal(dump.source, dump.sha256, dump.reason, dump.detail)
+    there = manifests.get(dump.sha256 or "")
+    if there is None or there == dump.manifest:
+        return None
+    detail = describe_conflict(dump.sha256 or "", dump.manifest or "", there)
+    return KnownRefusal(dump.source, dump.sha256, "conflict", detail)
+
+
+def _is_known(
+    dump: Surveyed, manifests: Mapping[str, str], bad: Collection[tuple[str, str | None]]
+) -> bool:
+    return dump.sha256 in manifests or (dump.source, dump.sha256) in bad
+
+
+def group_entries(entries: Sequence[Entry], *, parallelism: int) -> list[Group]:
+    """Dumps in groups: those of a day and model together, as they are in the lake.
+
+    Args:
+        entries: Dumps to decode.
+        parallelism: Groups there should be at least, unless they would be tiny.
+    """
+    total = sum(entry.byte_count for entry in entries)
+    most = min(max(total // max(parallelism, 1), LEAST_BYTES), MOST_BYTES)
+    ordered = sorted(entries, key=lambda entry: (partition_of(entry.manifest), entry))
+    return [_name(group) for group in _fill(ordered, most)]
+
+
+def _fill(entries: Iterable[Entry], most_bytes: int) -> Iterator[list[Entry]]:
+    group: list[Entry] = []
+    size = 0
+    for entry in entries:
+        if group and size + entry.byte_count > most_bytes:
+            yield group
+            group, size = [], 0
+        group.append(entry)
+        size += entry.byte_count
+    if group:
+        yield group
+
+
+def _name(entries: Sequence[Entry]) -> Group:
+    hashes = "".join(sorted(entry.sha256 for entry in entries))
+    return Group(hashlib.sha256(hashes.encode()).hexdigest()[:32], tuple(entries))
+
+
+@cache
+def partition_of(manifest: str) -> Partition:
+    """Where the rows of a dump are in a lake, by its manifest as JSON."""
+    stated = Manifest.model_validate_json(manifest)
+    at = stated.captured_at
+    return Partition(at.astimezone(UTC).isoformat()[:10] if at else UNKNOWN_DATE, stated.model.name)

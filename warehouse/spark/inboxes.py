@@ -1,0 +1,118 @@
+"""The dumps of an inbox, wherever it is: listed, and brought to the machine that reads them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from ingest.errors import SourceError
+from ingest.incoming import FoundDumps, Incoming
+from ingest.sources.folder_names import FolderNames
+from ingest.sources.listing import list_sources
+from ingest.sources.places import Source
+from ingest.sources.zip_artifacts import is_dump, is_zip
+from ingest.watching.buckets import Bucket
+from ingest.watching.places import FileSeen, LocalFolder, WatchedPlace
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What holds for all dumps of an inbox.
+
+    Attributes:
+        manifest: Fields that override what lies beside the dumps.
+        layout: Template of paths.
+    """
+
+    manifest: Mapping[str, object] = field(default_factory=dict)
+    layout: str | None = None
+
+
+def open_place(inbox: str) -> WatchedPlace:
+    """The place at a path or URI.
+
+    Raises:
+        SourceError: It cannot be listed.
+    """
+    return Bucket(inbox) if "://" in inbox else LocalFolder(inbox)
+
+
+def list_files(place: WatchedPlace) -> list[FileSeen]:
+    """Dumps and zips in a place, sorted by path; names with a dot in front are left out.
+
+    Raises:
+        SourceError: A folder cannot be listed.
+    """
+    return sorted(_walk(place))
+
+
+def _walk(place: WatchedPlace) -> Iterator[FileSeen]:
+    folders = [place.root]
+    while folders:
+        for seen in place.list_folder(folders.pop()):
+            if seen.is_folder:
+                folders.append(seen.path)
+            elif _is_wanted(os.path.basename(seen.path)):
+                yield seen
+
+
+def _is_wanted(name: str) -> bool:
+    return not name.startswith(".") and (is_dump(name) or is_zip(name))
+
+
+@dataclass(frozen=True)
+class Brought:
+    """Files of a place that are on this machine.
+
+    Attributes:
+        dumps: Each dump in them: the path of its file, what it is called in a zip there, and the
+            dump as it comes in, under its own name.
+        faults: Files that hold none, such as a damaged zip, and why.
+    """
+
+    dumps: list[tuple[str, str | None, Incoming]]
+    faults: list[SourceError]
+
+
+@contextmanager
+def brought_dumps(place: WatchedPlace, paths: Sequence[str], stated: Stated) -> Iterator[Brought]:
+    """The dumps in files of a place, with what lies beside them; a file that is gone has none.
+
+    Raises:
+        SourceError: They cannot be fetched.
+        ManifestError: What is stated is malformed.
+    """
+    with place.brought(paths) as copies:
+        origins = {
+            copy: path for copy, path in zip(copies, paths, strict=True) if os.path.lexists(copy)
+        }
+        names = FolderNames()
+        listed = list_sources(origins, names)
+        faults = [_renamed(one, place) for one in listed if isinstance(one, SourceError)]
+        sources = [one for one in listed if isinstance(one, Source)]
+        found = FoundDumps(sources, manifest=stated.manifest, layout=stated.layout, names=names)
+        dumps = [
+            (origins[source.path], source.member, _named(incoming, place))
+            for source, incoming in zip(sources, found, strict=True)
+        ]
+        yield Brought(dumps, faults)
+
+
+def _renamed(error: SourceError, place: WatchedPlace) -> SourceError:
+    name, problem = place.shown(error.source), place.shown(error.problem)
+    return SourceError(name, problem, reason=error.reason)
+
+
+def _named(incoming: Incoming, place: WatchedPlace) -> Incoming:
+    """A dump under the names that its place has for it and for what comes with it."""
+    record, buffer = incoming.etrecord, incoming.debug_buffer
+    return Incoming(
+        place.shown(incoming.name),
+        incoming.read,
+        incoming.manifest,
+        incoming.byte_count,
+        record and record._replace(name=place.shown(record.name)),
+        buffer and buffer._replace(name=place.shown(buffer.name)),
+    )

@@ -1,0 +1,235 @@
+"""Dumps of an inbox into a lake: the driver lists, plans and commits; executors read and decode."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from warehouse.engine.memory import store_in_memory
+from warehouse.errors import LakeError
+from warehouse.lake.commits import AddedFile, Commit, LakeState, new_id, read_state, write_commit
+from warehouse.lake.place import Lake
+from warehouse.lake.plans import finish_plans
+from warehouse.lake.writing import write_group
+from warehouse.loading.loader import Loader
+from warehouse.loading.records import Refusal
+from warehouse.spark.decoding import DECODED_GROUPS, constant_keys, decode_group
+from warehouse.spark.groups import Judged, KnownRefusal, group_entries, judge
+from warehouse.spark.inboxes import Stated, list_files, open_place
+from warehouse.spark.known import read_manifests, read_refusals
+from warehouse.spark.plans import IngestPlan, discard_plan, files_of, read_plans, record_plan
+from warehouse.spark.surveys import SURVEYED, Surveyed, survey_piece
+from warehouse.spark.tasks import Tasks
+
+if TYPE_CHECKING:
+    from ingest.watching.places import FileSeen
+
+MOST_FILES = 20_000  # in one commit
+_PIECES = 4  # for each core, that an inbox is looked at in
+_PIECE_FILES = 500
+_ATTEMPTS = 20  # while others write the same dumps
+_MANN_WHITNEY = "mann_whitney_exact"
+
+
+@dataclass(frozen=True)
+class LakeIngest:
+    """What an ingest into a lake did.
+
+    Attributes:
+        n_dumps: Dumps that came into the lake.
+        n_events: Profile events in them.
+        n_known: Dumps that were there before, or were refused before.
+        n_changed: Dumps that changed while they were read; they are taken the next time.
+        refused: What was refused.
+    """
+
+    n_dumps: int = 0
+    n_events: int = 0
+    n_known: int = 0
+    n_changed: int = 0
+    refused: tuple[Refusal, ...] = ()
+
+    def __add__(self, other: LakeIngest) -> LakeIngest:
+        """What both did."""
+        return LakeIngest(
+            self.n_dumps + other.n_dumps,
+            self.n_events + other.n_events,
+            self.n_known + other.n_known,
+            self.n_changed + other.n_changed,
+            self.refused + other.refused,
+        )
+
+
+class LakeIngester:
+    """Takes dumps of an inbox into a lake, each once, whatever was broken off before.
+
+    Attributes:
+        inbox: Path or URI of the inbox, the same on every machine.
+    """
+
+    def __init__(self, tasks: Tasks, inbox: str, lake: str, stated: Stated | None = None) -> None:
+        """Name the places.
+
+        Args:
+            tasks: The machines that read and decode.
+            inbox: Path or URI of the dumps; a path must mean the same on every machine.
+            lake: Path or URI of the lake, likewise; it is made if there is none.
+            stated: What holds for all dumps.
+
+        Raises:
+            SourceError: The inbox cannot be listed.
+            LakeError: The lake's address cannot be used.
+        """
+        self._tasks = tasks
+        self._place = open_place(inbox)
+        self.inbox = inbox if "://" in inbox else self._place.root
+        self._lake = Lake(lake)
+        self._address = lake if "://" in lake else self._lake.root
+        self._stated = stated or Stated()
+
+    def take_all(self) -> LakeIngest:
+        """Take what the inbox holds.
+
+        Raises:
+            SourceError: The inbox cannot be listed.
+            LakeError: The lake cannot be read or written.
+            SparkError: A task failed again and again.
+        """
+        return self.take(list_files(self._place))
+
+    def take(self, files: Sequence[FileSeen]) -> LakeIngest:
+        """Take the dumps in files of the inbox, once what was broken off is done.
+
+        Raises:
+            SourceError: The inbox cannot be listed.
+            LakeError: The lake cannot be read or written.
+            SparkError: A task failed again and again.
+        """
+        done = self._resume()
+        for first in range(0, len(files), MOST_FILES):
+            done += self._take_some(files[first : first + MOST_FILES])
+        return done
+
+    def _take_some(self, files: Sequence[FileSeen]) -> LakeIngest:
+        """Take the dumps in files, in one commit.
+
+        Raises:
+            LakeError: The lake cannot be read or written.
+        """
+        surveyed = self._survey(files)
+        done = LakeIngest()
+        for _ in range(_ATTEMPTS):
+            state = read_state(self._lake)
+            judged = self._judge(surveyed, state)
+            known = LakeIngest(n_known=judged.n_known)
+            if not (judged.entries or judged.refused):
+                return done + known
+            plan = self._plan(judged)
+            record_plan(self._lake, plan)
+            if not self._is_contested(plan, state):
+                return done + known + self._carry_out(plan)
+            discard_plan(self._lake, plan, read_state(self._lake))
+            done += self._resume()
+        raise LakeError(
+            self._lake.name, "others take the same dumps again and again: wait for them"
+        )
+
+    def _survey(self, files: Sequence[FileSeen]) -> list[Surveyed]:
+        """What the dumps are, in order of their files."""
+        wanted = self._tasks.parallelism * _PIECES
+        size = max(min(-(-len(files) // wanted), _PIECE_FILES), 1)
+        paths = [file.path for file in files]
+        pieces = [
+            json.dumps([first, paths[first : first + size]]) for first in range(0, len(paths), size)
+        ]
+        work = partial(survey_piece, inbox=self.inbox, stated=self._stated)
+        rows = self._tasks.run(pieces, work, SURVEYED).sort_by(
+            [("number", "ascending"), ("path", "ascending"), ("member", "ascending")]
+        )
+        return [Surveyed(**row) for row in rows.drop_columns("number").to_pylist()]
+
+    def _judge(self, surveyed: Sequence[Surveyed], state: LakeState) -> Judged:
+        hashes = (dump.sha256 for dump in surveyed if dump.sha256)
+        known = read_manifests(self._lake, state, hashes)
+        sources = (dump.source for dump in surveyed)
+        return judge(surveyed, known, read_refusals(self._lake, state, sources))
+
+    def _plan(self, judged: Judged) -> IngestPlan:
+        groups = group_entries(judged.entries, parallelism=self._tasks.parallelism)
+        return IngestPlan(new_id(), self._place.name, tuple(groups), tuple(judged.refused))
+
+    def _is_contested(self, plan: IngestPlan, state: LakeState) -> bool:
+        """Whether somebody takes the same dumps, or anything came into the lake since `state`."""
+        others = (other for other in read_plans(self._lake) if other.id != plan.id)
+        if any(not plan.hashes.isdisjoint(other.hashes) for other in others):
+            return True
+        return read_state(self._lake).commits.keys() != state.commits.keys()
+
+    def _resume(self) -> LakeIngest:
+        """Do what was planned here before and not committed: the same again.
+
+        Raises:
+            LakeError: It is of another inbox.
+        """
+        done = LakeIngest()
+        for plan in read_plans(self._lake):
+            if plan.inbox != self._place.name:
+                continue
+            state = read_state(self._lake)
+            if self._is_done(plan, state):
+                discard_plan(self._lake, plan, state)
+            else:
+                record_plan(self._lake, plan)  # as this process's
+                done += self._carry_out(plan)
+        return done
+
+    def _is_done(self, plan: IngestPlan, state: LakeState) -> bool:
+        """Whether the lake has any of it by now; all of it came together, or others took it."""
+        if plan.id in state.commits or read_manifests(self._lake, state, plan.hashes):
+            return True
+        recorded = read_refusals(self._lake, state, (one.source for one in plan.refused))
+        return not recorded.isdisjoint(plan.refused)
+
+    def _carry_out(self, plan: IngestPlan) -> LakeIngest:
+        """Decode the groups of a plan, and commit what comes of it."""
+        pieces = [json.dumps(group) for group in plan.groups]
+        work = partial(decode_group, inbox=self.inbox, lake=self._address)
+        rows = self._tasks.run(pieces, work, DECODED_GROUPS).to_pylist()
+        added = [AddedFile(*file) for row in rows for file in json.loads(row["added"])]
+        added += self._record(plan)
+        changed = {row["name"] for row in rows if row["is_changed"]}
+        left = [group for group in plan.groups if group.name in changed]
+        self._lake.delete(file for group in left for file in files_of(group))
+        if added:
+            write_commit(self._lake, Commit(plan.id, added, (), "spark"))
+        finish_plans(self._lake, [plan.id])
+        refused = [*map(_refusal, plan.refused), *_refused_by(rows)]
+        return LakeIngest(
+            n_dumps=sum(row["n_dumps"] for row in rows),
+            n_events=sum(row["n_events"] for row in rows),
+            n_changed=sum(len(group.entries) for group in left),
+            refused=tuple(refused),
+        )
+
+    def _record(self, plan: IngestPlan) -> list[AddedFile]:
+        """Write the refusals of a plan, and what a lake has whatever is in it."""
+        has_constants = bool(read_state(self._lake).of(_MANN_WHITNEY))
+        if has_constants and not plan.refused:
+            return []
+        with closing(store_in_memory()) as connection:
+            Loader(connection).record([*map(_refusal, plan.refused)])
+            known = constant_keys(connection) if has_constants else None
+            return write_group(connection, self._lake, plan.id, known=known)
+
+
+def _refusal(known: KnownRefusal) -> Refusal:
+    return Refusal(known.source, known.sha256, known.reason, None, known.detail or "")
+
+
+def _refused_by(rows: Iterable[dict[str, str]]) -> Iterator[Refusal]:
+    for row in rows:
+        yield from (Refusal(*one) for one in json.loads(row["refused"]))

@@ -1,0 +1,90 @@
+"""What the dumps of an inbox are, before any is decoded: their bytes' hashes and manifests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from ingest.errors import ManifestError, SourceError
+from ingest.incoming import Incoming
+from ingest.watching.places import WatchedPlace
+from warehouse.intake.content import read_dumps
+from warehouse.spark.inboxes import Stated, brought_dumps, open_place
+
+SURVEYED = pa.schema(
+    [
+        ("number", pa.int64()),  # of the first file of the piece, in the inbox
+        ("source", pa.string()),
+        ("path", pa.string()),
+        ("member", pa.string()),
+        ("sha256", pa.string()),
+        ("byte_count", pa.int64()),
+        ("manifest", pa.string()),
+        ("reason", pa.string()),
+        ("detail", pa.string()),
+    ]
+)
+
+
+class Surveyed(NamedTuple):
+    """A dump that was looked at; the columns of SURVEYED after the first.
+
+    Attributes:
+        source: What it is called in messages and in the lake.
+        path: The file that it is, or is in.
+        member: What it is called in that file, a zip.
+        sha256: SHA-256 of its bytes; None if they cannot be read.
+        byte_count: Their number.
+        manifest: What they do not say, as canonical JSON; None if it is refused.
+        reason: Why it is refused, machine-readable.
+        detail: The same, in words.
+    """
+
+    source: str
+    path: str
+    member: str | None
+    sha256: str | None
+    byte_count: int
+    manifest: str | None
+    reason: str | None = None
+    detail: str | None = None
+
+
+def survey_piece(piece: str, *, inbox: str, stated: Stated) -> pa.Table:
+    """Rows of SURVEYED of some files, given as JSON: the number of the first, and their paths.
+
+    Raises:
+        SourceError: The files cannot be fetched.
+    """
+    number, paths = json.loads(piece)
+    found = survey_files(open_place(inbox), paths, stated)
+    rows = [{"number": number, **dump._asdict()} for dump in found]
+    return pa.Table.from_pylist(rows, schema=SURVEYED)
+
+
+def survey_files(place: WatchedPlace, paths: Sequence[str], stated: Stated) -> Iterator[Surveyed]:
+    """Look at the dumps in files, in order of the files; what holds none comes first.
+
+    Raises:
+        SourceError: The files cannot be fetched; one that cannot be read is refused instead.
+    """
+    with brought_dumps(place, paths, stated) as brought:
+        for error in brought.faults:
+            yield Surveyed(error.source, "", None, None, 0, None, error.reason, error.problem)
+        for path, member, incoming in brought.dumps:
+            yield _survey(place, path, member, incoming)
+
+
+def _survey(place: WatchedPlace, path: str, member: str | None, incoming: Incoming) -> Surveyed:
+    (file,) = read_dumps([incoming])
+    dump = Surveyed(incoming.name, path, member, file.sha256, len(file.data), None)
+    if file.sha256 is None:
+        return dump._replace(reason=file.reason, detail=place.shown(file.problem))
+    try:
+        return dump._replace(manifest=incoming.manifest().canonical_json())
+    except (ManifestError, SourceError) as error:
+        detail = place.shown(str(error)).removeprefix(f"{incoming.name}: ")
+        return dump._replace(reason="manifest", detail=detail)
