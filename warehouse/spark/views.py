@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 from warehouse.catalogue.sql_files import read_sql_files
 from warehouse.lake.commits import LakeState
 from warehouse.lake.place import Lake
-from warehouse.lake.schemas import NAMES, TABLES
+from warehouse.lake.schemas import FACTS, NAMES, TABLES
+from warehouse.lake.views import raw_name, settled_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,34 +30,21 @@ def make_views(session: SparkSession, lake: Lake, state: LakeState, text: str) -
         state: Its files.
         text: Statements, and whatever else names tables and columns.
     """
+    texts = {name[4:-4]: sql for name, sql in read_sql_files("views")}
+    settled = {name: settled_text(name) for name in NAMES}
     words = set(_WORD.findall(text.lower()))
-    views = {name[4:-4]: sql for name, sql in read_sql_files("views")}
     named = []
-    for view in reversed(views):  # a view reads only those before it
-        if view in words:
-            named.append(view)
-            words.update(_WORD.findall(views[view].lower()))
-    for table in TABLES:
-        if table in words:
-            _make_table(session, lake, state, table, words)
-    for view in reversed(named):
-        session.sql(views[view]).createOrReplaceTempView(view)
-
-
-def _make_table(
-    session: SparkSession, lake: Lake, state: LakeState, table: str, words: set[str]
-) -> None:
-    paths = [file.path for file in state.of(table)]
-    schema = TABLES[table]
-    if table not in NAMES:
-        own = pa.schema([field for field in schema if field.name in words] or [schema.field(0)])
-        _read_files(session, lake, paths, own).createOrReplaceTempView(table)
-        return
-    # Of what dumps share, every writer has left what it knew.
-    _read_files(session, lake, paths, schema).createOrReplaceTempView(f"lake_{table}")
-    texts = dict(read_sql_files("lake"))
-    plain = f"SELECT DISTINCT {', '.join(schema.names)} FROM lake_{table}"  # noqa: S608
-    session.sql(texts.get(f"{table}.sql", plain)).createOrReplaceTempView(table)
+    for name in [*reversed(texts), *NAMES]:  # each reads only those behind it, and facts
+        if name in words:
+            named.append(name)
+            words.update(_WORD.findall((texts | settled)[name].lower()))
+    for table in filter(words.__contains__, [*FACTS, *NAMES]):
+        columns = [field for field in TABLES[table] if table in NAMES or field.name in words]
+        paths = [file.path for file in state.of(table)]
+        frame = _read_files(session, lake, paths, pa.schema(columns))
+        frame.createOrReplaceTempView(raw_name(table))
+    for name in reversed(named):
+        session.sql((texts | settled)[name]).createOrReplaceTempView(name)
 
 
 def _read_files(
