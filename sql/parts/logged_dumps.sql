@@ -1,6 +1,6 @@
 -- logged_dumps: Of each build on each device the latest dump that logged values.
 --
--- Reads compared_dumps.
+-- The latest is the last recorded, else the last to arrive. Reads compared_dumps.
 --
 -- columns:
 --   dump_id     INT     Number of the dump.
@@ -12,12 +12,16 @@
 SELECT dump_id, device, model, backend, is_head, dump_count
 FROM (
     SELECT
-        dump_id, device, model, backend, is_head,
-        count(*) OVER (PARTITION BY device, model, backend, is_head) AS dump_count,
+        c.dump_id, c.device, c.model, c.backend, c.is_head,
+        count(*) OVER (PARTITION BY c.device, c.model, c.backend, c.is_head)
+            AS dump_count,
         row_number() OVER (
-            PARTITION BY device, model, backend, is_head ORDER BY dump_id DESC
+            PARTITION BY c.device, c.model, c.backend, c.is_head
+            ORDER BY d.captured_at DESC NULLS LAST, d.ingested_at DESC NULLS LAST,
+                d.sha256 DESC NULLS LAST
         ) AS choice
-    FROM compared_dumps
-    WHERE dump_id IN (SELECT dump_id FROM debug_values WHERE NOT is_output)
+    FROM compared_dumps AS c
+    JOIN dumps AS d ON d.dump_id = c.dump_id
+    WHERE c.dump_id IN (SELECT dump_id FROM debug_values WHERE NOT is_output)
 ) AS d
 WHERE choice = 1

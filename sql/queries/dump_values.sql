@@ -16,13 +16,13 @@
 --                        id, from 1.
 --   kind         STRING  Kind of the events.
 --   build        STRING  Id of the build.
---   dump_id      INT     Number of the dump.
+--   dump_id      BIGINT  Number of the dump.
 --   unit         STRING  ns; ticks where the clock's rate is unknown.
 --   value        DOUBLE  Its value in that unit; lower is better.
 --   floor        DOUBLE  Least value that can be compared.
 SELECT
     device, model, backend, event_name, delegate_id, ordinal, kind,
-    build, dump_id, unit, value, floor
+    build, CAST(dump_id AS BIGINT) AS dump_id, unit, value, floor
 FROM operator_values
 ORDER BY
     device, model, backend NULLS LAST, event_name, delegate_id NULLS LAST, ordinal,

@@ -3,7 +3,8 @@
 -- filters: chosen_dumps
 --
 -- columns:
---   dump_id           INT        Number of the dump, from 1, in order of arrival.
+--   dump_id           BIGINT     Number of the dump: from 1, in order of arrival;
+--                                in a lake the same as in all others.
 --   device            STRING     Name of the device.
 --   pool              STRING     Device pool; null if none.
 --   build             STRING     Id of the build.
@@ -23,8 +24,8 @@
 --   source            STRING     Path or archive member it was first read from.
 --   tags              STRING     Free fields of its manifest, a JSON object.
 SELECT
-    dump_id, device, pool, build, model, backend, quantization,
-    captured_at, ingested_at, n_runs, n_events, n_flagged_events,
+    CAST(dump_id AS BIGINT) AS dump_id, device, pool, build, model, backend,
+    quantization, captured_at, ingested_at, n_runs, n_events, n_flagged_events,
     n_allocations, n_debug_events, tick_unit, byte_count, sha256, source, tags
 FROM named_dumps
 WHERE dump_id IN (SELECT dump_id FROM chosen_dumps)

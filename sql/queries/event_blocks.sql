@@ -5,7 +5,7 @@
 -- count as samples, also those that repeat within a run. Flagged events do not.
 --
 -- params:
---   dump  INT OF dumps.dump_id  Number of the dump, its dump_id.
+--   dump  BIGINT OF dumps.dump_id  Number of the dump, its dump_id.
 --
 -- columns:
 --   block_index          INT      Position of the block among the dump's blocks, from
@@ -31,7 +31,7 @@ WITH blocks AS (
         run_signature_id,
         row_number() OVER (ORDER BY min(run_index)) - 1 AS block_index
     FROM runs
-    WHERE dump_id = CAST(:dump AS INT) AND run_signature_id IS NOT NULL
+    WHERE dump_id = CAST(:dump AS BIGINT) AND run_signature_id IS NOT NULL
     GROUP BY run_signature_id
 ),
 samples AS (
@@ -45,7 +45,7 @@ samples AS (
         min(duration_ns) AS min_ns,
         max(duration_ns) AS max_ns
     FROM named_events
-    WHERE dump_id = CAST(:dump AS INT)
+    WHERE dump_id = CAST(:dump AS BIGINT)
     GROUP BY run_signature_id, event_signature_id
 )
 SELECT

@@ -25,7 +25,7 @@
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
 --   group           STRING  What the dumps have of what group_by names, else null.
---   dump_id         INT     Dump of the run; null in other scopes.
+--   dump_id         BIGINT  Dump of the run; null in other scopes.
 --   run_index       INT     Position of the run in its dump, from 0; null in other
 --                           scopes.
 --   event_name      STRING  Method::execute, or name of the kernel or delegate call.
@@ -77,7 +77,8 @@ sums AS (
 )
 SELECT
     scope, device, pool, build, model, backend, group_value AS group,
-    run_dump_id AS dump_id, run_index, event_name, instruction_id, run_count,
+    CAST(run_dump_id AS BIGINT) AS dump_id, run_index, event_name, instruction_id,
+    run_count,
     execute_ns / run_count AS execute_ns,
     kernel_ns / run_count AS kernel_ns,
     delegate_ns / run_count AS delegate_ns,

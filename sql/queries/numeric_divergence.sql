@@ -17,8 +17,8 @@
 --   backend         STRING  Backend of the model; null if none.
 --   base_dumps      BIGINT  Dumps of the base that logged values, at least 1.
 --   head_dumps      BIGINT  Dumps of the head that did, at least 1.
---   base_dump_id    INT     The latest of the base.
---   head_dump_id    INT     The latest of the head.
+--   base_dump_id    BIGINT  The latest of the base.
+--   head_dump_id    BIGINT  The latest of the head.
 --   base_count      BIGINT  Values in that of the base.
 --   compared_count  BIGINT  Those that the head logged too, with content on both sides.
 --   equal_count     BIGINT  Those of them that are equal.
@@ -51,7 +51,8 @@ different AS (
 SELECT
     b.device, b.model, b.backend,
     b.dump_count AS base_dumps, h.dump_count AS head_dumps,
-    b.dump_id AS base_dump_id, h.dump_id AS head_dump_id,
+    CAST(b.dump_id AS BIGINT) AS base_dump_id,
+    CAST(h.dump_id AS BIGINT) AS head_dump_id,
     n.base_count, n.compared_count, n.equal_count,
     CASE
         WHEN n.compared_count = 0 THEN 'not_compared'

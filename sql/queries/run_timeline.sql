@@ -3,7 +3,7 @@
 -- Without a run it is the one whose length is the median of its dump's.
 --
 -- params:
---   dump  INT OF dumps.dump_id  Number of the dump, its dump_id.
+--   dump  BIGINT OF dumps.dump_id  Number of the dump, its dump_id.
 --   run   INT(0..) = NULL       Position of the run in its dump.
 --
 -- columns:
@@ -23,7 +23,7 @@ WITH spans AS (
         run_index,
         max(start_offset_ticks + coalesce(duration_ticks, 0)) AS span_ticks
     FROM named_events
-    WHERE dump_id = CAST(:dump AS INT)
+    WHERE dump_id = CAST(:dump AS BIGINT)
     GROUP BY run_index
 ),
 ranked AS (
@@ -54,7 +54,7 @@ FROM named_events AS e
 JOIN chosen AS c ON c.run_index = e.run_index
 JOIN named_dumps AS d ON d.dump_id = e.dump_id
 LEFT JOIN run_signatures AS g ON g.run_signature_id = e.run_signature_id
-WHERE e.dump_id = CAST(:dump AS INT)
+WHERE e.dump_id = CAST(:dump AS BIGINT)
 ORDER BY
     e.start_offset_ticks NULLS LAST, e.duration_ticks DESC NULLS LAST,
     e.event_name, e.instruction_id NULLS LAST, e.delegate_id NULLS LAST, e.occurrence,

@@ -43,10 +43,11 @@ def test_lake_answers_as_the_store_does(farm, place: Path, name: str) -> None:
     with Warehouse.open_lake(place) as lake:
         found = lake.query(name, **asked)
     assert wanted.num_rows
-    rows = renumbered(wanted.to_pylist(), numbers)
-    if name == "dumps":
-        rows.sort(key=lambda row: row["dump_id"])
-    assert found.to_pylist() == rows
+    rows, answer = renumbered(wanted.to_pylist(), numbers), found.to_pylist()
+    if "dump_id" in wanted.column_names:  # the order of numbers is another
+        rows.sort(key=repr)
+        answer.sort(key=repr)
+    assert answer == rows
 
 
 def test_views_and_tables_are_those_of_the_store(farm, place: Path) -> None:
