@@ -12,20 +12,13 @@ from warehouse.catalogue.sql_files import read_sql_files
 
 pytest.importorskip("pyspark", reason="needs pyspark: run 'make test-spark'")
 
+from tests.support.spark_sessions import small_session
 from warehouse.spark.answers import SparkLake
-from warehouse.spark.session import opened_session
-
-SMALL = {
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-}
 
 
 @pytest.fixture(scope="module")
 def session():
-    with opened_session("local[2]", settings=SMALL) as session:
+    with small_session() as session:
         yield session
 
 

@@ -1,8 +1,62 @@
-"""The nightly report made through Spark, beside that of the store."""
+"""The nightly report of a lake made on Spark, beside that of the store it was written from."""
 
+import json
+
+import duckdb
 import pytest
 
+from queries.report.forms import render
+from queries.report.nightly import nightly_report
+from queries.report.settings import Settings
 from tests.support.lakes import fill
-from tests.support.nightly_farm import ingest_nights
+from tests.support.nightly_farm import ingest_nights, record_build
+from warehouse import Warehouse
 
 pytest.importorskip("pyspark", reason="needs pyspark: run 'make test-spark'")
+
+from tests.support.spark_sessions import small_session
+from warehouse.spark.answers import SparkLake
+from warehouse.spark.verdicts import judge_on_spark
+
+
+@pytest.fixture(scope="module")
+def session():
+    with small_session() as session:
+        yield session
+
+
+def pooled_nights():
+    """Six devices of a pool, with too few dumps each; relu is 10 % slower on them from b6 on."""
+    for number in range(8):
+        for device in range(6):
+            slower = {"native_call_relu.out": 1.1 if number >= 6 else 1.0}
+            place = {"name": f"phone-{device}", "pool": "phones"}
+            yield from record_build(number, slower, device=place, count=4)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    path = tmp_path_factory.mktemp("farm") / "nightly.store"
+    ingest_nights(path)
+    with Warehouse.open(path) as warehouse:
+        warehouse.ingest(list(pooled_nights()))
+    return path
+
+
+@pytest.fixture(scope="module")
+def lake(store):
+    place = store.parent / "lake"
+    with duckdb.connect(str(store / "warehouse.duckdb"), read_only=True) as connection:
+        fill(place, connection)
+    return place
+
+
+@pytest.mark.parametrize("head", [None, "b7", "b0"])
+def test_report_of_a_lake_on_spark_is_that_of_the_store(session, store, lake, head):
+    with Warehouse.open(store, read_only=True) as warehouse:
+        wanted = nightly_report(warehouse, Settings(), head=head)
+    found = nightly_report(
+        SparkLake(session, str(lake)), Settings(), head=head, judge=judge_on_spark
+    )
+    assert json.loads(render(found, "json")) == json.loads(render(wanted, "json"))
+    assert head == "b0" or found.groups

@@ -32,7 +32,7 @@ from warehouse import Warehouse
 from warehouse.lake.commits import read_state, sum_bytes
 from warehouse.lake.place import Lake
 
-SIZES = (20, 8, 200)  # 51 M events
+SIZES = (21, 8, 200)  # 52 M events
 MODELS, DUMPS = 3, 10
 LOCAL, CLUSTER = "local[2]", "local-cluster[2,1,1024]"
 _ARROW = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any"}
@@ -116,9 +116,7 @@ def serving_s3() -> Iterator[tuple[str, Mapping[str, str]]]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    server = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         _wait_for(port)
         os.environ.update(_ARROW)
