@@ -78,7 +78,7 @@ def run_select(session: SparkSession, sql: str, values: Mapping[str, object]) ->
     for name, own in statement.ctes:
         frame = run_select(session, own, values)
         if count_uses(name, statement) > 1:
-            frame = frame.localCheckpoint()
+            frame = frame.localCheckpoint().toDF(*frame.columns)  # columns of their own
         hidden[name] = session.table(name) if session.catalog.tableExists(name) else None
         frame.createOrReplaceTempView(name)
     result = session.sql(statement.body, args=dict(values))

@@ -44,7 +44,8 @@ def make_views(session: SparkSession, lake: Lake, state: LakeState, text: str) -
         frame = _read_files(session, lake, paths, pa.schema(columns))
         frame.createOrReplaceTempView(raw_name(table))
     for name in reversed(named):
-        session.sql((texts | settled)[name]).createOrReplaceTempView(name)
+        # As text: made of a frame, all that read the view would share the identity of its columns.
+        session.sql(f"CREATE OR REPLACE TEMP VIEW {name} AS {(texts | settled)[name]}")
 
 
 def _read_files(
