@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,6 @@ _SUMS = {
 }
 _WITH_DUMP = "SELECT dump_id FROM dumps ORDER BY sha256 LIMIT 1"
 _BUILDS = "SELECT build FROM builds_in_order ORDER BY position DESC LIMIT 2"
-_OF_BUILDS = {"base", "head"}
 
 
 def tree_cpu_seconds() -> float:
@@ -81,16 +81,16 @@ def list_questions(store: Any) -> dict[str, Callable[[], pa.Table]]:
     dump = store.sql(_WITH_DUMP).column(0)[0].as_py()
     head, base = store.sql(_BUILDS).column(0).to_pylist()
     values = {"dump": dump, "base": base, "head": head, "event": "native_call_*"}
-    values["approx"] = True
     questions = {}
     for name in load_catalogue():
         taken = {param.name for param in find_query(name).header.params}
         params = {key: value for key, value in values.items() if key in taken}
-        questions[name] = lambda name=name, params=params: store.query(name, **params)
+        questions[name] = partial(store.query, name, **params)
+    questions["percentiles, approximate"] = partial(store.query, "percentiles", approx=True)
     for table, columns in _SUMS.items():
         sums = ", ".join(f"CAST(sum({one}) AS DOUBLE) AS {one}" for one in columns)
         text = f"SELECT count(*) AS row_count, {sums} FROM {table}"  # noqa: S608 - names of ours
-        questions[f"sums of {table}"] = lambda text=text: store.sql(text)
+        questions[f"sums of {table}"] = partial(store.sql, text)
     return questions
 
 
