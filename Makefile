@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Hundreds of processes are started, each of which would compile the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-serve test test-slow lint parity fuzz torture torture-service bench bench-service bench-inspector bench-detection test-executorch test-browser test-schemathesis clean
+.PHONY: help demo demo-serve test test-slow lint parity fuzz torture torture-service bench bench-service bench-inspector bench-detection test-executorch test-browser test-schemathesis test-spark torture-spark demo-spark clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -22,6 +22,9 @@ demo: .venv/.installed ## Ingest the real multi-build dumps that ship with the p
 
 demo-serve: .venv/.installed ## Serve that farm, upload to it with curl, ask it, open its page
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tests/data/demo-serve.sh
+
+demo-spark: .venv-spark/.installed ## Take the same dumps into a lake with Apache Spark, which needs Java 17
+	@PATH="$(CURDIR)/.venv-spark/bin:$$PATH" sh tests/data/demo-spark.sh
 
 # Each worker takes a stretch of the files, so that few fixtures are made twice, and helps the others.
 test: .venv/.installed ## Run the tests, without the slow ones
@@ -54,6 +57,9 @@ torture-service: .venv/.installed ## Kill the service under load, and ask it hos
 	$(BIN)/python -m tests.tools.reliability.service_kills $(if $(RECORD),--record tests/tools/reliability/record-service.json)
 	$(BIN)/python -m tests.tools.reliability.hostile_sql $(if $(RECORD),--record tests/tools/reliability/record-hostile-sql.json)
 
+torture-spark: .venv-spark/.installed ## Kill drivers and executors of Spark that fill a lake (RECORD=1 keeps the results)
+	.venv-spark/bin/python -m tests.tools.reliability.spark_kills $(if $(RECORD),--record tests/tools/reliability/record-spark.json)
+
 bench-service: .venv/.installed ## Measure what the service takes, and how far more than that is borne
 	$(BIN)/python -m tests.tools.service.load $(if $(RECORD),tests/tools/service/record.json,build/bench-service.json)
 
@@ -79,6 +85,16 @@ test-browser: .venv/.installed ## Open a report's page in headless Chromium, whe
 test-schemathesis: .venv/.installed .venv-schemathesis/.installed ## Ask the service all that its OpenAPI document says
 	$(BIN)/python -m tests.tools.openapi.run .venv-schemathesis/bin/schemathesis
 
+# Where Java is missing they are skipped, and say so.
+test-spark: .venv-spark/.installed ## Fill and ask lakes with Apache Spark, which needs Java 17
+	.venv-spark/bin/python -m pytest -rs tests/spark
+
+.venv-spark/.installed: pyproject.toml requirements.txt tests/spark/requirements.txt
+	$(PYTHON) -m venv .venv-spark
+	.venv-spark/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -r tests/spark/requirements.txt
+	.venv-spark/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
 .venv-executorch/.installed: tests/tools/benchmarks/requirements-executorch.txt
 	$(PYTHON) -m venv .venv-executorch
 	.venv-executorch/bin/python -m pip install --quiet --disable-pip-version-check -r $<
@@ -95,4 +111,4 @@ test-schemathesis: .venv/.installed .venv-schemathesis/.installed ## Ask the ser
 	@touch $@
 
 clean: ## Remove the environment and caches
-	rm -rf .venv .venv-executorch .venv-detection .venv-schemathesis .mypy_cache .pytest_cache .ruff_cache *.egg-info build dist
+	rm -rf .venv .venv-executorch .venv-detection .venv-schemathesis .venv-spark .mypy_cache .pytest_cache .ruff_cache *.egg-info build dist

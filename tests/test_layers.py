@@ -63,6 +63,7 @@ ROOMS = {
         "archive", "catalogue", "engine", "errors", "intake", "loading", "programs",
     },
     "warehouse.lake": {"catalogue", "engine", "errors"},
+    "warehouse.spark": {"engine", "errors", "intake", "lake", "loading"},
     "warehouse.regressions": {"catalogue", "engine", "errors", "statistics"},
     "warehouse.sandbox": {"children", "engine", "errors", "storage"},
     "warehouse.store": {
@@ -111,6 +112,7 @@ ROOMS = {
 OTHERS = {
     "ingest.recording": {"executorch", "torch"},
     "warehouse.programs": {"executorch"},
+    "warehouse.spark": {"pyspark"},
     "queries.numeric_gap": {"executorch"},
     "queries.report": {"jinja2", "markupsafe", "svg"},
     "cli.serve": {

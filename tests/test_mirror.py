@@ -35,6 +35,8 @@ BEHAVIOURS = {
     "ingest/test_stream.py": "parts of a dump are the dump",
     "ingest/test_tracer_errors.py": "what all calls of the tracer refuse",
     "queries/inspector/test_changed_blocks.py": "what scripts do with the drop-in's objects",
+    "spark/test_lake.py": "lakes that Spark fills, where there is Java",
+    "spark/test_session.py": "Spark's own machines, likewise",
     "sql/test_build_lineage.py": "the order and ancestry of builds, as views say them",
     "sql/test_filters.py": "filters of all queries",
     "sql/test_golden.py": "answers of all queries",

@@ -25,7 +25,7 @@ COMMANDS = sorted(
         *("archive", "doctor", "completion", "amend", "retention", "compact", "forget", "plan"),
         "compare",
         *("report", "accept", "bisect-step"),
-        *("serve", "token", "upload", "watch"),
+        *("serve", "token", "upload", "watch", "spark"),
     ]
 )
 # A process that was started in the background ignores Ctrl-C, and so do those that it starts.

@@ -1,7 +1,6 @@
 """`format("etdump")`: dumps of any place that Arrow can read, as rows of Spark.
 
->>> session.dataSource.register(EtdumpSource)  # doctest: +SKIP
->>> session.read.format("etdump").load("s3://farm/dumps")  # doctest: +SKIP
+Register it first: ``session.dataSource.register(EtdumpSource)``.
 """
 
 from __future__ import annotations

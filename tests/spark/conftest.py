@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def session():
+    """A session on this machine, which starts once for all tests of a file."""
+    pytest.importorskip("pyspark", reason="pyspark is missing: make test-spark")
+    if not shutil.which("java"):
+        pytest.skip("Java is missing: install a JRE of 17 or newer")
+    from warehouse.spark.session import opened_session
+
+    # A machine that is busy with something else for minutes is no failure.
+    patient = {"spark.network.timeout": "800s", "spark.sql.shuffle.partitions": "2"}
+    with opened_session("local[2,2]", settings=patient) as opened:
+        yield opened

@@ -1,0 +1,49 @@
+"""Work that a cluster does, done by this process; and a driver that dies meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from warehouse.spark.decoding import DECODED_GROUPS
+from warehouse.spark.tasks import Work
+
+
+class TasksHere:
+    """Does each piece in turn.
+
+    Attributes:
+        parallelism: How many there should be.
+        done: Pieces done so far.
+    """
+
+    def __init__(self, parallelism: int = 2) -> None:
+        self.parallelism = parallelism
+        self.done: list[str] = []
+
+    def run(self, pieces: Sequence[str], work: Work, schema: pa.Schema) -> pa.Table:
+        tables = [self._do(piece, work).cast(schema) for piece in pieces]
+        return pa.concat_tables([schema.empty_table(), *tables])
+
+    def _do(self, piece: str, work: Work) -> pa.Table:
+        self.done.append(piece)
+        return work(piece)
+
+
+class DriverDies(BaseException):
+    """Nothing that anybody catches."""
+
+
+class DyingTasks(TasksHere):
+    """Decodes some groups, after which the driver is gone: nobody learns of them."""
+
+    def __init__(self, n_groups: int) -> None:
+        super().__init__()
+        self._n_groups = n_groups
+
+    def run(self, pieces: Sequence[str], work: Work, schema: pa.Schema) -> pa.Table:
+        if schema is not DECODED_GROUPS:
+            return super().run(pieces, work, schema)
+        super().run(pieces[: self._n_groups], work, schema)
+        raise DriverDies

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from ingest.manifest.models import Manifest
+from warehouse.spark import groups
+from warehouse.spark.groups import Entry, Group, KnownRefusal, group_entries, judge, partition_of
+from warehouse.spark.surveys import Surveyed
+
+
+def manifest(model: str = "net", day: str | None = "2026-01-01", device: str = "phone") -> str:
+    stated = {"device": {"name": device}, "build": {"id": "b"}, "model": {"name": model}}
+    at = {"captured_at": f"{day}T23:30:00-01:00"} if day else {}
+    return Manifest.model_validate(stated | at).canonical_json()
+
+
+def dump(path: str, sha256: str, stated: str | None = None, **more) -> Surveyed:
+    return Surveyed(path, path, None, sha256, 10, stated or manifest(), **more)
+
+
+def entry(path: str, stated: str, size: int = 10) -> Entry:
+    return Entry(path, None, f"sha of {path}", size, stated)
+
+
+def test_first_of_several_alike_is_taken() -> None:
+    judged = judge([dump("a", "1"), dump("b", "1"), dump("c", "2")], {}, ())
+    assert ([one.path for one in judged.entries], judged.n_known) == (["a", "c"], 1)
+
+
+def test_dump_the_lake_has_is_known_under_its_own_manifest_only() -> None:
+    known = {"1": manifest()}
+    judged = judge([dump("a", "1"), dump("b", "1", manifest(device="tablet"))], known, ())
+    assert (judged.entries, judged.n_known) == ([], 1)
+    (refusal,) = judged.refused
+    assert (refusal.source, refusal.reason) == ("b", "conflict")
+
+
+def test_bytes_that_were_refused_are_not_tried_again_under_that_name() -> None:
+    recorded = KnownRefusal("a", "1", "truncated", "too short")
+    judged = judge([dump("a", "1"), dump("b", "1")], {}, {recorded})
+    assert ([one.path for one in judged.entries], judged.n_known) == (["b"], 1)
+
+
+def test_refusal_on_record_is_not_recorded_again_but_another_is() -> None:
+    recorded = KnownRefusal("a", "1", "manifest", "no device")
+    found = [
+        dump("a", "1", reason="manifest", detail="no device"),
+        dump("a", "1", reason="manifest", detail="no build"),
+    ]
+    judged = judge(found, {}, {recorded})
+    assert (judged.n_known, [one.detail for one in judged.refused]) == (1, ["no build"])
+
+
+def test_partition_is_the_day_of_capture_in_utc_and_the_model() -> None:
+    assert partition_of(manifest("m")) == ("2026-01-02", "m")
+    assert partition_of(manifest("m", None)) == ("unknown", "m")
+
+
+def test_group_holds_neighbours_of_a_day_and_model_up_to_a_size(monkeypatch) -> None:
+    monkeypatch.setattr(groups, "LEAST_BYTES", 20)
+    first, second = manifest("a"), manifest("b")
+    entries = [entry("1", second), entry("2", first), entry("3", first), entry("4", second, 30)]
+    found = group_entries(entries, parallelism=4)
+    assert [[one.path for one in group.entries] for group in found] == [["2", "3"], ["1"], ["4"]]
+    assert found[0].partitions == {("2026-01-02", "a")}
+
+
+def test_group_is_named_after_its_dumps_whatever_their_order() -> None:
+    one, other = entry("1", manifest()), entry("2", manifest())
+    names = [group_entries(some, parallelism=1)[0].name for some in ([one, other], [other, one])]
+    assert names[0] == names[1] != group_entries([one], parallelism=1)[0].name
+
+
+def test_group_comes_back_from_plain_values() -> None:
+    (group,) = group_entries([entry("1", manifest())], parallelism=1)
+    assert Group.of(group.name, [list(one) for one in group.entries]) == group

@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.support.inboxes import fill_inbox
+from tests.support.lakes import files_of, fill, rows_of
+from tests.support.stores import MANIFEST, write
+from tests.support.tasks import DriverDies, DyingTasks, TasksHere
+from tests.support.tiny_dumps import tiny_dump, tiny_dump_events
+from warehouse import Warehouse
+from warehouse.errors import LakeError
+from warehouse.lake.layout import PLANS
+from warehouse.lake.place import Lake
+from warehouse.lake.schemas import FACTS, NAMES
+from warehouse.spark import groups
+from warehouse.spark.inboxes import Stated
+from warehouse.spark.ingest import LakeIngest, LakeIngester
+
+STATED = Stated(MANIFEST)
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> tuple[Path, Path]:
+    """An inbox of eight dumps, and where its lake is to be."""
+    return fill_inbox(tmp_path / "inbox", 8), tmp_path / "lake"
+
+
+@pytest.fixture(autouse=True)
+def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "LEAST_BYTES", 1)
+
+
+def take(inbox: Path, lake: Path, tasks: TasksHere | None = None, stated=None) -> LakeIngest:
+    return LakeIngester(tasks or TasksHere(), str(inbox), str(lake), stated).take_all()
+
+
+def globbed(lake: Path, table: str) -> list[str]:
+    """Rows that a reader finds who knows nothing of commits."""
+    if not list(lake.glob(f"{table}/**/*.parquet")):
+        return []
+    rows = duckdb.read_parquet(f"{lake}/{table}/**/*.parquet", hive_partitioning=False)
+    return [*map(repr, rows.to_arrow_table().to_pylist())]
+
+
+def comparable(lake: Path, table: str) -> list[str]:
+    rows = rows_of(lake, table)
+    for row in rows:
+        row.pop("ingested_at", None)
+        row.pop("refused_at", None)
+    return sorted({repr(row) for row in rows} if table in NAMES else map(repr, rows))
+
+
+@pytest.mark.parametrize("table", [*FACTS, *NAMES])
+def test_lake_has_the_rows_that_the_store_of_the_same_dumps_exports(
+    places, table: str, tmp_path: Path
+) -> None:
+    inbox, lake = places
+    write(inbox / "bad" / "cut.etdp", b"\x10\0\0\0\0\0\0\0ED00")
+    write(inbox / "bad" / "manifest.json", b'{"device": "d", "build": "b", "model": "m"}')
+    take(inbox, lake)
+    with Warehouse.open(tmp_path / "store", create=True) as warehouse:
+        warehouse.ingest([inbox])
+        fill(tmp_path / "exported", warehouse.writing)
+    assert comparable(lake, table) == comparable(tmp_path / "exported", table)
+
+
+def test_dumps_of_a_day_and_model_are_in_its_folder_one_file_for_each_group(places) -> None:
+    inbox, lake = places
+    done = take(inbox, lake)
+    assert (done.n_dumps, done.n_events) == (8, sum(map(tiny_dump_events, range(8))))
+    folders = [file.path.rpartition("/")[0] for file in files_of(lake, "dumps")]
+    assert sorted(set(folders)) == [
+        f"dumps/date={day}/model={model}"
+        for day in ("2026-01-01", "2026-01-02")
+        for model in ("net", "net%2F2")
+    ]
+
+
+def test_second_ingest_changes_nothing(places) -> None:
+    inbox, lake = places
+    write(inbox / "lone.etdp", tiny_dump(90))  # which nothing is stated of
+    take(inbox, lake)
+    before = {path: path.stat().st_mtime_ns for path in lake.rglob("*")}
+    assert take(inbox, lake) == LakeIngest(n_known=9)
+    assert {path: path.stat().st_mtime_ns for path in lake.rglob("*")} == before
+
+
+def test_same_bytes_twice_come_in_once(places) -> None:
+    inbox, lake = places
+    shutil.copytree(inbox, inbox / "again")
+    done = take(inbox, lake)
+    assert (done.n_dumps, done.n_known, len(rows_of(lake, "dumps"))) == (8, 8, 8)
+
+
+def test_same_bytes_under_another_manifest_are_a_conflict_on_record(places, tmp_path: Path) -> None:
+    inbox, lake = places
+    take(inbox, lake)
+    other = tmp_path / "other"
+    write(other / "0.etdp", tiny_dump(0))
+    (refusal,) = take(other, lake, stated=STATED).refused
+    assert (refusal.source, refusal.reason) == (str(other / "0.etdp"), "conflict")
+    assert "captured_at" in refusal.detail
+    assert [row["reason"] for row in rows_of(lake, "ingest_errors")] == ["conflict"]
+    assert take(other, lake, stated=STATED) == LakeIngest(n_known=1)
+
+
+def test_refused_dumps_are_rows_and_harm_no_other(places) -> None:
+    inbox, lake = places
+    bad = write(inbox / "2026-01-01-0" / "bad.etdp", b"\x10\0\0\0\0\0\0\0ED00")
+    lone = write(inbox / "lone.etdp", tiny_dump(90))
+    zipped = write(inbox / "cut.zip", b"PK\3\4")
+    done = take(inbox, lake)
+    assert done.n_dumps == 8
+    assert {row["source"] for row in rows_of(lake, "ingest_errors")} == {
+        str(bad), str(lone), str(zipped),
+    }  # fmt: skip
+    assert {one.source for one in done.refused} == {str(bad), str(lone), str(zipped)}
+
+
+def test_dump_without_a_manifest_is_taken_once_it_has_one(places) -> None:
+    inbox, lake = places
+    write(inbox / "lone.etdp", tiny_dump(90))
+    assert [one.reason for one in take(inbox, lake).refused] == ["manifest"]
+    write(inbox / "lone.json", b'{"device": "d", "build": "b", "model": "m"}')
+    assert take(inbox, lake) == LakeIngest(n_dumps=1, n_events=tiny_dump_events(90), n_known=8)
+
+
+@pytest.mark.parametrize("n_groups", [0, 1, 2, 4])
+def test_ingest_that_died_is_done_again_without_a_dump_twice(places, n_groups: int) -> None:
+    inbox, lake = places
+    with pytest.raises(DriverDies):
+        take(inbox, lake, DyingTasks(n_groups))
+    seen = globbed(lake, "dumps")
+    assert len(set(seen)) == len(seen)
+    assert rows_of(lake, "dumps") == []
+    fill_inbox(inbox, 4, first=8)  # which would be in other groups if all were planned anew
+    done = take(inbox, lake)
+    assert (done.n_dumps, done.n_known) == (12, 8)
+    assert len(globbed(lake, "dumps")) == len(rows_of(lake, "dumps")) == 12
+    assert len(globbed(lake, "events")) == sum(map(tiny_dump_events, range(12)))
+    assert not list((lake / PLANS).iterdir())
+
+
+def test_ingest_that_died_after_its_commit_is_over(places, monkeypatch) -> None:
+    inbox, lake = places
+
+    def die(lake, ids) -> None:
+        raise DriverDies
+
+    with monkeypatch.context() as patched:
+        patched.setattr("warehouse.spark.ingest.finish_plans", die)
+        with pytest.raises(DriverDies):
+            take(inbox, lake)
+    assert take(inbox, lake) == LakeIngest(n_known=8)
+    assert len(globbed(lake, "dumps")) == 8
+    assert not list((lake / PLANS).iterdir())
+
+
+def test_dump_that_changed_since_it_died_is_left_out_with_its_group(places) -> None:
+    inbox, lake = places
+    with pytest.raises(DriverDies):
+        take(inbox, lake, DyingTasks(4))
+    changed = inbox / "2026-01-01-0" / "0000.etdp"
+    os.unlink(changed)
+    done = take(inbox, lake)
+    assert done.n_changed
+    assert done.n_dumps == 7
+    assert len(globbed(lake, "dumps")) == len(rows_of(lake, "dumps")) == 7
+    assert len(globbed(lake, "events")) == sum(map(tiny_dump_events, range(1, 8)))
+
+
+def test_two_that_take_the_same_dumps_do_not_bring_them_in_twice(places) -> None:
+    inbox, lake = places
+
+    class Overtaken(TasksHere):
+        """Another ingest comes and goes while this one looks at the dumps."""
+
+        def run(self, pieces, work, schema):
+            rows = super().run(pieces, work, schema)
+            if len(self.done) == len(pieces):
+                take(inbox, lake)
+            return rows
+
+    done = take(inbox, lake, Overtaken())
+    assert done == LakeIngest(n_known=8)
+    assert len(globbed(lake, "dumps")) == 8
+
+
+def test_lake_that_cannot_be_written_is_named(places, tmp_path: Path) -> None:
+    inbox, _ = places
+    place = write(tmp_path / "file", b"")
+    with pytest.raises(LakeError, match=str(place)):
+        take(inbox, place)
+
+
+def test_lake_of_another_plan_for_the_same_dumps_is_waited_for(places, tmp_path: Path) -> None:
+    inbox, lake = places
+    with pytest.raises(DriverDies):
+        take(inbox, lake, DyingTasks(2))
+    other = tmp_path / "other"
+    shutil.copytree(inbox, other)
+    with pytest.raises(LakeError, match="others take the same dumps"):
+        take(other, lake)
+    assert len(Lake(lake).list(PLANS)) == 1
+    assert take(inbox, lake).n_dumps == 8
