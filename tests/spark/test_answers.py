@@ -9,17 +9,7 @@ from tests.support.small_farm import QUESTIONS
 from warehouse import Warehouse
 from warehouse.catalogue.queries import load_catalogue
 from warehouse.catalogue.sql_files import read_sql_files
-
-pytest.importorskip("pyspark", reason="needs pyspark: run 'make test-spark'")
-
-from tests.support.spark_sessions import small_session
 from warehouse.spark.answers import SparkLake
-
-
-@pytest.fixture(scope="module")
-def session():
-    with small_session() as session:
-        yield session
 
 
 @pytest.fixture(scope="module")

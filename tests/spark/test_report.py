@@ -11,18 +11,8 @@ from queries.report.settings import Settings
 from tests.support.lakes import fill
 from tests.support.nightly_farm import ingest_nights, record_build
 from warehouse import Warehouse
-
-pytest.importorskip("pyspark", reason="needs pyspark: run 'make test-spark'")
-
-from tests.support.spark_sessions import small_session
 from warehouse.spark.answers import SparkLake
 from warehouse.spark.verdicts import judge_on_spark
-
-
-@pytest.fixture(scope="module")
-def session():
-    with small_session() as session:
-        yield session
 
 
 def pooled_nights():
