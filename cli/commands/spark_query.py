@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -103,7 +104,9 @@ def report(
 
     settings = read_settings(config)
     with opened_session(master) as session:
-        made = nightly_report(SparkLake(session, lake), settings, head=head, judge=judge_on_spark)
+        asked = SparkLake(session, lake)
+        judge = partial(judge_on_spark, asked)
+        made = nightly_report(asked, settings, head=head, judge=judge)
     write_text(render(made, form))
     if is_failing and made.verdict == "regressions":
         fail(ExitCode.REGRESSIONS)

@@ -25,7 +25,7 @@ from warehouse.regressions.replay import LevelChange, Replay
 from warehouse.regressions.series_values import CONTAINERS
 
 Floats = NDArray[np.float64]
-Judge = Callable[[AskedStore, str, MinChange, Rules], JudgedPart]
+Judge = Callable[[str, MinChange, Rules], JudgedPart]
 
 SERIES = ("device", "model", "backend", "event_name", "delegate_id", "ordinal")
 _BUILDS = "SELECT build, build_role FROM builds_in_order ORDER BY position"
@@ -83,14 +83,8 @@ class HeadNight:
     rules: Rules
 
 
-def judge_here(store: AskedStore, head: str, min_change: MinChange, rules: Rules) -> JudgedPart:
-    """Judge all series of a build and of those before it in this process."""
-    rows = store.sql(read_statement("fleet_values"), {"head": head})
-    return judge_part(rows, head, min_change, rules)
-
-
 def judge_head(
-    store: AskedStore, head: str | None, settings: Settings, judge: Judge = judge_here
+    store: AskedStore, head: str | None, settings: Settings, judge: Judge | None = None
 ) -> HeadNight:
     """Judge a build of a store, by default the last one, as of its night.
 
@@ -98,7 +92,7 @@ def judge_head(
         store: The store.
         head: The build.
         settings: What the team has settled.
-        judge: What judges its series.
+        judge: What judges its series; by default this process.
 
     Raises:
         OptionError: The store has no such build, or none at all.
@@ -106,7 +100,8 @@ def judge_head(
     head = find_build(store, head, "--head")
     chosen = settings.nightly
     rules = Rules(base_builds=chosen.base_builds, q=chosen.q, gate=chosen.gate)
-    fleet, result = judge(store, head, partial(min_changes, settings=settings), rules)
+    judge = judge or partial(_judge_here, store)
+    fleet, result = judge(head, partial(min_changes, settings=settings), rules)
     builds = [night.build for night in fleet.nights]
     changes = tell_of_devices(result, fleet.history, fleet.pool)
     groups, moved = group_changes(changes, list_places(fleet), builds, find_rebuilt(fleet.history))
@@ -129,6 +124,12 @@ def judge_head(
         settings,
         rules,
     )
+
+
+def _judge_here(store: AskedStore, head: str, min_change: MinChange, rules: Rules) -> JudgedPart:
+    """Judge all series of a build and of those before it in this process."""
+    rows = store.sql(read_statement("fleet_values"), {"head": head})
+    return judge_part(rows, head, min_change, rules)
 
 
 def find_build(store: AskedStore, name: str | None, option: str) -> str:

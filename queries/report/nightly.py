@@ -11,7 +11,7 @@ from queries.report.alerts import list_alerts
 from queries.report.content import Group, Report, RunShift, State, Verdict
 from queries.report.facts import changed_environment, read_facts
 from queries.report.head_view import HeadView
-from queries.report.night import Judge, judge_head, judge_here
+from queries.report.night import Judge, judge_head
 from queries.report.outline import is_of_environment
 from queries.report.settings import Settings
 
@@ -20,7 +20,7 @@ _DUMPS = "SELECT count(*) AS dumps FROM named_dumps WHERE build = $head"
 
 
 def nightly_report(
-    store: AskedStore, settings: Settings, *, head: str | None = None, judge: Judge = judge_here
+    store: AskedStore, settings: Settings, *, head: str | None = None, judge: Judge | None = None
 ) -> Report:
     """The report of a build, by default of the last one; later builds do not count.
 
@@ -28,7 +28,7 @@ def nightly_report(
         store: The store.
         settings: What the team has settled.
         head: The build.
-        judge: What judges its series.
+        judge: What judges its series; by default this process.
 
     Raises:
         OptionError: The store has no such build, or none at all.

@@ -1,6 +1,6 @@
 """Asks a simulated farm everything: its store, a lake by DuckDB, and a lake by Apache Spark.
 
-    python -m tests.tools.benchmarks.spark RECORD [DEVICES BUILDS ITERATIONS [FOLDER]]
+    python -m tests.tools.benchmarks.engines RECORD [DEVICES BUILDS ITERATIONS [FOLDER]]
 
 The lake is a folder, and a bucket of moto's server on loopback. Answers must be equal; what each
 cost is recorded. An event of the simulator's farm is one of 5,300 of a dump at 200 iterations.
@@ -36,7 +36,7 @@ SIZES = (21, 8, 200)  # 52 M events
 MODELS, DUMPS = 3, 10
 LOCAL, CLUSTER = "local[2]", "local-cluster[2,1,1024]"
 _ARROW = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any"}
-_WORKER = "tests.tools.benchmarks.spark_worker"
+_WORKER = "tests.tools.benchmarks.engine_worker"
 
 
 def main(record: str, *given: str) -> None:

@@ -1,6 +1,6 @@
 """Asks one engine everything, and keeps its answers and what each of them cost.
 
-    python -m tests.tools.benchmarks.spark_worker ENGINE PLACE ANSWERS [MASTER]
+    python -m tests.tools.benchmarks.engine_worker ENGINE PLACE ANSWERS [MASTER]
 
 ENGINE is store, duckdb or spark; PLACE the store, or the address of the lake; ANSWERS a folder.
 """
@@ -69,6 +69,9 @@ def asked(engine: str, place: str, master: str | None) -> Iterator[Any]:
 
         settings = {
             "spark.driver.memory": "3g",
+            # Half of the CPU of so few questions would go into compiling them better.
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+            "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
             "spark.sql.shuffle.partitions": "4",
             "spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", ""),
         }
