@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Hundreds of processes are started, each of which would compile the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-serve test test-slow lint parity fuzz torture torture-service bench bench-service bench-inspector bench-detection test-executorch test-browser test-schemathesis test-spark torture-spark bench-engines demo-spark clean
+.PHONY: help demo demo-serve test test-slow lint parity fuzz torture torture-service bench bench-service bench-inspector bench-detection test-executorch test-browser test-schemathesis test-spark torture-spark bench-spark bench-engines demo-spark clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -62,6 +62,9 @@ torture-spark: .venv-spark/.installed ## Kill drivers and executors of Spark tha
 
 bench-service: .venv/.installed ## Measure what the service takes, and how far more than that is borne
 	$(BIN)/python -m tests.tools.service.load $(if $(RECORD),tests/tools/service/record.json,build/bench-service.json)
+
+bench-spark: .venv-spark/.installed ## Measure what Spark costs beside one process
+	.venv-spark/bin/python -m tests.tools.benchmarks.spark $(if $(RECORD),tests/tools/benchmarks/record-spark.json,build/bench-spark.json)
 
 bench: .venv/.installed ## Measure decode, ingest and queries (reports, never gates; RECORD=1 keeps it)
 	$(BIN)/python -m tests.tools.benchmarks.run $(if $(RECORD),tests/tools/benchmarks/record.json,build/bench.json)

@@ -79,6 +79,11 @@ EXAMPLES = {
         "tracehouse amend --dump 1f3a9c0e --set device.os=Android --yes",
     ),
     "retention": ("tracehouse retention --raw-days 90 --keep-builds 'v*' --yes",),
+    "export": ("tracehouse export lake s3://farm/lake --store farm.store",),
+    "lake": (
+        "tracehouse lake verify s3://farm/lake",
+        "tracehouse lake compact s3://farm/lake",
+    ),
     "compact": ("tracehouse compact --store farm.store",),
     "forget": (
         "tracehouse forget --device pixel8",
@@ -107,7 +112,7 @@ _WITH_A_SERVICE = {
 }
 _WITHOUT_A_STORE = {
     *("inspect", "etrecord", "inspect-prof", "numeric-gap"),
-    *("simulate", "doctor", "completion", "spark"),
+    *("simulate", "doctor", "completion", "lake", "spark"),
 }
 
 

@@ -68,6 +68,17 @@ Wait = Annotated[
         help="Wait so long for others who have the store open, instead of failing at once.",
     ),
 ]
+LakeUri = Annotated[
+    str | None,
+    typer.Option(
+        "--lake",
+        metavar="URI",
+        help="Ask this lake, see 'export lake'; with --store, of raw events that it dropped alone.",
+    ),
+]
+LakePlace = Annotated[
+    str, typer.Argument(metavar="URI", help="Folder, or s3://, gs://, abfs://, hdfs:// address.")
+]
 Head = Annotated[
     str | None,
     typer.Option("--head", metavar="BUILD", help="Build whose night is meant; else the last."),

@@ -77,8 +77,10 @@ def hand_over_instead(store: Path, found: FoundDumps, error: StoreLockedError) -
 
 
 @contextmanager
-def open_to_read(store: Path, *, wait: float = 0.0) -> Iterator[Warehouse]:
+def open_to_read(store: Path, *, wait: float = 0.0, lake: str | None = None) -> Iterator[Warehouse]:
     """The store, open for reading; a note says so if what is read is a snapshot.
+
+    With a lake, that is asked, unless a store is named too: then for its dropped events alone.
 
     Raises:
         UsageError: A service is chosen, which shows no store.
@@ -88,7 +90,11 @@ def open_to_read(store: Path, *, wait: float = 0.0) -> Iterator[Warehouse]:
     if chosen_service():
         raise UsageError("this reads a store of this machine; leave out --url and $TRACEHOUSE_URL")
 
-    with Warehouse.open(store, read_only=True, wait=wait) as warehouse:
+    if lake is not None and store in _unnamed():
+        with Warehouse.open_lake(lake) as asked:
+            yield asked
+        return
+    with Warehouse.open(store, read_only=True, wait=wait, lake=lake) as warehouse:
         if taken_at := warehouse.snapshot_time:
             age = max((datetime.now(UTC) - taken_at).total_seconds(), 0.0)
             write_note(
@@ -99,11 +105,11 @@ def open_to_read(store: Path, *, wait: float = 0.0) -> Iterator[Warehouse]:
 
 
 @contextmanager
-def open_to_ask(store: Path, *, wait: float = 0.0) -> Iterator[Asked]:
+def open_to_ask(store: Path, *, wait: float = 0.0, lake: str | None = None) -> Iterator[Asked]:
     """The store, open for reading, or the service that is asked in its place."""
     service = service_instead_of(store)
-    if service is None:
-        with open_to_read(store, wait=wait) as warehouse:
+    if service is None or lake is not None:
+        with open_to_read(store, wait=wait, lake=lake) as warehouse:
             yield warehouse
         return
     from cli.remote.questions import RemoteStore
@@ -119,6 +125,11 @@ def service_instead_of(store: Path) -> ServiceChoice | None:
         UsageError: A store was named too.
     """
     service = chosen_service()
-    if service and store not in {DEFAULT_STORE, Path(os.environ.get("TRACEHOUSE_STORE", "."))}:
+    if service and store not in _unnamed():
         raise UsageError("say either --store or --url (or $TRACEHOUSE_URL)")
     return service
+
+
+def _unnamed() -> set[Path]:
+    """Stores that are meant where none is named."""
+    return {DEFAULT_STORE, Path(os.environ.get("TRACEHOUSE_STORE", "."))}

@@ -67,7 +67,7 @@ ROOMS = {
     "warehouse.regressions": {"catalogue", "engine", "errors", "statistics"},
     "warehouse.sandbox": {"children", "engine", "errors", "storage"},
     "warehouse.store": {
-        "", "archive", "catalogue", "engine", "errors", "intake", "programs", "storage",
+        "", "archive", "catalogue", "engine", "errors", "intake", "lake", "programs", "storage",
     },
     "warehouse.consumer": {"archive", "engine", "errors", "intake", "storage", "store"},
     "queries": set(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +18,6 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.answering import Answering
 from warehouse.engine.connection import reading
 from warehouse.engine.deadlines import within
-from warehouse.engine.dropped import noted
 from warehouse.engine.statements import answer_statement
 from warehouse.engine.views import comment_views, load_views
 from warehouse.engine.writer import Writer
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from ingest.sources.paths import Source
     from warehouse.intake.children import DecodingChildren
     from warehouse.intake.pipeline import IngestProgress, IngestSummary
+    from warehouse.lake.exporting import Exported
 
 
 class Warehouse:
@@ -60,6 +60,7 @@ class Warehouse:
         create: bool = False,
         is_shared: bool = False,
         wait: float = 0.0,
+        lake: str | os.PathLike[str] | None = None,
     ) -> Warehouse:
         """Open the store in a directory; for writing, it is brought up to date as needed.
 
@@ -71,6 +72,8 @@ class Warehouse:
             create: Make a store if there is none; a misspelt path must not be one.
             is_shared: Leave the permissions of a new store to the umask; else it is its owner's.
             wait: Seconds to wait for others who have it open.
+            lake: Where it was exported to: to be read, raw events that were dropped from the store
+                are read from there; LakeError is raised if that is no lake.
 
         Raises:
             StoreError: There is no store, it is not one, or it cannot be written.
@@ -82,7 +85,7 @@ class Warehouse:
         """
         store = Path(path)
         if read_only:
-            return cls(store, open_to_read(store, wait=wait))
+            return cls(store, _beside(store, open_to_read(store, wait=wait), lake))
         # What writes needs the archive, which a question need not wait for.
         from warehouse.storage.writing import open_to_write
 
@@ -204,6 +207,37 @@ class Warehouse:
         """
         return publish_snapshot(self._to_write(), self._path)
 
+    def export_lake(
+        self,
+        uri: str | os.PathLike[str],
+        *,
+        progress: Callable[[Exported], None] | None = None,
+    ) -> Exported:
+        """Bring a lake up to date with the store, as it is now.
+
+        Args:
+            uri: A folder, or a URI such as ``s3://bucket/lake``; a lake is made there if need be.
+            progress: Called after each commit.
+
+        Returns:
+            What was done; what the lake has already is not written again.
+
+        Raises:
+            LakeError: The lake cannot be read or written.
+        """
+        from warehouse.lake.beside import BesideLake
+        from warehouse.lake.exporting import export_store
+        from warehouse.lake.place import Lake
+
+        lake = Lake(uri)
+        lake.begin()
+        writer = self._writer.connection if self._writer else None
+        beside = BesideLake(self._path, self._answering.file, lake, writer=writer)
+        with closing(beside), errors_while_open(self._path, self._answering.file):
+            connection = beside.connection("ours")
+            with reading(connection):
+                return export_store(connection, lake, progress=progress)
+
     def decide(self, group_id: str, *, state: str, reason: str) -> None:
         """Put on record what you decide about a group of alerts: a row of group_decisions.
 
@@ -240,7 +274,8 @@ class Warehouse:
         query = find_query(name)
         connection = self._answering.asked(query, params)
         with errors_while_open(self._path, self._answering.file), reading(connection):
-            return noted(answer_query(connection, query, params), connection, query.sql)
+            answer = answer_query(connection, query, params)
+            return self._answering.noted(answer, connection, query.sql)
 
     def sql(
         self,
@@ -266,7 +301,7 @@ class Warehouse:
         connection = self._answering.connection("with files" if allow_files else "theirs", text)
         with errors_while_open(self._path, self._answering.file):
             table = answer_statement(connection, text, params, allow_files=allow_files)
-            return noted(table, connection, text)
+            return self._answering.noted(table, connection, text)
 
     def schema(self) -> pa.Table:
         """Tables, views and columns with types and comments.
@@ -373,3 +408,19 @@ class Warehouse:
         if self._writer is None:
             raise StoreError(str(self._path), "opened to be read; open it without read_only")
         return self._writer
+
+
+def _beside(store: Path, opened: OpenedStore, lake: str | os.PathLike[str] | None) -> OpenedStore:
+    """The same, with the raw events that a lake has, if one is named."""
+    if lake is None:
+        return opened
+    from warehouse.lake.beside import BesideLake
+    from warehouse.lake.place import Lake
+
+    try:
+        answering = BesideLake(store, opened.answering.file, Lake(lake))
+    except BaseException:  # an interrupt too must not leave the store locked
+        opened.release()
+        raise
+    opened.answering.close()
+    return opened._replace(answering=answering)

@@ -10,6 +10,7 @@ from cli.errors import options_at_fault
 from cli.options import (
     DEFAULT_STORE,
     CsvSafe,
+    LakeUri,
     Output,
     Store,
     Wait,
@@ -29,6 +30,7 @@ def compare(
     head: Annotated[str, typer.Argument(metavar="HEAD", help="Build in question.")],
     *,
     store: Store = DEFAULT_STORE,
+    lake: LakeUri = None,
     wait: Wait = 0.0,
     output: Output = Format.TABLE,
     is_csv_safe: CsvSafe = False,
@@ -43,7 +45,7 @@ def compare(
     given = {"base": base, "head": head, **chosen}
     with options_at_fault():  # before a store is opened
         bind_parameters(_QUERY, given)
-    with open_to_ask(store, wait=wait) as warehouse:
+    with open_to_ask(store, wait=wait, lake=lake) as warehouse:
         table = warehouse.query("comparison", **given)
     if output is Format.TABLE:
         from queries.comparison import changed_rows

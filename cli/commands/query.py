@@ -10,7 +10,16 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from cli.errors import options_at_fault
-from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, Wait, add_options, parameter_option
+from cli.options import (
+    DEFAULT_STORE,
+    CsvSafe,
+    LakeUri,
+    Output,
+    Store,
+    Wait,
+    add_options,
+    parameter_option,
+)
 from cli.output.query_help import column_help, query_example
 from cli.output.render import Format, write_table
 from cli.output_file import with_output_file
@@ -77,13 +86,14 @@ def _function(query: Query) -> Callable[..., None]:
         context: typer.Context,
         *,
         store: Store = DEFAULT_STORE,
+        lake: LakeUri = None,
         wait: Wait = 0.0,
         output: Output = Format.TABLE,
         is_csv_safe: CsvSafe = False,
         **params: str | list[str] | bool | None,
     ) -> None:
         given = given_parameters(query, context, params)
-        with open_to_ask(store, wait=wait) as warehouse:
+        with open_to_ask(store, wait=wait, lake=lake) as warehouse:
             table = warehouse.query(name, **given)
         write_table(table, output, is_csv_safe=is_csv_safe)
 

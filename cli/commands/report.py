@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
 from cli.exit_codes import ExitCode
-from cli.options import DEFAULT_STORE, Config, Head, Store, Wait
+from cli.options import DEFAULT_STORE, Config, Head, LakeUri, Store, Wait
 from cli.output.streams import write_note, write_text
 from cli.output_file import standard_output_to
 from cli.stores import open_to_read, service_instead_of
@@ -52,6 +52,14 @@ _Fail = Annotated[
 ]
 
 
+class _Asked(NamedTuple):
+    """What the report is of: a store, or a lake, and how long to wait for it."""
+
+    store: Path
+    wait: float
+    lake: str | None
+
+
 def report(
     base: _Base = None,
     head: Head = None,
@@ -60,6 +68,7 @@ def report(
     config: Config = None,
     slack: _Slack = None,
     store: Store = DEFAULT_STORE,
+    lake: LakeUri = None,
     wait: Wait = 0.0,
     *,
     is_nightly: _Nightly = False,
@@ -75,8 +84,9 @@ def report(
         raise typer.BadParameter("say either --nightly or --base BUILD", param_hint="'--nightly'")
     if base is not None and head is None:
         raise typer.BadParameter("say which build to compare, too", param_hint="'--head'")
+    asked = _Asked(store, wait, lake)
     suffix = output.suffix.lower() if output else ""
-    with _report(store, config, base=base, head=head, wait=wait) as made:
+    with _report(asked, config, base=base, head=head) as made:
         text = _text(made, form or _BY_SUFFIX.get(suffix, "markdown"))
         with standard_output_to(output):
             write_text(text)
@@ -93,29 +103,29 @@ def report(
 
 @contextmanager
 def _report(
-    store: Path, config: Path | None, *, base: str | None, head: str | None, wait: float
+    asked: _Asked, config: Path | None, *, base: str | None, head: str | None
 ) -> Iterator[Report | RemoteReport]:
-    """The report, made of the store or by a service."""
-    service = service_instead_of(store)
-    if service is None:
-        yield _make_report(store, config, base=base, head=head, wait=wait)
+    """The report, made of a store or lake, or by a service."""
+    service = service_instead_of(asked.store)
+    if service is None or asked.lake is not None:
+        yield _make_report(asked, config, base=base, head=head)
         return
     from cli.remote.reports import RemoteReport
 
     service.need_no_settings(config)
-    with service.connect(retry_seconds=wait) as connection:
+    with service.connect(retry_seconds=asked.wait) as connection:
         yield RemoteReport(connection, base=base, head=head)
 
 
 def _make_report(
-    store: Path, config: Path | None, *, base: str | None, head: str | None, wait: float
+    asked: _Asked, config: Path | None, *, base: str | None, head: str | None
 ) -> Report:
     from queries.report.nightly import nightly_report
     from queries.report.pairwise import compare_report
     from queries.report.settings import read_settings
 
     settings = read_settings(config)
-    with open_to_read(store, wait=wait) as warehouse:
+    with open_to_read(asked.store, wait=asked.wait, lake=asked.lake) as warehouse:
         if base is None or head is None:
             return nightly_report(warehouse, settings, head=head)
         return compare_report(warehouse, settings, base=base, head=head)

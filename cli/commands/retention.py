@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.options import StoreOptions, Yes, with_store_options
 from cli.output.streams import write_note
 from cli.stores import open_to_write
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @with_store_options
@@ -21,6 +24,10 @@ def retention(
     ] = None,
     is_meant: Yes = False,
     *,
+    lake: Annotated[
+        str | None,
+        typer.Option(metavar="URI", help="Drop only what this lake holds, see 'export lake'."),
+    ] = None,
     options: StoreOptions,
 ) -> None:
     """Drop the raw events of old dumps; their statistics and the archive stay as they are.
@@ -32,8 +39,24 @@ def retention(
 
     with open_to_write(options.store, wait=options.wait) as warehouse:
         old = find_old_events(warehouse.writing, days=raw_days, kept_builds=keep_builds)
+        if lake is not None:
+            old = _held_alone(old, lake)
         if is_meant:
             drop_old_events(warehouse.writing, options.store, old)
     options.write(sum_by_build(old))
     if old.num_rows and not is_meant:
         write_note("note: nothing was changed; --yes drops these events")
+
+
+def _held_alone(old: pa.Table, lake: str) -> pa.Table:
+    """Those of the dumps whose events a lake holds, all of them."""
+    import pyarrow as pa
+
+    from warehouse.lake.place import Lake
+    from warehouse.lake.verification import find_whole_dumps
+
+    held = find_whole_dumps(Lake(lake), old["sha256"].to_pylist())
+    if len(held) < old.num_rows:
+        missing = old.num_rows - len(held)
+        write_note(f"note: the lake lacks {missing:,} of the dumps; 'tracehouse export lake' first")
+    return old.filter(pa.array([one in held for one in old["sha256"].to_pylist()], pa.bool_()))

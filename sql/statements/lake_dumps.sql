@@ -1,5 +1,5 @@
--- What a lake is told of dumps (`wanted`) before their rows: the partition, and a state that
--- changes whenever rows of theirs do.
+-- What a lake is told of dumps before their rows: the partition, and a state that changes whenever
+-- rows of theirs do. In order of parts.
 SELECT
     d.dump_id, d.sha256, coalesce(strftime(d.captured_at, '%Y-%m-%d'), 'unknown') AS date,
     m.name AS model, d.device_id, d.build_id, d.n_events,
@@ -8,5 +8,4 @@ SELECT
     )) AS state
 FROM dumps AS d
 JOIN models AS m ON m.model_id = d.model_id
-WHERE d.dump_id IN (SELECT dump_id FROM wanted)
 ORDER BY date, model, d.device_id, d.build_id, d.captured_at NULLS LAST, d.dump_id

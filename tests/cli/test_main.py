@@ -23,6 +23,7 @@ COMMANDS = sorted(
         *("ingest", "query", "sql", "schema", "inspect", "numeric-gap", "etrecord", "inspect-prof"),
         *("record", "simulate", "migrate", "snapshot", "status", "rebuild", "drain"),
         *("archive", "doctor", "completion", "amend", "retention", "compact", "forget", "plan"),
+        *("export", "lake"),
         "compare",
         *("report", "accept", "bisect-step"),
         *("serve", "token", "upload", "watch", "spark"),

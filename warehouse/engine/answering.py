@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import duckdb
 
@@ -15,10 +15,14 @@ from warehouse.engine.connection import (
     translated_errors,
     use_database,
 )
+from warehouse.engine.dropped import find_note
 from warehouse.engine.migrations import check_version
 from warehouse.engine.own_tables import check_nothing_strange, check_tables
 from warehouse.engine.scratch import ScratchFolder
 from warehouse.engine.views import make_temporary_views, named_views
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _NO_LIMITS: Mapping[str, str | int] = {}
 Whose = Literal["ours", "theirs", "with files"]
@@ -87,6 +91,15 @@ class Answering:
             StoreError: The file is unreadable.
         """
         return self.connection("ours", query.sql)
+
+    def note(self, connection: duckdb.DuckDBPyConnection, text: str) -> str:
+        """What the answer to a statement may miss, in words; empty if it misses nothing."""
+        return find_note(connection, text)
+
+    def noted(self, answer: pa.Table, connection: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
+        """The answer to a statement; with a `note` in its metadata if there is something to say."""
+        note = self.note(connection, text)
+        return answer.replace_schema_metadata({"note": note}) if note else answer
 
     def interrupt(self) -> None:
         """Stop what is being answered, from another thread."""

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import duckdb
 
 from warehouse.engine.views import reads_events
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 _COUNT = "SELECT count(*) FROM dropped_events"
-
-
-def noted(answer: pa.Table, connection: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
-    """The answer to a statement; with a `note` in its metadata if it may miss events."""
-    note = find_note(connection, text)
-    return answer.replace_schema_metadata({"note": note}) if note else answer
 
 
 def find_note(connection: duckdb.DuckDBPyConnection, text: str) -> str:

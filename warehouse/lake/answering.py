@@ -10,24 +10,30 @@ import duckdb
 from warehouse.catalogue.queries import Query
 from warehouse.engine.answering import Answering, Whose
 from warehouse.engine.connection import open_memory
-from warehouse.lake.commits import read_state
+from warehouse.lake.commits import LakeState, read_state
 from warehouse.lake.place import Lake
 from warehouse.lake.views import make_tables
 
 
 class LakeAnswering(Answering):
-    """Connections that see a lake as it was when this was made."""
+    """Connections that see a lake as it was when this was made.
 
-    def __init__(self, lake: Lake) -> None:
-        """Read what the lake consists of.
+    Attributes:
+        lake: The lake.
+        state: What it consists of.
+    """
+
+    def __init__(self, lake: Lake, state: LakeState | None = None) -> None:
+        """Read what the lake consists of, unless that is known.
 
         Raises:
             LakeError: It is no lake, or cannot be read.
         """
         place = Path(lake.root if lake.is_local else lake.name)
         super().__init__(place, place)
-        lake.check()
-        self._lake, self._state = lake, read_state(lake)
+        if state is None:
+            lake.check()
+        self.lake, self.state = lake, state or read_state(lake)
 
     def asked(self, query: Query, params: Mapping[str, object]) -> duckdb.DuckDBPyConnection:
         """What answers a canned query, from no more files than it needs."""
@@ -36,9 +42,9 @@ class LakeAnswering(Answering):
     def _open(self, whose: Whose) -> duckdb.DuckDBPyConnection:
         connection = open_memory(
             spill=self._scratch.path() if whose == "ours" else None,
-            folder=Path(self._lake.root) if self._lake.is_local else None,
+            folder=Path(self.lake.root) if self.lake.is_local else None,
             allow_files=whose == "with files",
         )
-        make_tables(connection, self._lake, self._state)
+        make_tables(connection, self.lake, self.state)
         connection.execute("SET lock_configuration = true")
         return connection

@@ -86,13 +86,19 @@ def new_id() -> str:
     return f"{datetime.now(UTC).strftime(_MOMENT)}-{secrets.token_hex(8)}"
 
 
-def read_state(lake: Lake) -> LakeState:
+def read_state(lake: Lake, before: LakeState | None = None) -> LakeState:
     """What the lake consists of now.
+
+    Args:
+        lake: The lake.
+        before: What it consisted of earlier, if that is known: commits never change.
 
     Raises:
         LakeError: It cannot be read, or a commit is malformed.
     """
-    commits: dict[str, Commit] = retried(lambda: _read_commits(lake))
+    commits: dict[str, Commit] = retried(
+        lambda: _read_commits(lake, before.commits if before else {})
+    )
     return settle(commits)
 
 
@@ -143,14 +149,17 @@ def commit_path(id_: str) -> str:
     return f"{COMMITS}/{id_}.json"
 
 
-def _read_commits(lake: Lake) -> dict[str, Commit]:
+def _read_commits(lake: Lake, known: Mapping[str, Commit]) -> dict[str, Commit]:
     """Every commit that there is; one that went meanwhile raises FileNotFoundError.
 
     Raises:
         LakeError: One is malformed.
     """
     found = [file.path for file in lake.list(COMMITS) if file.path.endswith(".json")]
-    commits = (_parse(lake, path, lake.read(path)) for path in sorted(found))
+    commits = (
+        known.get(PurePosixPath(path).stem) or _parse(lake, path, lake.read(path))
+        for path in sorted(found)
+    )
     return {commit.id: commit for commit in commits}
 
 

@@ -33,11 +33,14 @@ def dump_number(sha256: str) -> int:
 
 
 class Numbers:
-    """Ids of a store and of a lake, by column."""
+    """Ids of a store and of a lake, by column; other columns have the same in both."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Read the devices, builds and models of a store."""
+    def __init__(self) -> None:
+        """All are the same."""
         self._ids: dict[str, tuple[Ints, Ints]] = {}
+
+    def read_things(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Give ids to the devices, builds and models of a store."""
         for kind, columns in THINGS.items():
             text = f"SELECT {kind}_id, {', '.join(columns)} FROM {kind}s ORDER BY 1"  # noqa: S608
             rows = connection.execute(text).fetchall()

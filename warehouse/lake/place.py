@@ -72,6 +72,16 @@ class Lake:
         with self._translated(), self.files.open_input_stream(self.absolute(path)) as stream:
             return bytes(stream.read())
 
+    @contextmanager
+    def opened(self, path: str) -> Iterator[pa.NativeFile]:
+        """A file to read in any order; one that is gone raises FileNotFoundError.
+
+        Raises:
+            LakeError: It cannot be read.
+        """
+        with self._translated(), self.files.open_input_file(self.absolute(path)) as stream:
+            yield stream
+
     def write(self, path: str, data: bytes) -> None:
         """Write a small file.
 

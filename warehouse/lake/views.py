@@ -68,13 +68,10 @@ def settled_text(table: str) -> str:
     return texts.get(f"{table}.sql", plain)
 
 
-def _read(
+def register_files(
     connection: duckdb.DuckDBPyConnection, lake: Lake, table: str, paths: Sequence[str]
 ) -> str:
-    """What is selected from; DuckDB itself reads local files, and faster."""
-    if lake.is_local:
-        files = ", ".join(f"'{_quoted(lake.absolute(path))}'" for path in paths)
-        return f"read_parquet([{files}], hive_partitioning = false)"
+    """The name under which DuckDB can select from files of a table, read by Arrow."""
     name = f"files_of_{table}"
     dataset = ds.FileSystemDataset.from_paths(
         [lake.absolute(path) for path in paths],
@@ -84,6 +81,16 @@ def _read(
     )
     connection.register(name, dataset)
     return name
+
+
+def _read(
+    connection: duckdb.DuckDBPyConnection, lake: Lake, table: str, paths: Sequence[str]
+) -> str:
+    """What is selected from; DuckDB itself reads local files, and faster."""
+    if not lake.is_local:
+        return register_files(connection, lake, table, paths)
+    files = ", ".join(f"'{_quoted(lake.absolute(path))}'" for path in paths)
+    return f"read_parquet([{files}], hive_partitioning = false)"
 
 
 def _empty(table: str) -> str:

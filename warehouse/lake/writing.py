@@ -41,8 +41,8 @@ class Written(NamedTuple):
     added: Sequence[AddedFile]
 
 
-class _Dump(NamedTuple):
-    """A row of lake_dumps.sql."""
+class LakeDump(NamedTuple):
+    """What a lake is told of a dump before its rows: a row of lake_dumps.sql."""
 
     dump_id: int
     sha256: str
@@ -54,13 +54,15 @@ class _Dump(NamedTuple):
     state: str
 
 
+Parts = Mapping[LakePart, Sequence[LakeDump]]
+
+
 def write_dumps(
     connection: duckdb.DuckDBPyConnection,
     lake: Lake,
     dump_ids: Collection[int],
     *,
     known: Mapping[str, pa.Table] | None = None,
-    taken: Collection[str] = (),
 ) -> Written:
     """Write the rows of dumps, and those that dumps share; a lake's reader sees neither yet.
 
@@ -70,16 +72,32 @@ def write_dumps(
         dump_ids: Which, as the connection numbers them.
         known: Keys of the rows that dumps share which the lake has already, see `NAMES`; by
             default all rows there are are written.
-        taken: Names of parts that are not to be used again.
 
     Raises:
         LakeError: The lake cannot be written.
     """
-    parts = plan_parts(_read_dumps(connection, dump_ids), taken)
+    wanted = set(dump_ids)
+    dumps = [dump for dump in read_dumps(connection) if dump.dump_id in wanted]
+    return write_parts(connection, lake, plan_parts(dumps), store_numbers(connection), known or {})
+
+
+def write_parts(
+    connection: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    parts: Parts,
+    numbers: Numbers,
+    known: Mapping[str, pa.Table] | None = None,
+) -> Written:
+    """Write parts; and rows that dumps share, but for `known` ones, unless that is None.
+
+    Raises:
+        LakeError: The lake cannot be written.
+    """
     id_ = new_id()
+    tables = [] if known is None else [*NAMES]
     lake.begin()
-    write_plan(lake, id_, _paths(parts, id_))
-    return Written(id_, _write_parts(connection, lake, parts, id_, known or {}))
+    write_plan(lake, id_, _paths(parts, tables, id_))
+    return Written(id_, _write_files(connection, lake, parts, numbers, name=id_, known=known))
 
 
 def write_group(
@@ -87,7 +105,7 @@ def write_group(
     lake: Lake,
     name: str,
     *,
-    known: Mapping[str, pa.Table] | None = None,
+    known: Mapping[str, pa.Table],
 ) -> list[AddedFile]:
     """Write the rows of all dumps, and those that dumps share, into files of one name.
 
@@ -97,40 +115,40 @@ def write_group(
     Raises:
         LakeError: The lake cannot be written.
     """
-    ids = [row[0] for row in connection.execute("SELECT dump_id FROM dumps").fetchall()]
-    dumps = groupby(_read_dumps(connection, ids), lambda dump: Partition(dump.date, dump.model))
+    dumps = groupby(read_dumps(connection), lambda dump: Partition(dump.date, dump.model))
     parts = {LakePart(partition, name): list(members) for partition, members in dumps}
-    return _write_parts(connection, lake, parts, name, known or {})
+    numbers = store_numbers(connection)
+    return _write_files(connection, lake, parts, numbers, name=name, known=known)
 
 
 def group_files(partitions: Iterable[Partition], name: str) -> list[str]:
     """Paths of all files that `write_group` may write for dumps of these partitions."""
-    return _paths([LakePart(partition, name) for partition in partitions], name)
+    return _paths([LakePart(partition, name) for partition in partitions], NAMES, name)
 
 
-def _paths(parts: Iterable[LakePart], id_: str) -> list[str]:
+def _paths(parts: Iterable[LakePart], tables: Iterable[str], name: str) -> list[str]:
     facts = [part.path(table) for part in parts for table in FACTS]
-    return [*facts, *(f"{table}/{id_}{SUFFIX}" for table in NAMES)]
+    return [*facts, *(f"{table}/{name}{SUFFIX}" for table in tables)]
 
 
-def _write_parts(
+def _write_files(
     connection: duckdb.DuckDBPyConnection,
     lake: Lake,
-    parts: Mapping[LakePart, Sequence[_Dump]],
-    id_: str,
-    known: Mapping[str, pa.Table],
+    parts: Parts,
+    numbers: Numbers,
+    *,
+    name: str,
+    known: Mapping[str, pa.Table] | None,
 ) -> list[AddedFile]:
-    """Write the files of what dumps share, and then those of parts."""
-    numbers = Numbers(connection)
-    numbers.set("dump_id", {d.dump_id: dump_number(d.sha256) for p in parts.values() for d in p})
-    added = write_names(connection, lake, id_, numbers, known)
+    """Write the files of what dumps share, unless `known` is None, and then those of parts."""
+    added = [] if known is None else write_names(connection, lake, name, numbers, known)
     for part, dumps in parts.items():
         added += _write_part(connection, lake, part, dumps, numbers)
     return added
 
 
 def commit_written(
-    lake: Lake, written: Sequence[Written], *, by: str, removed: Sequence[str] = ()
+    lake: Lake, written: Sequence[Written], *, by: str, removed: Collection[str] = ()
 ) -> Commit:
     """Let readers see what was written, in place of the files removed, all at once.
 
@@ -138,24 +156,43 @@ def commit_written(
         LakeError: The lake cannot be written.
     """
     added = [file for one in written for file in one.added]
-    commit = Commit(new_id(), added, removed, by)
+    commit = Commit(new_id(), added, sorted(removed), by)
     if added or removed:
         write_commit(lake, commit)
     finish_plans(lake, [one.id for one in written])
     return commit
 
 
-def plan_parts(dumps: Iterable[_Dump], taken: Collection[str] = ()) -> dict[LakePart, list[_Dump]]:
-    """Dumps, which come partition by partition, cut into parts of bounded size; pure."""
-    parts: dict[LakePart, list[_Dump]] = {}
+def read_dumps(connection: duckdb.DuckDBPyConnection) -> list[LakeDump]:
+    """All dumps of a store or lake, partition by partition."""
+    return [LakeDump(*row) for row in connection.execute(read_statement("lake_dumps")).fetchall()]
+
+
+def store_numbers(connection: duckdb.DuckDBPyConnection) -> Numbers:
+    """The ids that a lake has for those of a store."""
+    numbers = Numbers()
+    numbers.read_things(connection)
+    rows = connection.execute("SELECT dump_id, sha256 FROM dumps").fetchall()
+    numbers.set("dump_id", {id_: dump_number(sha256) for id_, sha256 in rows})
+    return numbers
+
+
+def plan_parts(
+    dumps: Iterable[LakeDump], taken: Collection[str] = ()
+) -> dict[LakePart, list[LakeDump]]:
+    """Dumps, which come partition by partition, cut into parts of bounded size; pure.
+
+    `taken` are names that are not to be used again.
+    """
+    parts: dict[LakePart, list[LakeDump]] = {}
     for partition, members in groupby(dumps, lambda dump: Partition(dump.date, dump.model)):
         for some in _cut(members):
             parts[LakePart(partition, name_part((dump.state for dump in some), taken))] = some
     return parts
 
 
-def _cut(dumps: Iterable[_Dump]) -> Iterator[list[_Dump]]:
-    some: list[_Dump] = []
+def _cut(dumps: Iterable[LakeDump]) -> Iterator[list[LakeDump]]:
+    some: list[LakeDump] = []
     room = PART_EVENTS
     for dump in dumps:
         if some and dump.n_events > room:
@@ -167,28 +204,19 @@ def _cut(dumps: Iterable[_Dump]) -> Iterator[list[_Dump]]:
         yield some
 
 
-def _read_dumps(connection: duckdb.DuckDBPyConnection, dump_ids: Collection[int]) -> list[_Dump]:
-    with registered(connection, "wanted", _ids_table(dump_ids)):
-        rows = connection.execute(read_statement("lake_dumps")).fetchall()
-    return [_Dump(*row) for row in rows]
-
-
-def _ids_table(dump_ids: Collection[int]) -> pa.Table:
-    return pa.table({"dump_id": pa.array(list(dump_ids), pa.int32())})
-
-
 def _write_part(
     connection: duckdb.DuckDBPyConnection,
     lake: Lake,
     part: LakePart,
-    dumps: Sequence[_Dump],
+    dumps: Sequence[LakeDump],
     numbers: Numbers,
 ) -> list[AddedFile]:
     """Write the files of a part, the one that names its dumps last."""
     added = []
     ids = [dump.dump_id for dump in dumps]
+    wanted = pa.table({"dump_id": pa.array(ids, pa.int64())})
     for table in FACTS:
-        with registered(connection, "wanted", _ids_table(ids)):
+        with registered(connection, "wanted", wanted):
             counts = dict(connection.execute(_COUNTS.format(table)).fetchall())
         if not counts:
             continue

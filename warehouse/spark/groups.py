@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC
 from functools import cache
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ingest.manifest.models import Manifest
 from warehouse.intake.verdicts import describe_conflict
-from warehouse.lake.layout import UNKNOWN_DATE, Partition
+from warehouse.lake.layout import UNKNOWN_DATE, Partition, name_part
 from warehouse.spark.surveys import Surveyed
 
 MOST_BYTES = 96 << 20  # of dumps that are decoded together
@@ -115,17 +114,21 @@ def _is_known(
     return dump.sha256 in manifests or (dump.source, dump.sha256) in bad
 
 
-def group_entries(entries: Sequence[Entry], *, parallelism: int) -> list[Group]:
+def group_entries(
+    entries: Sequence[Entry], *, parallelism: int, taken: Collection[str] = ()
+) -> list[Group]:
     """Dumps in groups: those of a day and model together, as they are in the lake.
 
     Args:
         entries: Dumps to decode.
         parallelism: Groups there should be at least, unless they would be tiny.
+        taken: Names that are not to be used again.
     """
     total = sum(entry.byte_count for entry in entries)
     most = min(max(total // max(parallelism, 1), LEAST_BYTES), MOST_BYTES)
     ordered = sorted(entries, key=lambda entry: (partition_of(entry.manifest), entry))
-    return [_name(group) for group in _fill(ordered, most)]
+    groups = map(tuple, _fill(ordered, most))
+    return [Group(name_part((entry.sha256 for entry in group), taken), group) for group in groups]
 
 
 def _fill(entries: Iterable[Entry], most_bytes: int) -> Iterator[list[Entry]]:
@@ -139,11 +142,6 @@ def _fill(entries: Iterable[Entry], most_bytes: int) -> Iterator[list[Entry]]:
         size += entry.byte_count
     if group:
         yield group
-
-
-def _name(entries: Sequence[Entry]) -> Group:
-    hashes = "".join(sorted(entry.sha256 for entry in entries))
-    return Group(hashlib.sha256(hashes.encode()).hexdigest()[:32], tuple(entries))
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from ingest.errors import SourceError
@@ -46,6 +46,22 @@ def list_files(place: WatchedPlace) -> list[FileSeen]:
         SourceError: A folder cannot be listed.
     """
     return sorted(_walk(place))
+
+
+def list_arrivals(place: WatchedPlace) -> list[FileSeen]:
+    """The same, by the time of arrival where the place tells it: copying may keep an older one.
+
+    Raises:
+        SourceError: A folder cannot be listed.
+    """
+    files = list_files(place)
+    return [_arrived(file) for file in files] if isinstance(place, LocalFolder) else files
+
+
+def _arrived(file: FileSeen) -> FileSeen:
+    with suppress(FileNotFoundError):
+        return file._replace(mtime_ns=max(file.mtime_ns, os.stat(file.path).st_ctime_ns))
+    return file
 
 
 def _walk(place: WatchedPlace) -> Iterator[FileSeen]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from warehouse.engine.memory import store_in_memory
@@ -20,7 +21,7 @@ from warehouse.loading.records import Refusal
 from warehouse.spark.decoding import DECODED_GROUPS, constant_keys, decode_group
 from warehouse.spark.groups import Judged, KnownRefusal, group_entries, judge
 from warehouse.spark.inboxes import Stated, list_files, open_place
-from warehouse.spark.known import read_manifests, read_refusals
+from warehouse.spark.known import KnownDumps, read_refusals
 from warehouse.spark.plans import IngestPlan, discard_plan, files_of, read_plans, record_plan
 from warehouse.spark.surveys import SURVEYED, Surveyed, survey_piece
 from warehouse.spark.tasks import Tasks
@@ -90,6 +91,8 @@ class LakeIngester:
         self._lake = Lake(lake)
         self._address = lake if "://" in lake else self._lake.root
         self._stated = stated or Stated()
+        self._known = KnownDumps(self._lake)
+        self._state: LakeState | None = None
 
     def take_all(self) -> LakeIngest:
         """Take what the inbox holds.
@@ -123,20 +126,24 @@ class LakeIngester:
         surveyed = self._survey(files)
         done = LakeIngest()
         for _ in range(_ATTEMPTS):
-            state = read_state(self._lake)
+            state = self._read_state()
             judged = self._judge(surveyed, state)
             known = LakeIngest(n_known=judged.n_known)
             if not (judged.entries or judged.refused):
                 return done + known
-            plan = self._plan(judged)
+            plan = self._plan(judged, state)
             record_plan(self._lake, plan)
             if not self._is_contested(plan, state):
                 return done + known + self._carry_out(plan)
-            discard_plan(self._lake, plan, read_state(self._lake))
+            discard_plan(self._lake, plan, self._read_state())
             done += self._resume()
         raise LakeError(
             self._lake.name, "others take the same dumps again and again: wait for them"
         )
+
+    def _read_state(self) -> LakeState:
+        self._state = read_state(self._lake, self._state)
+        return self._state
 
     def _survey(self, files: Sequence[FileSeen]) -> list[Surveyed]:
         """What the dumps are, in order of their files."""
@@ -154,12 +161,16 @@ class LakeIngester:
 
     def _judge(self, surveyed: Sequence[Surveyed], state: LakeState) -> Judged:
         hashes = (dump.sha256 for dump in surveyed if dump.sha256)
-        known = read_manifests(self._lake, state, hashes)
+        known = self._known.read_manifests(state, hashes)
         sources = (dump.source for dump in surveyed)
         return judge(surveyed, known, read_refusals(self._lake, state, sources))
 
-    def _plan(self, judged: Judged) -> IngestPlan:
-        groups = group_entries(judged.entries, parallelism=self._tasks.parallelism)
+    def _plan(self, judged: Judged, state: LakeState) -> IngestPlan:
+        groups = group_entries(
+            judged.entries,
+            parallelism=self._tasks.parallelism,
+            taken={PurePosixPath(path).stem for path in state.removed},
+        )
         return IngestPlan(new_id(), self._place.name, tuple(groups), tuple(judged.refused))
 
     def _is_contested(self, plan: IngestPlan, state: LakeState) -> bool:
@@ -167,7 +178,7 @@ class LakeIngester:
         others = (other for other in read_plans(self._lake) if other.id != plan.id)
         if any(not plan.hashes.isdisjoint(other.hashes) for other in others):
             return True
-        return read_state(self._lake).commits.keys() != state.commits.keys()
+        return self._read_state().commits.keys() != state.commits.keys()
 
     def _resume(self) -> LakeIngest:
         """Do what was planned here before and not committed: the same again.
@@ -179,7 +190,7 @@ class LakeIngester:
         for plan in read_plans(self._lake):
             if plan.inbox != self._place.name:
                 continue
-            state = read_state(self._lake)
+            state = self._read_state()
             if self._is_done(plan, state):
                 discard_plan(self._lake, plan, state)
             else:
@@ -189,7 +200,7 @@ class LakeIngester:
 
     def _is_done(self, plan: IngestPlan, state: LakeState) -> bool:
         """Whether the lake has any of it by now; all of it came together, or others took it."""
-        if plan.id in state.commits or read_manifests(self._lake, state, plan.hashes):
+        if plan.id in state.commits or self._known.read_manifests(state, plan.hashes):
             return True
         recorded = read_refusals(self._lake, state, (one.source for one in plan.refused))
         return not recorded.isdisjoint(plan.refused)
@@ -217,12 +228,12 @@ class LakeIngester:
 
     def _record(self, plan: IngestPlan) -> list[AddedFile]:
         """Write the refusals of a plan, and what a lake has whatever is in it."""
-        has_constants = bool(read_state(self._lake).of(_MANN_WHITNEY))
+        has_constants = bool(self._read_state().of(_MANN_WHITNEY))
         if has_constants and not plan.refused:
             return []
         with closing(store_in_memory()) as connection:
             Loader(connection).record([*map(_refusal, plan.refused)])
-            known = constant_keys(connection) if has_constants else None
+            known = constant_keys(connection) if has_constants else {}
             return write_group(connection, self._lake, plan.id, known=known)
 
 

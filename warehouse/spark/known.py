@@ -4,25 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+from numpy.typing import NDArray
 
 from warehouse.errors import LakeError
 from warehouse.lake.commits import LakeState
+from warehouse.lake.ids import dump_number
 from warehouse.lake.place import Lake
 from warehouse.lake.schemas import TABLES
 from warehouse.spark.groups import KnownRefusal
 
 
-def read_manifests(lake: Lake, state: LakeState, hashes: Iterable[str]) -> dict[str, str]:
-    """Manifests of those dumps that the lake has, by SHA-256.
+class KnownDumps:
+    """The ids of a lake's dumps, of which each file is read once."""
 
-    Raises:
-        LakeError: It cannot be read.
-    """
-    rows = _read(lake, state, "dumps", ["sha256", "manifest"], hashes)
-    return dict(zip(rows["sha256"].to_pylist(), rows["manifest"].to_pylist(), strict=True))
+    def __init__(self, lake: Lake) -> None:
+        """Nothing is read yet."""
+        self._lake = lake
+        self._ids: dict[str, NDArray[np.int64]] = {}  # in order, by file
+
+    def read_manifests(self, state: LakeState, hashes: Iterable[str]) -> dict[str, str]:
+        """Manifests of those dumps that the lake has, by SHA-256.
+
+        Raises:
+            LakeError: It cannot be read.
+        """
+        wanted = {dump_number(sha256): sha256 for sha256 in hashes}
+        self._read_new(state)
+        asked = np.fromiter(wanted, np.int64, len(wanted))
+        paths = [path for path, ids in self._ids.items() if np.isin(asked, ids).any()]
+        columns = ["sha256", "manifest"]
+        rows = _read(
+            self._lake, paths, "dumps", columns, pa.array(list(wanted.values()), pa.string())
+        )
+        return dict(zip(*(rows[name].to_pylist() for name in columns), strict=True))
+
+    def _read_new(self, state: LakeState) -> None:
+        paths = [file.path for file in state.of("dumps")]
+        self._ids = {path: self._ids[path] for path in paths if path in self._ids}
+        for path in paths:
+            if path not in self._ids:
+                rows = _read(self._lake, [path], "dumps", ["dump_id"])
+                self._ids[path] = np.sort(rows["dump_id"].to_numpy())
 
 
 def read_refusals(lake: Lake, state: LakeState, sources: Iterable[str]) -> set[KnownRefusal]:
@@ -31,25 +57,27 @@ def read_refusals(lake: Lake, state: LakeState, sources: Iterable[str]) -> set[K
     Raises:
         LakeError: The lake cannot be read.
     """
-    rows = _read(lake, state, "ingest_errors", list(KnownRefusal._fields), sources)
+    paths = [file.path for file in state.of("ingest_errors")]
+    columns = list(KnownRefusal._fields)
+    rows = _read(lake, paths, "ingest_errors", columns, pa.array(sorted(set(sources)), pa.string()))
     return {KnownRefusal(**row) for row in rows.to_pylist()}
 
 
 def _read(
-    lake: Lake, state: LakeState, table: str, columns: list[str], wanted: Iterable[str]
+    lake: Lake, paths: list[str], table: str, columns: list[str], wanted: pa.Array | None = None
 ) -> pa.Table:
-    """Rows of which the first column is among the values wanted.
+    """Rows of files; if values are wanted, those of which the first column is one of them.
 
     Raises:
         LakeError: They cannot be read.
     """
-    paths = [lake.absolute(file.path) for file in state.of(table)]
-    values = pa.array(sorted(set(wanted)), pa.string())
     schema = TABLES[table]
-    if not paths or not len(values):
+    if not paths:
         return pa.schema([schema.field(name) for name in columns]).empty_table()
+    chosen = None if wanted is None else pc.field(columns[0]).isin(wanted)
     try:
-        files = ds.dataset(paths, schema, format="parquet", filesystem=lake.files)
-        return files.to_table(columns, filter=pc.field(columns[0]).isin(values))
+        absolute = [lake.absolute(path) for path in paths]
+        files = ds.dataset(absolute, schema, format="parquet", filesystem=lake.files)
+        return files.to_table(columns, filter=chosen)
     except (OSError, pa.ArrowException) as error:
         raise LakeError(lake.name, str(error).partition("\n")[0]) from error

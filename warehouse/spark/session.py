@@ -30,7 +30,7 @@ _RUNNING = {
     "spark.sql.execution.arrow.maxBytesPerBatch": "32m",
 }
 _STARTED = {
-    "spark.log.level": "ERROR",
+    "spark.log.level": "FATAL",  # errors are raised
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }

@@ -25,7 +25,7 @@ from ingest.schemas.dumps import DECODED, ERRORS
 from ingest.watching.places import FileSeen
 from warehouse.intake.content import read_dumps
 from warehouse.spark.arrivals import Arrivals
-from warehouse.spark.inboxes import Stated, brought_dumps, list_files, open_place
+from warehouse.spark.inboxes import Stated, brought_dumps, list_arrivals, list_files, open_place
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.datasource import ReadLimit
@@ -107,7 +107,7 @@ class _BatchReader(DataSourceReader):
 class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, place: str, table: str, most_files: int) -> None:
         self._place, self._table, self._most_files = place, table, most_files
-        self._arrivals = Arrivals(lambda: list_files(open_place(place)))
+        self._arrivals = Arrivals(lambda: list_arrivals(open_place(place)))
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
         return self._arrivals.first()

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pyarrow as pa
 
 from ingest.signatures import thing_id
-from tests.support.lakes import real_looking_farm
 from warehouse.lake.ids import Numbers, dump_number
 from warehouse.lake.schemas import TABLES
 
@@ -21,7 +20,7 @@ def test_what_differs_in_anything_has_another_id() -> None:
 
 
 def test_rows_get_the_ids_of_the_lake_and_keep_the_rest() -> None:
-    numbers = Numbers(real_looking_farm())
+    numbers = Numbers()
     numbers.set("dump_id", {7: 70, 3: 30})
     rows = pa.table({"dump_id": pa.array([3, 7, 3], pa.int32()), "dropped_at": [None] * 3})
     found = numbers.widened(rows, TABLES["dropped_events"])

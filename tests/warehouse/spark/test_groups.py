@@ -69,6 +69,14 @@ def test_group_is_named_after_its_dumps_whatever_their_order() -> None:
     assert names[0] == names[1] != group_entries([one], parallelism=1)[0].name
 
 
+def test_name_of_files_that_were_removed_is_not_used_again() -> None:
+    entries = [entry("1", manifest())]
+    (first,) = group_entries(entries, parallelism=1)
+    (second,) = group_entries(entries, parallelism=1, taken={first.name})
+    assert first.name != second.name
+    assert first.entries == second.entries
+
+
 def test_group_comes_back_from_plain_values() -> None:
     (group,) = group_entries([entry("1", manifest())], parallelism=1)
     assert Group.of(group.name, [list(one) for one in group.entries]) == group

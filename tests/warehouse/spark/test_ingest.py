@@ -14,6 +14,7 @@ from tests.support.tasks import DriverDies, DyingTasks, TasksHere
 from tests.support.tiny_dumps import tiny_dump, tiny_dump_events
 from warehouse import Warehouse
 from warehouse.errors import LakeError
+from warehouse.lake.compaction import compact_lake
 from warehouse.lake.layout import PLANS
 from warehouse.lake.place import Lake
 from warehouse.lake.schemas import FACTS, NAMES
@@ -172,6 +173,17 @@ def test_dump_that_changed_since_it_died_is_left_out_with_its_group(places) -> N
     assert done.n_dumps == 7
     assert len(globbed(lake, "dumps")) == len(rows_of(lake, "dumps")) == 7
     assert len(globbed(lake, "events")) == sum(map(tiny_dump_events, range(1, 8)))
+
+
+def test_lake_that_is_compacted_meanwhile_is_known_as_before(places) -> None:
+    inbox, lake = places
+    ingester = LakeIngester(TasksHere(), str(inbox), str(lake))
+    ingester.take_all()
+    assert compact_lake(Lake(lake)).merged_files
+    fill_inbox(inbox, 2, first=8)
+    assert (done := ingester.take_all()).n_known == 8
+    assert done.n_dumps == 2
+    assert len(rows_of(lake, "dumps")) == 10
 
 
 def test_two_that_take_the_same_dumps_do_not_bring_them_in_twice(places) -> None:

@@ -1,0 +1,43 @@
+"""`tracehouse export`: what a store has, for other engines and tools."""
+
+from __future__ import annotations
+
+import typer
+
+from cli.options import LakePlace, StoreOptions, with_store_options
+from cli.output.progress import progress_bar
+from cli.output_file import with_output_file
+from cli.stores import open_to_read
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    short_help="Export a store for other engines and tools.",
+    help="Export a store for other engines and tools.",
+)
+
+
+@with_store_options
+def lake(uri: LakePlace, *, options: StoreOptions) -> None:
+    """Bring a lake up to date: Parquet files that DuckDB, Spark, Trino, pandas or Polars read.
+
+    What it has is not written again; corrections and forgotten dumps reach it too. Broken off at
+    any moment, the next export goes on from there. Raw events that were dropped from the store
+    stay in the lake.
+    """
+    import pyarrow as pa
+
+    with (
+        progress_bar(unit="dumps") as progress,
+        open_to_read(options.store, wait=options.wait) as warehouse,
+    ):
+        done = warehouse.export_lake(uri, progress=progress)
+    options.write(pa.Table.from_pylist([done._asdict()]))
+
+
+app.command()(with_output_file(lake))
+
+
+@app.callback()
+def _describe() -> None:
+    """Make it a group though it has one command."""

@@ -1,0 +1,111 @@
+"""What Spark costs: CPU of decoding alone, of a lake by one process, and of the same by Spark.
+
+The same dumps each time, made unlike each other. CPU is that of all processes: the driver, its JVM
+and the Python workers. Reports, never gates: `make bench-spark`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from ingest import decode_dumps
+from tests.support.command import COMMAND
+from tests.support.stores import MANIFEST, write
+from tests.support.tasks import TasksHere
+from tests.tools.reliability.spark_kills import kill_session, session_processes
+from tests.tools.service.dumps import DumpMaker
+from warehouse.spark.ingest import LakeIngester
+
+DUMPS = 96
+EVENTS, RUNS = 1_000, 20  # of a dump of about 1.6 MB
+MASTERS = ("local[2,4]", "local-cluster[2,1,1024]")
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+Figures = dict[str, float]
+
+
+def make_inbox(inbox: Path, count: int) -> Path:
+    """Write dumps, with a manifest for all."""
+    maker = DumpMaker(EVENTS, runs=RUNS)
+    write(inbox / "manifest.json", json.dumps(MANIFEST).encode())
+    for number in range(count):
+        write(inbox / f"{number:04}.etdp", maker.dump(number))
+    return inbox
+
+
+def measure_decoding(inbox: Path) -> Figures:
+    """Decode the dumps, and nothing else."""
+    buffers = [path.read_bytes() for path in sorted(inbox.glob("*.etdp"))]
+    start, cpu = time.perf_counter(), time.process_time()
+    for first in range(0, len(buffers), 8):
+        decode_dumps(buffers[first : first + 8])
+    return {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu}
+
+
+def measure_lake(inbox: Path, lake: Path) -> Figures:
+    """Take the dumps into a lake, in this process."""
+    start, cpu = time.perf_counter(), time.process_time()
+    LakeIngester(TasksHere(1), str(inbox), str(lake)).take_all()
+    return {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu}
+
+
+def measure_spark(inbox: Path, lake: Path, master: str) -> Figures:
+    """Take the dumps into a lake, by a command that starts Spark."""
+    command = [*COMMAND, "spark", "ingest", str(inbox), str(lake), "--master", master]
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    spent: dict[int, float] = {}
+    watching = threading.Thread(target=_watch, args=(process, spent))
+    watching.start()
+    code = process.wait()
+    seconds = time.perf_counter() - start
+    watching.join()
+    kill_session(process.pid)
+    assert code == 0
+    return {"seconds": seconds, "cpu_seconds": sum(spent.values())}
+
+
+def _watch(process: subprocess.Popen[bytes], spent: dict[int, float]) -> None:
+    """Note how much CPU each process of a session has spent when it was last seen."""
+    while process.poll() is None:
+        for pid, _ in session_processes(process.pid):
+            try:
+                stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+            except FileNotFoundError:
+                continue
+            user, system = stat.rpartition(")")[2].split()[11:13]
+            spent[pid] = (int(user) + int(system)) / _TICKS
+        time.sleep(0.1)
+
+
+def run() -> dict[str, Any]:
+    """Measure each once."""
+    with tempfile.TemporaryDirectory() as folder:
+        inbox = make_inbox(Path(folder, "inbox"), DUMPS)
+        nothing = make_inbox(Path(folder, "nothing"), 1)
+        figures: dict[str, Figures] = {
+            "decoding alone": measure_decoding(inbox),
+            "a lake, by one process": measure_lake(inbox, Path(folder, "lake")),
+        }
+        for number, master in enumerate(MASTERS):
+            lakes = Path(folder, f"started-{number}"), Path(folder, f"lake-{number}")
+            figures[f"Spark, {master}, one dump"] = measure_spark(nothing, lakes[0], master)
+            figures[f"Spark, {master}"] = measure_spark(inbox, lakes[1], master)
+    return {"events": DUMPS * EVENTS * RUNS, "dumps": DUMPS, "figures": figures}
+
+
+if __name__ == "__main__":
+    text = json.dumps(run(), indent=1) + "\n"
+    sys.stdout.write(text)
+    Path(sys.argv[1]).parent.mkdir(exist_ok=True)
+    Path(sys.argv[1]).write_text(text, encoding="utf-8")

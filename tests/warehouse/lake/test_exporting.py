@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.corpus import CORPUS, read_dump
+from tests.support.etrecord_builder import MODELS
+from tests.support.lakes import files_of, rows_of
+from tests.support.stores import MANIFEST, ingest, write
+from warehouse import Warehouse
+from warehouse.engine.failpoints import VARIABLE
+from warehouse.lake.commits import read_state
+from warehouse.lake.exporting import Exported
+from warehouse.lake.layout import COMMITS, PLANS
+from warehouse.lake.place import Lake
+from warehouse.lake.schemas import NAMES, TABLES
+from warehouse.lake.verification import verify_lake
+from warehouse.storage.amending import amend_manifests, parse_corrections, plan_amendments
+from warehouse.storage.choice import choose_dumps
+from warehouse.storage.forgetting import forget_dumps
+from warehouse.storage.retention import drop_old_events, find_old_events
+
+DUMPS = ("mixed_portable_n20", "mixed_xnnpack_n20", "multiout_portable_n3_debug")
+OWN = {"device": "secret", "build": "secret_build", "model": "secret_model"}
+# What is not the same however often the same is stored.
+TIMES = {"ingested_at", "refused_at", "dropped_at", "forgotten_at"}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of three dumps, two with an ETRecord and one with a debug buffer, and a refusal."""
+    folder = tmp_path_factory.mktemp("made")
+    for name in DUMPS:
+        write(folder / f"{name}.etdp", read_dump(f"real/{name}"))
+        if name.startswith("mixed"):
+            shutil.copy(MODELS / "mixed_xnnpack.etrecord", folder / f"{name}.etrecord")
+    shutil.copy(CORPUS / f"real/{DUMPS[2]}.debug.bin", folder)
+    write(folder / "cut.etdp", read_dump(f"real/{DUMPS[0]}")[:500])
+    for name in (*DUMPS, "cut"):
+        own = {} if name == DUMPS[2] else {"captured_at": "2026-03-01T23:59:59Z"}
+        facts = OWN if name == DUMPS[1] else MANIFEST
+        ingest(folder / "store", folder / f"{name}.etdp", manifest=facts | own)
+    return folder / "store"
+
+
+@pytest.fixture
+def store(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "store"))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "lake"
+
+
+def export(store: Path, place: Path) -> Exported:
+    with Warehouse.open(store, read_only=True) as warehouse:
+        return warehouse.export_lake(place)
+
+
+def contents(asked: Warehouse) -> dict[str, list[str]]:
+    """Rows of all tables, told without numbers of a store's own."""
+    found = {}
+    for table in TABLES:
+        own = [n for n in TABLES[table].names if n not in {"device_id", "build_id", "model_id"}]
+        columns = [n for n in own if n not in TIMES and n != "dump_id"]
+        named = "t.dump_id = d.dump_id" if "dump_id" in own else "false"
+        text = f"""
+            SELECT d.sha256 AS dump, {", ".join(f"t.{name}" for name in columns)}
+            FROM {table} AS t LEFT JOIN dumps AS d ON {named}
+        """  # noqa: S608
+        found[table] = sorted(map(repr, asked.sql(text).to_pylist()))
+    return found
+
+
+def check_equal(store: Path, place: Path) -> None:
+    with Warehouse.open(store, read_only=True) as own, Warehouse.open_lake(place) as shared:
+        wanted, found = contents(own), contents(shared)
+        for name in sorted(wanted):
+            assert found[name] == wanted[name], name
+        text = "SELECT sha256, device, build, model FROM named_dumps ORDER BY sha256"
+        assert shared.sql(text).to_pylist() == own.sql(text).to_pylist()
+    assert verify_lake(Lake(place)) == []
+
+
+def correct(store: Path, *stated: str) -> None:
+    with Warehouse.open(store) as warehouse:
+        dumps = choose_dumps(warehouse.writing, where={"device": "secret"})
+        planned = plan_amendments(warehouse.writing, dumps, parse_corrections(stated))
+        amend_manifests(warehouse.writing, store, planned)
+
+
+def forget(store: Path) -> None:
+    with Warehouse.open(store) as warehouse:
+        dumps = choose_dumps(warehouse.writing, where={"device": "secret"})
+        forget_dumps(warehouse.writing, store, dumps)
+
+
+def drop_events(store: Path) -> None:
+    with Warehouse.open(store) as warehouse:
+        old = find_old_events(warehouse.writing, days=0)
+        drop_old_events(warehouse.writing, store, old)
+
+
+def test_a_lake_is_the_store_and_exporting_again_writes_nothing(store: Path, place: Path) -> None:
+    done = export(store, place)
+    assert (done.new_dumps, done.changed_dumps, done.forgotten_dumps) == (3, 0, 0)
+    check_equal(store, place)
+    before = {path: path.stat().st_mtime_ns for path in place.rglob("*") if path.is_file()}
+    assert export(store, place) == Exported()
+    assert {p: p.stat().st_mtime_ns for p in place.rglob("*") if p.is_file()} == before
+
+
+def test_only_what_is_new_is_written(store: Path, place: Path, tmp_path: Path) -> None:
+    export(store, place)
+    ingest(store, write(tmp_path / "new.etdp", read_dump("real/cnn_portable_n20")))
+    done = export(store, place)
+    assert done.new_dumps == 1
+    check_equal(store, place)
+    for table, keys in NAMES.items():
+        rows = [tuple(map(repr, map(row.get, keys))) for row in rows_of(place, table)]
+        shared = {"graph_nodes", "debug_handles", "delegates", "event_origins", "event_modules"}
+        if table not in shared | {"mann_whitney_exact"}:
+            assert len(rows) == len(set(rows)), table
+
+
+@pytest.mark.parametrize("change", ["build=b42", "model=mv3", "captured_at=2026-04-01"])
+def test_corrections_reach_the_lake(store: Path, place: Path, change: str) -> None:
+    export(store, place)
+    correct(store, change)
+    done = export(store, place)
+    assert (done.new_dumps, done.changed_dumps) == (0, 1)
+    check_equal(store, place)
+    back = {"b": "build=secret_build", "m": "model=secret_model"}
+    correct(store, back.get(change[0], "captured_at=2026-03-01T23:59:59Z"))
+    assert export(store, place).changed_dumps == 1
+    check_equal(store, place)
+
+
+def test_corrected_dumps_keep_events_that_only_the_lake_has(store: Path, place: Path) -> None:
+    export(store, place)
+    before = len(rows_of(place, "events"))
+    drop_events(store)
+    correct(store, "model=mv3")
+    assert export(store, place).changed_dumps == 1
+    assert len(rows_of(place, "events")) == before
+    assert verify_lake(Lake(place)) == []
+
+
+def test_events_that_were_dropped_before_are_on_record_as_missing(store: Path, place: Path) -> None:
+    drop_events(store)
+    export(store, place)
+    check_equal(store, place)
+    with Warehouse.open_lake(place) as lake:
+        assert b"3 of" in lake.query("percentiles").schema.metadata[b"note"]
+
+
+def test_forgotten_dumps_leave_nothing_in_the_files_of_the_lake(store: Path, place: Path) -> None:
+    export(store, place)
+    forget(store)
+    done = export(store, place)
+    assert (done.new_dumps, done.changed_dumps, done.forgotten_dumps) == (0, 0, 1)
+    check_equal(store, place)
+    kept = read_state(Lake(place)).files
+    for table in TABLES:
+        assert "secret" not in repr(rows_of(place, table)), table
+    assert any("secret" in str(p) for p in place.rglob("*.parquet"))  # until it is compacted
+    assert not any("secret" in path for path in kept)
+
+
+def test_a_store_that_is_written_meanwhile_is_exported_as_it_was(
+    store: Path, place: Path, tmp_path: Path
+) -> None:
+    with Warehouse.open(store) as warehouse:
+        file = write(tmp_path / "new.etdp", read_dump("real/cnn_portable_n20"))
+        warehouse.ingest([file], manifest=MANIFEST)
+        assert warehouse.export_lake(place).new_dumps == 4
+    check_equal(store, place)
+
+
+EXPORT = """
+import sys
+from warehouse import Warehouse
+with Warehouse.open(sys.argv[1], read_only=True) as warehouse:
+    warehouse.export_lake(sys.argv[2])
+"""
+
+
+@pytest.mark.parametrize(
+    "place_of_death", ["lake file:1", "lake file:9", "lake file:30", "lake commit:1"]
+)
+def test_an_export_that_is_killed_leaves_no_trace(
+    store: Path, place: Path, place_of_death: str
+) -> None:
+    args = [sys.executable, "-c", EXPORT, str(store), str(place)]
+    killed = subprocess.run(args, env=os.environ | {VARIABLE: place_of_death})
+    assert killed.returncode == -9
+    assert files_of(place, "dumps") == []
+    export(store, place)
+    check_equal(store, place)
+    assert not any((place / PLANS).iterdir())
+    assert len(list((place / COMMITS).iterdir())) == 1
+
+
+def test_an_export_that_is_killed_after_its_commit_is_done(store: Path, place: Path) -> None:
+    args = [sys.executable, "-c", EXPORT, str(store), str(place)]
+    subprocess.run(args, env=os.environ | {VARIABLE: "lake committed:1"})
+    check_equal(store, place)
+    assert export(store, place) == Exported()
+    assert not any((place / PLANS).iterdir())
+
+
+def test_a_correction_that_is_killed_is_made_by_the_next_export(store: Path, place: Path) -> None:
+    export(store, place)
+    correct(store, "model=mv3")
+    args = [sys.executable, "-c", EXPORT, str(store), str(place)]
+    for moment in ("lake file:4", "lake commit:1"):
+        killed = subprocess.run(args, env=os.environ | {VARIABLE: moment})
+        assert killed.returncode == -9
+        with Warehouse.open_lake(place) as lake:
+            models = {row["model"] for row in lake.query("dumps").to_pylist()}
+        assert models == {"mv2", "secret_model"}
+    assert export(store, place).changed_dumps == 1
+    check_equal(store, place)
+
+
+def test_dumps_without_a_time_are_in_a_partition_of_their_own(store: Path, place: Path) -> None:
+    export(store, place)
+    dates = {path.split("/")[1] for path in (file.path for file in files_of(place, "dumps"))}
+    assert dates == {"date=unknown", "date=2026-03-01"}

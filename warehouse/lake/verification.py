@@ -1,0 +1,124 @@
+"""Whether a lake is whole: every file that its commits name, and nothing else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from warehouse.errors import LakeError
+from warehouse.lake.answering import LakeAnswering
+from warehouse.lake.commits import AddedFile, LakeState, read_state
+from warehouse.lake.contents import files_of_parts, find_dumps
+from warehouse.lake.layout import SUFFIX, table_of
+from warehouse.lake.place import Lake, LakeFile
+from warehouse.lake.plans import planned_files
+from warehouse.lake.schemas import TABLES
+from warehouse.lake.views import show_files
+
+_COUNTS = """
+SELECT d.sha256, d.n_events, coalesce(e.n, 0) AS n
+FROM dumps AS d
+LEFT JOIN (SELECT dump_id, count(*) AS n FROM events GROUP BY dump_id) AS e
+    ON e.dump_id = d.dump_id
+WHERE d.dump_id NOT IN (SELECT dump_id FROM dropped_events)
+"""
+_AGAIN = "restore it from a copy, or make the lake anew: 'tracehouse export lake' into an empty one"
+_LEFT = "readers of commits do not see it; 'tracehouse lake compact' deletes it when a day old"
+_TWICE = "'tracehouse lake compact' takes it out of all parts but one"
+
+
+class LakeProblem(NamedTuple):
+    """What is wrong with a lake: where, what, and what to do."""
+
+    place: str
+    problem: str
+    remedy: str
+
+
+def verify_lake(lake: Lake) -> list[LakeProblem]:
+    """Everything that is wrong with a lake.
+
+    Raises:
+        LakeError: It is no lake, or cannot be read.
+    """
+    lake.check()
+    planned = planned_files(lake)
+    there = {file.path: file for file in lake.list() if file.path.endswith(SUFFIX)}
+    state = read_state(lake)
+    bad = [*_check_files(lake, state.files.values(), there)]
+    known = state.files.keys() | state.removed.keys() | planned
+    stray = [
+        LakeProblem(path, "no commit names it", _LEFT) for path in sorted(there.keys() - known)
+    ]
+    if bad:  # what is in the others cannot be told
+        return [*bad, *stray]
+    return [*stray, *_check_dumps(lake, state)]
+
+
+def find_whole_dumps(lake: Lake, hashes: Collection[str]) -> set[str]:
+    """Those of the dumps that the lake has with all their events, in files that are whole.
+
+    Raises:
+        LakeError: It is no lake, or cannot be read.
+    """
+    lake.check()
+    wanted, state = set(hashes), read_state(lake)
+    parts = {dump.part for dump in find_dumps(lake, state) if dump.sha256 in wanted}
+    files = files_of_parts(state, parts)
+    there = {file.path: file for file in lake.list() if file.path in state.files}
+    own = [state.files[path] for path in (*files["events"], *files["dumps"])]
+    for problem in _check_files(lake, own, there):
+        raise LakeError(lake.name, f"{problem.place}: {problem.problem}; {problem.remedy}")
+    with closing(LakeAnswering(lake, state)) as answering:
+        connection = answering.connection("ours")
+        for table, paths in files.items():
+            show_files(connection, lake, table, paths)
+        rows = connection.execute(_COUNTS).fetchall()
+    return {sha256 for sha256, wanted_count, count in rows if count == wanted_count} & wanted
+
+
+def _check_files(
+    lake: Lake, files: Collection[AddedFile], there: dict[str, LakeFile]
+) -> Iterator[LakeProblem]:
+    for file in sorted(files):
+        problem = _check_file(lake, file, there.get(file.path))
+        if problem:
+            yield LakeProblem(file.path, problem, _AGAIN)
+
+
+def _check_file(lake: Lake, file: AddedFile, found: LakeFile | None) -> str:
+    """What is wrong with a file; empty if nothing is."""
+    if found is None:
+        return "is gone"
+    if found.byte_count != file.bytes:
+        return f"has {found.byte_count:,} bytes, wanted {file.bytes:,}"
+    try:
+        with lake.opened(file.path) as stream:
+            parquet = pq.ParquetFile(stream)
+            rows, schema = parquet.metadata.num_rows, parquet.schema_arrow
+    except (LakeError, pa.ArrowException, OSError) as error:
+        return f"is damaged ({str(error).splitlines()[0]})"
+    if rows != file.rows:
+        return f"has {rows:,} rows, wanted {file.rows:,}"
+    if not schema.equals(TABLES[table_of(file.path)]):
+        return f"has other columns than the table {table_of(file.path)}"
+    return ""
+
+
+def _check_dumps(lake: Lake, state: LakeState) -> Sequence[LakeProblem]:
+    """What is wrong with what the dumps of a lake say of their rows."""
+    held = find_dumps(lake, state)
+    twice = [sha256 for sha256, n in Counter(dump.sha256 for dump in held).items() if n > 1]
+    problems = [LakeProblem(f"dump {sha256}", "is in several parts", _TWICE) for sha256 in twice]
+    with closing(LakeAnswering(lake, state)) as answering:
+        connection = answering.connection("ours")
+        for sha256, wanted, found in connection.execute(_COUNTS).fetchall():
+            if wanted != found and sha256 not in twice:
+                problem = f"has {found:,} events, wanted {wanted:,}"
+                problems.append(LakeProblem(f"dump {sha256}", problem, _AGAIN))
+    return problems
