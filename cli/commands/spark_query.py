@@ -38,7 +38,7 @@ _Fail = Annotated[
 ]
 
 
-class _Catalogue(TyperGroup):
+class _SparkCatalogue(TyperGroup):
     """The canned queries that SQL answers, as commands."""
 
     def list_commands(self, ctx: object) -> list[str]:
@@ -50,7 +50,7 @@ class _Catalogue(TyperGroup):
 
 
 queries = typer.Typer(
-    cls=_Catalogue,
+    cls=_SparkCatalogue,
     no_args_is_help=True,
     rich_markup_mode=None,
     subcommand_metavar="NAME [OPTIONS]",
