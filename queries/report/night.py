@@ -104,7 +104,8 @@ def judge_head(
     fleet, result = judge(head, partial(min_changes, settings=settings), rules)
     builds = [night.build for night in fleet.nights]
     changes = tell_of_devices(result, fleet.history, fleet.pool)
-    groups, moved = group_changes(changes, list_places(fleet), builds, find_rebuilt(fleet.history))
+    rebuilt = find_rebuilt(fleet.history.series.family, result.cells.dump_count > 0)
+    groups, moved = group_changes(changes, list_places(fleet), builds, rebuilt)
     heard, muted = _leave_out_muted(fleet, groups, settings, last_day(store, head))
     named = store.sql(read_statement("modules_of_build"), {"head": head}).to_pylist()
     modules = {tuple(row[name] for name in SERIES): row["module_path"] for row in named}

@@ -99,18 +99,21 @@ def build_fleet(
     )
 
 
-def find_rebuilt(history: SeriesHistory) -> set[tuple[int, int]]:
-    """Families and the nights in which they have not the operators that they had before."""
-    shape = history.series_count, history.build_count
-    there = np.diff(history.start).reshape(shape) > 0
-    family_there = find_families(history.series.family, there)
+def find_rebuilt(family: Ints, there: NDArray[np.bool_]) -> set[tuple[int, int]]:
+    """Families and the nights in which they have not the operators that they had before.
+
+    Args:
+        family: Number of the family of each series.
+        there: Whether each has dumps; shape (series, nights).
+    """
+    family_there = find_families(family, there)
     rebuilt: set[tuple[int, int]] = set()
-    before = np.full(history.family_count, -1)
+    before = np.full(len(family_there), -1)
     for night in range(there.shape[1]):
-        last = before[history.series.family]
+        last = before[family]
         changed = (there[:, night] != there[np.arange(len(there)), last]) & (last >= 0)
-        changed &= family_there[history.series.family, night]
-        rebuilt.update((family, night) for family in history.series.family[changed].tolist())
+        changed &= family_there[family, night]
+        rebuilt.update((number, night) for number in family[changed].tolist())
         before[family_there[:, night]] = night
     return rebuilt
 

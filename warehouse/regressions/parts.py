@@ -44,6 +44,20 @@ def judge_part(
     return JudgedPart(fleet, replay(fleet.history, rules))
 
 
+def without_quiet_values(part: JudgedPart) -> JudgedPart:
+    """The part without the values of series that no change is told of; counts and medians stay."""
+    fleet, history = part.fleet, part.fleet.history
+    changed = [change.series for change in part.replay.changes]
+    is_told = np.isin(np.arange(history.series_count), changed) | np.isin(fleet.pool, changed)
+    is_kept = np.repeat(is_told, history.build_count)
+    count = np.diff(history.start)
+    kept = history._replace(
+        values=history.values[np.repeat(is_kept, count)],
+        start=np.concatenate([[0], np.cumsum(count * is_kept)]),
+    )
+    return part._replace(fleet=fleet._replace(history=kept))
+
+
 def join_parts(parts: Sequence[JudgedPart]) -> JudgedPart:
     """The whole of one part or more, equal to what `judge_part` gives of all their rows."""
     keys = pa.concat_tables([part.fleet.keys for part in parts])

@@ -10,7 +10,13 @@ import pyarrow as pa
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.regressions.fleet import MinChange, order_nights
 from warehouse.regressions.nightly import Rules
-from warehouse.regressions.parts import PART, JudgedPart, join_parts, judge_part
+from warehouse.regressions.parts import (
+    PART,
+    JudgedPart,
+    join_parts,
+    judge_part,
+    without_quiet_values,
+)
 
 if TYPE_CHECKING:
     from warehouse.spark.answers import SparkLake
@@ -22,13 +28,14 @@ def judge_on_spark(lake: SparkLake, head: str, min_change: MinChange, rules: Rul
     """The series of a build and of those before it, and what is known of them.
 
     The values stay where they are; the families of a part are judged by one task. What comes back
-    is what was found, as if one process had judged them all.
+    is what was found, as if one process had judged them all, and the values of what changed.
     """
     rows = lake.frame(read_statement("fleet_values"), {"head": head}).localCheckpoint()
     nights = order_nights(rows.select(*_NIGHT).distinct().toArrow(), head)
 
     def judge(part: pa.Table) -> pa.Table:
-        return pa.table({"part": [pickle.dumps(judge_part(part, head, min_change, rules, nights))]})
+        judged = without_quiet_values(judge_part(part, head, min_change, rules, nights))
+        return pa.table({"part": [pickle.dumps(judged)]})
 
     own = "CASE WHEN pool IS NULL THEN device END AS own_device"
     grouped = rows.selectExpr("*", own).groupBy("own_device", *PART)

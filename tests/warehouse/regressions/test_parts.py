@@ -11,7 +11,7 @@ from tests.support.histories import LEVEL, night
 from warehouse.regressions.fleet import order_nights
 from warehouse.regressions.history import NO_KERNEL
 from warehouse.regressions.nightly import Rules
-from warehouse.regressions.parts import PART, join_parts, judge_part
+from warehouse.regressions.parts import PART, join_parts, judge_part, without_quiet_values
 
 NIGHTS = 14
 SLOWER = 11
@@ -96,6 +96,25 @@ def test_what_is_said_of_them_is_what_the_whole_says(whole, joined):
         np.testing.assert_array_equal(mine, theirs)
     for mine, theirs in zip(one.cells, other.cells, strict=True):
         np.testing.assert_array_equal(mine, theirs)
+
+
+def test_only_series_that_a_change_is_told_of_keep_their_values(whole):
+    found = without_quiet_values(whole)
+    changed = {change.series for change in whole.replay.changes}
+    pools = whole.fleet.pool.tolist()
+    builds = whole.fleet.history.build_count
+    for series in range(whole.fleet.history.series_count):
+        cells = slice(series * builds, (series + 1) * builds + 1)
+        ends = whole.fleet.history.start[cells]
+        own = found.fleet.history.start[cells]
+        if series in changed or pools[series] in changed:
+            before = whole.fleet.history.values[ends[0] : ends[-1]].tolist()
+            assert found.fleet.history.values[own[0] : own[-1]].tolist() == before
+            assert np.diff(own).tolist() == np.diff(ends).tolist()
+        else:
+            assert own[0] == own[-1]
+    assert 0 < len(found.fleet.history.values) < len(whole.fleet.history.values) / 2
+    assert found.replay is whole.replay
 
 
 def flat(night):
