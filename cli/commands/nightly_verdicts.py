@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.options import DEFAULT_STORE, Config, CsvSafe, Head, Output, Store, Wait
+from cli.options import DEFAULT_STORE, Config, CsvSafe, Head, LakeUri, Output, Store, Wait
 from cli.output.render import Format, write_table
 from cli.stores import open_to_read, service_instead_of
 from queries.computed import NIGHTLY_VERDICTS, answer_computed
@@ -12,6 +12,7 @@ def nightly_verdicts(
     head: Head = None,
     config: Config = None,
     store: Store = DEFAULT_STORE,
+    lake: LakeUri = None,
     wait: Wait = 0.0,
     output: Output = Format.TABLE,
     is_csv_safe: CsvSafe = False,
@@ -23,11 +24,11 @@ def nightly_verdicts(
     needs_more_builds, no_data.
     """
     service = service_instead_of(store)
-    if service is None:
+    if service is None or lake is not None:
         from queries.report.settings import read_settings
 
         settings = read_settings(config)
-        with open_to_read(store, wait=wait) as warehouse:
+        with open_to_read(store, wait=wait, lake=lake) as warehouse:
             table = answer_computed(warehouse, NIGHTLY_VERDICTS.name, {"head": head}, settings)
     else:
         from cli.remote.questions import RemoteStore

@@ -28,12 +28,7 @@ def answer_query(
             names what the store does not have.
         QueryError: It needs more memory than there is.
     """
-
-    def read_names(names: Names) -> list[object]:
-        column = connection.table(names.table).project(names.column).distinct()
-        return [value for (value,) in column.fetchall() if value is not None]
-
-    values = resolve_names(query, bind_parameters(query, params), read_names)
+    values = resolve_parameters(connection, query, params)
     try:
         return connection.sql(duckdb_text(query.sql), params=values).to_arrow_table()
     except duckdb.OutOfMemoryException as error:
@@ -42,3 +37,19 @@ def answer_query(
             less += ", or for approximate answers with --approx"
         problem = f"needs more memory than there is ({str(error).splitlines()[0]}): ask {less}"
         raise QueryError(f"query '{query.header.name}': {problem}") from error
+
+
+def resolve_parameters(
+    connection: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, object]
+) -> dict[str, object]:
+    """Values of all parameters of a query, names looked up.
+
+    Raises:
+        ParameterError: See `answer_query`.
+    """
+
+    def read_names(names: Names) -> list[object]:
+        column = connection.table(names.table).project(names.column).distinct()
+        return [value for (value,) in column.fetchall() if value is not None]
+
+    return resolve_names(query, bind_parameters(query, params), read_names)

@@ -36,6 +36,13 @@ class Query(NamedTuple):
 
 
 @cache
+def find_filters(name: str) -> Query:
+    """The file of sql/filters of this name, complete with what it reads."""
+    filters = _read_texts("filters")
+    return expand(filters[name], f"{name}.sql", filters)
+
+
+@cache
 def load_catalogue() -> Mapping[str, Query]:
     """Every canned query by name, in alphabetical order.
 

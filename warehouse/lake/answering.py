@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import duckdb
@@ -11,8 +11,11 @@ from warehouse.catalogue.queries import Query
 from warehouse.engine.answering import Answering, Whose
 from warehouse.engine.connection import open_memory
 from warehouse.lake.commits import LakeState, read_state
+from warehouse.lake.held import files_of_parts, find_dumps
+from warehouse.lake.layout import LakePart
+from warehouse.lake.narrowing import NARROWED, chosen_dumps, related_dumps
 from warehouse.lake.place import Lake
-from warehouse.lake.views import make_tables
+from warehouse.lake.views import make_tables, show_files
 
 
 class LakeAnswering(Answering):
@@ -34,10 +37,41 @@ class LakeAnswering(Answering):
         if state is None:
             lake.check()
         self.lake, self.state = lake, state or read_state(lake)
+        self._parts: Mapping[int, LakePart] | None = None
+        self._narrowed: dict[str, Sequence[str] | None] = {}
 
     def asked(self, query: Query, params: Mapping[str, object]) -> duckdb.DuckDBPyConnection:
         """What answers a canned query, from no more files than it needs."""
-        return super().asked(query, params)
+        connection = super().asked(query, params)
+        dumps = chosen_dumps(connection, query, params)
+        if dumps is None:
+            self._show(connection, {})
+        else:
+            self._show(connection, self._files_of(connection, dumps))
+        return connection
+
+    def _files_of(
+        self, connection: duckdb.DuckDBPyConnection, dumps: Collection[int]
+    ) -> dict[str, list[str]]:
+        """Files, by table, that rows of dumps are in, or that operators are numbered by."""
+        if self._parts is None:
+            held = find_dumps(self.lake, self.state)
+            self._parts = {dump.dump_id: dump.part for dump in held}
+        related = related_dumps(connection, dumps)
+        files = files_of_parts(self.state, {self._parts[dump] for dump in dumps})
+        numbered = files_of_parts(self.state, {self._parts[dump] for dump in related})
+        return files | {"event_stats": numbered["event_stats"]}
+
+    def _show(
+        self, connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[str]]
+    ) -> None:
+        """Let tables of dumps consist of these files; those not named, of all that they have."""
+        for table in NARROWED:
+            paths = files.get(table)
+            if paths != self._narrowed.get(table):
+                every = [file.path for file in self.state.of(table)]
+                show_files(connection, self.lake, table, every if paths is None else paths)
+                self._narrowed[table] = paths
 
     def _open(self, whose: Whose) -> duckdb.DuckDBPyConnection:
         connection = open_memory(

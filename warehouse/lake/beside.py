@@ -10,7 +10,7 @@ import pyarrow as pa
 from warehouse.engine.answering import Answering, Whose
 from warehouse.engine.views import reads_events
 from warehouse.lake.commits import read_state
-from warehouse.lake.contents import files_of_parts, find_dumps, read_numbers
+from warehouse.lake.held import files_of_parts, find_dumps, read_numbers
 from warehouse.lake.place import Lake
 from warehouse.lake.schemas import TABLES
 from warehouse.lake.views import register_files

@@ -17,10 +17,11 @@ from warehouse.lake.commits import (
     sum_bytes,
     write_commit,
 )
-from warehouse.lake.contents import by_part, files_of_parts, find_dumps, write_again
+from warehouse.lake.held import by_part, files_of_parts, find_dumps
 from warehouse.lake.layout import SUFFIX, LakePart, Partition
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import clear_plans, planned_files
+from warehouse.lake.rewriting import write_again
 from warehouse.lake.settling import merge_names
 from warehouse.lake.writing import commit_written
 
@@ -31,7 +32,7 @@ _LEAST_NAMES = 8  # files of a table that dumps share
 _BY = "compact"
 
 
-class Compacted(NamedTuple):
+class CompactedLake(NamedTuple):
     """What was done.
 
     Attributes:
@@ -47,7 +48,7 @@ class Compacted(NamedTuple):
     folded_commits: int
 
 
-def compact_lake(lake: Lake, *, now: datetime | None = None) -> Compacted:
+def compact_lake(lake: Lake, *, now: datetime | None = None) -> CompactedLake:
     """Merge small files of a lake; delete what was removed, and fold commits, after a grace.
 
     Readers of commits never miss a file, and writers may go on; killed at any moment, the next
@@ -75,7 +76,7 @@ def compact_lake(lake: Lake, *, now: datetime | None = None) -> Compacted:
     names, removed = merge_names(lake, read_state(lake), least_files=_LEAST_NAMES)
     commit_written(lake, [names], by=_BY, removed=removed)
     deleted = _delete_removed(lake, now)
-    return Compacted(
+    return CompactedLake(
         merged + len(removed), new + len(names.added), deleted, _fold(lake, now - GRACE)
     )
 

@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from warehouse.lake.answering import LakeAnswering
 from warehouse.lake.commits import LakeState, read_state, sum_bytes
-from warehouse.lake.contents import HeldDump, by_part, find_dumps, names_taken, write_again
+from warehouse.lake.held import HeldDump, by_part, find_dumps, names_taken
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import clear_plans
+from warehouse.lake.rewriting import write_again
 from warehouse.lake.schemas import NAMES
 from warehouse.lake.settling import prune_names
 from warehouse.lake.views import raw_name

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from warehouse.errors import LakeError
 from warehouse.lake.answering import LakeAnswering
 from warehouse.lake.commits import AddedFile, LakeState, read_state
-from warehouse.lake.contents import files_of_parts, find_dumps
+from warehouse.lake.held import files_of_parts, find_dumps
 from warehouse.lake.layout import SUFFIX, table_of
 from warehouse.lake.place import Lake, LakeFile
 from warehouse.lake.plans import planned_files

@@ -17,7 +17,7 @@ from warehouse.engine.memory import store_in_memory
 from warehouse.intake.pipeline import ingest_dumps
 from warehouse.lake.place import Lake
 from warehouse.lake.writing import write_group
-from warehouse.spark.groups import Group
+from warehouse.spark.groups import DumpGroup
 from warehouse.spark.inboxes import Stated, brought_dumps, open_place
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def decode_group(piece: str, *, inbox: str, lake: str) -> pa.Table:
         SourceError: The dumps cannot be fetched.
         LakeError: The lake cannot be written.
     """
-    group = Group.of(*json.loads(piece))
+    group = DumpGroup.of(*json.loads(piece))
     with _brought(group, inbox) as incoming, closing(store_in_memory()) as connection:
         connection.execute("SET threads = 1")  # as many tasks run as there are cores
         summary = ingest_dumps(connection, incoming, jobs=1)
@@ -72,7 +72,7 @@ def constant_keys(connection: duckdb.DuckDBPyConnection) -> dict[str, pa.Table]:
 
 
 @contextmanager
-def _brought(group: Group, inbox: str) -> Iterator[list[Incoming]]:
+def _brought(group: DumpGroup, inbox: str) -> Iterator[list[Incoming]]:
     """The dumps of a group, with the manifests they had when they were looked at."""
     wanted = {(entry.path, entry.member): entry.manifest for entry in group.entries}
     paths = list(dict.fromkeys(entry.path for entry in group.entries))

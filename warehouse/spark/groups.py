@@ -27,7 +27,7 @@ class KnownRefusal(NamedTuple):
     detail: str | None
 
 
-class Entry(NamedTuple):
+class DumpToTake(NamedTuple):
     """A dump to decode: where its bytes are, what they are, and its manifest as JSON."""
 
     path: str
@@ -37,11 +37,11 @@ class Entry(NamedTuple):
     manifest: str
 
 
-class Group(NamedTuple):
+class DumpGroup(NamedTuple):
     """Dumps that are decoded together; the name is that of all files that come of it."""
 
     name: str
-    entries: tuple[Entry, ...]
+    entries: tuple[DumpToTake, ...]
 
     @property
     def partitions(self) -> set[Partition]:
@@ -49,9 +49,9 @@ class Group(NamedTuple):
         return {partition_of(entry.manifest) for entry in self.entries}
 
     @classmethod
-    def of(cls, name: str, entries: Iterable[Sequence[Any]]) -> Group:
+    def of(cls, name: str, entries: Iterable[Sequence[Any]]) -> DumpGroup:
         """The group that these values, out of JSON, are of."""
-        return cls(name, tuple(Entry(*entry) for entry in entries))
+        return cls(name, tuple(DumpToTake(*entry) for entry in entries))
 
 
 class Judged(NamedTuple):
@@ -63,7 +63,7 @@ class Judged(NamedTuple):
         n_known: How many the lake has already, or has refused before.
     """
 
-    entries: list[Entry]
+    entries: list[DumpToTake]
     refused: list[KnownRefusal]
     n_known: int
 
@@ -81,7 +81,7 @@ def judge(
     manifests = dict(known)
     bad = {(one.source, one.sha256) for one in refusals if one.reason not in _OF_PLACES}
     recorded = set(refusals)
-    entries: list[Entry] = []
+    entries: list[DumpToTake] = []
     refused: dict[KnownRefusal, None] = {}
     n_known = 0
     for dump in surveyed:
@@ -93,7 +93,7 @@ def judge(
         elif dump.sha256 and dump.manifest:
             manifests[dump.sha256] = dump.manifest
             entries.append(
-                Entry(dump.path, dump.member, dump.sha256, dump.byte_count, dump.manifest)
+                DumpToTake(dump.path, dump.member, dump.sha256, dump.byte_count, dump.manifest)
             )
     return Judged(entries, list(refused), n_known)
 
@@ -115,8 +115,8 @@ def _is_known(
 
 
 def group_entries(
-    entries: Sequence[Entry], *, parallelism: int, taken: Collection[str] = ()
-) -> list[Group]:
+    entries: Sequence[DumpToTake], *, parallelism: int, taken: Collection[str] = ()
+) -> list[DumpGroup]:
     """Dumps in groups: those of a day and model together, as they are in the lake.
 
     Args:
@@ -128,11 +128,13 @@ def group_entries(
     most = min(max(total // max(parallelism, 1), LEAST_BYTES), MOST_BYTES)
     ordered = sorted(entries, key=lambda entry: (partition_of(entry.manifest), entry))
     groups = map(tuple, _fill(ordered, most))
-    return [Group(name_part((entry.sha256 for entry in group), taken), group) for group in groups]
+    return [
+        DumpGroup(name_part((entry.sha256 for entry in group), taken), group) for group in groups
+    ]
 
 
-def _fill(entries: Iterable[Entry], most_bytes: int) -> Iterator[list[Entry]]:
-    group: list[Entry] = []
+def _fill(entries: Iterable[DumpToTake], most_bytes: int) -> Iterator[list[DumpToTake]]:
+    group: list[DumpToTake] = []
     size = 0
     for entry in entries:
         if group and size + entry.byte_count > most_bytes:

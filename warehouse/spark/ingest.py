@@ -21,7 +21,7 @@ from warehouse.loading.records import Refusal
 from warehouse.spark.decoding import DECODED_GROUPS, constant_keys, decode_group
 from warehouse.spark.groups import Judged, KnownRefusal, group_entries, judge
 from warehouse.spark.inboxes import Stated, list_files, open_place
-from warehouse.spark.known import KnownDumps, read_refusals
+from warehouse.spark.known import LakeKnowledge, read_refusals
 from warehouse.spark.plans import IngestPlan, discard_plan, files_of, read_plans, record_plan
 from warehouse.spark.surveys import SURVEYED, Surveyed, survey_piece
 from warehouse.spark.tasks import Tasks
@@ -91,7 +91,7 @@ class LakeIngester:
         self._lake = Lake(lake)
         self._address = lake if "://" in lake else self._lake.root
         self._stated = stated or Stated()
-        self._known = KnownDumps(self._lake)
+        self._known = LakeKnowledge(self._lake)
         self._state: LakeState | None = None
 
     def take_all(self) -> LakeIngest:

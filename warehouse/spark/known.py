@@ -18,7 +18,7 @@ from warehouse.lake.schemas import TABLES
 from warehouse.spark.groups import KnownRefusal
 
 
-class KnownDumps:
+class LakeKnowledge:
     """The ids of a lake's dumps, of which each file is read once."""
 
     def __init__(self, lake: Lake) -> None:

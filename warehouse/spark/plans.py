@@ -13,7 +13,7 @@ from warehouse.lake.commits import LakeState
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import finish_plans, read_works, write_plan
 from warehouse.lake.writing import group_files
-from warehouse.spark.groups import Group, KnownRefusal
+from warehouse.spark.groups import DumpGroup, KnownRefusal
 
 
 class IngestPlan(NamedTuple):
@@ -28,7 +28,7 @@ class IngestPlan(NamedTuple):
 
     id: str
     inbox: str
-    groups: tuple[Group, ...]
+    groups: tuple[DumpGroup, ...]
     refused: tuple[KnownRefusal, ...]
 
     @property
@@ -42,7 +42,7 @@ class IngestPlan(NamedTuple):
         return [*files, *group_files((), self.id)]
 
 
-def files_of(group: Group) -> list[str]:
+def files_of(group: DumpGroup) -> list[str]:
     """Every file that may come of a group."""
     return group_files(sorted(group.partitions), group.name)
 
@@ -65,7 +65,7 @@ def read_plans(lake: Lake) -> Iterator[IngestPlan]:
         LakeError: The lake cannot be read.
     """
     for id_, work in sorted(read_works(lake).items()):
-        groups = tuple(Group.of(*group) for group in work["groups"])
+        groups = tuple(DumpGroup.of(*group) for group in work["groups"])
         refused = tuple(KnownRefusal(*one) for one in work["refused"])
         yield IngestPlan(id_, work["inbox"], groups, refused)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
+from tests.support.corpus import read_dump
 
 
 @pytest.fixture
@@ -44,3 +45,26 @@ def test_builds_can_be_kept(run: Run, own: Path) -> None:
 def test_the_age_is_required(run: Run, own: Path) -> None:
     assert run("retention", "--store", own).code == 2
     assert run("retention", "--raw-days", "-1", "--store", own).code == 2
+
+
+def test_with_a_lake_only_what_it_holds_goes_and_is_read_from_there(
+    run: Run, own: Path, tmp_path: Path
+) -> None:
+    lake = tmp_path / "lake"
+    before = run("query", "percentiles", "--store", own, "--format", "json")
+    args = ("retention", "--raw-days", "0", "--store", own, "--format", "json", "--yes")
+    assert run(*args, "--lake", lake).code == 1
+    assert run("export", "lake", lake, "--store", own).code == 0
+    extra = tmp_path / "extra.etdp"
+    extra.write_bytes(read_dump("real/cnn_portable_n20"))
+    names = ("--device", "d", "--build", "late", "--model", "m")
+    assert run("ingest", extra, *names, "--store", own).code == 0
+    done = run(*args, "--lake", lake)
+    assert done.error == ("note: the lake lacks 1 of the dumps; 'tracehouse export lake' first")
+    assert "late" not in {row["build"] for row in json.loads(done.text)}
+    again = run("query", "percentiles", "--store", own, "--lake", lake, "--format", "json")
+    assert again.error.startswith("note: raw events of ")
+    assert again.error.endswith(f"dumps were read from {lake}")
+    wanted = {json.dumps(row) for row in json.loads(before.text)}
+    assert wanted <= {json.dumps(row) for row in json.loads(again.text)}
+    assert run("query", "dumps", "--store", own, "--lake", lake).err == ""

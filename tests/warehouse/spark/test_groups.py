@@ -2,7 +2,14 @@ from __future__ import annotations
 
 from ingest.manifest.models import Manifest
 from warehouse.spark import groups
-from warehouse.spark.groups import Entry, Group, KnownRefusal, group_entries, judge, partition_of
+from warehouse.spark.groups import (
+    DumpGroup,
+    DumpToTake,
+    KnownRefusal,
+    group_entries,
+    judge,
+    partition_of,
+)
 from warehouse.spark.surveys import Surveyed
 
 
@@ -16,8 +23,8 @@ def dump(path: str, sha256: str, stated: str | None = None, **more) -> Surveyed:
     return Surveyed(path, path, None, sha256, 10, stated or manifest(), **more)
 
 
-def entry(path: str, stated: str, size: int = 10) -> Entry:
-    return Entry(path, None, f"sha of {path}", size, stated)
+def entry(path: str, stated: str, size: int = 10) -> DumpToTake:
+    return DumpToTake(path, None, f"sha of {path}", size, stated)
 
 
 def test_first_of_several_alike_is_taken() -> None:
@@ -79,4 +86,4 @@ def test_name_of_files_that_were_removed_is_not_used_again() -> None:
 
 def test_group_comes_back_from_plain_values() -> None:
     (group,) = group_entries([entry("1", manifest())], parallelism=1)
-    assert Group.of(group.name, [list(one) for one in group.entries]) == group
+    assert DumpGroup.of(group.name, [list(one) for one in group.entries]) == group

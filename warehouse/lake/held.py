@@ -1,22 +1,17 @@
-"""What dumps a lake has, in which of its parts; and parts written anew without some of them."""
+"""What dumps a lake has, and in which of its parts and files."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import closing
 from typing import NamedTuple
 
 import pyarrow.parquet as pq
 
-from warehouse.lake.answering import LakeAnswering
 from warehouse.lake.commits import LakeState
-from warehouse.lake.ids import Numbers
 from warehouse.lake.layout import LakePart
 from warehouse.lake.place import Lake
 from warehouse.lake.schemas import FACTS
-from warehouse.lake.views import show_files
-from warehouse.lake.writing import Written, plan_parts, read_dumps, write_parts
 
 
 class HeldDump(NamedTuple):
@@ -62,34 +57,6 @@ def files_of_parts(state: LakeState, parts: Collection[LakePart]) -> dict[str, l
     """Files of some parts, by table."""
     tables = {table: [part.path(table) for part in sorted(parts)] for table in FACTS}
     return {table: [p for p in paths if p in state.files] for table, paths in tables.items()}
-
-
-def write_again(
-    lake: Lake, state: LakeState, parts: Collection[LakePart], without: Collection[int] = ()
-) -> tuple[Written, list[str]]:
-    """Write the dumps of some parts of one partition into as few parts as they fit in.
-
-    Args:
-        lake: The lake.
-        state: What it consists of.
-        parts: The parts.
-        without: Dumps that are left out.
-
-    Returns:
-        What was written, and the files that it takes the place of.
-
-    Raises:
-        LakeError: The lake cannot be read or written.
-    """
-    files = files_of_parts(state, parts)
-    with closing(LakeAnswering(lake, state)) as answering:
-        connection = answering.connection("ours")
-        for table, paths in files.items():
-            show_files(connection, lake, table, paths)
-        kept = [dump for dump in read_dumps(connection) if dump.dump_id not in without]
-        planned = plan_parts(kept, names_taken(state))
-        written = write_parts(connection, lake, planned, Numbers())
-    return written, [path for paths in files.values() for path in paths]
 
 
 def by_part(dumps: Iterable[HeldDump]) -> Mapping[LakePart, list[HeldDump]]:

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from warehouse import Warehouse
+
+
+@pytest.fixture(scope="module")
+def lake(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("lake") / "lake"
+    with Warehouse.open(store, read_only=True) as warehouse:
+        warehouse.export_lake(place)
+    return place
+
+
+def test_exporting_tells_what_was_done(run: Run, store: Path, tmp_path: Path) -> None:
+    outcome = run("export", "lake", tmp_path / "lake", "--store", store, "--format", "json")
+    assert (outcome.code, outcome.err) == (0, "")
+    (row,) = json.loads(outcome.text)
+    assert row["new_dumps"] == row["total_dumps"] == 148
+    assert row["events"] > 0
+
+
+def test_exporting_again_finds_nothing_to_do(run: Run, store: Path, lake: Path) -> None:
+    outcome = run("export", "lake", lake, "--store", store, "--format", "json")
+    assert set(json.loads(outcome.text)[0].values()) == {0}
+
+
+@pytest.mark.parametrize("name", ["percentiles", "framework_tax", "operator_hotspots", "coverage"])
+def test_a_lake_is_asked_in_place_of_a_store(
+    run: Run, store: Path, lake: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = run("query", name, "--store", store, "--format", "json")
+    monkeypatch.setenv("TRACEHOUSE_STORE", "nowhere")
+    found = run("query", name, "--lake", lake, "--format", "json")
+    assert (found.code, found.err) == (0, "")
+    assert json.loads(found.text) == json.loads(wanted.text)
+
+
+def test_sql_compare_and_report_ask_a_lake_too(run: Run, store: Path, lake: Path) -> None:
+    text = "SELECT build, count(*) AS n FROM named_dumps GROUP BY build ORDER BY build"
+    builds = [
+        row["build"]
+        for row in json.loads(run("sql", text, "--lake", lake, "--format", "json").text)
+    ]
+    for args in (
+        ("sql", text, "--format", "json"),
+        ("compare", builds[0], builds[-1], "--format", "json"),
+        ("report", "--base", builds[0], "--head", builds[-1], "--format", "json"),
+        ("report", "--nightly", "--format", "json"),
+        ("query", "nightly_verdicts", "--format", "json"),
+    ):
+        found, wanted = run(*args, "--lake", lake), run(*args, "--store", store)
+        assert (found.code, found.text) == (wanted.code, wanted.text), args
+
+
+def test_a_lake_that_is_not_there_is_one_line(run: Run, tmp_path: Path) -> None:
+    outcome = run("query", "dumps", "--lake", tmp_path / "none")
+    assert outcome.code == 1
+    assert outcome.error.startswith(f"error: {tmp_path / 'none'}: no lake here; make one with")
+
+
+def test_an_address_of_an_unknown_kind_is_one_line(run: Run, store: Path) -> None:
+    outcome = run("export", "lake", "gopher://user:key@host/lake", "--store", store)
+    assert outcome.code == 1
+    assert outcome.error.startswith("error: gopher://host/lake: ")
+    assert "key" not in outcome.error

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.support.lakes import dump_ids, files_of, fill, real_looking_farm, rows_of
+from warehouse import Warehouse
+from warehouse.engine.failpoints import VARIABLE
+from warehouse.lake import compaction
+from warehouse.lake.commits import read_state
+from warehouse.lake.compaction import GRACE, compact_lake
+from warehouse.lake.layout import COMMITS
+from warehouse.lake.place import Lake
+from warehouse.lake.schemas import FACTS, NAMES
+from warehouse.lake.verification import verify_lake
+
+LATER = datetime.now(UTC) + 2 * GRACE
+COMPACT = "import sys; from warehouse.lake.compaction import compact_lake as c\n" + (
+    "from warehouse.lake.place import Lake; from datetime import datetime\n"
+    "c(Lake(sys.argv[1]), now=datetime.fromisoformat(sys.argv[2]))"
+)
+
+
+@pytest.fixture(scope="module")
+def farm():
+    return real_looking_farm()
+
+
+@pytest.fixture
+def place(farm, tmp_path: Path) -> Path:
+    """A lake of ten parts, from as many commits."""
+    for first in range(1, 41, 4):
+        fill(tmp_path, farm, range(first, first + 4))
+    return tmp_path
+
+
+def contents(place: Path) -> dict[str, list[str]]:
+    facts = {table: sorted(map(repr, rows_of(place, table))) for table in FACTS}
+    names = {table: sorted(set(map(repr, rows_of(place, table)))) for table in NAMES}
+    return facts | names
+
+
+def parquet_files(place: Path) -> set[str]:
+    return {path.relative_to(place).as_posix() for path in place.rglob("*.parquet")}
+
+
+def test_small_parts_become_one_and_nothing_else_changes(place: Path) -> None:
+    before = contents(place)
+    assert len(files_of(place, "events")) == 10
+    done = compact_lake(Lake(place))
+    assert contents(place) == before
+    assert all(len(files_of(place, table)) <= 1 for table in (*FACTS, *NAMES))
+    assert verify_lake(Lake(place)) == []
+    assert (done.deleted_files, done.folded_commits) == (0, 0)
+    assert compact_lake(Lake(place)) == (0, 0, 0, 0)
+
+
+def test_large_parts_stay_as_they_are(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "PART_BYTES", 1)
+    before = {file.path for table in FACTS for file in files_of(place, table)}
+    compact_lake(Lake(place))
+    assert {file.path for table in FACTS for file in files_of(place, table)} == before
+
+
+def test_merged_parts_are_no_larger_than_need_be(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = max(file.bytes for file in files_of(place, "events"))
+    monkeypatch.setattr(compaction, "PART_BYTES", 3 * size)
+    before = contents(place)
+    compact_lake(Lake(place))
+    assert 2 <= len(files_of(place, "events")) <= 5
+    assert contents(place) == before
+
+
+def test_readers_of_before_go_on_until_the_grace_is_over(farm, place: Path) -> None:
+    text = "SELECT count(*) AS n, sum(duration_ticks) AS t FROM events"
+    wanted = farm.sql(text).to_arrow_table().to_pylist()
+    with Warehouse.open_lake(place) as lake:
+        compact_lake(Lake(place))
+        assert lake.sql(text).to_pylist() == wanted
+    old = parquet_files(place) - read_state(Lake(place)).files.keys()
+    done = compact_lake(Lake(place), now=LATER)
+    assert done.deleted_files == len(old) > 0
+    assert parquet_files(place) == read_state(Lake(place)).files.keys()
+    with Warehouse.open_lake(place) as lake:
+        assert lake.sql(text).to_pylist() == wanted
+
+
+def test_old_commits_are_folded_into_one_that_says_the_same(place: Path) -> None:
+    before = contents(place)
+    compact_lake(Lake(place))
+    files = read_state(Lake(place)).files
+    compact_lake(Lake(place), now=LATER)
+    assert read_state(Lake(place)).files == files
+    assert len(list((place / COMMITS).iterdir())) == 1
+    assert contents(place) == before
+
+
+def test_a_dump_in_two_parts_is_left_in_one(farm, place: Path) -> None:
+    before = contents(place)
+    fill(place, farm, [1, 7])
+    assert verify_lake(Lake(place)) != []
+    compact_lake(Lake(place))
+    assert contents(place) == before
+    assert verify_lake(Lake(place)) == []
+
+
+def test_what_another_writer_adds_meanwhile_stays(
+    farm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path, farm, [1, 2])
+    fill(tmp_path, farm, [3])
+    again = compaction.write_again
+
+    def write_again(*args, **options):
+        fill(tmp_path, farm, [4])
+        return again(*args, **options)
+
+    monkeypatch.setattr(compaction, "write_again", write_again)
+    compact_lake(Lake(tmp_path))
+    assert len(rows_of(tmp_path, "dumps")) == 4
+    assert verify_lake(Lake(tmp_path)) == []
+
+
+def test_two_compactions_at_once_lose_and_double_nothing(
+    farm, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(place)
+    again = compaction.write_again
+
+    def write_again(*args, **options):
+        monkeypatch.setattr(compaction, "write_again", again)
+        compact_lake(Lake(place))
+        return again(*args, **options)
+
+    monkeypatch.setattr(compaction, "write_again", write_again)
+    compact_lake(Lake(place))
+    assert contents(place) == before
+    compact_lake(Lake(place), now=LATER)
+    compact_lake(Lake(place), now=LATER + timedelta(days=2))
+    assert contents(place) == before
+    assert verify_lake(Lake(place)) == []
+    assert parquet_files(place) == read_state(Lake(place)).files.keys()
+
+
+def test_killed_at_any_moment_it_is_done_by_the_next_call(farm, place: Path) -> None:
+    before = contents(place)
+    moments = [f"lake file:{n}" for n in (1, 4, 9, 13)]
+    for moment in [*moments, "lake commit:1", "lake committed:1", "lake commit:3"]:
+        for now in (datetime.now(UTC), LATER):
+            args = [sys.executable, "-c", COMPACT, str(place), now.isoformat()]
+            subprocess.run(args, env=os.environ | {VARIABLE: moment})
+            assert contents(place) == before
+            assert verify_lake(Lake(place)) == []
+        fill(place, farm, dump_ids(farm)[:0])
+    compact_lake(Lake(place), now=LATER)
+    assert len(files_of(place, "events")) == 1
+    compact_lake(Lake(place), now=LATER)
+    assert parquet_files(place) == read_state(Lake(place)).files.keys()
+    assert contents(place) == before

@@ -1,0 +1,49 @@
+"""Which dumps of a lake a canned query asks for, so that no other files need be read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import duckdb
+import pyarrow as pa
+
+from warehouse.catalogue.answers import resolve_parameters
+from warehouse.catalogue.dialect import duckdb_text
+from warehouse.catalogue.queries import Query, find_filters
+from warehouse.catalogue.sql_files import read_statement
+from warehouse.engine.connection import registered
+from warehouse.lake.schemas import FACTS
+
+# Tables of which a query reads rows of the dumps that it asks for alone; but of event_stats those
+# of all dumps of their builds and models, by which operators are numbered.
+NARROWED = [table for table in FACTS if table not in ("dumps", "dropped_events")]
+_SIDES = {"base", "head"}
+
+
+def chosen_dumps(
+    connection: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, object]
+) -> list[int] | None:
+    """Numbers of the dumps that a query with these parameters asks for; None for all there are.
+
+    A parameter that is unknown, missing or of the wrong type raises ParameterError.
+    """
+    own = {parameter.name for parameter in query.header.params}
+    if query.header.filters is None and "dump" not in own:
+        return None
+    values = resolve_parameters(connection, query, params)
+    if "dump" in own:
+        return [int(str(values["dump"]))]
+    filters = find_filters("compared_dumps" if own >= _SIDES else "chosen_dumps")
+    asked = {parameter.name: values.get(parameter.name) for parameter in filters.header.params}
+    if not any(value is not None for value in asked.values()):
+        return None
+    relation = connection.sql(duckdb_text(filters.sql), params=asked)
+    return [row[0] for row in relation.project("dump_id").fetchall()]
+
+
+def related_dumps(connection: duckdb.DuckDBPyConnection, dumps: Collection[int]) -> list[int]:
+    """Those of the dumps, and all others of their builds and models."""
+    chosen = pa.table({"dump_id": pa.array(list(dumps), pa.int64())})
+    with registered(connection, "chosen", chosen):
+        rows = connection.execute(read_statement("lake_related")).fetchall()
+    return [row[0] for row in rows]
