@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Hundreds of processes are started, each of which would compile the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-serve test test-slow lint parity fuzz torture torture-service bench bench-service bench-inspector bench-detection test-executorch test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark demo-spark clean
+.PHONY: help demo demo-serve test test-slow lint parity fuzz torture torture-service bench bench-service bench-inspector bench-detection test-executorch test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -68,6 +68,9 @@ bench-spark: .venv-spark/.installed ## Measure what Spark costs beside one proce
 
 bench: .venv/.installed ## Measure decode, ingest and queries (reports, never gates; RECORD=1 keeps it)
 	$(BIN)/python -m tests.tools.benchmarks.run $(if $(RECORD),tests/tools/benchmarks/record.json,build/bench.json)
+
+bench-engines: .venv-spark/.installed ## Ask a farm of 50 M events: its store, a lake by DuckDB, a lake by Spark
+	.venv-spark/bin/python -m tests.tools.benchmarks.engines $(if $(RECORD),tests/tools/benchmarks/record-engines.json,build/bench-engines.json)
 
 bench-inspector: .venv/.installed .venv-executorch/.installed ## Measure beside ExecuTorch's Inspector
 	$(BIN)/python -m tests.tools.benchmarks.inspector .venv-executorch/bin/python \

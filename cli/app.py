@@ -40,6 +40,7 @@ EXAMPLES = {
     "spark": (
         "tracehouse spark ingest s3://farm/dumps s3://farm/lake",
         "tracehouse spark watch dumps/ lake/ --once",
+        "tracehouse spark query percentiles --model mv2 --lake s3://farm/lake",
     ),
     "drain": ("tracehouse drain --store farm.store",),
     "serve": ("tracehouse serve --store farm.store --port 8080",),

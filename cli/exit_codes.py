@@ -19,10 +19,10 @@ class ExitCode(IntEnum):
     BISECT_STOP = 128
 
 
-def fail() -> NoReturn:
-    """End a command that has said why it failed.
+def fail(status: ExitCode = ExitCode.FAILED) -> NoReturn:
+    """End a command that has said why.
 
     Raises:
-        Exit: With status FAILED.
+        Exit: With that status.
     """
-    raise typer.Exit(ExitCode.FAILED)
+    raise typer.Exit(status)

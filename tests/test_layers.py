@@ -63,8 +63,10 @@ ROOMS = {
         "archive", "catalogue", "engine", "errors", "intake", "loading", "programs",
     },
     "warehouse.lake": {"catalogue", "engine", "errors"},
-    "warehouse.spark": {"engine", "errors", "intake", "lake", "loading"},
     "warehouse.regressions": {"catalogue", "engine", "errors", "statistics"},
+    "warehouse.spark": {
+        "catalogue", "engine", "errors", "intake", "lake", "loading", "regressions",
+    },
     "warehouse.sandbox": {"children", "engine", "errors", "storage"},
     "warehouse.store": {
         "", "archive", "catalogue", "engine", "errors", "intake", "lake", "programs", "storage",
@@ -80,7 +82,8 @@ ROOMS = {
     "queries.profiler_blob": set(),
     "queries.etrecord": set(),
     "queries.comparison": set(),
-    "queries.report": {"printable"},
+    "queries.asked": set(),
+    "queries.report": {"asked", "printable"},
     "queries.computed": {"report"},
     "queries.plots": {"report"},
     "queries.timeline": {"event_blocks", "numeric_gap", "printable"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import typer
@@ -43,7 +43,8 @@ class _Catalogue(TyperGroup):
         name = cmd_name.replace("-", "_")
         if name in COMPUTED:
             return _computed_command(name)
-        return _command(find_query(name))
+        query = find_query(name)
+        return query_command(query, _function(query))
 
 
 class _CannedQuery(TyperCommand):
@@ -72,7 +73,8 @@ def _computed_command(name: str) -> Command:
     return get_command(single)
 
 
-def _command(query: Query) -> Command:
+def query_command(query: Query, run: Callable[..., None]) -> Command:
+    """The command of a canned query: what it runs, with the query's own help."""
     header = query.header
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
     single.command(
@@ -83,7 +85,7 @@ def _command(query: Query) -> Command:
         # Unknown options reach the function, so that all errors of parameters are told alike.
         cls=_CannedQuery,
         context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
-    )(with_output_file(_function(query)))
+    )(with_output_file(run))
     return get_command(single)
 
 
@@ -101,16 +103,28 @@ def _function(query: Query) -> Callable[..., None]:
         plot: Plot = None,
         **params: str | list[str] | bool | None,
     ) -> None:
-        given = {param: value for param, value in params.items() if value not in (None, [])}
         check_plot(name, plot)
-        with options_at_fault():  # before a store is opened
-            bind_parameters(query, {**given, **_unknown(context.args)})
+        given = given_parameters(query, context, params)
         with open_to_ask(store, wait=wait, lake=lake) as warehouse:
             table = warehouse.query(name, **given)
         write_answer(name, table, output, is_csv_safe=is_csv_safe, plot=plot)
 
     add_options(run, map(parameter_option, query.header.params))
     return run
+
+
+def given_parameters(
+    query: Query, context: typer.Context, params: Mapping[str, object]
+) -> dict[str, object]:
+    """The parameters that were given, found to be right before a store is opened.
+
+    Raises:
+        UsageError: One is unknown, missing or of another type.
+    """
+    given = {param: value for param, value in params.items() if value not in (None, [])}
+    with options_at_fault():
+        bind_parameters(query, {**given, **_unknown(context.args)})
+    return given
 
 
 def _unknown(args: list[str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cli.commands import spark_query
 from cli.commands.watch import stopped_by_signals
 from cli.errors import UsageError, options_at_fault
 from cli.exit_codes import fail
@@ -19,8 +20,9 @@ from cli.output_file import with_output_file
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    short_help="Fill a lake with Apache Spark, on one machine or many.",
-    help="Fill a lake with Apache Spark, on one machine or many: pip install 'tracehouse[spark]'.",
+    short_help="Fill a lake and ask it with Apache Spark, on one machine or many.",
+    help="Fill a lake and ask it with Apache Spark, on one machine or many; needs Java 17 and: "
+    "pip install 'tracehouse[spark]'.",
 )
 
 _REMEDY = "list them with: tracehouse query ingest_errors --lake LAKE"
@@ -156,3 +158,5 @@ for _command in (ingest, watch):
     add_options(_command, MANIFEST)
 app.command()(with_output_file(ingest))
 app.command()(watch)
+app.add_typer(spark_query.queries, name="query")
+app.command()(spark_query.report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -11,11 +12,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from queries.report.members import compare_nights
-from queries.report.night import HeadNight, build_night_fleet, find_build, find_group, judge_head
+from queries.report.night import HeadNight, find_build, find_group, judge_head, min_changes
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.regressions.groups import ChangeGroup
-from warehouse.regressions.replay import LevelChange, replay
+from warehouse.regressions.parts import judge_part
+from warehouse.regressions.replay import LevelChange
 from warehouse.store import Warehouse
 
 Ints = NDArray[np.int64]
@@ -86,14 +88,14 @@ def _add_build(
     own = others.filter(pc.equal(others["build"], build))
     after = pa.array([-1] * len(own), own.schema.field("distance").type)
     own = own.set_column(own.schema.get_field_index("distance"), "distance", after)
-    fleet = build_night_fleet(pa.concat_tables([rows, own]), build, night.settings)
+    min_change = partial(min_changes, settings=night.settings)
+    fleet, result = judge_part(pa.concat_tables([rows, own]), build, min_change, night.rules)
     numbers = {tuple(row.values()): n for n, row in enumerate(fleet.keys.to_pylist())}
     keys = night.fleet.keys.take(pa.array([change.series for change in changes])).to_pylist()
     moved = [
         replace(change, series=numbers[tuple(row.values())])
         for change, row in zip(changes, keys, strict=True)
     ]
-    result = replay(fleet.history, night.rules)
     return replace(night, fleet=fleet, replay=result), moved
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from queries.asked import AskedStore
 from queries.report.content import (
     EnvironmentChange,
     ExactChange,
@@ -15,7 +16,6 @@ from queries.report.content import (
     TaxRow,
 )
 from queries.report.figures import count_text
-from warehouse.store import Warehouse
 
 _MOST_REFUSED = 100
 _MOST_STEPS = 20
@@ -33,7 +33,7 @@ class Facts(NamedTuple):
 
 
 def read_facts(
-    store: Warehouse, *, base: str | None, head: str, until: datetime | None = None
+    store: AskedStore, *, base: str | None, head: str, until: datetime | None = None
 ) -> Facts:
     """What the store says of a build beside its operators' times.
 
@@ -84,7 +84,7 @@ def _stability(row: Row) -> Stability:
     )
 
 
-def _exact_changes(store: Warehouse, base: str, head: str) -> list[ExactChange]:
+def _exact_changes(store: AskedStore, base: str, head: str) -> list[ExactChange]:
     rows = store.query("exact_changes", base=base, head=head).to_pylist()
     return [
         ExactChange(
@@ -100,7 +100,7 @@ def _exact_changes(store: Warehouse, base: str, head: str) -> list[ExactChange]:
     ]
 
 
-def changed_environment(store: Warehouse, base: str, head: str) -> list[EnvironmentChange]:
+def changed_environment(store: AskedStore, base: str, head: str) -> list[EnvironmentChange]:
     """What changed around the code between two builds, by device."""
     rows = store.query("environment_changes", base=base, head=head).to_pylist()
     return [
@@ -115,7 +115,7 @@ def changed_environment(store: Warehouse, base: str, head: str) -> list[Environm
     ]
 
 
-def _framework_tax(store: Warehouse, base: str | None, head: str) -> list[TaxRow]:
+def _framework_tax(store: AskedStore, base: str | None, head: str) -> list[TaxRow]:
     builds = [head] if base is None else [base, head]
     shares: dict[tuple[str, str, str | None], dict[str, float | None]] = {}
     for row in store.query("framework_tax", build=builds, scope="total").to_pylist():

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from queries.asked import AskedStore
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.errors import ParameterError, suggest
-from warehouse.regressions.fleet import Fleet, build_fleet, find_rebuilt
+from warehouse.regressions.fleet import Fleet, MinChange, find_rebuilt
 from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
 from warehouse.regressions.nightly import Rules
+from warehouse.regressions.parts import JudgedPart, judge_part
 from warehouse.regressions.pools import tell_of_devices
-from warehouse.regressions.replay import LevelChange, Replay, replay
+from warehouse.regressions.replay import LevelChange, Replay
 from warehouse.regressions.series_values import CONTAINERS
-from warehouse.store import Warehouse
 
 Floats = NDArray[np.float64]
+Judge = Callable[[str, MinChange, Rules], JudgedPart]
 
 SERIES = ("device", "model", "backend", "event_name", "delegate_id", "ordinal")
 _BUILDS = "SELECT build, build_role FROM builds_in_order ORDER BY position"
@@ -80,21 +83,29 @@ class HeadNight:
     rules: Rules
 
 
-def judge_head(store: Warehouse, head: str | None, settings: Settings) -> HeadNight:
+def judge_head(
+    store: AskedStore, head: str | None, settings: Settings, judge: Judge | None = None
+) -> HeadNight:
     """Judge a build of a store, by default the last one, as of its night.
+
+    Args:
+        store: The store.
+        head: The build.
+        settings: What the team has settled.
+        judge: What judges its series; by default this process.
 
     Raises:
         OptionError: The store has no such build, or none at all.
     """
     head = find_build(store, head, "--head")
-    rows = store.sql(read_statement("fleet_values"), {"head": head})
-    fleet = build_night_fleet(rows, head, settings)
     chosen = settings.nightly
     rules = Rules(base_builds=chosen.base_builds, q=chosen.q, gate=chosen.gate)
-    result = replay(fleet.history, rules)
+    judge = judge or partial(_judge_here, store)
+    fleet, result = judge(head, partial(min_changes, settings=settings), rules)
     builds = [night.build for night in fleet.nights]
     changes = tell_of_devices(result, fleet.history, fleet.pool)
-    groups, moved = group_changes(changes, list_places(fleet), builds, find_rebuilt(fleet.history))
+    rebuilt = find_rebuilt(fleet.history.series.family, result.cells.dump_count > 0)
+    groups, moved = group_changes(changes, list_places(fleet), builds, rebuilt)
     heard, muted = _leave_out_muted(fleet, groups, settings, last_day(store, head))
     named = store.sql(read_statement("modules_of_build"), {"head": head}).to_pylist()
     modules = {tuple(row[name] for name in SERIES): row["module_path"] for row in named}
@@ -116,7 +127,13 @@ def judge_head(store: Warehouse, head: str | None, settings: Settings) -> HeadNi
     )
 
 
-def find_build(store: Warehouse, name: str | None, option: str) -> str:
+def _judge_here(store: AskedStore, head: str, min_change: MinChange, rules: Rules) -> JudgedPart:
+    """Judge all series of a build and of those before it in this process."""
+    rows = store.sql(read_statement("fleet_values"), {"head": head})
+    return judge_part(rows, head, min_change, rules)
+
+
+def find_build(store: AskedStore, name: str | None, option: str) -> str:
     """The build of this name; by default the last one that is no reference.
 
     Raises:
@@ -135,12 +152,7 @@ def find_build(store: Warehouse, name: str | None, option: str) -> str:
     return name
 
 
-def build_night_fleet(rows: pa.Table, head: str, settings: Settings) -> Fleet:
-    """The fleet of rows of fleet_values, its smallest changes as a team has settled them."""
-    return build_fleet(rows, head, lambda keys: _min_changes(keys, settings))
-
-
-def last_day(store: Warehouse, head: str) -> date | None:
+def last_day(store: AskedStore, head: str) -> date | None:
     """The day of the last recording of a build; None if unknown."""
     rows = store.sql(_LAST_DAY, {"head": head}).to_pylist()
     return rows[0]["day"] if rows else None
@@ -170,7 +182,8 @@ def list_places(fleet: Fleet) -> list[SeriesPlace]:
     ]
 
 
-def _min_changes(keys: pa.Table, settings: Settings) -> Floats:
+def min_changes(keys: pa.Table, settings: Settings) -> Floats:
+    """The smallest change that counts of each series, by its keys, as a team has settled it."""
     if not settings.thresholds:
         return np.full(len(keys), settings.nightly.min_change)
     names = (keys[name].to_pylist() for name in ("device", "model", "event_name"))

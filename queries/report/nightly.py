@@ -6,26 +6,34 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 
+from queries.asked import AskedStore
 from queries.report.alerts import list_alerts
 from queries.report.content import Group, Report, RunShift, State, Verdict
 from queries.report.facts import changed_environment, read_facts
 from queries.report.head_view import HeadView
-from queries.report.night import judge_head
+from queries.report.night import Judge, judge_head
 from queries.report.outline import is_of_environment
 from queries.report.settings import Settings
-from warehouse.store import Warehouse
 
 _COMMITS = "SELECT name, commit FROM builds"
 _DUMPS = "SELECT count(*) AS dumps FROM named_dumps WHERE build = $head"
 
 
-def nightly_report(store: Warehouse, settings: Settings, *, head: str | None = None) -> Report:
+def nightly_report(
+    store: AskedStore, settings: Settings, *, head: str | None = None, judge: Judge | None = None
+) -> Report:
     """The report of a build, by default of the last one; later builds do not count.
+
+    Args:
+        store: The store.
+        settings: What the team has settled.
+        head: The build.
+        judge: What judges its series; by default this process.
 
     Raises:
         OptionError: The store has no such build, or none at all.
     """
-    night = judge_head(store, head, settings)
+    night = judge_head(store, head, settings, judge)
     commits = {row["name"]: row["commit"] for row in store.sql(_COMMITS).to_pylist()}
     around = cache(lambda base, head: changed_environment(store, base, head))
     groups = list_alerts(night, commits, around)

@@ -28,4 +28,4 @@ JOIN builds_in_order AS o ON o.build = d.build
 WHERE d.dump_id IN (SELECT dump_id FROM chosen_dumps)
 GROUP BY d.device, d.pool, d.model, d.backend, d.build, o.position
 ORDER BY
-    d.device, d.model, d.backend NULLS LAST, o.position
+    d.device, d.model, d.backend NULLS LAST, o.position, d.pool NULLS LAST

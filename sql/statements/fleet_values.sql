@@ -1,7 +1,7 @@
 -- The values of operators in the dumps of a build ($head) and of those before it, and in the dumps
 -- of reference builds: a row per operator and recording, with a list of logarithms.
 WITH lineage AS (
-    SELECT CAST($head AS VARCHAR) AS build, 0 AS distance
+    SELECT CAST($head AS STRING) AS build, 0 AS distance
     UNION ALL
     SELECT ancestor, distance FROM build_lineage WHERE build = $head
 ),
@@ -16,7 +16,7 @@ recordings AS (
 SELECT
     o.device, o.pool, o.model, o.backend, o.event_name, o.delegate_id, o.ordinal, o.kind, o.unit,
     r.distance, r.build, r.session, r.recorded_at, max(o.floor) AS floor,
-    max(o.half_tick) AS half_tick, list_sort(list(ln(greatest(o.value, o.half_tick)))) AS logs
+    max(o.half_tick) AS half_tick, array_sort(array_agg(ln(greatest(o.value, o.half_tick)))) AS logs
 FROM operator_stats AS o
 JOIN recordings AS r ON r.dump_id = o.dump_id
 WHERE o.value IS NOT NULL AND o.kind NOT IN ('operator_call', 'load')

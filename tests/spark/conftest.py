@@ -4,6 +4,15 @@ import shutil
 
 import pytest
 
+# What makes Spark fast on many rows only costs time on a few.
+_FEW_ROWS = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+}
+
 
 @pytest.fixture(scope="module")
 def session():
@@ -14,6 +23,6 @@ def session():
     from warehouse.spark.session import opened_session
 
     # A machine that is busy with something else for minutes is no failure.
-    patient = {"spark.network.timeout": "800s", "spark.sql.shuffle.partitions": "2"}
-    with opened_session("local[2,2]", settings=patient) as opened:
+    patient = {"spark.network.timeout": "800s"}
+    with opened_session("local[2,2]", settings=patient | _FEW_ROWS) as opened:
         yield opened

@@ -6,11 +6,20 @@ from importlib.resources import files
 import pytest
 
 from warehouse.catalogue.header import parse_header
+from warehouse.catalogue.sql_files import read_sql_files, read_statement
 
 FILES = {
     path.name: path.read_text(encoding="utf-8")
     for folder in ("filters", "parts", "queries", "views")
     for path in sorted((files("sql") / folder).iterdir())
+}
+# What a report asks besides, and what a lake's own tables are made of.
+STATEMENTS = {
+    **dict(read_sql_files("lake")),
+    **{
+        f"{name}.sql": read_statement(name)
+        for name in ("fleet_values", "known_until", "modules_of_build")
+    },
 }
 
 # What only one engine has, or both have and mean differently.
@@ -28,6 +37,10 @@ BANNED = {
     "numbers with separators": r"\b\d+_\d+\b",
     "casts that round": r"AS\s+(FLOAT|REAL|DECIMAL)",
     "like, whose escapes differ": r"(?i)\bI?LIKE\b",
+    "an order within an aggregate": r"(?i)\b(array_agg|min_by|max_by)\s*\([^()]*\bORDER BY",
+    "lists in no order": r"(?i)(?<!array_sort\()\barray_agg\s*\(",
+    "several values counted as one": r"(?i)\bcount\s*\(\s*DISTINCT\s+[^()]*,",
+    "divisions by what is 0 on one engine only": r"/\s*0(?![.\d])",
 }
 
 
@@ -36,9 +49,9 @@ def _code(sql):
 
 
 @pytest.mark.parametrize("what", BANNED)
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [*FILES, *STATEMENTS])
 def test_text_holds_nothing_on_which_the_engines_differ(name, what):
-    assert re.findall(BANNED[what], _code(FILES[name])) == []
+    assert re.findall(BANNED[what], _code((FILES | STATEMENTS)[name])) == []
 
 
 @pytest.mark.parametrize("name", FILES)

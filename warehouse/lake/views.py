@@ -25,7 +25,7 @@ def make_tables(connection: duckdb.DuckDBPyConnection, lake: Lake, state: LakeSt
             f"CAST({field.name} AS {SQL_TYPES[field.type]}) AS {field.name}"
             for field in TABLES[table]
         )
-        text = f"SELECT {columns} FROM ({settled_text(table)})"  # noqa: S608
+        text = f"SELECT {columns} FROM ({duckdb_text(settled_text(table))})"  # noqa: S608
         connection.execute(f"CREATE TEMP VIEW {table} AS {text}")
 
 
@@ -61,11 +61,11 @@ def raw_name(table: str) -> str:
 
 @cache
 def settled_text(table: str) -> str:
-    """What selects the rows of a table that dumps share, once each, for DuckDB."""
+    """What selects the rows of a table that dumps share, once each; any engine takes it."""
     texts = dict(read_sql_files("lake"))
     columns = ", ".join(TABLES[table].names)
     plain = f"SELECT DISTINCT {columns} FROM {raw_name(table)}"  # noqa: S608
-    return duckdb_text(texts.get(f"{table}.sql", plain))
+    return texts.get(f"{table}.sql", plain)
 
 
 def register_files(

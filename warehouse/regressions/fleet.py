@@ -71,15 +71,22 @@ class Fleet(NamedTuple):
 MinChange = Callable[[pa.Table], Floats]
 
 
-def build_fleet(rows: pa.Table, head: str, min_change: MinChange) -> Fleet:
+def build_fleet(
+    rows: pa.Table,
+    head: str,
+    min_change: MinChange,
+    nights: tuple[FleetNight, ...] | None = None,
+) -> Fleet:
     """Lay out the rows of the statement fleet_values.
 
     Args:
         rows: A row per operator and recording.
         head: The build in question: it has a night even if it has no rows.
         min_change: Gives the smallest change that counts of each series, by its keys.
+        nights: Those of the whole fleet, if these rows are but a part of it.
     """
-    nights, night_of = _order_nights(rows, head)
+    nights = nights or order_nights(rows, head)
+    night_of = _number_nights(rows, nights)
     own = number_series(rows, night_of)
     values, pool = add_pools(own, _number_kernels(own))
     family = number_rows(values.keys.select(FAMILY))[0]
@@ -92,18 +99,21 @@ def build_fleet(rows: pa.Table, head: str, min_change: MinChange) -> Fleet:
     )
 
 
-def find_rebuilt(history: SeriesHistory) -> set[tuple[int, int]]:
-    """Families and the nights in which they have not the operators that they had before."""
-    shape = history.series_count, history.build_count
-    there = np.diff(history.start).reshape(shape) > 0
-    family_there = find_families(history.series.family, there)
+def find_rebuilt(family: Ints, there: NDArray[np.bool_]) -> set[tuple[int, int]]:
+    """Families and the nights in which they have not the operators that they had before.
+
+    Args:
+        family: Number of the family of each series.
+        there: Whether each has dumps; shape (series, nights).
+    """
+    family_there = find_families(family, there)
     rebuilt: set[tuple[int, int]] = set()
-    before = np.full(history.family_count, -1)
+    before = np.full(len(family_there), -1)
     for night in range(there.shape[1]):
-        last = before[history.series.family]
+        last = before[family]
         changed = (there[:, night] != there[np.arange(len(there)), last]) & (last >= 0)
-        changed &= family_there[history.series.family, night]
-        rebuilt.update((family, night) for family in history.series.family[changed].tolist())
+        changed &= family_there[family, night]
+        rebuilt.update((number, night) for number in family[changed].tolist())
         before[family_there[:, night]] = night
     return rebuilt
 
@@ -120,8 +130,8 @@ def _operator_types(keys: pa.Table) -> tuple[str, ...]:
     return tuple(operator_type(*parts) for parts in zip(*names, strict=True))
 
 
-def _order_nights(rows: pa.Table, head: str) -> tuple[tuple[FleetNight, ...], Ints]:
-    """The nights, and that of each row; -1 for rows of a reference build."""
+def order_nights(rows: pa.Table, head: str) -> tuple[FleetNight, ...]:
+    """The nights of rows of fleet_values, oldest first; the head has one in any case."""
     own = rows.filter(pc.is_valid(rows["distance"]))
     found = own.group_by(["distance", "build", "session", "recorded_at"]).aggregate([])
     places = sorted(
@@ -131,8 +141,13 @@ def _order_nights(rows: pa.Table, head: str) -> tuple[tuple[FleetNight, ...], In
     nights = tuple(FleetNight(build, session) for _, build, session, _ in places)
     if head not in {night.build for night in nights}:
         nights = (*nights, FleetNight(head, ""))
+    return nights
+
+
+def _number_nights(rows: pa.Table, nights: tuple[FleetNight, ...]) -> Ints:
+    """The night of each row; -1 for rows of a reference build."""
     numbers = {night: number for number, night in enumerate(nights)}
     number, first = number_rows(rows.select(["build", "session"]))
     named = rows.select(["build", "session"]).take(pa.array(first)).to_pylist()
     of_pair = [numbers.get(FleetNight(**pair), -1) for pair in named]
-    return nights, np.array(of_pair, np.int64)[number]
+    return np.array(of_pair, np.int64)[number]

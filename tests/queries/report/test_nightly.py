@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pytest
 
 from ingest.simulation.farm import FarmWriter
@@ -13,7 +14,16 @@ from tests.support.corpus import CORPUS
 from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_all, ingest_nights, record_build
 from warehouse import Warehouse
+from warehouse.catalogue.sql_files import read_statement
 from warehouse.errors import ParameterError
+from warehouse.regressions.fleet import MinChange, order_nights
+from warehouse.regressions.nightly import Rules
+from warehouse.regressions.parts import (
+    JudgedPart,
+    join_parts,
+    judge_part,
+    without_quiet_values,
+)
 
 SHORT_DUMP = CORPUS / "real/traced_intdesc_n1_debug.etdp"
 SHORT = {"device": "phone", "build": {"id": "short", "ordinal": 20}, "model": "net"}
@@ -177,3 +187,21 @@ def _report_of(path: Path, folders: list[Path]) -> str:
             store.ingest(folder)
     with Warehouse.open(path, read_only=True) as store:
         return json_form(report(store))
+
+
+def test_report_of_a_fleet_judged_in_parts_is_that_of_the_whole(
+    nightly: Warehouse, nightly_path: Path
+) -> None:
+    def judge(head: str, min_change: MinChange, rules: Rules) -> JudgedPart:
+        rows = nightly.sql(read_statement("fleet_values"), {"head": head})
+        nights = order_nights(rows, head)
+        parts = []
+        for device in sorted(set(rows["device"].to_pylist())):
+            own = rows.filter(pc.equal(rows["device"], device))  # none has a pool
+            parts.append(without_quiet_values(judge_part(own, head, min_change, rules, nights)))
+        assert len(parts) == 2
+        return join_parts(parts[::-1])
+
+    wanted = nightly_report(nightly, Settings(), head="b11")
+    assert wanted.groups
+    assert nightly_report(nightly, Settings(), head="b11", judge=judge) == wanted

@@ -219,7 +219,12 @@ def test_a_head_without_values_has_a_night_without_data():
 def test_a_family_is_rebuilt_where_its_operators_are_others_than_in_its_last_night():
     same, gone, late = [[1.0]] * 5, [[1.0], [], [1.0], [], []], [[], [1.0], [1.0], [], [1.0]]
     known = history([same, gone, same, late], family=[0, 0, 1, 1])
-    assert find_rebuilt(known) == {(0, 1), (0, 2), (0, 3), (1, 1), (1, 3), (1, 4)}
+    assert rebuilt(known) == {(0, 1), (0, 2), (0, 3), (1, 1), (1, 3), (1, 4)}
     absent = history([[[1.0], [], [1.0]], [[1.0], [], [1.0]]])
-    assert find_rebuilt(absent) == set()
-    assert find_rebuilt(fleet(head="new").history) == set()
+    assert rebuilt(absent) == set()
+    assert rebuilt(fleet(head="new").history) == set()
+
+
+def rebuilt(history):
+    there = np.diff(history.start).reshape(history.series_count, history.build_count) > 0
+    return find_rebuilt(history.series.family, there)

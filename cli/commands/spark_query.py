@@ -1,0 +1,112 @@
+"""`tracehouse spark query` and `tracehouse spark report`: a lake asked through Apache Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from typer.core import TyperGroup
+
+from cli.commands.query import given_parameters, query_command
+from cli.exit_codes import ExitCode, fail
+from cli.options import Config, CsvSafe, Head, Output, add_options, parameter_option
+from cli.output.render import Format, write_table
+from cli.output.streams import write_text
+from cli.output_file import with_output_file
+from warehouse.catalogue.queries import Query, find_query, load_catalogue
+
+if TYPE_CHECKING:
+    from typer._click import Command
+
+_Lake = Annotated[str, typer.Option("--lake", metavar="URI", help="The lake: a folder, or a URI.")]
+_Master = Annotated[
+    str | None,
+    typer.Option(
+        "--master",
+        metavar="URL",
+        help="Where Spark runs; by default as spark-submit says, else on this machine's cores.",
+    ),
+]
+_Form = Annotated[
+    Literal["html", "markdown", "json", "junit", "slack"],
+    typer.Option("--format", help="Form of the report."),
+]
+_Fail = Annotated[
+    bool, typer.Option("--fail-on-regression", help="Exit 3 if a regression is confirmed.")
+]
+
+
+class _SparkCatalogue(TyperGroup):
+    """The canned queries that SQL answers, as commands."""
+
+    def list_commands(self, ctx: object) -> list[str]:
+        return sorted(load_catalogue())
+
+    def get_command(self, ctx: object, cmd_name: str) -> Command:
+        query = find_query(cmd_name.replace("-", "_"))
+        return query_command(query, _function(query))
+
+
+queries = typer.Typer(
+    cls=_SparkCatalogue,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    subcommand_metavar="NAME [OPTIONS]",
+    short_help="Answer a canned query from a lake.",
+    help="Answer a canned query from a lake; its own --help tells its options and columns.",
+)
+
+
+def _function(query: Query) -> Callable[..., None]:
+    def run(
+        context: typer.Context,
+        *,
+        lake: _Lake,
+        master: _Master = None,
+        output: Output = Format.TABLE,
+        is_csv_safe: CsvSafe = False,
+        **params: str | list[str] | bool | None,
+    ) -> None:
+        from warehouse.spark.answers import SparkLake
+        from warehouse.spark.session import opened_session
+
+        given = given_parameters(query, context, params)
+        with opened_session(master) as session:
+            table = SparkLake(session, lake).query(query.header.name, **given)
+        write_table(table, output, is_csv_safe=is_csv_safe)
+
+    add_options(run, map(parameter_option, query.header.params))
+    return run
+
+
+@with_output_file
+def report(
+    *,
+    lake: _Lake,
+    master: _Master = None,
+    head: Head = None,
+    form: _Form = "markdown",
+    config: Config = None,
+    is_failing: _Fail = False,
+) -> None:
+    """Report what changed up to a build of a lake, as 'tracehouse report --nightly' does.
+
+    The verdicts are made on the machines of Spark, for fleets that are too large for one.
+    """
+    from queries.report.forms import render
+    from queries.report.nightly import nightly_report
+    from queries.report.settings import read_settings
+    from warehouse.spark.answers import SparkLake
+    from warehouse.spark.session import opened_session
+    from warehouse.spark.verdicts import judge_on_spark
+
+    settings = read_settings(config)
+    with opened_session(master) as session:
+        asked = SparkLake(session, lake)
+        judge = partial(judge_on_spark, asked)
+        made = nightly_report(asked, settings, head=head, judge=judge)
+    write_text(render(made, form))
+    if is_failing and made.verdict == "regressions":
+        fail(ExitCode.REGRESSIONS)

@@ -1,0 +1,19 @@
+"""What a report is made of: whatever answers as a store does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class AskedStore(Protocol):
+    """A store, or a lake that is read as one; see `Warehouse`."""
+
+    def query(self, name: str, /, **params: object) -> pa.Table:
+        """Rows of a canned query."""
+
+    def sql(self, text: str, params: Mapping[str, Any] | None = None, /) -> pa.Table:
+        """Rows of a SELECT."""

@@ -1,0 +1,25 @@
+import pytest
+
+from tests.support.command import Outcome
+from warehouse.catalogue.queries import load_catalogue
+
+
+@pytest.mark.parametrize("command", ["query", "report"])
+def test_a_lake_must_be_named(run, command):
+    name = ("percentiles",) if command == "query" else ()
+    outcome: Outcome = run("spark", command, *name)
+    assert outcome.code == 2
+    assert "--lake" in outcome.err
+
+
+def test_help_lists_the_queries_that_sql_answers(run):
+    text = run("spark", "query", "--help").text
+    assert all(name in text for name in load_catalogue())
+
+
+def test_parameters_are_found_wrong_before_spark_is_started(run, tmp_path):
+    outcome = run("spark", "query", "percentiles", "--lake", tmp_path, "--devise", "phone")
+    assert outcome.code == 2
+    assert "no such parameter" in outcome.err
+    outcome = run("spark", "query", "regression_deltas", "--lake", tmp_path, "--base", "b1")
+    assert "missing" in outcome.err

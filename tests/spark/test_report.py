@@ -1,0 +1,67 @@
+"""The nightly report of a lake made on Spark, beside that of the store it was written from."""
+
+import json
+from functools import partial
+
+import duckdb
+import pytest
+
+from queries.report.forms import render
+from queries.report.nightly import nightly_report
+from queries.report.settings import Settings
+from tests.support.lakes import fill
+from tests.support.nightly_farm import ingest_nights, record_build
+from warehouse import Warehouse
+from warehouse.spark.answers import SparkLake
+from warehouse.spark.verdicts import judge_on_spark
+
+
+def pooled_nights():
+    """Six devices of a pool, with too few dumps each; relu is 10 % slower on them from b6 on."""
+    for number in range(8):
+        for device in range(6):
+            slower = {"native_call_relu.out": 1.1 if number >= 6 else 1.0}
+            place = {"name": f"phone-{device}", "pool": "phones"}
+            yield from record_build(number, slower, device=place, count=4)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    path = tmp_path_factory.mktemp("farm") / "nightly.store"
+    ingest_nights(path)
+    with Warehouse.open(path) as warehouse:
+        warehouse.ingest(list(pooled_nights()))
+    return path
+
+
+@pytest.fixture(scope="module")
+def lake(store):
+    place = store.parent / "lake"
+    with duckdb.connect(str(store / "warehouse.duckdb"), read_only=True) as connection:
+        fill(place, connection)
+    return place
+
+
+@pytest.mark.parametrize("head", [None, "b7"])
+def test_report_of_a_lake_on_spark_is_that_of_the_store(session, store, lake, head):
+    with Warehouse.open(store, read_only=True) as warehouse:
+        wanted = nightly_report(warehouse, Settings(), head=head)
+    asked = SparkLake(session, str(lake))
+    found = nightly_report(asked, Settings(), head=head, judge=partial(judge_on_spark, asked))
+    told, expected = (dict(leaves(json.loads(render(one, "json")))) for one in (found, wanted))
+    assert told == {
+        place: pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
+        for place, value in expected.items()
+    }
+    assert found.groups
+
+
+def leaves(value, place=()):
+    """Every value of a JSON document by where it is."""
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, own in items:
+            yield from leaves(own, (*place, key))
+        yield (*place, "length"), len(value)
+    else:
+        yield place, value

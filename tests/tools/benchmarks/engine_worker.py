@@ -1,0 +1,124 @@
+"""Asks one engine everything, and keeps its answers and what each of them cost.
+
+    python -m tests.tools.benchmarks.engine_worker ENGINE PLACE ANSWERS [MASTER]
+
+ENGINE is store, duckdb or spark; PLACE the store, or the address of the lake; ANSWERS a folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.feather as feather
+
+from warehouse import Warehouse
+from warehouse.catalogue.queries import find_query, load_catalogue
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_SUMS = {
+    "dumps": ("n_runs", "n_events", "byte_count"),
+    "runs": ("run_index", "n_events"),
+    "events": ("run_index", "occurrence", "start_offset_ticks", "duration_ticks", "flags"),
+    "event_stats": ("sample_count", "min_ticks", "max_ticks"),
+    "event_totals": ("event_count", "total_ticks"),
+    "event_histograms": ("bucket", "event_count"),
+    "run_totals": ("run_index", "execute_ticks"),
+}
+_WITH_DUMP = "SELECT dump_id FROM dumps ORDER BY sha256 LIMIT 1"
+_BUILDS = "SELECT build FROM builds_in_order ORDER BY position DESC LIMIT 2"
+
+
+def tree_cpu_seconds() -> float:
+    """CPU that this process, its children and theirs have used so far."""
+    parents, used = {}, {}
+    for entry in Path("/proc").iterdir():
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except (OSError, ValueError):
+            continue
+        parents[entry.name] = fields[1]
+        used[entry.name] = sum(map(int, fields[11:15])) / _TICKS
+    total, own = 0.0, {str(os.getpid())}
+    while own:
+        total += sum(used.get(each, 0.0) for each in own)
+        own = {each for each, parent in parents.items() if parent in own}
+    return total
+
+
+@contextmanager
+def asked(engine: str, place: str, master: str | None) -> Iterator[Any]:
+    """What answers: the store, or the lake."""
+    if engine == "store":
+        with Warehouse.open(place, read_only=True) as store:
+            yield store
+    elif engine == "duckdb":
+        with Warehouse.open_lake(place) as lake:
+            yield lake
+    else:
+        from warehouse.spark.answers import SparkLake
+        from warehouse.spark.session import opened_session
+
+        settings = {
+            "spark.driver.memory": "3g",
+            # Half of the CPU of so few questions would go into compiling them better.
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+            "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+            "spark.sql.shuffle.partitions": "4",
+            "spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        }
+        with opened_session(master, settings=settings) as session:
+            yield SparkLake(session, place)
+
+
+def list_questions(store: Any) -> dict[str, Callable[[], pa.Table]]:
+    """Every question by its name."""
+    dump = store.sql(_WITH_DUMP).column(0)[0].as_py()
+    head, base = store.sql(_BUILDS).column(0).to_pylist()
+    values = {"dump": dump, "base": base, "head": head, "event": "native_call_*"}
+    questions = {}
+    for name in load_catalogue():
+        taken = {param.name for param in find_query(name).header.params}
+        params = {key: value for key, value in values.items() if key in taken}
+        questions[name] = partial(store.query, name, **params)
+    questions["percentiles, approximate"] = partial(store.query, "percentiles", approx=True)
+    for table, columns in _SUMS.items():
+        sums = ", ".join(f"CAST(sum({one}) AS DOUBLE) AS {one}" for one in columns)
+        text = f"SELECT count(*) AS row_count, {sums} FROM {table}"  # noqa: S608 - names of ours
+        questions[f"sums of {table}"] = partial(store.sql, text)
+    return questions
+
+
+def main(engine: str, place: str, answers: str, master: str | None = None) -> None:
+    """Ask, and write."""
+    folder = Path(answers)
+    folder.mkdir(parents=True, exist_ok=True)
+    costs = {}
+
+    def cost(name: str, began: float, before: float) -> None:
+        wall, cpu = time.perf_counter() - began, tree_cpu_seconds() - before
+        costs[name] = {"wall s": wall, "CPU s": cpu}
+        print(f"{engine} {master or ''} {name}: {wall:.1f} s, CPU {cpu:.1f} s", flush=True)
+        (folder / "costs.json").write_text(json.dumps(costs))
+
+    began, before = time.perf_counter(), tree_cpu_seconds()
+    with asked(engine, place, master) as store:
+        questions = list_questions(store)
+        cost("start", began, before)
+        for name, ask in questions.items():
+            began, before = time.perf_counter(), tree_cpu_seconds()
+            answer = ask()
+            cost(name, began, before)
+            feather.write_feather(answer, folder / f"{name}.arrow", compression="uncompressed")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

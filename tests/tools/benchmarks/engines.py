@@ -1,0 +1,178 @@
+"""Asks a simulated farm everything: its store, a lake by DuckDB, and a lake by Apache Spark.
+
+    python -m tests.tools.benchmarks.engines RECORD [DEVICES BUILDS ITERATIONS [FOLDER]]
+
+The lake is a folder, and a bucket of moto's server on loopback. Answers must be equal; what each
+cost is recorded. An event of the simulator's farm is one of 5,300 of a dump at 200 iterations.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.fs as pafs
+
+from tests.tools.benchmarks.cost import Cost, measure
+from tests.tools.benchmarks.record import Figures, Record
+from warehouse import Warehouse
+from warehouse.lake.commits import read_state, sum_bytes
+from warehouse.lake.place import Lake
+
+SIZES = (21, 8, 200)  # 52 M events
+MODELS, DUMPS = 3, 10
+LOCAL, CLUSTER = "local[2]", "local-cluster[2,1,1024]"
+_ARROW = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any"}
+_WORKER = "tests.tools.benchmarks.engine_worker"
+
+
+def main(record: str, *given: str) -> None:
+    """Measure, and write the record."""
+    sizes = [int(text) for text in given[:3]] or [*SIZES]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(given[3]) if len(given) > 3 else Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        figures = bench(folder, sizes)
+    Record.of(figures).write(Path(record))
+
+
+def bench(folder: Path, sizes: list[int]) -> Figures:
+    """Figures by what was asked; raises AssertionError where answers differ."""
+    store, lake = folder / "farm.store", folder / "lake"
+    figures: Figures = {}
+    if not store.exists():
+        _make_store(folder, store, sizes)
+    if not lake.exists():
+        figures["export"] = _seconds(measure(partial(_export, store, lake)))
+    files = read_state(Lake(lake)).files.values()
+    figures["lake"] = {"MB": sum_bytes(files) / 1e6, "files": len(files)}
+    with serving_s3() as (uri, environment):
+        figures["copy to S3"] = _seconds(measure(partial(_copy, lake, uri, environment)))
+        runs = {
+            "store, DuckDB": ("store", str(store)),
+            "lake in a folder, DuckDB": ("duckdb", str(lake)),
+            "lake in S3, DuckDB": ("duckdb", uri),
+            f"lake in a folder, Spark {LOCAL}": ("spark", str(lake), LOCAL),
+            f"lake in S3, Spark {LOCAL}": ("spark", uri, LOCAL),
+            f"lake in S3, Spark {CLUSTER}": ("spark", uri, CLUSTER),
+        }
+        answers = {what: folder / f"answers {n}" for n, what in enumerate(runs)}
+        for what, (engine, place, *master) in runs.items():
+            arguments = [engine, place, str(answers[what]), *master]
+            subprocess.run(
+                [sys.executable, "-m", _WORKER, *arguments],
+                check=True,
+                env={**os.environ, **environment},
+            )
+            costs = json.loads((answers[what] / "costs.json").read_text())
+            for name, cost in costs.items():
+                figures[f"{name}: {what}"] = cost
+    first, *others = answers.values()
+    for other in others:
+        compare(first, other)
+    events = feather.read_table(first / "sums of events.arrow")
+    figures["events"] = {"rows": events["row_count"][0].as_py()}
+    return figures
+
+
+def _make_store(folder: Path, store: Path, sizes: list[int]) -> None:
+    from ingest.simulation import FarmSize, FarmWriter, plan_farm
+
+    devices, builds, iterations = sizes
+    plan = plan_farm(FarmSize(devices, builds, MODELS, DUMPS, iterations), 1)
+    FarmWriter(plan).write(folder / "farm", lambda *_: None)
+    with Warehouse.open(store, create=True) as warehouse:
+        warehouse.ingest([folder / "farm"], archive=False)
+
+
+def _export(store: Path, lake: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "cli.main", "export", "lake", str(lake), "--store", str(store)],
+        check=True,
+    )
+
+
+def _seconds(cost: Cost) -> dict[str, float]:
+    return {"wall s": cost.wall, "CPU s": cost.cpu}
+
+
+@contextmanager
+def serving_s3() -> Iterator[tuple[str, Mapping[str, str]]]:
+    """The address of an empty place in a bucket of moto's, and the environment to reach it with."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _wait_for(port)
+        os.environ.update(_ARROW)
+        at = f"scheme=http&endpoint_override=127.0.0.1:{port}&region=us-east-1"
+        pafs.FileSystem.from_uri(f"s3://farm?allow_bucket_creation=true&{at}")[0].create_dir("farm")
+        yield f"s3://farm/lake?{at}", _ARROW
+    finally:
+        server.kill()
+        server.wait()
+
+
+def _wait_for(port: int) -> None:
+    for _ in range(200):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+
+
+def _copy(lake: Path, uri: str, _environment: Mapping[str, str]) -> None:
+    target = Lake(uri)
+    pafs.copy_files(
+        str(lake), target.root, source_filesystem=pafs.LocalFileSystem(),
+        destination_filesystem=target.files, use_threads=False,
+    )  # fmt: skip
+
+
+def compare(one: Path, other: Path) -> None:
+    """Pass if both engines gave the same answers; the order of equal ones may differ."""
+    for path in sorted(one.glob("*.arrow")):
+        wanted, found = (_rows(feather.read_table(folder / path.name)) for folder in (one, other))
+        assert len(wanted) == len(found), (path.stem, other.name, len(wanted), len(found))
+        for mine, theirs in zip(wanted, found, strict=True):
+            assert all(map(_is_same, mine, theirs)), (path.stem, other.name, mine, theirs)
+
+
+def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    # A store numbers dumps on its own.
+    kept = [name for name in table.column_names if not name.endswith("dump_id")]
+    columns = [table[name].to_pylist() for name in kept]
+    return sorted(zip(*columns, strict=True), key=_sorted_by)
+
+
+def _sorted_by(row: tuple[Any, ...]) -> list[tuple[bool, Any]]:
+    return [(cell is None, _rounded(cell)) for cell in row]
+
+
+def _rounded(cell: Any) -> Any:
+    return f"{cell:.6e}" if isinstance(cell, float) else str(cell)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
+    return bool(one == other)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

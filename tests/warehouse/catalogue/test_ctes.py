@@ -1,0 +1,42 @@
+import pytest
+
+from warehouse.catalogue.ctes import count_uses, split_ctes
+from warehouse.catalogue.queries import load_catalogue
+
+
+def test_ctes_are_told_apart_from_the_body():
+    text = (
+        "-- a header\nWITH a AS (\n    SELECT (1 + 2)\n),\n-- between (\n"
+        "b AS (SELECT ')' FROM a)\nSELECT 3"
+    )
+    found = split_ctes(text)
+    assert [(cte.name, cte.sql) for cte in found.ctes] == [
+        ("a", "SELECT (1 + 2)"),
+        ("b", "SELECT ')' FROM a"),
+    ]
+    assert found.body == "SELECT 3"
+
+
+@pytest.mark.parametrize("text", ["SELECT 1", "WITH RECURSIVE a AS (SELECT 1) SELECT * FROM a"])
+def test_what_has_none_or_is_recursive_stays_whole(text):
+    assert split_ctes(text) == ((), text)
+
+
+def test_uses_are_counted_behind_a_cte_only():
+    found = split_ctes(
+        "WITH a AS (SELECT 1 FROM t), b AS (SELECT 1 FROM a JOIN aa JOIN a), t AS (SELECT 1 FROM b)"
+        " SELECT a.x FROM b"
+    )
+    assert {cte.name: count_uses(cte.name, found) for cte in found.ctes} == {"a": 2, "b": 2, "t": 0}
+
+
+@pytest.mark.parametrize("name", load_catalogue())
+def test_nothing_of_a_query_is_lost(name):
+    def leaves(text):
+        statement = split_ctes(text)
+        if not statement.ctes:
+            return [statement.body]
+        return [leaf for cte in statement.ctes for leaf in leaves(cte.sql)] + [statement.body]
+
+    found = leaves(load_catalogue()[name].sql)
+    assert all(leaf.startswith("SELECT") and leaf.count("(") == leaf.count(")") for leaf in found)

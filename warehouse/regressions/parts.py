@@ -1,0 +1,153 @@
+"""A fleet judged in parts, wherever they are, and put together as if it had been one. Pure.
+
+A part is whole families, all devices of a pool among them: no verdict depends on another part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from warehouse.regressions.fleet import Fleet, FleetNight, MinChange, build_fleet
+from warehouse.regressions.history import Cells, Series, SeriesHistory
+from warehouse.regressions.nightly import JudgedNight, Rules
+from warehouse.regressions.pools import NO_POOL
+from warehouse.regressions.replay import LevelChange, Replay, replay
+from warehouse.regressions.series_values import FAMILY, number_rows
+
+Ints = NDArray[np.int64]
+
+PART = ("pool", "model", "backend")  # of one pool; where there is none, of one device too
+
+
+class JudgedPart(NamedTuple):
+    """Some families, and what is known of them as of the last night."""
+
+    fleet: Fleet
+    replay: Replay
+
+
+def judge_part(
+    rows: pa.Table,
+    head: str,
+    min_change: MinChange,
+    rules: Rules,
+    nights: tuple[FleetNight, ...] | None = None,
+) -> JudgedPart:
+    """Judge rows of fleet_values; `nights` are those of the whole fleet, if they are but a part."""
+    fleet = build_fleet(rows, head, min_change, nights)
+    return JudgedPart(fleet, replay(fleet.history, rules))
+
+
+def without_quiet_values(part: JudgedPart) -> JudgedPart:
+    """The part without the values of series that no change is told of; counts and medians stay."""
+    fleet, history = part.fleet, part.fleet.history
+    changed = [change.series for change in part.replay.changes]
+    is_told = np.isin(np.arange(history.series_count), changed) | np.isin(fleet.pool, changed)
+    is_kept = np.repeat(is_told, history.build_count)
+    count = np.diff(history.start)
+    kept = history._replace(
+        values=history.values[np.repeat(is_kept, count)],
+        start=np.concatenate([[0], np.cumsum(count * is_kept)]),
+    )
+    return part._replace(fleet=fleet._replace(history=kept))
+
+
+def join_parts(parts: Sequence[JudgedPart]) -> JudgedPart:
+    """The whole of one part or more, equal to what `judge_part` gives of all their rows."""
+    keys = pa.concat_tables([part.fleet.keys for part in parts])
+    place, order = number_rows(keys)
+    counts = [len(part.fleet.keys) for part in parts]
+    places = np.split(place, np.cumsum(counts)[:-1])
+    joined = keys.take(pa.array(order))
+    family = number_rows(joined.select(FAMILY))[0]
+    fleet = _join_fleets([part.fleet for part in parts], places, joined, order, family)
+    return JudgedPart(fleet, _join_replays(parts, places, order, family))
+
+
+def _join_fleets(
+    fleets: Sequence[Fleet], places: Sequence[Ints], keys: pa.Table, order: Ints, family: Ints
+) -> Fleet:
+    operators = [name for fleet in fleets for name in fleet.operators]
+    pools = [
+        np.where(fleet.pool == NO_POOL, NO_POOL, place[fleet.pool])
+        for fleet, place in zip(fleets, places, strict=True)
+    ]
+    return Fleet(
+        fleets[0].nights,
+        keys,
+        tuple(operators[series] for series in order.tolist()),
+        _join_histories([fleet.history for fleet in fleets], order, family),
+        np.concatenate([fleet.has_reference for fleet in fleets])[order],
+        np.concatenate(pools)[order],
+    )
+
+
+def _join_histories(histories: Sequence[SeriesHistory], order: Ints, family: Ints) -> SeriesHistory:
+    builds = histories[0].build_count
+    series = (
+        np.concatenate(each)[order] for each in zip(*(h.series for h in histories), strict=True)
+    )
+    count = np.concatenate([np.diff(h.start) for h in histories])
+    first = np.cumsum(count) - count
+    cells = (order[:, None] * builds + np.arange(builds)).ravel()
+    start = np.concatenate([[0], np.cumsum(count[cells])])
+    item = np.arange(start[-1]) - np.repeat(start[:-1], count[cells])
+    values = np.concatenate([h.values for h in histories])
+    return SeriesHistory(
+        Series(*series)._replace(family=family),
+        builds,
+        values[np.repeat(first[cells], count[cells]) + item],
+        start,
+    )
+
+
+def _join_replays(
+    parts: Sequence[JudgedPart], places: Sequence[Ints], order: Ints, family: Ints
+) -> Replay:
+    replays = [part.replay for part in parts]
+    changes = [
+        replace(change, series=int(place[change.series]))
+        for one, place in zip(replays, places, strict=True)
+        for change in one.changes
+    ]
+    shifts = np.zeros((int(family.max(initial=-1)) + 1, replays[0].shifts.shape[1]))
+    for part, place in zip(parts, places, strict=True):
+        shifts[family[place]] = part.replay.shifts[part.fleet.history.series.family]
+    return Replay(
+        sorted(changes, key=_told),
+        _join_nights([one.night for one in replays], places, order),
+        shifts,
+        Cells(*_in_order([one.cells for one in replays], order)),
+    )
+
+
+def _join_nights(nights: Sequence[JudgedNight], places: Sequence[Ints], order: Ints) -> JudgedNight:
+    tested = np.concatenate(
+        [place[night.tested] for night, place in zip(nights, places, strict=True)]
+    )
+    row = np.argsort(tested)
+    comparison = nights[0].comparison
+    return JudgedNight(
+        np.concatenate([night.status for night in nights])[order],
+        np.concatenate([night.direction for night in nights])[order],
+        type(nights[0].base)(*_in_order([night.base for night in nights], order)),
+        tested[row],
+        type(comparison)(*_in_order([night.comparison for night in nights], row)),
+        np.concatenate([night.p_adjusted for night in nights])[row],
+        np.concatenate([night.is_framed for night in nights])[order],
+    )
+
+
+def _in_order(tuples: Sequence[Iterable[NDArray[Any]]], order: Ints) -> Iterator[NDArray[Any]]:
+    """Each column of tuples of columns as one, in another order."""
+    return (np.concatenate(columns)[order] for columns in zip(*tuples, strict=True))
+
+
+def _told(change: LevelChange) -> tuple[int, int]:
+    return change.suspected, change.series

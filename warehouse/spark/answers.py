@@ -1,0 +1,96 @@
+"""A lake asked through Spark: canned queries and statements of ours, as a store answers them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from warehouse.catalogue.ctes import count_uses, split_ctes
+from warehouse.catalogue.header import Header, Names
+from warehouse.catalogue.name_filters import resolve_names
+from warehouse.catalogue.parameters import bind_parameters
+from warehouse.catalogue.queries import find_query
+from warehouse.lake.commits import read_state
+from warehouse.lake.place import Lake
+from warehouse.spark.views import make_views
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class SparkLake:
+    """A lake as it was when this was made, asked through a session of Spark."""
+
+    def __init__(self, session: SparkSession, uri: str) -> None:
+        """Read what the lake consists of.
+
+        Raises:
+            LakeError: It is no lake, or cannot be read.
+        """
+        self._session, self._lake = session, Lake(uri)
+        self._lake.check()
+        self._state = read_state(self._lake)
+        # With it, plans fail in which a CTE that was computed before is part of a UNION.
+        session.conf.set("spark.sql.constraintPropagation.enabled", "false")
+
+    def query(self, name: str, /, **params: object) -> pa.Table:
+        """Rows of a canned query, with the columns of its header; see `Warehouse.query`.
+
+        Raises:
+            UnknownQueryError: There is no query of that name.
+            ParameterError: A parameter is unknown, missing, of the wrong type or out of range, or
+                names what the lake does not have.
+        """
+        query = find_query(name)
+        values = bind_parameters(query, params)
+        self._make_views(f"{query.sql} {_named(query.header)}")
+        values = resolve_names(query, values, self._read_names)
+        return run_select(self._session, query.sql, values).toArrow()
+
+    def sql(self, text: str, params: Mapping[str, Any] | None = None, /) -> pa.Table:
+        """Rows of a SELECT of ours, its parameters as `$name`."""
+        return self.frame(text, params or {}).toArrow()
+
+    def frame(self, text: str, params: Mapping[str, Any]) -> DataFrame:
+        """The same, as rows that stay where they are."""
+        self._make_views(text)
+        return run_select(self._session, re.sub(r"\$(\w+)", r":\1", text), params)
+
+    def _make_views(self, text: str) -> None:
+        make_views(self._session, self._lake, self._state, text)
+
+    def _read_names(self, names: Names) -> list[object]:
+        rows = self._session.table(names.table).select(names.column).distinct().collect()
+        return [value for (value,) in rows if value is not None]
+
+
+def run_select(session: SparkSession, sql: str, values: Mapping[str, object]) -> DataFrame:
+    """The rows of a statement of ours, made step by step.
+
+    Spark puts a CTE in wherever it is read, and CTEs that read each other twice would become
+    more than a plan can hold. One that is read more than once is computed once here, as DuckDB
+    does by itself.
+    """
+    statement = split_ctes(sql)
+    hidden: dict[str, DataFrame | None] = {}
+    for name, own in statement.ctes:
+        frame = run_select(session, own, values)
+        if count_uses(name, statement) > 1:
+            frame = frame.localCheckpoint().toDF(*frame.columns)  # columns of their own
+        hidden[name] = session.table(name) if session.catalog.tableExists(name) else None
+        frame.createOrReplaceTempView(name)
+    result = session.sql(statement.body, args=dict(values))
+    for name, before in hidden.items():
+        if before is None:
+            session.catalog.dropTempView(name)
+        else:
+            before.createOrReplaceTempView(name)
+    return result
+
+
+def _named(header: Header) -> str:
+    """The tables and columns that the parameters of a query are names of."""
+    names = [param.names for param in header.params if param.names is not None]
+    return " ".join(f"{one.table} {one.column}" for one in names)

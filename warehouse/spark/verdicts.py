@@ -1,0 +1,45 @@
+"""The series of a fleet judged where Spark has their values, family by family."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from warehouse.catalogue.sql_files import read_statement
+from warehouse.regressions.fleet import MinChange, order_nights
+from warehouse.regressions.nightly import Rules
+from warehouse.regressions.parts import (
+    PART,
+    JudgedPart,
+    join_parts,
+    judge_part,
+    without_quiet_values,
+)
+
+if TYPE_CHECKING:
+    from warehouse.spark.answers import SparkLake
+
+_NIGHT = ("distance", "build", "session", "recorded_at")
+
+
+def judge_on_spark(lake: SparkLake, head: str, min_change: MinChange, rules: Rules) -> JudgedPart:
+    """The series of a build and of those before it, and what is known of them.
+
+    The values stay where they are; the families of a part are judged by one task. What comes back
+    is what was found, as if one process had judged them all, and the values of what changed.
+    """
+    rows = lake.frame(read_statement("fleet_values"), {"head": head}).localCheckpoint()
+    nights = order_nights(rows.select(*_NIGHT).distinct().toArrow(), head)
+
+    def judge(part: pa.Table) -> pa.Table:
+        judged = without_quiet_values(judge_part(part, head, min_change, rules, nights))
+        return pa.table({"part": [pickle.dumps(judged)]})
+
+    own = "CASE WHEN pool IS NULL THEN device END AS own_device"
+    grouped = rows.selectExpr("*", own).groupBy("own_device", *PART)
+    judged = grouped.applyInArrow(judge, "part binary").toArrow()["part"].to_pylist()
+    if not judged:
+        return judge_part(rows.toArrow(), head, min_change, rules)
+    return join_parts([pickle.loads(part) for part in judged])  # noqa: S301 - our own tasks made it

@@ -1,0 +1,73 @@
+"""A lake's tables, and the views above them, as temporary views of a session of Spark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from warehouse.catalogue.sql_files import read_sql_files
+from warehouse.lake.commits import LakeState
+from warehouse.lake.place import Lake
+from warehouse.lake.schemas import FACTS, NAMES, TABLES
+from warehouse.lake.views import raw_name, settled_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_WORD = re.compile(r"\w+")
+
+
+def make_views(session: SparkSession, lake: Lake, state: LakeState, text: str) -> None:
+    """Make the tables and views that a text can read, with the columns that it can name.
+
+    Args:
+        session: The session.
+        lake: The lake.
+        state: Its files.
+        text: Statements, and whatever else names tables and columns.
+    """
+    texts = {name[4:-4]: sql for name, sql in read_sql_files("views")}
+    settled = {name: settled_text(name) for name in NAMES}
+    words = set(_WORD.findall(text.lower()))
+    named = []
+    for name in [*reversed(texts), *NAMES]:  # each reads only those behind it, and facts
+        if name in words:
+            named.append(name)
+            words.update(_WORD.findall((texts | settled)[name].lower()))
+    for table in filter(words.__contains__, [*FACTS, *NAMES]):
+        columns = [field for field in TABLES[table] if table in NAMES or field.name in words]
+        paths = [file.path for file in state.of(table)]
+        frame = _read_files(session, lake, paths, pa.schema(columns))
+        frame.createOrReplaceTempView(raw_name(table))
+    for name in reversed(named):
+        # As text: made of a frame, all that read the view would share the identity of its columns.
+        session.sql(f"CREATE OR REPLACE TEMP VIEW {name} AS {(texts | settled)[name]}")
+
+
+def _read_files(
+    session: SparkSession, lake: Lake, paths: Sequence[str], schema: pa.Schema
+) -> DataFrame:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    columns = from_arrow_schema(schema)
+    if not paths:
+        return session.createDataFrame([], columns)
+    if lake.is_local:
+        return session.read.schema(columns).parquet(*map(lake.absolute, paths))
+    # Without a jar, Spark itself knows no object stores.
+    uri = lake.uri
+
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        files = Lake(uri)
+        for batch in batches:
+            for path in batch.column("path").to_pylist():
+                with files.files.open_input_file(files.absolute(path)) as source:
+                    rows = pq.ParquetFile(source).iter_batches(columns=schema.names)
+                    yield from (each.cast(schema) for each in rows)
+
+    rows = session.createDataFrame([(path,) for path in paths], "path string")
+    return rows.repartition(len(paths)).mapInArrow(read, columns)
