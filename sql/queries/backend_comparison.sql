@@ -8,8 +8,8 @@
 -- lowest such one, there is nothing finer to compare; the others contain it.
 --
 -- params:
---   base  STRING OF models.backend          Backend to compare with.
---   head  STRING(<>base) OF models.backend  Backend in question.
+--   base_backend  STRING OF models.backend  Backend to compare with.
+--   head_backend  STRING(<>base_backend) OF models.backend  Backend in question.
 --
 -- filters: chosen_dumps without backend
 --
@@ -32,10 +32,10 @@
 WITH chosen AS (
     SELECT
         c.dump_id, c.device, c.build, c.model, d.etrecord_id,
-        CASE WHEN c.backend = CAST(:head AS STRING) THEN 1 ELSE 0 END AS is_head
+        CASE WHEN c.backend = CAST(:head_backend AS STRING) THEN 1 ELSE 0 END AS is_head
     FROM chosen_dumps AS c
     JOIN dumps AS d ON d.dump_id = c.dump_id
-    WHERE c.backend IN (CAST(:base AS STRING), CAST(:head AS STRING))
+    WHERE c.backend IN (CAST(:base_backend AS STRING), CAST(:head_backend AS STRING))
         AND d.etrecord_id IS NOT NULL
 ),
 -- Modules that some event counts for which runs nodes outside of them too.

@@ -21,7 +21,7 @@
 --   dump_count     BIGINT  Dumps that have it, at least 1.
 --   of_count       BIGINT  Dumps of the build of the model on the device.
 --   dump_share     DOUBLE  The one over the other, 0 to 1; lower is better.
---   first_dump_id  BIGINT  The first of them.
+--   example        STRING  SHA-256 of one of them, hex.
 WITH loading AS (
     SELECT DISTINCT r.run_signature_id
     FROM run_signatures AS r
@@ -49,7 +49,7 @@ executing AS (
 ),
 facts AS (
     SELECT
-        d.dump_id, d.device, d.model, d.backend, d.build, p.problem,
+        d.sha256, d.device, d.model, d.backend, d.build, p.problem,
         CASE p.problem
             WHEN 'no events' THEN d.n_events = 0
             WHEN 'flagged events' THEN d.n_flagged_events > 0
@@ -84,14 +84,14 @@ counts AS (
     SELECT
         device, model, backend, build, problem,
         count(CASE WHEN is_so THEN 1 END) AS dump_count, count(*) AS of_count,
-        min(CASE WHEN is_so THEN dump_id END) AS first_dump_id
+        min(CASE WHEN is_so THEN sha256 END) AS example
     FROM facts
     GROUP BY device, model, backend, build, problem
 )
 SELECT
     device, model, backend, build, problem, dump_count, of_count,
     dump_count / CAST(of_count AS DOUBLE) AS dump_share,
-    CAST(first_dump_id AS BIGINT) AS first_dump_id
+    example
 FROM counts
 WHERE dump_count > 0
 ORDER BY device, model, backend NULLS LAST, build, problem

@@ -5,6 +5,8 @@ import math
 import pytest
 
 from tests.support.lakes import fill, real_looking_farm
+from tests.support.rich_farm import QUESTIONS as RICH_QUESTIONS
+from tests.support.rich_farm import rich_farm
 from tests.support.small_farm import QUESTIONS
 from warehouse import Warehouse
 from warehouse.catalogue.queries import load_catalogue
@@ -30,9 +32,20 @@ def on_duckdb(place):
         yield lake
 
 
+@pytest.fixture(scope="module")
+def rich(session, tmp_path_factory):
+    """The lake that other queries are asked of, on both."""
+    folder = tmp_path_factory.mktemp("rich")
+    fill(folder, real_looking_farm(rich_farm()))
+    with Warehouse.open_lake(folder) as lake:
+        yield SparkLake(session, str(folder)), lake
+
+
 @pytest.mark.parametrize("name", load_catalogue())
-def test_answer_on_spark_is_that_of_duckdb(on_spark, on_duckdb, name):
+def test_answer_on_spark_is_that_of_duckdb(on_spark, on_duckdb, rich, name):
     asked = dict(QUESTIONS.get(name, {}))
+    if name in RICH_QUESTIONS:
+        (on_spark, on_duckdb), asked = rich, dict(RICH_QUESTIONS[name])
     if "dump" in asked:
         asked["dump"] = on_duckdb.sql("SELECT min(dump_id) AS n FROM dumps")["n"][0].as_py()
     wanted, found = on_duckdb.query(name, **asked), on_spark.query(name, **asked)

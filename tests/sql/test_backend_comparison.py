@@ -15,7 +15,7 @@ def _ask(portable, delegated, *, base="portable", head="xnnpack", **columns):
         number = store.add_dump(backend=backend, etrecord=f"{backend}.etrecord", **columns)
         for run in runs:
             store.add_run(number, [*run, EXECUTE])
-    return run_query(store.connect(), "backend_comparison", base=base, head=head)
+    return run_query(store.connect(), "backend_comparison", base_backend=base, head_backend=head)
 
 
 def _shown(rows, *names):
@@ -51,7 +51,9 @@ def test_a_module_that_an_event_straddles_is_not_compared():
         "INSERT INTO event_modules BY NAME SELECT * REPLACE ('b' AS module_path) "
         "FROM event_modules WHERE etrecord_id = 2 AND module_path = 'a'"
     )
-    rows = run_query(connection, "backend_comparison", base="portable", head="xnnpack")
+    rows = run_query(
+        connection, "backend_comparison", base_backend="portable", head_backend="xnnpack"
+    )
     assert _shown(rows, "is_lowest", "base_ns", "head_ns") == [("", True, 60, 25)]
 
 
@@ -79,5 +81,7 @@ def test_dumps_of_one_backend_alone_are_not_compared():
     for device, backend in (("phone", "portable"), ("tablet", "xnnpack")):
         number = store.add_dump(device=device, backend=backend, etrecord="some.etrecord")
         store.add_run(number, [*PORTABLE, EXECUTE])
-    answer = run_query(store.connect(), "backend_comparison", base="portable", head="xnnpack")
+    answer = run_query(
+        store.connect(), "backend_comparison", base_backend="portable", head_backend="xnnpack"
+    )
     assert answer == []

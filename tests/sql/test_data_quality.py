@@ -19,7 +19,7 @@ def _ask(runs, *, ordinal=1, good_count=1, **columns):
         store.add_run(number, run)
     rows = run_query(store.connect(), "data_quality")
     assert {row["of_count"] for row in rows} <= {good_count + 1}
-    return {row["problem"]: (row["dump_count"], row["first_dump_id"]) for row in rows}
+    return {row["problem"]: (row["dump_count"], int(row["example"], 16)) for row in rows}
 
 
 def test_good_dumps_have_no_problem():

@@ -14,7 +14,7 @@ from warehouse.errors import ParameterError
 
 # What each query of the farm is asked, beside the parameter in question.
 QUESTIONS = {
-    "backend_comparison": {"base": "xnnpack", "head": "vulkan"},
+    "backend_comparison": {"base_backend": "xnnpack", "head_backend": "vulkan"},
     "build_history": {"event": "native_call_conv.out"},
     "coverage_gaps": {"fresh_since": captured_at(3)},
     "environment_changes": {"base": "old", "head": "new"},
@@ -110,8 +110,8 @@ EVERYTHING = {
 ELSEWHERE = {
     ("roofline", "peak_gflops"): "test_roofline",
     ("roofline", "peak_gbps"): "test_roofline",
-    ("backend_comparison", "base"): "test_backend_comparison",
-    ("backend_comparison", "head"): "test_backend_comparison",
+    ("backend_comparison", "base_backend"): "test_backend_comparison",
+    ("backend_comparison", "head_backend"): "test_backend_comparison",
     ("comparison", "base"): "below",
     ("comparison", "head"): "below",
     ("comparison", "q"): "test_regression_deltas",

@@ -54,7 +54,7 @@ DUMPS = [
     ),
 ]
 OF_DUMPS = {
-    "backend_comparison": {"base": "portable", "head": "xnnpack"},
+    "backend_comparison": {"base_backend": "portable", "head_backend": "xnnpack"},
     "cold_start": {},
     "data_quality": {},
     "delegate_transitions": {},

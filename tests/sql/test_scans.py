@@ -17,7 +17,7 @@ READERS = {  # of events
     "percentiles", "event_blocks", "numeric_divergence", "outlier_runs", "run_timeline",
 }  # fmt: skip
 QUESTIONS = {
-    "backend_comparison": {"base": "xnnpack", "head": "portable"},
+    "backend_comparison": {"base_backend": "xnnpack", "head_backend": "portable"},
     "build_history": {"event": ["Method::execute"]},
     "environment_changes": {"base": "b1", "head": "b2"},
     "event_blocks": {"dump": 3},

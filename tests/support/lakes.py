@@ -24,9 +24,11 @@ FROM builds AS b WHERE b.build_id = dumps.build_id
 """
 
 
-def real_looking_farm() -> duckdb.DuckDBPyConnection:
-    """The small farm with hashes that are apart, and manifests that tell of the builds."""
-    farm = small_farm()
+def real_looking_farm(
+    farm: duckdb.DuckDBPyConnection | None = None,
+) -> duckdb.DuckDBPyConnection:
+    """A farm, by default the small one, with hashes that are apart and builds in manifests."""
+    farm = farm or small_farm()
     farm.execute(_BUILDS)
     return farm
 

@@ -15,7 +15,7 @@ OUTLIER = 20  # the token that takes twice as long
 
 # What each query that needs this farm is asked, beside its defaults.
 QUESTIONS: dict[str, dict[str, object]] = {
-    "backend_comparison": {"base": "portable", "head": "xnnpack"},
+    "backend_comparison": {"base_backend": "portable", "head_backend": "xnnpack"},
     "cold_start": {},
     "coverage_gaps": {},
     "delegate_transitions": {},
@@ -34,17 +34,16 @@ QUESTIONS: dict[str, dict[str, object]] = {
     "warmup": {},
 }
 
-_small_farm = cache(small_farm.small_farm)
+_small_farm, _rich_farm = cache(small_farm.small_farm), cache(lambda: rich_farm())
 
 
 def farm_and_question(name: str) -> tuple[duckdb.DuckDBPyConnection, dict[str, object]]:
     """Where each canned query has an answer, and what to ask there."""
     if name in QUESTIONS:
-        return rich_farm(), QUESTIONS[name]
+        return _rich_farm(), QUESTIONS[name]
     return _small_farm(), small_farm.QUESTIONS.get(name, {})
 
 
-@cache
 def rich_farm() -> duckdb.DuckDBPyConnection:
     """A connection to the farm's store.
 
