@@ -90,7 +90,7 @@ test-schemathesis: .venv/.installed .venv-schemathesis/.installed ## Ask the ser
 
 # Where Java is missing they are skipped, and say so.
 test-spark: .venv-spark/.installed ## Fill and ask lakes with Apache Spark, which needs Java 17
-	.venv-spark/bin/python -m pytest -rs tests/spark
+	.venv-spark/bin/python -m pytest -rs tests/spark tests/warehouse/spark
 
 .venv-spark/.installed: pyproject.toml requirements.txt tests/spark/requirements.txt
 	$(PYTHON) -m venv .venv-spark
