@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import duckdb
@@ -24,9 +24,11 @@ FROM builds AS b WHERE b.build_id = dumps.build_id
 """
 
 
-def real_looking_farm() -> duckdb.DuckDBPyConnection:
-    """The small farm with hashes that are apart, and manifests that tell of the builds."""
-    farm = small_farm()
+def real_looking_farm(
+    make: Callable[[], duckdb.DuckDBPyConnection] = small_farm,
+) -> duckdb.DuckDBPyConnection:
+    """A farm with hashes that are apart, and manifests that tell of the builds."""
+    farm = make()
     farm.execute(_BUILDS)
     return farm
 
