@@ -30,6 +30,7 @@ def real_looking_farm(
     """A farm with hashes that are apart, and manifests that tell of the builds."""
     farm = make()
     farm.execute(_BUILDS)
+    farm.execute("UPDATE etrecords SET sha256 = sha256(sha256)")
     return farm
 
 
