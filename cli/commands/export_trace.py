@@ -102,19 +102,15 @@ def _read_dumps(
     """The dumps of these names: numbers are those of the store, if there are no such files."""
     from queries.timeline.dumps import read_dump, stored_dump
 
-    is_stored = [name.isdecimal() and not Path(name).exists() for name in names]
+    stored = {name for name in names if name.isdecimal() and not Path(name).exists()}
     found = {
         name: read_dump(dump_source(name), _etrecord(name, more["etrecord"]), clocks)
-        for name, is_one in zip(names, is_stored, strict=True)
-        if not is_one
+        for name in names
+        if name not in stored
     }
-    if any(is_stored):
+    if stored:
         with open_to_read(store) as warehouse:
-            found |= {
-                name: stored_dump(warehouse, int(name))
-                for name, is_one in zip(names, is_stored, strict=True)
-                if is_one
-            }
+            found |= {name: stored_dump(warehouse, int(name)) for name in stored}
     return [found[name] for name in names]
 
 

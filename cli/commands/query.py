@@ -23,7 +23,7 @@ from cli.options import (
 from cli.output.query_help import column_help, query_example
 from cli.output.render import Format
 from cli.output_file import with_output_file
-from cli.plots import Plot, check_plot, plain_plots, write_answer
+from cli.plots import ON_TERMINAL, Plot, check_plot, plain_plots, write_answer
 from cli.stores import open_to_ask
 from queries.computed import COMPUTED
 from warehouse.catalogue.parameters import bind_parameters
@@ -52,6 +52,8 @@ class _CannedQuery(TyperCommand):
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         parsed: list[str] = super().parse_args(ctx, plain_plots(args))
+        if ctx.params["output_file"] and ctx.params["plot"] not in (None, ON_TERMINAL):
+            raise typer.BadParameter("say either --plot FILE or --output FILE")
         return parsed
 
 
@@ -69,7 +71,8 @@ def _computed_command(name: str) -> Command:
     from cli.commands.nightly_verdicts import nightly_verdicts  # the only one
 
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    single.command(name, short_help=COMPUTED[name].purpose)(with_output_file(nightly_verdicts))
+    command = single.command(name, short_help=COMPUTED[name].purpose, cls=_CannedQuery)
+    command(with_output_file(nightly_verdicts))
     return get_command(single)
 
 

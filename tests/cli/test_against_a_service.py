@@ -13,7 +13,7 @@ from ingest.tracer import StreamingTracer, UploadSink
 from tests.support.command import Outcome
 from tests.support.corpus import CORPUS, FARM
 from tests.support.cross_section import cross_section
-from tests.support.service import started_service
+from tests.support.service_process import ServiceProcess
 from tests.support.stores import write
 from tests.support.waiting import until
 
@@ -25,8 +25,8 @@ def service(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[t
     """A copy of the store, and the address of its service."""
     served = tmp_path_factory.mktemp("served") / "farm.store"
     shutil.copytree(store, served)
-    with started_service("--store", served) as (_, url):
-        yield served, url
+    with ServiceProcess(served) as running:
+        yield served, running.url
 
 
 QUESTIONS = [
@@ -114,7 +114,8 @@ def test_a_token_may_do_what_it_is_for(run: Run, tmp_path: Path) -> None:
     assert run("ingest", FARM, "--store", store).code == 0
     token = run("token", "create", "lab", "--scope", "ingest", "--pool", "lab", "--store", store)
     write(tmp_path / "token", token.out)
-    with started_service("--store", store) as (_, url):
+    with ServiceProcess(store) as running:
+        url = running.url
         refused = run("upload", dump, *names, "--url", url)
         assert refused.code == 1
         assert "401: " in refused.error

@@ -78,3 +78,13 @@ def test_a_history_is_followed_by_its_trends_on_a_terminal_alone(capsys, monkeyp
     monkeypatch.setenv("COLUMNS", "300")
     write_answer("build_history", table, Format.TABLE, is_csv_safe=False, plot=None)
     assert ("▁█" in capsys.readouterr().out) == is_terminal
+
+
+@pytest.mark.parametrize("query", ["percentiles", "nightly_verdicts"])
+def test_a_drawing_and_a_table_are_not_written_at_once(run, store, tmp_path, query):
+    kept = tmp_path / "t.csv"
+    kept.write_text("before")
+    done = run("query", query, "--store", store, "--plot", tmp_path / "p.svg", "--output", kept)
+    assert done.code == 2
+    assert "either --plot FILE or --output FILE" in " ".join(done.err.split())
+    assert kept.read_text() == "before"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.documents import ROOT, blocks
-from tests.support.service import started_service
+from tests.support.service_process import ServiceProcess
 from tests.support.stand_in_service import Refused, StandIn, stand_in_service
 from tests.support.stores import write
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump
@@ -52,15 +53,15 @@ def upload(desk: Path, url: str, *names: str, token: str = "") -> subprocess.Com
 def test_it_sends_dumps_to_a_service_again_and_again(desk: Path, tmp_path: Path) -> None:
     names = sorted(path.name for path in desk.glob("*.etdp"))
     store = tmp_path / "store"
-    with started_service("--store", store) as (process, url):
+    with ServiceProcess(store) as process:
         for _ in range(2):
-            done = upload(desk, url, *names)
+            done = upload(desk, process.url, *names)
             assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
         write(desk / "broken.etdp", b"no dump")
-        done = upload(desk, url, "broken.etdp", *names)
+        done = upload(desk, process.url, "broken.etdp", *names)
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr.startswith("broken.etdp: 400 {")
-        process.terminate()
+        process.signal(signal.SIGTERM)
         process.wait()
     expected = sorted(hashlib.sha256(tiny_dump(number)).hexdigest() for number in range(3))
     assert [sha256 for sha256, _ in stored_event_counts(store)] == expected

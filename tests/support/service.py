@@ -1,8 +1,7 @@
-"""Services for tests: in this process, without a socket; or as users start them."""
+"""Services for tests in this process, without a socket."""
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,6 @@ from starlette.testclient import TestClient
 from cli.serve.app import make_app
 from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
-from tests.support.command import COMMAND, ENVIRONMENT
 
 
 @contextmanager
@@ -24,21 +22,3 @@ def serving(store: Path, **settings: Any) -> Iterator[TestClient]:
     app = make_app(service)
     with TestClient(app, "http://127.0.0.1", raise_server_exceptions=False) as client:
         yield client
-
-
-@contextmanager
-def started_service(*args: str | Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A service as users start it, on a port of its own, and its address."""
-    with subprocess.Popen(
-        [*COMMAND, "serve", "--port", "0", *map(str, args)],
-        stderr=subprocess.PIPE,
-        text=True,
-        env=ENVIRONMENT,
-    ) as process:
-        try:
-            assert process.stderr
-            line = process.stderr.readline()
-            assert line.startswith("serving "), line
-            yield process, line.split(" at ")[1].strip()
-        finally:
-            process.kill()

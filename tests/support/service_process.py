@@ -45,6 +45,11 @@ class ServiceProcess:
         raise AssertionError(f"the service did not start: {self.said}")
 
     @property
+    def url(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self.port}/"
+
+    @property
     def id(self) -> int:
         """Id of the process."""
         return self._process.pid
@@ -52,6 +57,11 @@ class ServiceProcess:
     def signal(self, number: int) -> None:
         """Send it a signal."""
         self._process.send_signal(number)
+
+    def read_log(self) -> str:
+        """What it writes from now on until it ends; it drops lines that nobody reads."""
+        assert self._process.stderr
+        return self._process.stderr.read()
 
     def wait(self, seconds: float = 60.0) -> int:
         """Its exit status, once it has ended."""

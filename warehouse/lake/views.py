@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 import duckdb
@@ -34,7 +34,6 @@ def show_files(
     lake: Lake,
     table: str,
     paths: Sequence[str],
-    dumps: Collection[int] | None = None,
 ) -> None:
     """Let the rows of a table, as its writers left them, be those in files of a lake.
 
@@ -44,13 +43,11 @@ def show_files(
         lake: The lake.
         table: The table.
         paths: The files.
-        dumps: Show rows of these dumps alone.
     """
     shown = raw_name(table)
     source = _empty(table) if not paths else _read(connection, lake, table, paths)
-    where = "" if dumps is None else f" WHERE dump_id IN ({', '.join(map(str, dumps)) or 'NULL'})"
     columns = ", ".join(TABLES[table].names)
-    text = f"SELECT {columns} FROM {source}{where}"  # noqa: S608
+    text = f"SELECT {columns} FROM {source}"  # noqa: S608
     connection.execute(f"CREATE OR REPLACE TEMP VIEW {shown} AS {text}")
 
 

@@ -77,3 +77,10 @@ def test_what_cannot_be_exported_leaves_the_file_as_it_was(run, tmp_path):
 
 def test_a_dump_that_is_not_there_is_told(run, tmp_path):
     assert "none.etdp" in run("export", "trace", tmp_path / "none.etdp").err
+
+
+def test_a_dump_that_the_store_lacks_is_told(run, store):
+    for number in ("0", "99999999999999999999"):
+        done = run("export", "trace", number, "--store", store)
+        assert (done.code, done.out) == (1, b"")
+        assert f"dump {number}: the store has none of that number" in done.err

@@ -15,7 +15,7 @@ from cli.serve.tokens import TokenScope, create_token
 from tests.cli.conftest import Run
 from tests.support.command import ENVIRONMENT
 from tests.support.cross_section import cross_section
-from tests.support.service import started_service
+from tests.support.service_process import ServiceProcess
 
 WITHOUT = """
 import sys
@@ -80,8 +80,8 @@ def test_a_wrong_setting_is_wrong_usage(
 @pytest.mark.slow
 def test_a_service_behind_a_proxy_knows_that_it_is_reached_by_tls(tmp_path: Path) -> None:
     secret = create_token(tmp_path / "store", "me", scopes=[TokenScope.READ])
-    with started_service("--store", tmp_path / "store") as (process, place):
-        address = urlsplit(place)
+    with ServiceProcess(tmp_path / "store") as process:
+        address = urlsplit(process.url)
         assert address.hostname
         connection = HTTPConnection(address.hostname, address.port or 80, timeout=60)
         for scheme, is_secure in (("https", True), ("http", False)):
@@ -94,9 +94,8 @@ def test_a_service_behind_a_proxy_knows_that_it_is_reached_by_tls(tmp_path: Path
         connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {secret}"})
         assert b"tracehouse_disk_free_bytes" in connection.getresponse().read()
         connection.close()
-        process.send_signal(signal.SIGTERM)
-        assert process.stderr
-        lines = process.stderr.read().splitlines()
+        process.signal(signal.SIGTERM)
+        lines = process.read_log().splitlines()
         process.wait(60)
     assert [json.loads(line)["path"] for line in lines] == ["/login", "/login"]
     assert secret not in "".join(lines)

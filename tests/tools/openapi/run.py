@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.support.corpus import FARM
-from tests.support.service import started_service
+from tests.support.service_process import ServiceProcess
 from warehouse import Warehouse
 
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance"
@@ -48,19 +48,18 @@ def main(args: Sequence[str] | None = None) -> int:
 def ask_everything(schemathesis: Path, store: Path, examples: int, seconds: int) -> int:
     """Ask the service of a store; 1 if an answer was wrong."""
     environment = {**os.environ, "PYTHONPATH": "", "TRACEHOUSE_SERVE_FREE_BYTES": "0"}
-    with started_service("--store", store) as (process, place):
-        assert process.stderr
-        unread = threading.Thread(target=process.stderr.read, daemon=True)
-        unread.start()  # or the service would drop lines of its log
+    with ServiceProcess(store) as process:
+        threading.Thread(target=process.read_log, daemon=True).start()
+        document = f"{process.url}v1/openapi.json"
         done = subprocess.run(
             [
-                schemathesis, "run", f"{place}v1/openapi.json", f"--checks={CHECKS}", *_OPTIONS,
+                schemathesis, "run", document, f"--checks={CHECKS}", *_OPTIONS,
                 f"--max-examples={examples}", f"--max-time={seconds}",
             ],
             cwd=store.parent,
             env=environment,
         )  # fmt: skip
-        with urllib.request.urlopen(f"{place}readyz", timeout=30) as answer:  # noqa: S310
+        with urllib.request.urlopen(f"{process.url}readyz", timeout=30) as answer:  # noqa: S310
             print(answer.read().decode())
     return done.returncode
 

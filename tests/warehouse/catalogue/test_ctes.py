@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from warehouse.catalogue.ctes import count_uses, split_ctes
@@ -38,5 +40,5 @@ def test_nothing_of_a_query_is_lost(name):
             return [statement.body]
         return [leaf for cte in statement.ctes for leaf in leaves(cte.sql)] + [statement.body]
 
-    found = leaves(load_catalogue()[name].sql)
+    found = [re.sub("'[^']*'", "", leaf) for leaf in leaves(load_catalogue()[name].sql)]
     assert all(leaf.startswith("SELECT") and leaf.count("(") == leaf.count(")") for leaf in found)
