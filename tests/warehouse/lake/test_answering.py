@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import rich_farm
 from tests.support.lakes import fill, real_looking_farm, shared_numbers
 from tests.support.small_farm import QUESTIONS
 from warehouse import Warehouse
@@ -34,10 +35,21 @@ def renumbered(rows, numbers):
     ]  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def rich(tmp_path_factory: pytest.TempPathFactory):
+    """Another farm, for queries to which the small one has no answer, and its lake."""
+    farm = real_looking_farm(rich_farm.rich_farm.__wrapped__)
+    folder = tmp_path_factory.mktemp("rich")
+    fill(folder, farm)
+    return farm, folder
+
+
 @pytest.mark.parametrize("name", load_catalogue())
-def test_lake_answers_as_the_store_does(farm, place: Path, name: str) -> None:
+def test_lake_answers_as_the_store_does(farm, place: Path, rich, name: str) -> None:
+    if name in rich_farm.QUESTIONS:
+        farm, place = rich
     numbers = shared_numbers(farm)
-    asked = QUESTIONS.get(name, {})
+    asked = rich_farm.QUESTIONS.get(name) or QUESTIONS.get(name, {})
     wanted = answer_query(farm, find_query(name), asked)
     asked = {key: numbers[value] if key == "dump" else value for key, value in asked.items()}
     with Warehouse.open_lake(place) as lake:
