@@ -4,67 +4,66 @@ import math
 
 import pytest
 
+from tests.support import rich_farm, small_farm
 from tests.support.lakes import fill, real_looking_farm
-from tests.support.rich_farm import QUESTIONS as RICH_QUESTIONS
-from tests.support.rich_farm import rich_farm
-from tests.support.small_farm import QUESTIONS
 from warehouse import Warehouse
 from warehouse.catalogue.queries import load_catalogue
 from warehouse.catalogue.sql_files import read_sql_files
 from warehouse.spark.answers import SparkLake
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("lake")
-    fill(folder, real_looking_farm())
-    return folder
+class Both:
+    """A lake, asked through Spark and by DuckDB."""
+
+    def __init__(self, session, place, questions):
+        self.on_spark = SparkLake(session, str(place))
+        self.on_duckdb = Warehouse.open_lake(place)
+        self._questions = questions
+
+    def compare(self, name, **asked):
+        """Pass if both give the same answer, which has rows."""
+        asked = {**self._questions.get(name, {}), **asked}
+        if "dump" in asked:
+            text = "SELECT min(dump_id) AS n FROM dumps"
+            asked["dump"] = self.on_duckdb.sql(text)["n"][0].as_py()
+        wanted, found = self.on_duckdb.query(name, **asked), self.on_spark.query(name, **asked)
+        assert wanted.num_rows
+        assert_same(found, wanted)
+        assert [str(field.type) for field in found.schema] == [
+            str(field.type) for field in wanted.schema
+        ]
 
 
 @pytest.fixture(scope="module")
-def on_spark(session, place):
-    return SparkLake(session, str(place))
-
-
-@pytest.fixture(scope="module")
-def on_duckdb(place):
-    with Warehouse.open_lake(place) as lake:
-        yield lake
+def small(session, tmp_path_factory):
+    place = tmp_path_factory.mktemp("small")
+    fill(place, real_looking_farm())
+    return Both(session, place, small_farm.QUESTIONS)
 
 
 @pytest.fixture(scope="module")
 def rich(session, tmp_path_factory):
-    """The lake that other queries are asked of, on both."""
-    folder = tmp_path_factory.mktemp("rich")
-    fill(folder, real_looking_farm(rich_farm()))
-    with Warehouse.open_lake(folder) as lake:
-        yield SparkLake(session, str(folder)), lake
+    place = tmp_path_factory.mktemp("rich")
+    fill(place, real_looking_farm(rich_farm.rich_farm.__wrapped__))
+    return Both(session, place, rich_farm.QUESTIONS)
 
 
 @pytest.mark.parametrize("name", load_catalogue())
-def test_answer_on_spark_is_that_of_duckdb(on_spark, on_duckdb, rich, name):
-    asked = dict(QUESTIONS.get(name, {}))
-    if name in RICH_QUESTIONS:
-        (on_spark, on_duckdb), asked = rich, dict(RICH_QUESTIONS[name])
-    if "dump" in asked:
-        asked["dump"] = on_duckdb.sql("SELECT min(dump_id) AS n FROM dumps")["n"][0].as_py()
-    wanted, found = on_duckdb.query(name, **asked), on_spark.query(name, **asked)
-    assert wanted.num_rows
-    assert_same(found, wanted)
-    assert [str(field.type) for field in found.schema] == [
-        str(field.type) for field in wanted.schema
-    ]
+def test_answer_on_spark_is_that_of_duckdb(small, rich, name):
+    (rich if name in rich_farm.QUESTIONS else small).compare(name)
 
 
-def test_filters_choose_the_same_dumps(on_spark, on_duckdb):
-    for asked in ({"device": "ph*"}, {"pool": ["lab"]}, {"since": "2026-01-01T05:00Z"}):
-        assert_same(on_spark.query("dumps", **asked), on_duckdb.query("dumps", **asked))
+@pytest.mark.parametrize(
+    "asked", [{"device": "ph*"}, {"pool": ["lab"]}, {"since": "2026-01-01T05:00Z"}]
+)
+def test_filters_choose_the_same_dumps(small, asked):
+    small.compare("dumps", **asked)
 
 
-def test_views_are_those_of_duckdb(on_spark, on_duckdb):
+def test_views_are_those_of_duckdb(small):
     for name, _ in read_sql_files("views"):
         text = f"SELECT count(*) AS n FROM {name[4:-4]}"  # noqa: S608
-        assert on_spark.sql(text).to_pylist() == on_duckdb.sql(text).to_pylist(), name
+        assert small.on_spark.sql(text).to_pylist() == small.on_duckdb.sql(text).to_pylist(), name
 
 
 def assert_same(found, wanted):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import duckdb
@@ -25,11 +25,12 @@ FROM builds AS b WHERE b.build_id = dumps.build_id
 
 
 def real_looking_farm(
-    farm: duckdb.DuckDBPyConnection | None = None,
+    make: Callable[[], duckdb.DuckDBPyConnection] = small_farm,
 ) -> duckdb.DuckDBPyConnection:
-    """A farm, by default the small one, with hashes that are apart and builds in manifests."""
-    farm = farm or small_farm()
+    """A farm with hashes that are apart, and manifests that tell of the builds."""
+    farm = make()
     farm.execute(_BUILDS)
+    farm.execute("UPDATE etrecords SET sha256 = sha256(sha256)")
     return farm
 
 

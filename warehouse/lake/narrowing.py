@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from warehouse.catalogue.answers import resolve_parameters
 from warehouse.catalogue.dialect import duckdb_text
+from warehouse.catalogue.header import Parameter
 from warehouse.catalogue.queries import Query, find_filters
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
@@ -27,18 +28,24 @@ def chosen_dumps(
 
     A parameter that is unknown, missing or of the wrong type raises ParameterError.
     """
-    own = {parameter.name for parameter in query.header.params}
+    own = {parameter.name: parameter for parameter in query.header.params}
     if query.header.filters is None and "dump" not in own:
         return None
     values = resolve_parameters(connection, query, params)
     if "dump" in own:
         return [int(str(values["dump"]))]
-    filters = find_filters("compared_dumps" if own >= _SIDES else "chosen_dumps")
+    is_of_builds = own.keys() >= _SIDES and all(_names_builds(own[side]) for side in _SIDES)
+    filters = find_filters("compared_dumps" if is_of_builds else "chosen_dumps")
     asked = {parameter.name: values.get(parameter.name) for parameter in filters.header.params}
     if not any(value is not None for value in asked.values()):
         return None
     relation = connection.sql(duckdb_text(filters.sql), params=asked)
     return [row[0] for row in relation.project("dump_id").fetchall()]
+
+
+def _names_builds(side: Parameter) -> bool:
+    """Whether one side of a comparison is a build, rather than a backend."""
+    return side.names is not None and side.names.table == "builds"
 
 
 def related_dumps(connection: duckdb.DuckDBPyConnection, dumps: Collection[int]) -> list[int]:

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import rich_farm
 from tests.support.lakes import fill, real_looking_farm, shared_numbers
-from tests.support.rich_farm import QUESTIONS as RICH_QUESTIONS
-from tests.support.rich_farm import rich_farm
 from tests.support.small_farm import QUESTIONS
 from warehouse import Warehouse
 from warehouse.catalogue.answers import answer_query
@@ -28,14 +27,6 @@ def place(farm, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def rich(tmp_path_factory: pytest.TempPathFactory):
-    """The farm that other queries are asked of, and its lake."""
-    farm, folder = real_looking_farm(rich_farm()), tmp_path_factory.mktemp("rich")
-    fill(folder, farm)
-    return farm, folder
-
-
 def renumbered(rows, numbers):
     return [
         {name: numbers.get(value, value) if name.endswith("dump_id") else value
@@ -44,12 +35,21 @@ def renumbered(rows, numbers):
     ]  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def rich(tmp_path_factory: pytest.TempPathFactory):
+    """Another farm, for queries to which the small one has no answer, and its lake."""
+    farm = real_looking_farm(rich_farm.rich_farm.__wrapped__)
+    folder = tmp_path_factory.mktemp("rich")
+    fill(folder, farm)
+    return farm, folder
+
+
 @pytest.mark.parametrize("name", load_catalogue())
 def test_lake_answers_as_the_store_does(farm, place: Path, rich, name: str) -> None:
-    asked = QUESTIONS.get(name, {})
-    if name in RICH_QUESTIONS:
-        (farm, place), asked = rich, RICH_QUESTIONS[name]
+    if name in rich_farm.QUESTIONS:
+        farm, place = rich
     numbers = shared_numbers(farm)
+    asked = rich_farm.QUESTIONS.get(name) or QUESTIONS.get(name, {})
     wanted = answer_query(farm, find_query(name), asked)
     asked = {key: numbers[value] if key == "dump" else value for key, value in asked.items()}
     with Warehouse.open_lake(place) as lake:
