@@ -34,6 +34,7 @@ _SUMS = {
     "run_totals": ("run_index", "execute_ticks"),
 }
 _WITH_DUMP = "SELECT dump_id FROM dumps ORDER BY sha256 LIMIT 1"
+_OF_BACKENDS = {"base": "portable", "head": "xnnpack"}
 _BUILDS = "SELECT build FROM builds_in_order ORDER BY position DESC LIMIT 2"
 
 
@@ -84,10 +85,12 @@ def list_questions(store: Any) -> dict[str, Callable[[], pa.Table]]:
     dump = store.sql(_WITH_DUMP).column(0)[0].as_py()
     head, base = store.sql(_BUILDS).column(0).to_pylist()
     values = {"dump": dump, "base": base, "head": head, "event": "native_call_*"}
+    values |= {"size_tag": "synthetic", "peak_gflops": 1, "peak_gbps": 1}
     questions = {}
     for name in load_catalogue():
         taken = {param.name for param in find_query(name).header.params}
         params = {key: value for key, value in values.items() if key in taken}
+        params |= _OF_BACKENDS if name == "backend_comparison" else {}
         questions[name] = partial(store.query, name, **params)
     questions["percentiles, approximate"] = partial(store.query, "percentiles", approx=True)
     for table, columns in _SUMS.items():
