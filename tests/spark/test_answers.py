@@ -44,7 +44,7 @@ def small(session, tmp_path_factory):
 @pytest.fixture(scope="module")
 def rich(session, tmp_path_factory):
     place = tmp_path_factory.mktemp("rich")
-    fill(place, real_looking_farm(rich_farm.rich_farm.__wrapped__))
+    fill(place, real_looking_farm(rich_farm.rich_farm))
     return Both(session, place, rich_farm.QUESTIONS)
 
 

@@ -38,7 +38,7 @@ def renumbered(rows, numbers):
 @pytest.fixture(scope="module")
 def rich(tmp_path_factory: pytest.TempPathFactory):
     """Another farm, for queries to which the small one has no answer, and its lake."""
-    farm = real_looking_farm(rich_farm.rich_farm.__wrapped__)
+    farm = real_looking_farm(rich_farm.rich_farm)
     folder = tmp_path_factory.mktemp("rich")
     fill(folder, farm)
     return farm, folder
