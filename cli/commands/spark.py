@@ -20,7 +20,7 @@ from cli.output_file import with_output_file
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    short_help="Fill a lake and ask it with Apache Spark, on one machine or many.",
+    short_help="Fill a lake and ask it with Apache Spark.",
     help="Fill a lake and ask it with Apache Spark, on one machine or many; needs Java 17 and: "
     "pip install 'tracehouse[spark]'.",
 )

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from tests.support.service import serving
 from warehouse.errors import StoreError
+from warehouse.storage.known_dumps import KnownDumps
 
 
 def obstacles(client: Any) -> dict[str, str]:
@@ -39,13 +41,12 @@ def test_a_consumer_that_fails_stands_in_the_way(tmp_path: Path) -> None:
         assert found == {"consumer": "a.store: full"}
 
 
-def test_too_much_that_waits_stands_in_the_way(tmp_path: Path) -> None:
+def test_too_much_that_waits_stands_in_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KnownDumps, "backlog_bytes", 1 << 20)
     with serving(tmp_path, backlog_bytes=1 << 20) as client:
-        consumer = client.app.state.service.consumer
-        known, consumer.known = consumer.known, SimpleNamespace(backlog_bytes=1 << 20)
-        found = obstacles(client)
-        consumer.known = known
-        assert found == {
+        assert obstacles(client) == {
             "backlog": "1,048,576 bytes were accepted and wait, the limit is 1,048,576"
         }
 
