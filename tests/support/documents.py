@@ -14,7 +14,7 @@ DOCUMENTS = sorted(
     [*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))]
 )
 # What a reader and the tests see on a command, or in the first line of a block, that does not run.
-NEEDS = "# needs "
+NEEDS = re.compile(r"(#|--) needs ")
 _FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE)
@@ -30,7 +30,7 @@ class Block(NamedTuple):
     @property
     def is_run(self) -> bool:
         """Whether its first line does not say that it needs something."""
-        return NEEDS not in self.text.partition("\n")[0]
+        return not NEEDS.search(self.text.partition("\n")[0])
 
 
 class Command(NamedTuple):
@@ -47,7 +47,7 @@ class Command(NamedTuple):
     @property
     def is_run(self) -> bool:
         """Whether it does not say that it needs something."""
-        return NEEDS not in self.text
+        return not NEEDS.search(self.text)
 
 
 def blocks(text: str) -> list[Block]:

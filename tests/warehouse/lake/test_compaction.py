@@ -149,6 +149,7 @@ def test_two_compactions_at_once_lose_and_double_nothing(
     assert parquet_files(place) == read_state(Lake(place)).files.keys()
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_it_is_done_by_the_next_call(farm, place: Path) -> None:
     before = contents(place)
     moments = [f"lake file:{n}" for n in (1, 4, 9, 13)]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.corpus import CORPUS, read_dump
+from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
 from tests.support.lakes import files_of, rows_of
 from tests.support.stores import MANIFEST, ingest, write
@@ -129,7 +130,9 @@ def test_only_what_is_new_is_written(store: Path, place: Path, tmp_path: Path) -
             assert len(rows) == len(set(rows)), table
 
 
-@pytest.mark.parametrize("change", ["build=b42", "model=mv3", "captured_at=2026-04-01"])
+@pytest.mark.parametrize(
+    "change", cross_section(["model=mv3", "build=b42", "captured_at=2026-04-01"], 3)
+)
 def test_corrections_reach_the_lake(store: Path, place: Path, change: str) -> None:
     export(store, place)
     correct(store, change)
@@ -192,7 +195,8 @@ with Warehouse.open(sys.argv[1], read_only=True) as warehouse:
 
 
 @pytest.mark.parametrize(
-    "place_of_death", ["lake file:1", "lake file:9", "lake file:30", "lake commit:1"]
+    "place_of_death",
+    cross_section(["lake file:9", "lake file:1", "lake file:30", "lake commit:1"], 4),
 )
 def test_an_export_that_is_killed_leaves_no_trace(
     store: Path, place: Path, place_of_death: str
