@@ -99,10 +99,9 @@ def _make_store(folder: Path, store: Path, sizes: list[int]) -> None:
 
 
 def _export(store: Path, lake: Path) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "cli.main", "export", "lake", str(lake), "--store", str(store)],
-        check=True,
-    )
+    code = "import sys; from cli.main import main; sys.exit(main())"
+    arguments = ["export", "lake", str(lake), "--store", str(store)]
+    subprocess.run([sys.executable, "-c", code, *arguments], check=True)
 
 
 def _seconds(cost: Cost) -> dict[str, float]:
