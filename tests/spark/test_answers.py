@@ -15,9 +15,9 @@ from warehouse.spark.answers import SparkLake
 class Both:
     """A lake, asked through Spark and by DuckDB."""
 
-    def __init__(self, session, place, questions):
+    def __init__(self, session, place, on_duckdb, questions):
         self.on_spark = SparkLake(session, str(place))
-        self.on_duckdb = Warehouse.open_lake(place)
+        self.on_duckdb = on_duckdb
         self._questions = questions
 
     def compare(self, name, **asked):
@@ -38,14 +38,16 @@ class Both:
 def small(session, tmp_path_factory):
     place = tmp_path_factory.mktemp("small")
     fill(place, real_looking_farm())
-    return Both(session, place, small_farm.QUESTIONS)
+    with Warehouse.open_lake(place) as lake:
+        yield Both(session, place, lake, small_farm.QUESTIONS)
 
 
 @pytest.fixture(scope="module")
 def rich(session, tmp_path_factory):
     place = tmp_path_factory.mktemp("rich")
     fill(place, real_looking_farm(rich_farm.rich_farm))
-    return Both(session, place, rich_farm.QUESTIONS)
+    with Warehouse.open_lake(place) as lake:
+        yield Both(session, place, lake, rich_farm.QUESTIONS)
 
 
 @pytest.mark.parametrize("name", load_catalogue())
