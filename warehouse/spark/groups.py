@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC
-from functools import cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ingest.manifest.models import Manifest
@@ -146,7 +146,7 @@ def _fill(entries: Iterable[DumpToTake], most_bytes: int) -> Iterator[list[DumpT
         yield group
 
 
-@cache
+@lru_cache(maxsize=1 << 16)
 def partition_of(manifest: str) -> Partition:
     """Where the rows of a dump are in a lake, by its manifest as JSON."""
     stated = Manifest.model_validate_json(manifest)
