@@ -35,7 +35,7 @@ _OTHERS: tuple[dict[str, Any], ...] = (
     {"backend": "portable"},
     {"tags": {"lab": "south", "mode": "hot", "size": 128}},
     {"tags": {"lab": "north", "mode": 3, "size": 256}},
-    {"tags": {}},
+    {"tags": {"size": 512}},
     {"hours": 0},
     {"hours": 2},
     {"hours": None},

@@ -76,6 +76,9 @@ NEEDED = {
     "dump": "1",
     "base": "base",
     "head": "ch26",
+    "base_backend": "portable",
+    "head_backend": "xnnpack",
+    "size_tag": "iterations",
     "event": "native_call_convolution.out",
 }
 
@@ -86,7 +89,11 @@ def test_every_canned_query_fits_a_terminal(store: Path) -> None:
         [
             "query",
             name,
-            *(f"--{p.name}={NEEDED[p.name]}" for p in query.header.params if p.is_required),
+            *(
+                f"--{p.name.replace('_', '-')}={NEEDED[p.name]}"
+                for p in query.header.params
+                if p.is_required
+            ),
             "--store",
             store,
         ]
