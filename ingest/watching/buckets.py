@@ -22,6 +22,11 @@ _COPIED_BYTES = 1 << 20
 _SECRETS = re.compile(r"(?<=://)[^/?]*@|\?.*", re.DOTALL)  # keys, which a URI may hold
 
 
+def without_keys(uri: str) -> str:
+    """A URI without the keys that it may hold, as messages show it."""
+    return _SECRETS.sub("", uri)
+
+
 class Bucket:
     """A folder of an object store; its files are copied to this machine when they are taken."""
 
@@ -31,7 +36,7 @@ class Bucket:
         Raises:
             SourceError: Arrow does not know it, or the place cannot be listed.
         """
-        self.name = _SECRETS.sub("", uri)
+        self.name = without_keys(uri)
         try:
             self._files, self.root = pafs.FileSystem.from_uri(uri)
             self._files.get_file_info(pafs.FileSelector(self.root))

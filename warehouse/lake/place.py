@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,13 +14,13 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from ingest.watching.buckets import without_keys
 from warehouse.engine.failpoints import failpoint
 from warehouse.engine.store_file import sync_path
 from warehouse.errors import LakeError
 from warehouse.lake.layout import FORMAT_FILE
 from warehouse.lake.schemas import FORMAT, SCHEMA
 
-_SECRETS = re.compile(r"(?<=://)[^/?]*@|\?.*", re.DOTALL)  # keys, which a URI may hold
 _FAILURES = (OSError, pa.ArrowException)
 _REMEDY = "check the address, and that you may read and write there"
 
@@ -50,7 +49,7 @@ class Lake:
             LakeError: Arrow does not know it.
         """
         self.uri = os.fspath(uri)
-        self.name = _SECRETS.sub("", self.uri)
+        self.name = without_keys(self.uri)
         with self._translated():
             if "://" in self.uri:
                 self.files, root = pafs.FileSystem.from_uri(self.uri)

@@ -10,6 +10,7 @@ import pyarrow.dataset as ds
 
 from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.sql_files import read_sql_files
+from warehouse.engine.comments import quote
 from warehouse.engine.sql_types import SQL_TYPES
 from warehouse.lake.commits import LakeState
 from warehouse.lake.place import Lake
@@ -86,14 +87,10 @@ def _read(
     """What is selected from; DuckDB itself reads local files, and faster."""
     if not lake.is_local:
         return register_files(connection, lake, table, paths)
-    files = ", ".join(f"'{_quoted(lake.absolute(path))}'" for path in paths)
+    files = ", ".join(quote(lake.absolute(path)) for path in paths)
     return f"read_parquet([{files}], hive_partitioning = false)"
 
 
 def _empty(table: str) -> str:
     columns = ", ".join(f"NULL::{SQL_TYPES[f.type]} AS {f.name}" for f in TABLES[table])
     return f"(SELECT {columns} WHERE false)"
-
-
-def _quoted(text: str) -> str:
-    return text.replace("'", "''")
