@@ -142,7 +142,7 @@ def test_a_service_that_comes_back_gets_what_was_found_meanwhile(
 
     def take_until_all(incoming: Incoming) -> bool:
         is_new = take(incoming)
-        if len(take.names) == 3:
+        if len(set(take.names)) == 3:
             stop.set()
         return is_new
 
