@@ -34,7 +34,7 @@ _SUMS = {
     "run_totals": ("run_index", "execute_ticks"),
 }
 _WITH_DUMP = "SELECT dump_id FROM dumps ORDER BY sha256 LIMIT 1"
-_OF_BACKENDS = {"base": "portable", "head": "xnnpack"}
+_OF_BACKENDS = {"base_backend": "portable", "head_backend": "xnnpack"}
 _BUILDS = "SELECT build FROM builds_in_order ORDER BY position DESC LIMIT 2"
 
 
