@@ -76,6 +76,7 @@ class SegmentWriter:
         self._writer: pq.ParquetWriter | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tracehouse-archive")
         self._written: list[Future[None]] = []
+        self._digest: Future[str] | None = None
         self._first = self._last = number
 
     def add(self, entries: Sequence[Entry]) -> None:
@@ -88,18 +89,18 @@ class SegmentWriter:
         self._last = last
         self._write(numbered)
 
+    def end(self) -> Future[str]:
+        """Bring the entries to disk while the caller goes on: the file's SHA-256 to come."""
+        self._digest = self._digest or self._thread.submit(self._finish)
+        return self._digest
+
     def seal(self) -> Segment:
         """Let the segment appear, with all its entries and on disk.
 
         An OSError, such as of a full disk, is passed on; `discard` the segment then.
         """
-        for written in self._written:
-            written.result()
+        digest = self.end().result()[:_DIGEST]
         self._thread.shutdown()
-        writer, sink = self._open()
-        writer.close()
-        sink.close()
-        digest = sync_and_hash(self._file)[:_DIGEST]
         path = self.folder / f"{self._first:012}-{self._last:012}.{digest}.parquet"
         self._file.chmod(self._file.stat().st_mode & self.folder.stat().st_mode & 0o444)
         failpoint("seal")
@@ -124,6 +125,13 @@ class SegmentWriter:
             typed = zip(columns, SEGMENT.types[:-1], strict=True)
             arrays = [pa.array(column, type_) for column, type_ in typed] + [_binary(data)]
             self._open()[0].write_table(pa.Table.from_arrays(arrays, schema=SEGMENT))
+
+    def _finish(self) -> str:
+        for written in self._written:
+            written.result()
+        for opened in self._open():
+            opened.close()
+        return sync_and_hash(self._file)
 
     def _open(self) -> tuple[pq.ParquetWriter, pa.NativeFile]:
         import pyarrow.parquet as pq  # its import costs what opening a store may not

@@ -74,9 +74,22 @@ def test_a_segment_appears_only_when_it_is_sealed_and_is_never_written_again(
     assert segment.path.stat().st_mode & 0o222 == 0
 
 
-def test_nothing_is_left_of_a_segment_that_is_discarded(tmp_path: Path) -> None:
+def test_entries_are_on_disk_before_they_are_sealed_where_their_end_is_told(tmp_path: Path) -> None:
+    writer = SegmentWriter(tmp_path, 3)
+    writer.add([file_entry(DUMP, b"x")])
+    digest = writer.end().result()
+    assert not [path for path in tmp_path.iterdir() if Segment.at(path)]
+    (file,) = tmp_path.iterdir()
+    assert hashlib.sha256(file.read_bytes()).hexdigest() == digest
+    assert digest.startswith(writer.seal().digest)
+
+
+@pytest.mark.parametrize("is_ended", [False, True])
+def test_nothing_is_left_of_a_segment_that_is_discarded(tmp_path: Path, is_ended: bool) -> None:
     writer = SegmentWriter(tmp_path, 1)
     writer.add([file_entry(DUMP, os.urandom(1 << 20))])
+    if is_ended:
+        writer.end()
     writer.discard()
     assert list(tmp_path.iterdir()) == []
 
