@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -98,6 +99,17 @@ def test_bytes_that_the_writer_was_given_are_let_go(tmp_path: Path) -> None:
     data = bytearray(b"x" * 100)
     seal(tmp_path, [Entry(DUMP, NOW, "a", "0" * 64, data=memoryview(data))])
     data.append(0)  # fails while anybody holds a view of it
+
+
+def test_bytes_are_not_copied_before_they_are_compressed(tmp_path: Path) -> None:
+    entries = [file_entry(DUMP, bytes(1 << 18)) for _ in range(ROW_GROUP_BYTES >> 18)]
+    seal(tmp_path, entries, 2)  # all is imported
+    tracemalloc.start()
+    try:
+        seal(tmp_path, entries)
+        assert tracemalloc.get_traced_memory()[1] < ROW_GROUP_BYTES / 8
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "zeros", "empty", "gone"])
