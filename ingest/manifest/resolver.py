@@ -171,8 +171,10 @@ class ManifestResolver:
         return layer
 
     def _match_layout(self, source: Source) -> tuple[_Layer, ...]:
-        is_usual = _is_usual(source.place)  # fields that share a name are tried in all ways
-        match = self._pattern.search(source.place) if self._pattern and is_usual else None
+        # Fields that share a name are tried in all ways.
+        if self._pattern is None or not _is_usual(source.place):
+            return ()
+        match = self._pattern.search(source.place)
         if match is None:
             return ()
         return (self._flatten(f"{source.name}: layout {self._layout!r}", match.groupdict()),)

@@ -77,6 +77,11 @@ class History:
             if entry.data is not None
         ]
 
+    def end(self) -> None:
+        """Bring the entries to disk while the caller goes on; none are added after these."""
+        if self._writer is not None:
+            self._writer.end()
+
     def missing(self, hashes: Iterable[str]) -> set[str]:
         """Those of the files that the archive does not hold yet."""
         wanted = set(hashes) - {str(file["sha256"]) for file in self._files}

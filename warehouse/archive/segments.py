@@ -31,12 +31,11 @@ PART_BYTES = 4 << 20
 ROW_GROUP_BYTES = 16 << 20  # of data
 UNFINISHED = ".new"
 _LEVEL = 1  # of zstd: higher ones cost more time than they are worth where dumps come in
-_BATCH_ROWS = 16  # written to a page before its size is looked at
+_PAGE_BYTES = 2 << 20  # before they are compressed
 _DIGEST = 16  # hex digits in a name
 _NAME = re.compile(rf"(\d{{12}})-(\d{{12}})\.([0-9a-f]{{{_DIGEST}}})\.parquet")
 _REPEATED = ("kind", "manifest", "etrecord_sha256", "debug_buffer_sha256", "reason")
 _NO_IDS = (None,) * len(Ids._fields)
-_EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class Segment(NamedTuple):
@@ -76,6 +75,7 @@ class SegmentWriter:
         self._writer: pq.ParquetWriter | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tracehouse-archive")
         self._written: list[Future[None]] = []
+        self._digest: Future[str] | None = None
         self._first = self._last = number
 
     def add(self, entries: Sequence[Entry]) -> None:
@@ -88,18 +88,18 @@ class SegmentWriter:
         self._last = last
         self._write(numbered)
 
+    def end(self) -> Future[str]:
+        """Bring the entries to disk while the caller goes on: the file's SHA-256 to come."""
+        self._digest = self._digest or self._thread.submit(self._finish)
+        return self._digest
+
     def seal(self) -> Segment:
         """Let the segment appear, with all its entries and on disk.
 
         An OSError, such as of a full disk, is passed on; `discard` the segment then.
         """
-        for written in self._written:
-            written.result()
+        digest = self.end().result()[:_DIGEST]
         self._thread.shutdown()
-        writer, sink = self._open()
-        writer.close()
-        sink.close()
-        digest = sync_and_hash(self._file)[:_DIGEST]
         path = self.folder / f"{self._first:012}-{self._last:012}.{digest}.parquet"
         self._file.chmod(self._file.stat().st_mode & self.folder.stat().st_mode & 0o444)
         failpoint("seal")
@@ -121,9 +121,15 @@ class SegmentWriter:
     def _write(self, numbered: Iterable[tuple[int, Entry]]) -> None:
         for rows in _row_groups(numbered):
             *columns, data = zip(*rows, strict=True)
-            typed = zip(columns, SEGMENT.types[:-1], strict=True)
-            arrays = [pa.array(column, type_) for column, type_ in typed] + [_binary(data)]
+            arrays = [*map(pa.array, columns, SEGMENT.types[:-1]), _binary(data)]
             self._open()[0].write_table(pa.Table.from_arrays(arrays, schema=SEGMENT))
+
+    def _finish(self) -> str:
+        for written in self._written:
+            written.result()
+        for opened in self._open():
+            opened.close()
+        return sync_and_hash(self._file)
 
     def _open(self) -> tuple[pq.ParquetWriter, pa.NativeFile]:
         import pyarrow.parquet as pq  # its import costs what opening a store may not
@@ -139,7 +145,7 @@ class SegmentWriter:
                 write_statistics=False,
                 write_page_checksum=True,
                 store_schema=False,
-                write_batch_size=_BATCH_ROWS,
+                data_page_size=_PAGE_BYTES,
             )
         return self._writer, self._sink
 
@@ -221,14 +227,16 @@ def _parts(data: Any) -> Iterator[memoryview | None]:
         yield view[start : start + PART_BYTES]
 
 
-def _binary(values: Sequence[memoryview | None]) -> pa.Array:
-    """Bytes as a column; `pa.array` would never let go of a memoryview."""
-    offsets = np.zeros(len(values) + 1, np.int32)
-    np.cumsum([len(value or b"") for value in values], out=offsets[1:])
-    is_there = pa.array([value is not None for value in values], pa.bool_()).buffers()[1]
-    joined = b"".join(value for value in values if value)
-    buffers = [is_there, pa.py_buffer(offsets), pa.py_buffer(joined)]
-    return pa.Array.from_buffers(pa.binary(), len(values), buffers)
+def _binary(values: Sequence[memoryview | None]) -> pa.ChunkedArray:
+    """Bytes as a column, none of them copied; `pa.array` would never let go of a memoryview."""
+    return pa.chunked_array(map(_chunk, values), pa.binary())
+
+
+def _chunk(value: memoryview | None) -> pa.Array:
+    if value is None:
+        return pa.nulls(1, pa.binary())
+    offsets = pa.py_buffer(np.array([0, len(value)], np.int32))
+    return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(value)])
 
 
 def _read_rows(segment: Segment, *, with_data: bool) -> Iterator[tuple[int, Entry]]:
@@ -277,7 +285,7 @@ def _pick(values: list[Any], rows: NDArray[np.int64]) -> list[Any]:
 @lru_cache(maxsize=16)
 def _time(microseconds: int) -> datetime:
     """The time that many microseconds after 1970; many neighbours have the same."""
-    return _EPOCH + timedelta(microseconds=microseconds)
+    return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=microseconds)
 
 
 def _views(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> Iterator[memoryview | None]:

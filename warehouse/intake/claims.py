@@ -15,11 +15,10 @@ from warehouse.intake.batches import Batch, Describer, Plan, Seen
 from warehouse.intake.content import ReadFile
 from warehouse.intake.decoders import Decoder
 
-_KEYS = "SELECT hash(sha256) AS key FROM dumps ORDER BY key"
-_KEYS_OF = "SELECT hash(unnest(?)) AS key"
+_KEY_DIGITS = 16  # of a SHA-256, as many as go into 64 bits
+_KEYS = "SELECT CAST('0x' || left(sha256, ?) AS UBIGINT) AS key FROM dumps ORDER BY key"
 _KNOWN = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest(?))"
 _FILED = "SELECT sha256 FROM archived_files WHERE sha256 IN (SELECT unnest(?))"
-
 
 Keys = NDArray[np.uint64]
 
@@ -34,7 +33,7 @@ class Claims:
         """Look at the store through a cursor of its own."""
         self._connection = open_cursor(connection)
         # In order: of dumps to come most are new, and to be told so without a look at all others.
-        self._keys = self._read_keys(_KEYS)
+        self._keys: Keys = self._connection.execute(_KEYS, [_KEY_DIGITS]).fetchnumpy()["key"]
         self._describer = Describer(decoder)
         self._manifests: dict[str, str] = {}  # of every dump met so far, by SHA-256
         self._unfiled: set[str] = set()  # dumps of the store that its archive does not hold
@@ -70,7 +69,7 @@ class Claims:
     def _meet_stored(self, hashes: Sequence[str | None]) -> None:
         """Take note of the manifests of dumps that the store has."""
         asked = [sha256 for sha256 in hashes if sha256]
-        keys = self._read_keys(_KEYS_OF, [asked])
+        keys = np.array([int(sha256[:_KEY_DIGITS], 16) for sha256 in asked], np.uint64)
         is_likely = self._keys.searchsorted(keys) < self._keys.searchsorted(keys, side="right")
         if not is_likely.any():
             return
@@ -80,8 +79,3 @@ class Claims:
             self._unfiled.update(known.keys() - {row[0] for row in filed})
         for sha256, manifest in known.items():
             self._manifests[sha256] = sys.intern(manifest)  # many dumps have the same
-
-    def _read_keys(self, query: str, *parameters: object) -> Keys:
-        """Short hashes of SHA-256s, of which two may have the same."""
-        keys: Keys = self._connection.execute(query, *parameters).fetchnumpy()["key"]
-        return keys

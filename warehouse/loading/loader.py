@@ -70,11 +70,12 @@ class Loader:
             good = [_taken(dumps[i], now) for i in index.tolist()]
             facts = rows.identify(good)
             history.add(dump_entries(good, facts, history))
+            self._record(refusals, history, now)
+            history.end()
             ids[index] = [row["dump_id"] for row in facts]
             rows.insert_content(decoded, ids, dumps)
             rows.insert_statistics(statistics, ids)
             rows.insert_dumps(good, facts, decoded, statistics.resolution[index])
-            self._record(refusals, history, now)
         return len(index)
 
     def load_stream(self, dump: NewDump, parts: Iterable[DecodedBatch]) -> int:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -74,9 +75,22 @@ def test_a_segment_appears_only_when_it_is_sealed_and_is_never_written_again(
     assert segment.path.stat().st_mode & 0o222 == 0
 
 
-def test_nothing_is_left_of_a_segment_that_is_discarded(tmp_path: Path) -> None:
+def test_entries_are_on_disk_before_they_are_sealed_where_their_end_is_told(tmp_path: Path) -> None:
+    writer = SegmentWriter(tmp_path, 3)
+    writer.add([file_entry(DUMP, b"x")])
+    digest = writer.end().result()
+    assert not [path for path in tmp_path.iterdir() if Segment.at(path)]
+    (file,) = tmp_path.iterdir()
+    assert hashlib.sha256(file.read_bytes()).hexdigest() == digest
+    assert digest.startswith(writer.seal().digest)
+
+
+@pytest.mark.parametrize("is_ended", [False, True])
+def test_nothing_is_left_of_a_segment_that_is_discarded(tmp_path: Path, is_ended: bool) -> None:
     writer = SegmentWriter(tmp_path, 1)
     writer.add([file_entry(DUMP, os.urandom(1 << 20))])
+    if is_ended:
+        writer.end()
     writer.discard()
     assert list(tmp_path.iterdir()) == []
 
@@ -85,6 +99,17 @@ def test_bytes_that_the_writer_was_given_are_let_go(tmp_path: Path) -> None:
     data = bytearray(b"x" * 100)
     seal(tmp_path, [Entry(DUMP, NOW, "a", "0" * 64, data=memoryview(data))])
     data.append(0)  # fails while anybody holds a view of it
+
+
+def test_bytes_are_not_copied_before_they_are_compressed(tmp_path: Path) -> None:
+    entries = [file_entry(DUMP, bytes(1 << 18)) for _ in range(ROW_GROUP_BYTES >> 18)]
+    seal(tmp_path, entries, 2)  # all is imported
+    tracemalloc.start()
+    try:
+        seal(tmp_path, entries)
+        assert tracemalloc.get_traced_memory()[1] < ROW_GROUP_BYTES / 8
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "zeros", "empty", "gone"])

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -14,12 +15,15 @@ from ingest.simulation.dump_template import repeat_runs
 from tests.support.corpus import dump_names, read_dump
 from tests.support.cross_section import cross_section
 from tests.support.stores import MANIFEST, contents, writing
+from warehouse.archive.archive import Archive
+from warehouse.archive.segments import SegmentWriter
 from warehouse.engine.connection import open_cursor
 from warehouse.errors import StoreError
 from warehouse.intake.content import decode_content
 from warehouse.loading import stored_events
+from warehouse.loading.dump_rows import DumpRows
 from warehouse.loading.loader import Loader
-from warehouse.loading.records import NewDump
+from warehouse.loading.records import NewDump, Refusal
 
 NAMES = dump_names("real")[:3]
 
@@ -32,6 +36,32 @@ def connection(tmp_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 def new_dump(name: str) -> NewDump:
     return NewDump(f"{name}.etdp", f"{name:x<64}", Manifest.model_validate(MANIFEST))
+
+
+def test_entries_go_to_disk_while_rows_are_inserted_and_appear_after_that(
+    connection: duckdb.DuckDBPyConnection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    for owner, name in (
+        (SegmentWriter, "end"), (DumpRows, "insert_content"), (SegmentWriter, "seal"),
+    ):  # fmt: skip
+        monkeypatch.setattr(owner, name, noting(steps, getattr(owner, name)))
+    refused = Refusal("bad.etdp", "0" * 64, "reason", 4, "detail", b"bad")
+    content = decode_content([read_dump(NAMES[0])])
+    archive = Archive(tmp_path / "store")
+    Loader(connection, archive).load([new_dump("a")._replace(data=b"a")], *content, [refused])
+    assert steps == ["end", "insert_content", "seal", "end"]
+    assert [entry.name for _, entry in archive.entries()] == ["a.etdp", "bad.etdp"]
+
+
+def noting(steps: list[str], function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, whose name is noted when it is called."""
+
+    def call(*arguments: object) -> object:
+        steps.append(function.__name__)
+        return function(*arguments)
+
+    return call
 
 
 def counts(connection: duckdb.DuckDBPyConnection) -> list[tuple[int, ...]]:
