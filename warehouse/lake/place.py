@@ -69,9 +69,9 @@ class Lake:
         Raises:
             LakeError: It cannot be read.
         """
-        with self._translated(FileNotFoundError):
-            with self.files.open_input_stream(self.absolute(path)) as stream:
-                return bytes(stream.read())
+        at = self.absolute(path)
+        with self._translated(FileNotFoundError), self.files.open_input_stream(at) as stream:
+            return bytes(stream.read())
 
     @contextmanager
     def opened(self, path: str) -> Iterator[pa.NativeFile]:
