@@ -70,7 +70,6 @@ bench: .venv/.installed ## Measure decode, ingest and queries (reports, never ga
 	$(BIN)/python -m tests.tools.benchmarks.run $(if $(RECORD),tests/tools/benchmarks/record.json,build/bench.json)
 
 bench-engines: .venv-spark/.installed ## Ask a farm of 50 M events: its store, a lake by DuckDB, a lake by Spark
-	.venv-spark/bin/python -m pip install --quiet --disable-pip-version-check 'moto[server]==5.2.5'
 	.venv-spark/bin/python -m tests.tools.benchmarks.engines $(if $(RECORD),tests/tools/benchmarks/record-engines.json,build/bench-engines.json)
 
 bench-inspector: .venv/.installed .venv-executorch/.installed ## Measure beside ExecuTorch's Inspector

@@ -38,6 +38,7 @@ BEHAVIOURS = {
     "queries/inspector/test_changed_blocks.py": "what scripts do with the drop-in's objects",
     "spark/test_answers.py": "every canned query on Spark",
     "spark/test_lake.py": "lakes that Spark fills, where there is Java",
+    "spark/test_object_store.py": "inboxes and lakes in S3, or what stands in for it",
     "spark/test_report.py": "the nightly report on Spark",
     "spark/test_session.py": "Spark's own machines, likewise",
     "sql/test_build_lineage.py": "the order and ancestry of builds, as views say them",

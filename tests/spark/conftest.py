@@ -4,6 +4,8 @@ import shutil
 
 import pytest
 
+from tests.support.buckets import serving_s3
+
 # What makes Spark fast on many rows only costs time on a few.
 _FEW_ROWS = {
     "spark.sql.shuffle.partitions": "2",
@@ -26,3 +28,11 @@ def session():
     patient = {"spark.network.timeout": "800s"}
     with opened_session("local[2,2]", settings=patient | _FEW_ROWS) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def bucket():
+    """A bucket of a stand-in for S3, for all tests."""
+    pytest.importorskip("moto", reason="moto is missing: make test-spark")
+    with serving_s3() as served:
+        yield served

@@ -58,7 +58,7 @@ class Commit(NamedTuple):
     @property
     def at(self) -> datetime:
         """When it was made."""
-        return datetime.strptime(self.id.partition("-")[0], _MOMENT).replace(tzinfo=UTC)
+        return moment_of(self.id)
 
 
 class LakeState(NamedTuple):
@@ -84,6 +84,11 @@ class LakeState(NamedTuple):
 def new_id() -> str:
     """The id of a commit, and of the plan of its files, made now."""
     return f"{datetime.now(UTC).strftime(_MOMENT)}-{secrets.token_hex(8)}"
+
+
+def moment_of(id_: str) -> datetime:
+    """When an id was given."""
+    return datetime.strptime(id_.partition("-")[0], _MOMENT).replace(tzinfo=UTC)
 
 
 def read_state(lake: Lake, before: LakeState | None = None) -> LakeState:

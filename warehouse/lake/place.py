@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -68,12 +69,13 @@ class Lake:
         Raises:
             LakeError: It cannot be read.
         """
-        with self._translated(), self.files.open_input_stream(self.absolute(path)) as stream:
+        at = self.absolute(path)
+        with self._translated(FileNotFoundError), self.files.open_input_stream(at) as stream:
             return bytes(stream.read())
 
     @contextmanager
     def opened(self, path: str) -> Iterator[pa.NativeFile]:
-        """A file to read in any order; one that is gone raises FileNotFoundError.
+        """A file to read in any order.
 
         Raises:
             LakeError: It cannot be read.
@@ -122,16 +124,19 @@ class Lake:
 
     @contextmanager
     def _write_object(self, path: str) -> Iterator[Any]:
-        stream = self.files.open_output_stream(path)
-        try:
-            yield stream
-            stream.close()
-        except BaseException:
-            with suppress(*_FAILURES):  # closing would make an object of what is there
-                stream.close()
-            with suppress(*_FAILURES):
-                self.files.delete_file(path)
-            raise
+        # Arrow cannot give up an object that it has begun, and another writer may have put the
+        # same one there: begun is only what is whole.
+        with tempfile.TemporaryDirectory(prefix="tracehouse-lake-") as folder:
+            whole = os.path.join(folder, "object")
+            with pa.OSFile(whole, "wb") as stream:
+                yield stream
+            failpoint("lake file")
+            pafs.copy_files(
+                whole,
+                path,
+                source_filesystem=pafs.LocalFileSystem(),
+                destination_filesystem=self.files,
+            )
 
     def list(self, folder: str = "") -> list[LakeFile]:
         """The files in a folder and all below it; none if there is no such folder.
@@ -201,10 +206,10 @@ class Lake:
             )
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translated(self, *told: type[OSError]) -> Iterator[None]:
         try:
             yield
-        except FileNotFoundError:
+        except told:
             raise
         except _FAILURES as error:
             said = str(error).partition("\n")[0].replace(self.uri, self.name)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -35,13 +36,15 @@ DECODED_GROUPS = pa.schema(
 )
 
 _CONSTANTS = {"mann_whitney_exact": "SELECT DISTINCT n_small FROM mann_whitney_exact"}
+_TIMES = ("UPDATE dumps SET ingested_at = $at", "UPDATE ingest_errors SET refused_at = $at")
 _TAKEN = "SELECT sha256 FROM dumps UNION SELECT sha256 FROM ingest_errors"
 
 
-def decode_group(piece: str, *, inbox: str, lake: str) -> pa.Table:
+def decode_group(piece: str, *, inbox: str, lake: str, at: datetime) -> pa.Table:
     """Write the files of a group, given as JSON; a row of DECODED_GROUPS.
 
-    Nothing is written if a dump is not what it was when it was looked at.
+    Nothing is written if a dump is not what it was when it was looked at. Files of the same dumps
+    that came in at the same time are equal, whoever writes them.
 
     Raises:
         SourceError: The dumps cannot be fetched.
@@ -51,6 +54,8 @@ def decode_group(piece: str, *, inbox: str, lake: str) -> pa.Table:
     with _brought(group, inbox) as incoming, closing(store_in_memory()) as connection:
         connection.execute("SET threads = 1")  # as many tasks run as there are cores
         summary = ingest_dumps(connection, incoming, jobs=1)
+        for text in _TIMES:
+            connection.execute(text, {"at": at})
         is_changed = not {entry.sha256 for entry in group.entries} <= _taken(connection)
         known = constant_keys(connection)
         added = [] if is_changed else write_group(connection, Lake(lake), group.name, known=known)

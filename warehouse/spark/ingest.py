@@ -6,13 +6,22 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from warehouse.engine.memory import store_in_memory
 from warehouse.errors import LakeError
-from warehouse.lake.commits import AddedFile, Commit, LakeState, new_id, read_state, write_commit
+from warehouse.lake.commits import (
+    AddedFile,
+    Commit,
+    LakeState,
+    moment_of,
+    new_id,
+    read_state,
+    write_commit,
+)
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import finish_plans
 from warehouse.lake.writing import write_group
@@ -135,7 +144,8 @@ class LakeIngester:
             record_plan(self._lake, plan)
             if not self._is_contested(plan, state):
                 return done + known + self._carry_out(plan)
-            discard_plan(self._lake, plan, self._read_state())
+            # Files of these names may be another's, who is about to commit them.
+            finish_plans(self._lake, [plan.id])
             done += self._resume()
         raise LakeError(
             self._lake.name, "others take the same dumps again and again: wait for them"
@@ -206,19 +216,22 @@ class LakeIngester:
         return not recorded.isdisjoint(plan.refused)
 
     def _carry_out(self, plan: IngestPlan) -> LakeIngest:
-        """Decode the groups of a plan, and commit what comes of it."""
+        """Decode the groups of a plan, and commit what comes of it, unless another did."""
         pieces = [json.dumps(group) for group in plan.groups]
-        work = partial(decode_group, inbox=self.inbox, lake=self._address)
+        at = moment_of(plan.id)
+        work = partial(decode_group, inbox=self.inbox, lake=self._address, at=at)
         rows = self._tasks.run(pieces, work, DECODED_GROUPS).to_pylist()
         added = [AddedFile(*file) for row in rows for file in json.loads(row["added"])]
         added += self._record(plan)
         changed = {row["name"] for row in rows if row["is_changed"]}
         left = [group for group in plan.groups if group.name in changed]
-        self._lake.delete(file for group in left for file in files_of(group))
-        if added:
+        state = self._read_state()
+        unfinished = {file for group in left for file in files_of(group)}
+        self._lake.delete(unfinished - state.files.keys())
+        if added and plan.id not in state.commits:
             write_commit(self._lake, Commit(plan.id, added, (), "spark"))
         finish_plans(self._lake, [plan.id])
-        refused = [*map(_refusal, plan.refused), *_refused_by(rows)]
+        refused = [*(_refusal(one, at) for one in plan.refused), *_refused_by(rows)]
         return LakeIngest(
             n_dumps=sum(row["n_dumps"] for row in rows),
             n_events=sum(row["n_events"] for row in rows),
@@ -232,13 +245,15 @@ class LakeIngester:
         if has_constants and not plan.refused:
             return []
         with closing(store_in_memory()) as connection:
-            Loader(connection).record([*map(_refusal, plan.refused)])
+            at = moment_of(plan.id)
+            Loader(connection).record([_refusal(one, at) for one in plan.refused])
             known = constant_keys(connection) if has_constants else {}
             return write_group(connection, self._lake, plan.id, known=known)
 
 
-def _refusal(known: KnownRefusal) -> Refusal:
-    return Refusal(known.source, known.sha256, known.reason, None, known.detail or "")
+def _refusal(known: KnownRefusal, at: datetime) -> Refusal:
+    detail = known.detail or ""
+    return Refusal(known.source, known.sha256, known.reason, None, detail, refused_at=at)
 
 
 def _refused_by(rows: Iterable[dict[str, str]]) -> Iterator[Refusal]:

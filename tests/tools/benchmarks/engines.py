@@ -10,14 +10,9 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import socket
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +21,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.fs as pafs
 
+from tests.support.buckets import serving_s3
 from tests.tools.benchmarks.cost import Cost, measure
 from tests.tools.benchmarks.record import Figures, Record
 from warehouse import Warehouse
@@ -35,7 +31,6 @@ from warehouse.lake.place import Lake
 SIZES = (21, 8, 200)  # 52 M events
 MODELS, DUMPS = 3, 10
 LOCAL, CLUSTER = "local[2]", "local-cluster[2,1,1024]"
-_ARROW = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any"}
 _WORKER = "tests.tools.benchmarks.engine_worker"
 
 
@@ -59,8 +54,9 @@ def bench(folder: Path, sizes: list[int]) -> Figures:
         figures["export"] = _seconds(measure(partial(_export, store, lake)))
     files = read_state(Lake(lake)).files.values()
     figures["lake"] = {"MB": sum_bytes(files) / 1e6, "files": len(files)}
-    with serving_s3() as (uri, environment):
-        figures["copy to S3"] = _seconds(measure(partial(_copy, lake, uri, environment)))
+    with serving_s3() as bucket:
+        uri = bucket.uri("lake")
+        figures["copy to S3"] = _seconds(measure(partial(_copy, lake, uri)))
         runs = {
             "store, DuckDB": ("store", str(store)),
             "lake in a folder, DuckDB": ("duckdb", str(lake)),
@@ -72,11 +68,7 @@ def bench(folder: Path, sizes: list[int]) -> Figures:
         answers = {what: folder / f"answers {n}" for n, what in enumerate(runs)}
         for what, (engine, place, *master) in runs.items():
             arguments = [engine, place, str(answers[what]), *master]
-            subprocess.run(
-                [sys.executable, "-m", _WORKER, *arguments],
-                check=True,
-                env={**os.environ, **environment},
-            )
+            subprocess.run([sys.executable, "-m", _WORKER, *arguments], check=True)
             costs = json.loads((answers[what] / "costs.json").read_text())
             for name, cost in costs.items():
                 figures[f"{name}: {what}"] = cost
@@ -108,34 +100,7 @@ def _seconds(cost: Cost) -> dict[str, float]:
     return {"wall s": cost.wall, "CPU s": cost.cpu}
 
 
-@contextmanager
-def serving_s3() -> Iterator[tuple[str, Mapping[str, str]]]:
-    """The address of an empty place in a bucket of moto's, and the environment to reach it with."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        _wait_for(port)
-        os.environ.update(_ARROW)
-        at = f"scheme=http&endpoint_override=127.0.0.1:{port}&region=us-east-1"
-        pafs.FileSystem.from_uri(f"s3://farm?allow_bucket_creation=true&{at}")[0].create_dir("farm")
-        yield f"s3://farm/lake?{at}", _ARROW
-    finally:
-        server.kill()
-        server.wait()
-
-
-def _wait_for(port: int) -> None:
-    for _ in range(200):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.1)
-
-
-def _copy(lake: Path, uri: str, _environment: Mapping[str, str]) -> None:
+def _copy(lake: Path, uri: str) -> None:
     target = Lake(uri)
     pafs.copy_files(
         str(lake), target.root, source_filesystem=pafs.LocalFileSystem(),

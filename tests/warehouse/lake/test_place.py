@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.fs as pafs
 import pytest
 
 from warehouse.errors import LakeError
@@ -18,6 +19,34 @@ def test_a_file_that_fails_to_be_written_is_not_there(tmp_path: Path) -> None:
     assert list((tmp_path / "events").iterdir()) == []
 
 
+def object_store(folder: Path) -> Lake:
+    """A lake on what has no renames: an object is there once the stream that wrote it is closed."""
+    lake = Lake(folder)
+    lake.files, lake.is_local = pafs.SubTreeFileSystem(str(folder), pafs.LocalFileSystem()), False
+    lake.root = "lake"
+    lake.files.create_dir(lake.root)
+    return lake
+
+
+def write_half(lake: Lake, path: str) -> None:
+    """Begin a file, and be told to stop."""
+    with lake.writing(path) as stream:
+        stream.write(b"half")
+        raise KeyboardInterrupt
+
+
+def test_a_write_that_is_broken_off_makes_no_object_and_leaves_that_of_another(
+    tmp_path: Path,
+) -> None:
+    lake = object_store(tmp_path)
+    lake.write("a.parquet", b"whole")
+    for path in ("a.parquet", "b.parquet"):
+        with pytest.raises(KeyboardInterrupt):
+            write_half(lake, path)
+    assert [file.path for file in lake.list()] == ["a.parquet"]
+    assert lake.read("a.parquet") == b"whole"
+
+
 def test_an_unfinished_file_is_hidden_from_other_engines(tmp_path: Path) -> None:
     with Lake(tmp_path).writing("events/a.parquet") as stream:
         stream.write(b"half")
@@ -30,6 +59,17 @@ def test_a_full_or_forbidden_place_is_an_error_that_names_it(tmp_path: Path) -> 
     (tmp_path / "lake").write_text("a file")
     with pytest.raises(LakeError, match=r"lake: .*; check the address"):
         Lake(tmp_path / "lake").begin()
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="this system has no /proc")
+def test_a_place_where_no_folder_can_be_made_is_an_error_that_names_it() -> None:
+    with pytest.raises(LakeError, match=r"/proc/lake: .*; check the address"):
+        Lake("/proc/lake").begin()
+
+
+def test_a_file_that_is_gone_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with pytest.raises(LakeError, match=r"a\.parquet"), Lake(tmp_path).opened("a.parquet"):
+        pass
 
 
 def test_a_lake_of_another_tracehouse_is_not_touched(tmp_path: Path) -> None:

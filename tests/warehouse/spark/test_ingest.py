@@ -19,7 +19,9 @@ from warehouse.lake.compaction import compact_lake
 from warehouse.lake.layout import PLANS
 from warehouse.lake.place import Lake
 from warehouse.lake.schemas import FACTS, NAMES
+from warehouse.lake.verification import verify_lake
 from warehouse.spark import groups
+from warehouse.spark.decoding import DECODED_GROUPS
 from warehouse.spark.inboxes import Stated
 from warehouse.spark.ingest import LakeIngest, LakeIngester
 
@@ -200,6 +202,46 @@ def test_two_that_take_the_same_dumps_do_not_bring_them_in_twice(places) -> None
     done = take(inbox, lake, Overtaken())
     assert done == LakeIngest(n_known=8)
     assert len(globbed(lake, "dumps")) == 8
+
+
+def test_what_another_driver_of_the_same_plan_committed_stays(places) -> None:
+    inbox, lake = places
+    changed = inbox / "2026-01-01-0" / "0000.etdp"
+
+    class Overtaken(TasksHere):
+        """Before this one decodes, another does it all, and then a dump is gone."""
+
+        def run(self, pieces, work, schema):
+            if schema is DECODED_GROUPS and changed.exists():
+                take(inbox, lake)
+                os.unlink(changed)
+            return super().run(pieces, work, schema)
+
+    assert take(inbox, lake, Overtaken()).n_changed
+    assert verify_lake(Lake(lake)) == []
+    assert len(globbed(lake, "dumps")) == len(rows_of(lake, "dumps")) == 8
+
+
+def test_plan_that_is_given_up_leaves_the_files_of_another(places, monkeypatch) -> None:
+    inbox, lake = places
+    with pytest.raises(DriverDies):
+        take(inbox, lake, DyingTasks(4))
+    seen = globbed(lake, "dumps")
+    monkeypatch.setattr(LakeIngester, "_resume", lambda _: LakeIngest())  # it began just before
+    with pytest.raises(LakeError, match="others take the same dumps"):
+        take(inbox, lake)
+    assert seen == globbed(lake, "dumps") != []
+
+
+def test_files_of_a_plan_are_the_same_whoever_writes_them(places) -> None:
+    inbox, lake = places
+    write(inbox / "2026-01-01-0" / "bad.etdp", b"\x10\0\0\0\0\0\0\0ED00")
+    with pytest.raises(DriverDies):
+        take(inbox, lake, DyingTasks(9))
+    first = {path: path.read_bytes() for path in lake.rglob("*.parquet")}
+    take(inbox, lake)
+    assert first
+    assert first == {path: path.read_bytes() for path in first}
 
 
 def test_lake_that_cannot_be_written_is_named(places, tmp_path: Path) -> None:
