@@ -45,6 +45,7 @@ ended AS (
         SELECT
             *, CAST(start_offset_ticks AS DOUBLE) + duration_ticks AS end_ticks
         FROM events
+        WHERE dump_id IN (SELECT dump_id FROM followed)
     ) AS e
     JOIN named_event_signatures AS s ON s.event_signature_id = e.event_signature_id
     JOIN (SELECT DISTINCT dump_id, run_index FROM followed) AS f

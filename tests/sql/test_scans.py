@@ -54,6 +54,7 @@ def farm():
         dump = store.add_dump(device=device, build=build, etrecord=f"{build}.etrecord")
         for run in range(RUNS):
             store.add_run(dump, _execute(number + run))
+        store.add_allocations(dump, ("temp", 64))
     return store.connect()
 
 
