@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ON_TERMINAL = "-"
+_PICTURE = ".png"
 
 Plot = Annotated[
     str | None,
     typer.Option(
         "--plot",
-        metavar="[FILE.svg]",
+        metavar="[FILE.svg|FILE.png]",
         help="Draw the answer into this file instead; of percentiles, without FILE, a histogram "
         "beside each row.",
     ),
@@ -32,13 +33,20 @@ def check_plot(name: str, plot: str | None) -> None:
     """Pass if a query's answer can be drawn like that.
 
     Raises:
-        BadParameter: It cannot: only percentiles are drawn beside their rows, and files are SVG.
+        BadParameter: It cannot: only percentiles are drawn beside their rows, and files are SVG or
+            PNG.
     """
     if plot == ON_TERMINAL and name != "percentiles":
-        raise typer.BadParameter("wanted FILE.svg", param_hint="'--plot'")
-    if plot not in (None, ON_TERMINAL) and not str(plot).lower().endswith(".svg"):
-        problem = f"{plot}: wanted a name that ends in .svg, the only form of drawings"
+        raise typer.BadParameter("wanted FILE.svg or FILE.png", param_hint="'--plot'")
+    if plot in (None, ON_TERMINAL):
+        return
+    if not str(plot).lower().endswith((".svg", _PICTURE)):
+        problem = f"{plot}: wanted a name that ends in .svg or .png, the forms of drawings"
         raise typer.BadParameter(problem, param_hint="'--plot'")
+    if _is_picture(str(plot)):
+        from queries.plots.picture import load_renderer
+
+        load_renderer()  # before a store is asked, as it may be missing
 
 
 def plain_plots(args: list[str]) -> list[str]:
@@ -84,5 +92,14 @@ def _draw(name: str, table: pa.Table, path: Path) -> None:
     from queries.plots.figure import query_figure
 
     drawn = query_figure(name, table)
+    content = drawn.encode()
+    if _is_picture(path.name):
+        from queries.plots.picture import picture_of
+
+        content = picture_of(drawn)
     with standard_output_to(path), translated_errors():
-        sys.stdout.write(drawn)
+        sys.stdout.buffer.write(content)
+
+
+def _is_picture(name: str) -> bool:
+    return name.lower().endswith(_PICTURE)

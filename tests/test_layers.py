@@ -121,7 +121,7 @@ OTHERS = {
     "warehouse.spark": {"pyspark"},
     "queries.numeric_gap": {"executorch"},
     "queries.report": {"jinja2", "markupsafe", "svg"},
-    "queries.plots": {"svg"},
+    "queries.plots": {"resvg_py", "svg"},
     "cli.serve": {
         "anyio",
         "jinja2",

@@ -8,6 +8,8 @@
 --
 -- filters: grouped_dumps
 --
+-- parts: placed_dumps, places
+--
 -- columns:
 --   device            STRING   Name of the device; null with group_by.
 --   pool              STRING   Device pool; null if none, and with group_by.
@@ -27,14 +29,9 @@
 --   run_ns            DOUBLE   Time per run, nanoseconds; null in cycles of unknown
 --                              rate.
 --   time_share        DOUBLE   Time over Method::execute, 0 to 1; null in such cycles.
-WITH chosen AS (
-    SELECT g.*, d.etrecord_id
-    FROM grouped_dumps AS g
-    JOIN dumps AS d ON d.dump_id = g.dump_id
-),
-instructions AS (
+WITH instructions AS (
     SELECT
-        c.device, c.pool, c.build, c.model, c.backend, c.group_value,
+        d.place_id,
         t.kind <> 'kernel' AS is_delegated, t.chain_index, t.instruction_id,
         max(CASE
             WHEN t.kind = 'kernel'
@@ -50,55 +47,37 @@ instructions AS (
         count(CASE WHEN t.kind <> 'delegate_op' AND t.total_ns IS NULL THEN 1 END)
             AS unknown_count
     FROM complete_run_totals AS t
-    JOIN chosen AS c ON c.dump_id = t.dump_id
+    JOIN placed_dumps AS d ON d.dump_id = t.dump_id
     LEFT JOIN event_origins AS o
-        ON o.etrecord_id = c.etrecord_id
+        ON o.etrecord_id = d.etrecord_id
         AND o.run_signature_id = t.run_signature_id
         AND o.event_signature_id = t.event_signature_id
     WHERE t.kind IN ('kernel', 'delegate_call', 'delegate_op')
     GROUP BY
-        c.device, c.pool, c.build, c.model, c.backend, c.group_value,
+        d.place_id,
         t.kind <> 'kernel', t.chain_index, t.instruction_id,
         CASE WHEN t.kind = 'kernel' THEN t.event_name END
 ),
-runs_of_build AS (
-    SELECT
-        c.device, c.pool, c.build, c.model, c.backend, c.group_value,
-        count(*) AS run_count, sum(r.execute_ns) AS execute_ns
-    FROM complete_runs AS r
-    JOIN chosen AS c ON c.dump_id = r.dump_id
-    GROUP BY c.device, c.pool, c.build, c.model, c.backend, c.group_value
-),
 types AS (
     SELECT
-        device, pool, build, model, backend, group_value,
-        is_delegated, op_type, delegate_backend, count(*) AS call_count,
+        place_id, is_delegated, op_type, delegate_backend, count(*) AS call_count,
         CAST(sum(operator_count) AS BIGINT) AS operator_count,
         CAST(sum(calls) AS DOUBLE) AS calls,
         CASE WHEN sum(unknown_count) = 0 THEN sum(total_ns) END AS total_ns
     FROM instructions
     WHERE calls > 0
-    GROUP BY
-        device, pool, build, model, backend, group_value,
-        is_delegated, op_type, delegate_backend
+    GROUP BY place_id, is_delegated, op_type, delegate_backend
 )
 SELECT
-    t.device, t.pool, t.build, t.model, t.backend, t.group_value AS group,
+    p.device, p.pool, p.build, p.model, p.backend, p.group_value AS group,
     t.is_delegated, t.op_type, t.delegate_backend, t.call_count, t.operator_count,
-    t.operator_count / CAST(sum(t.operator_count) OVER (
-        PARTITION BY t.device, t.pool, t.build, t.model, t.backend, t.group_value
-    ) AS DOUBLE) AS operator_share,
-    t.calls / r.run_count AS run_calls,
-    t.total_ns / r.run_count AS run_ns,
-    t.total_ns / nullif(r.execute_ns, 0e0) AS time_share
+    t.operator_count / CAST(
+        sum(t.operator_count) OVER (PARTITION BY t.place_id) AS DOUBLE
+    ) AS operator_share,
+    t.calls / p.run_count AS run_calls,
+    t.total_ns / p.run_count AS run_ns,
+    t.total_ns / nullif(p.execute_ns, 0e0) AS time_share
 FROM types AS t
-JOIN runs_of_build AS r
-    ON r.device IS NOT DISTINCT FROM t.device
-    AND r.pool IS NOT DISTINCT FROM t.pool
-    AND r.build = t.build AND r.model = t.model
-    AND r.backend IS NOT DISTINCT FROM t.backend
-    AND r.group_value IS NOT DISTINCT FROM t.group_value
+JOIN places AS p ON p.place_id = t.place_id
 ORDER BY
-    t.device NULLS LAST, t.pool NULLS LAST, t.build, t.model, t.backend NULLS LAST,
-    t.group_value NULLS LAST, t.is_delegated DESC, t.op_type,
-    t.delegate_backend NULLS LAST
+    p.place_id, t.is_delegated DESC, t.op_type, t.delegate_backend NULLS LAST

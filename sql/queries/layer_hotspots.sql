@@ -13,6 +13,8 @@
 --
 -- filters: grouped_dumps
 --
+-- parts: placed_dumps, places
+--
 -- columns:
 --   device       STRING  Name of the device; null with group_by.
 --   pool         STRING  Device pool; null if none, and with group_by.
@@ -31,16 +33,8 @@
 --                        lower is better.
 --   alone_ns     DOUBLE  Of that, in events that run nothing else, likewise.
 --   time_share   DOUBLE  Time over Method::execute, 0 to 1.
-WITH chosen AS (
-    SELECT
-        g.dump_id, g.device, g.pool, g.build, g.model, g.backend, g.group_value,
-        d.etrecord_id
-    FROM grouped_dumps AS g
-    JOIN dumps AS d ON d.dump_id = g.dump_id
-    WHERE d.etrecord_id IS NOT NULL
-),
--- The lines of an event's nodes, by innermost module.
-lines AS (
+WITH lines AS (
+    -- The lines of an event's nodes, by innermost module.
     SELECT DISTINCT
         o.etrecord_id, o.run_signature_id, o.event_signature_id,
         coalesce(n.module_path, '') AS module_path,
@@ -54,32 +48,24 @@ lines AS (
         FROM graph_nodes
         WHERE stack_trace IS NOT NULL AND op = 'call_function'
             AND graph = 'edge_dialect_exported_program'
-            AND etrecord_id IN (SELECT etrecord_id FROM chosen)
+            AND etrecord_id IN (SELECT etrecord_id FROM placed_dumps)
     ) AS n
         ON n.etrecord_id = o.etrecord_id
         AND n.method = coalesce(o.method, n.method)
         AND array_contains(o.debug_handles, n.debug_handle)
 ),
-runs_of_build AS (
-    SELECT
-        c.device, c.pool, c.build, c.model, c.backend, c.group_value,
-        count(*) AS run_count, sum(r.execute_ns) AS execute_ns
-    FROM complete_runs AS r
-    JOIN chosen AS c ON c.dump_id = r.dump_id
-    GROUP BY c.device, c.pool, c.build, c.model, c.backend, c.group_value
-),
 placed AS (
     SELECT
-        c.device, c.pool, c.build, c.model, c.backend, c.group_value,
-        m.module_path, m.module_type, l.source_line, t.event_count, t.total_ns,
+        d.place_id, m.module_path, m.module_type, l.source_line,
+        t.event_count, t.total_ns,
         count(*) OVER (
             PARTITION BY
                 t.dump_id, t.run_signature_id, t.event_signature_id, t.chain_index
         ) AS place_count
     FROM complete_run_totals AS t
-    JOIN chosen AS c ON c.dump_id = t.dump_id
+    JOIN placed_dumps AS d ON d.dump_id = t.dump_id
     JOIN event_modules AS m
-        ON m.etrecord_id = c.etrecord_id
+        ON m.etrecord_id = d.etrecord_id
         AND m.run_signature_id = t.run_signature_id
         AND m.event_signature_id = t.event_signature_id
     LEFT JOIN lines AS l
@@ -91,8 +77,7 @@ placed AS (
 ),
 times AS (
     SELECT
-        device, pool, build, model, backend, group_value,
-        module_path, max(module_type) AS module_type, source_line,
+        place_id, module_path, max(module_type) AS module_type, source_line,
         CAST(sum(event_count) AS BIGINT) AS event_count,
         CASE WHEN count(total_ns) = count(*) THEN sum(total_ns) END AS total_ns,
         CASE
@@ -100,33 +85,24 @@ times AS (
             THEN sum(CASE WHEN place_count = 1 THEN total_ns ELSE 0e0 END)
         END AS alone_ns
     FROM placed
-    GROUP BY
-        device, pool, build, model, backend, group_value, module_path, source_line
+    GROUP BY place_id, module_path, source_line
 ),
 ranked AS (
     SELECT
-        t.*, r.run_count, r.execute_ns,
-        row_number() OVER (
-            PARTITION BY t.device, t.pool, t.build, t.model, t.backend, t.group_value
-            ORDER BY
-                t.total_ns DESC NULLS LAST, t.module_path, t.source_line NULLS LAST
-        ) AS place
-    FROM times AS t
-    JOIN runs_of_build AS r
-        ON r.device IS NOT DISTINCT FROM t.device
-        AND r.pool IS NOT DISTINCT FROM t.pool
-        AND r.build = t.build AND r.model = t.model
-        AND r.backend IS NOT DISTINCT FROM t.backend
-        AND r.group_value IS NOT DISTINCT FROM t.group_value
+        *, CAST(row_number() OVER (
+            PARTITION BY place_id
+            ORDER BY total_ns DESC NULLS LAST, module_path, source_line NULLS LAST
+        ) AS INT) AS rank
+    FROM times
 )
 SELECT
-    device, pool, build, model, backend, group_value AS group,
-    module_path, module_type, source_line, CAST(place AS INT) AS rank,
-    run_count, event_count, total_ns / run_count AS run_ns,
-    alone_ns / run_count AS alone_ns,
-    total_ns / nullif(execute_ns, 0e0) AS time_share
-FROM ranked
-WHERE place <= coalesce(CAST(:top_n AS INT), place)
-ORDER BY
-    device NULLS LAST, pool NULLS LAST, build, model, backend NULLS LAST,
-    group_value NULLS LAST, rank
+    p.device, p.pool, p.build, p.model, p.backend, p.group_value AS group,
+    r.module_path, r.module_type, r.source_line, r.rank,
+    p.recorded_run_count AS run_count, r.event_count,
+    r.total_ns / p.recorded_run_count AS run_ns,
+    r.alone_ns / p.recorded_run_count AS alone_ns,
+    r.total_ns / nullif(p.recorded_execute_ns, 0e0) AS time_share
+FROM ranked AS r
+JOIN places AS p ON p.place_id = r.place_id
+WHERE r.rank <= coalesce(CAST(:top_n AS INT), r.rank)
+ORDER BY p.place_id, r.rank

@@ -10,6 +10,8 @@
 --
 -- filters: grouped_dumps
 --
+-- parts: placed_dumps, logged_runs
+--
 -- columns:
 --   device            STRING  Name of the device; null with group_by.
 --   pool              STRING  Device pool; null if none, and with group_by.
@@ -30,54 +32,33 @@
 --   largest_bytes     DOUBLE  Largest single allocation.
 WITH logged AS (
     SELECT
-        g.device, g.pool, g.build, g.model, g.backend, g.group_value,
-        a.dump_id, a.run_index, a.run_name,
+        d.place_id, a.dump_id, a.run_index, a.run_name,
         CASE CAST(:scope AS STRING) WHEN 'allocator' THEN a.allocator END AS allocator,
         CAST(sum(a.allocation_count) AS BIGINT) AS allocation_count,
         sum(a.total_bytes) AS total_bytes, max(a.largest_bytes) AS largest_bytes
     FROM run_allocations AS a
-    JOIN grouped_dumps AS g ON g.dump_id = a.dump_id
+    JOIN placed_dumps AS d ON d.dump_id = a.dump_id
     GROUP BY
-        g.device, g.pool, g.build, g.model, g.backend, g.group_value,
-        a.dump_id, a.run_index, a.run_name,
+        d.place_id, a.dump_id, a.run_index, a.run_name,
         CASE CAST(:scope AS STRING) WHEN 'allocator' THEN a.allocator END
-),
-named_runs AS (
-    SELECT
-        g.device, g.pool, g.build, g.model, g.backend, g.group_value,
-        r.name AS run_name, count(DISTINCT r.dump_id) AS dump_count,
-        count(*) AS run_count
-    FROM runs AS r
-    JOIN grouped_dumps AS g ON g.dump_id = r.dump_id
-    WHERE r.dump_id IN (SELECT dump_id FROM logged)
-    GROUP BY
-        g.device, g.pool, g.build, g.model, g.backend, g.group_value, r.name
 ),
 sums AS (
     SELECT
-        device, pool, build, model, backend, group_value, run_name, allocator,
-        count(*) AS logged_count,
+        place_id, run_name, allocator, count(*) AS logged_count,
         CAST(sum(allocation_count) AS BIGINT) AS allocation_count,
         sum(total_bytes) AS total_bytes, min(total_bytes) AS least_bytes,
         max(total_bytes) AS peak_bytes, max(largest_bytes) AS largest_bytes
     FROM logged
-    GROUP BY device, pool, build, model, backend, group_value, run_name, allocator
+    GROUP BY place_id, run_name, allocator
 )
 SELECT
-    s.device, s.pool, s.build, s.model, s.backend, s.group_value AS group,
+    r.device, r.pool, r.build, r.model, r.backend, r.group_value AS group,
     s.run_name, s.allocator, r.dump_count, r.run_count, s.allocation_count,
     s.total_bytes / r.run_count AS total_bytes,
     CASE WHEN s.logged_count < r.run_count THEN 0e0 ELSE s.least_bytes END
         AS least_bytes,
     s.peak_bytes, s.largest_bytes
 FROM sums AS s
-JOIN named_runs AS r
-    ON r.device IS NOT DISTINCT FROM s.device
-    AND r.pool IS NOT DISTINCT FROM s.pool
-    AND r.build = s.build AND r.model = s.model
-    AND r.backend IS NOT DISTINCT FROM s.backend
-    AND r.group_value IS NOT DISTINCT FROM s.group_value
-    AND r.run_name IS NOT DISTINCT FROM s.run_name
-ORDER BY
-    s.device NULLS LAST, s.pool NULLS LAST, s.build, s.model, s.backend NULLS LAST,
-    s.group_value NULLS LAST, s.run_name NULLS LAST, s.allocator NULLS LAST
+JOIN logged_runs AS r
+    ON r.place_id = s.place_id AND r.run_name IS NOT DISTINCT FROM s.run_name
+ORDER BY s.place_id, s.run_name NULLS LAST, s.allocator NULLS LAST

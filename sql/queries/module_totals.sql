@@ -14,6 +14,8 @@
 --
 -- filters: grouped_dumps
 --
+-- parts: placed_dumps, places
+--
 -- columns:
 --   device       STRING  Name of the device; null with group_by.
 --   pool         STRING  Device pool; null if none, and with group_by.
@@ -28,52 +30,27 @@
 --   run_ns       DOUBLE  Time in the module per run, nanoseconds; null in cycles of
 --                        unknown rate; lower is better.
 --   time_share   DOUBLE  Time in the module over Method::execute, 0 to 1.
-WITH chosen AS (
+WITH times AS (
     SELECT
-        g.dump_id, g.device, g.pool, g.build, g.model, g.backend, g.group_value,
-        d.etrecord_id
-    FROM grouped_dumps AS g
-    JOIN dumps AS d ON d.dump_id = g.dump_id
-    WHERE d.etrecord_id IS NOT NULL
-),
-runs_of_build AS (
-    SELECT
-        c.device, c.pool, c.build, c.model, c.backend, c.group_value,
-        count(*) AS run_count, sum(r.execute_ns) AS execute_ns
-    FROM complete_runs AS r
-    JOIN chosen AS c ON c.dump_id = r.dump_id
-    GROUP BY c.device, c.pool, c.build, c.model, c.backend, c.group_value
-),
-times AS (
-    SELECT
-        c.device, c.pool, c.build, c.model, c.backend, c.group_value,
-        m.module_path, max(m.module_type) AS module_type,
+        d.place_id, m.module_path, max(m.module_type) AS module_type,
         CAST(sum(t.event_count) AS BIGINT) AS event_count,
         CASE WHEN count(t.total_ns) = count(*) THEN sum(t.total_ns) END AS total_ns
     FROM complete_run_totals AS t
-    JOIN chosen AS c ON c.dump_id = t.dump_id
+    JOIN placed_dumps AS d ON d.dump_id = t.dump_id
     JOIN event_modules AS m
-        ON m.etrecord_id = c.etrecord_id
+        ON m.etrecord_id = d.etrecord_id
         AND m.run_signature_id = t.run_signature_id
         AND m.event_signature_id = t.event_signature_id
     WHERE (CAST(:module AS ARRAY<STRING>) IS NULL
             OR array_contains(CAST(:module AS ARRAY<STRING>), m.module_path))
         AND CASE CAST(:scope AS STRING) WHEN 'own' THEN m.is_own ELSE m.is_total END
-    GROUP BY
-        c.device, c.pool, c.build, c.model, c.backend, c.group_value, m.module_path
+    GROUP BY d.place_id, m.module_path
 )
 SELECT
-    t.device, t.pool, t.build, t.model, t.backend, t.group_value AS group,
-    t.module_path, t.module_type, r.run_count, t.event_count,
-    t.total_ns / r.run_count AS run_ns,
-    t.total_ns / nullif(r.execute_ns, 0e0) AS time_share
+    p.device, p.pool, p.build, p.model, p.backend, p.group_value AS group,
+    t.module_path, t.module_type, p.recorded_run_count AS run_count, t.event_count,
+    t.total_ns / p.recorded_run_count AS run_ns,
+    t.total_ns / nullif(p.recorded_execute_ns, 0e0) AS time_share
 FROM times AS t
-JOIN runs_of_build AS r
-    ON r.device IS NOT DISTINCT FROM t.device
-    AND r.pool IS NOT DISTINCT FROM t.pool
-    AND r.build = t.build AND r.model = t.model
-    AND r.backend IS NOT DISTINCT FROM t.backend
-    AND r.group_value IS NOT DISTINCT FROM t.group_value
-ORDER BY
-    t.device NULLS LAST, t.pool NULLS LAST, t.build, t.model, t.backend NULLS LAST,
-    t.group_value NULLS LAST, t.module_path
+JOIN places AS p ON p.place_id = t.place_id
+ORDER BY p.place_id, t.module_path

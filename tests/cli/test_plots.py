@@ -45,6 +45,20 @@ def test_an_answer_is_drawn_into_a_file_in_place_of_its_table(run, store, tmp_pa
     assert (tmp_path / "p.svg").read_text().startswith("<svg")
 
 
+def test_an_answer_is_drawn_as_a_picture_too(run, store, tmp_path):
+    done = run("query", "percentiles", "--plot", tmp_path / "p.PNG", "--store", store)
+    assert (done.code, done.out, done.err) == (0, b"", "")
+    assert (tmp_path / "p.PNG").read_bytes().startswith(b"\x89PNG\r\n")
+
+
+def test_a_picture_says_what_it_lacks_before_a_store_is_asked(run, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    done = run("query", "percentiles", "--plot", tmp_path / "p.png", "--store", tmp_path / "none")
+    assert done.code == 1
+    assert 'pip install "tracehouse[plots]"' in done.err
+    assert "ends in .svg" in done.err
+
+
 def test_what_python_answers_is_drawn_too(run, nightly_store, tmp_path):
     done = run("query", "nightly_verdicts", "--plot", tmp_path / "v.svg", "--store", nightly_store)
     assert (done.code, done.err) == (0, "")
@@ -54,8 +68,8 @@ def test_what_python_answers_is_drawn_too(run, nightly_store, tmp_path):
 @pytest.mark.parametrize(
     ("query", "plot", "problem"),
     [
-        ("percentiles", "p.png", "p.png: wanted a name that ends in .svg"),
-        ("operator_hotspots", None, "wanted FILE.svg"),
+        ("percentiles", "p.jpg", "p.jpg: wanted a name that ends in .svg or .png"),
+        ("operator_hotspots", None, "wanted FILE.svg or FILE.png"),
     ],
 )
 def test_what_cannot_be_drawn_is_a_fault_of_the_command_line(run, store, query, plot, problem):

@@ -60,6 +60,7 @@ OF_DUMPS = {
     "delegate_transitions": {},
     "delegation_coverage": {},
     "layer_hotspots": {"model": ["llm", "mixed"]},
+    "memory_by_instruction": {},
     "memory_deltas": {"base": "base", "head": "head"},
     "memory_totals": {"scope": "total"},
     "roofline": {"model": ["cnn", "llm"], "peak_gflops": 50, "peak_gbps": 20},

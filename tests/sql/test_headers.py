@@ -89,24 +89,28 @@ ALL_PARTS = """\
 -- parts: modules, notes, explanations
 -- parts: logged_dumps, logged_values, value_pairs
 """
-# Those that read other filters than compared_dumps.
-OF_CHOSEN_DUMPS = {"node_costs"}
+# Those that read other filters than compared_dumps, likewise.
+OF_OTHERS = {
+    "chosen_dumps": ("node_costs",),
+    "grouped_dumps": ("placed_dumps", "places", "logged_runs", "allocating_events"),
+}
 
 
 @pytest.mark.parametrize("name", PART_FILES)
 def test_header_columns_are_the_part_s_columns(name, connection):
     own = parse_header(PART_FILES[name], name)
     assert own.name == name
-    filters, parts = "compared_dumps", ALL_PARTS
-    if name in OF_CHOSEN_DUMPS:
-        filters, parts = "chosen_dumps", f"-- parts: {name}\n"
+    filters = next((one for one, read in OF_OTHERS.items() if name in read), "compared_dumps")
+    others = {part for read in OF_OTHERS.values() for part in read}
+    expected = set(OF_OTHERS.get(filters, PART_FILES.keys() - others))
+    parts = ALL_PARTS
+    if filters in OF_OTHERS:
+        parts = f"-- parts: {', '.join(OF_OTHERS[filters])}\n"
     header = f"-- x: X.\n--\n-- filters: {filters}\n--\n{parts}--\n-- columns:\n"
     table = {"levels": "measured", "pools": "scored"}.get(name, name)
     text = f"{header}--   a  INT  A.\nSELECT * FROM {table}\n"
     query = expand(text, "x.sql", FILTER_FILES, PART_FILES)
-    assert {part.file for part in query.header.parts} in (
-        OF_CHOSEN_DUMPS, PART_FILES.keys() - OF_CHOSEN_DUMPS,
-    )  # fmt: skip
+    assert {part.file for part in query.header.parts} == expected
     nulls = dict.fromkeys((param.name for param in query.header.params), None)
     declared = [(column.name, column.type) for column in own.columns]
     assert declared == _describe(connection, duckdb_text(query.sql), nulls)

@@ -14,7 +14,8 @@ DEVICES, BUILDS, ROUNDS = 10, 12, 10
 RUNS = 2  # of a dump
 LONG = 200  # of one dump, which has a histogram
 READERS = {  # of events
-    "percentiles", "event_blocks", "numeric_divergence", "outlier_runs", "run_timeline",
+    "percentiles", "event_blocks", "memory_by_instruction", "numeric_divergence", "outlier_runs",
+    "run_timeline",
 }  # fmt: skip
 QUESTIONS = {
     "backend_comparison": {"base_backend": "xnnpack", "head_backend": "portable"},
@@ -53,6 +54,7 @@ def farm():
         dump = store.add_dump(device=device, build=build, etrecord=f"{build}.etrecord")
         for run in range(RUNS):
             store.add_run(dump, _execute(number + run))
+        store.add_allocations(dump, ("temp", 64))
     return store.connect()
 
 

@@ -22,6 +22,7 @@ QUESTIONS: dict[str, dict[str, object]] = {
     "delegation_coverage": {},
     "device_comparison": {"event": "native_call_softmax.out"},
     "layer_hotspots": {"top_n": 5},
+    "memory_by_instruction": {},
     "memory_deltas": {"base": "old", "head": "new"},
     "memory_totals": {},
     "op_type_history": {},

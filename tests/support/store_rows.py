@@ -198,9 +198,13 @@ class StoreRows:
                 }
             )
 
-    def add_allocations(self, dump_id, *allocations, run_index=0):
-        """Allocations of a run: (name of the allocator, bytes) each."""
-        for event_index, (allocator, size) in enumerate(allocations):
+    def add_allocations(self, dump_id, *allocations, run_index=0, positions=None):
+        """Allocations of a run: (name of the allocator, bytes) each.
+
+        Its first events, unless their positions among all that it recorded are given.
+        """
+        places = positions or range(len(allocations))
+        for event_index, (allocator, size) in zip(places, allocations, strict=True):
             self._rows["allocations"].append(
                 {
                     "dump_id": dump_id,

@@ -27,6 +27,7 @@ def test_catalogue_holds_the_canned_queries_under_their_names():
         "framework_tax",
         "ingest_errors",
         "layer_hotspots",
+        "memory_by_instruction",
         "memory_deltas",
         "memory_totals",
         "module_totals",

@@ -1,0 +1,77 @@
+-- allocating_events: The profile event that each allocation was made in.
+--
+-- Reads placed_dumps. It is the next one of its run to end, as a profile event is
+-- recorded when it ends.
+--
+-- columns:
+--   dump_id         INT     Dump the allocation was recorded in.
+--   run_index       INT     Position of the run in its dump, from 0.
+--   event_index     INT     Position of the allocation in its run, from 0.
+--   instruction_id  INT     Instruction id; null outside the program, and if no event
+--                           follows.
+--   event_name      STRING  Kernel or call of the instruction, else the event's name;
+--                           null if none follows.
+WITH unprofiled AS (
+    SELECT dump_id, run_index, event_index
+    FROM allocations
+    WHERE dump_id IN (SELECT dump_id FROM placed_dumps)
+    UNION
+    SELECT dump_id, run_index, event_index
+    FROM debug_values
+    WHERE dump_id IN (SELECT dump_id FROM allocations)
+        AND dump_id IN (SELECT dump_id FROM placed_dumps)
+),
+-- Which of the run's profile events is the next.
+followed AS (
+    SELECT
+        dump_id, run_index, event_index,
+        event_index + 2 - row_number() OVER (
+            PARTITION BY dump_id, run_index ORDER BY event_index
+        ) AS next_place
+    FROM unprofiled
+),
+-- A delegate's operators end with its call: their own clock may be another one.
+ended AS (
+    SELECT
+        e.dump_id, e.run_index, e.event_signature_id, e.occurrence, e.duration_ticks,
+        CASE WHEN e.chain_index >= 0 THEN s.instruction_id END AS instruction_id,
+        s.kind = 'delegate_op' AS is_inner, e.end_ticks,
+        max(CASE WHEN s.kind = 'delegate_call' THEN e.end_ticks END) OVER step
+            AS call_end_ticks,
+        coalesce(max(CASE
+            WHEN s.kind IN ('kernel', 'delegate_call') THEN s.event_name
+        END) OVER step, s.event_name) AS event_name
+    FROM (
+        SELECT
+            *, CAST(start_offset_ticks AS DOUBLE) + duration_ticks AS end_ticks
+        FROM events
+        WHERE dump_id IN (SELECT dump_id FROM followed)
+    ) AS e
+    JOIN named_event_signatures AS s ON s.event_signature_id = e.event_signature_id
+    JOIN (SELECT DISTINCT dump_id, run_index FROM followed) AS f
+        ON f.dump_id = e.dump_id AND f.run_index = e.run_index
+    WINDOW step AS (
+        PARTITION BY
+            e.dump_id, e.run_index, e.chain_index, s.instruction_id,
+            CASE WHEN s.kind = 'delegate_op' THEN 0 ELSE e.occurrence END
+    )
+),
+in_order AS (
+    SELECT
+        dump_id, run_index, instruction_id, event_name,
+        row_number() OVER (
+            PARTITION BY dump_id, run_index
+            ORDER BY
+                CASE
+                    WHEN is_inner THEN coalesce(call_end_ticks, end_ticks)
+                    ELSE end_ticks
+                END,
+                CASE WHEN is_inner THEN 0 ELSE 1 END, duration_ticks,
+                instruction_id NULLS LAST, event_signature_id, occurrence
+        ) AS place
+    FROM ended
+)
+SELECT f.dump_id, f.run_index, f.event_index, i.instruction_id, i.event_name
+FROM followed AS f
+LEFT JOIN in_order AS i
+    ON i.dump_id = f.dump_id AND i.run_index = f.run_index AND i.place = f.next_place

@@ -1,0 +1,24 @@
+-- placed_dumps: The chosen dumps with the place of their rows, and their program.
+--
+-- Reads grouped_dumps. Dumps that a row takes together have one place.
+--
+-- columns:
+--   dump_id      INT     Number of the dump.
+--   place_id     BIGINT  Its place: 1 for the first in the order of what follows.
+--   device       STRING  Name of the device; null with group_by.
+--   pool         STRING  Device pool; null if none, and with group_by.
+--   build        STRING  Id of the build.
+--   model        STRING  Name of the model.
+--   backend      STRING  Backend of the model; null if none.
+--   group_value  STRING  What the dump has of what group_by names, else null.
+--   etrecord_id  BIGINT  ETRecord of its program; null without.
+SELECT
+    g.dump_id,
+    CAST(dense_rank() OVER (
+        ORDER BY
+            g.device NULLS LAST, g.pool NULLS LAST, g.build, g.model,
+            g.backend NULLS LAST, g.group_value NULLS LAST
+    ) AS BIGINT) AS place_id,
+    g.device, g.pool, g.build, g.model, g.backend, g.group_value, d.etrecord_id
+FROM grouped_dumps AS g
+JOIN dumps AS d ON d.dump_id = g.dump_id

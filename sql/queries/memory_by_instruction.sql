@@ -1,0 +1,66 @@
+-- memory_by_instruction: Memory that runs allocate, by allocator and instruction.
+--
+-- A dump does not tell which instruction allocated. But it lists a profile event when
+-- that ends, and an allocation when it is made: so it was made in the next event to
+-- end, be it a kernel, a call of a delegate, or something outside the program's
+-- instructions, such as the load of a method. Where an instruction calls its delegate
+-- several times in a run, what its delegate allocates can be told only for the first.
+--
+-- filters: grouped_dumps
+--
+-- parts: placed_dumps, logged_runs, allocating_events
+--
+-- columns:
+--   device            STRING  Name of the device; null with group_by.
+--   pool              STRING  Device pool; null if none, and with group_by.
+--   build             STRING  Id of the build.
+--   model             STRING  Name of the model.
+--   backend           STRING  Backend of the model; null if none.
+--   group             STRING  What the dumps have of what group_by names, else null.
+--   run_name          STRING  Name of the runs, which tells loading from executing;
+--                             null if they have none.
+--   allocator         STRING  Allocator; null if it has no name.
+--   instruction_id    INT     Instruction id; null outside the program.
+--   event_name        STRING  Kernel or call of the instruction, else what ran; null if
+--                             nothing ended after it, and without the dump's events.
+--   run_count         BIGINT  Runs of the name in dumps that log allocations.
+--   allocation_count  BIGINT  Allocations in all of them.
+--   total_bytes       DOUBLE  Mean over the runs of what one allocates; lower is
+--                             better, like all that follow.
+--   peak_bytes        DOUBLE  What the run that allocates most does.
+--   largest_bytes     DOUBLE  Largest single allocation.
+WITH logged AS (
+    SELECT
+        d.place_id, r.name AS run_name, a.allocator, e.instruction_id, e.event_name,
+        count(*) AS allocation_count, CAST(sum(a.bytes) AS DOUBLE) AS total_bytes,
+        CAST(max(a.bytes) AS DOUBLE) AS largest_bytes
+    FROM allocations AS a
+    JOIN placed_dumps AS d ON d.dump_id = a.dump_id
+    JOIN runs AS r ON r.dump_id = a.dump_id AND r.run_index = a.run_index
+    JOIN allocating_events AS e
+        ON e.dump_id = a.dump_id AND e.run_index = a.run_index
+        AND e.event_index = a.event_index
+    GROUP BY
+        d.place_id, r.name, a.dump_id, a.run_index, a.allocator, e.instruction_id,
+        e.event_name
+),
+sums AS (
+    SELECT
+        place_id, run_name, allocator, instruction_id, event_name,
+        CAST(sum(allocation_count) AS BIGINT) AS allocation_count,
+        sum(total_bytes) AS total_bytes, max(total_bytes) AS peak_bytes,
+        max(largest_bytes) AS largest_bytes
+    FROM logged
+    GROUP BY place_id, run_name, allocator, instruction_id, event_name
+)
+SELECT
+    r.device, r.pool, r.build, r.model, r.backend, r.group_value AS group,
+    s.run_name, s.allocator, s.instruction_id, s.event_name, r.run_count,
+    s.allocation_count, s.total_bytes / r.run_count AS total_bytes,
+    s.peak_bytes, s.largest_bytes
+FROM sums AS s
+JOIN logged_runs AS r
+    ON r.place_id = s.place_id AND r.run_name IS NOT DISTINCT FROM s.run_name
+ORDER BY
+    s.place_id, s.run_name NULLS LAST, s.allocator NULLS LAST,
+    s.instruction_id NULLS LAST, s.event_name NULLS LAST
