@@ -34,6 +34,11 @@ def real_looking_farm(
     return farm
 
 
+def rows_only_farm() -> duckdb.DuckDBPyConnection:
+    """That farm with few runs of each dump, for what asks no questions of it."""
+    return real_looking_farm(lambda: small_farm(runs=2))
+
+
 def dump_ids(connection: duckdb.DuckDBPyConnection) -> list[int]:
     """Numbers of all dumps of a store."""
     return [row[0] for row in connection.execute("SELECT dump_id FROM dumps").fetchall()]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,13 @@ def place(farm, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def lake(place: Path) -> Iterator[Warehouse]:
+    """That lake, open."""
+    with Warehouse.open_lake(place) as opened:
+        yield opened
+
+
 def renumbered(rows, numbers):
     return [
         {name: numbers.get(value, value) if name.endswith("dump_id") else value
@@ -41,19 +49,19 @@ def rich(tmp_path_factory: pytest.TempPathFactory):
     farm = real_looking_farm(rich_farm.rich_farm)
     folder = tmp_path_factory.mktemp("rich")
     fill(folder, farm)
-    return farm, folder
+    with Warehouse.open_lake(folder) as opened:
+        yield farm, opened
 
 
 @pytest.mark.parametrize("name", load_catalogue())
-def test_lake_answers_as_the_store_does(farm, place: Path, rich, name: str) -> None:
+def test_lake_answers_as_the_store_does(farm, lake: Warehouse, rich, name: str) -> None:
     if name in rich_farm.QUESTIONS:
-        farm, place = rich
+        farm, lake = rich
     numbers = shared_numbers(farm)
     asked = rich_farm.QUESTIONS.get(name) or QUESTIONS.get(name, {})
     wanted = answer_query(farm, find_query(name), asked)
     asked = {key: numbers[value] if key == "dump" else value for key, value in asked.items()}
-    with Warehouse.open_lake(place) as lake:
-        found = lake.query(name, **asked)
+    found = lake.query(name, **asked)
     assert wanted.num_rows
     rows, answer = renumbered(wanted.to_pylist(), numbers), found.to_pylist()
     if "dump_id" in wanted.column_names:  # the order of numbers is another
@@ -62,11 +70,10 @@ def test_lake_answers_as_the_store_does(farm, place: Path, rich, name: str) -> N
     assert answer == rows
 
 
-def test_views_and_tables_are_those_of_the_store(farm, place: Path) -> None:
-    with Warehouse.open_lake(place) as lake:
-        for name in [*TABLES, *load_views()]:
-            text = f"SELECT count(*) AS n FROM {name}"  # noqa: S608
-            assert lake.sql(text).to_pylist() == farm.sql(text).to_arrow_table().to_pylist(), name
+def test_views_and_tables_are_those_of_the_store(farm, lake: Warehouse) -> None:
+    for name in [*TABLES, *load_views()]:
+        text = f"SELECT count(*) AS n FROM {name}"  # noqa: S608
+        assert lake.sql(text).to_pylist() == farm.sql(text).to_arrow_table().to_pylist(), name
 
 
 def test_sql_changes_nothing_and_reads_no_other_file(place: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.lakes import dump_ids, files_of, fill, real_looking_farm, rows_of
+from tests.support.lakes import dump_ids, files_of, fill, rows_of, rows_only_farm
 from warehouse import Warehouse
 from warehouse.engine.failpoints import VARIABLE
 from warehouse.lake import compaction
@@ -28,15 +29,22 @@ COMPACT = "import sys; from warehouse.lake.compaction import compact_lake as c\n
 
 @pytest.fixture(scope="module")
 def farm():
-    return real_looking_farm()
+    return rows_only_farm()
+
+
+@pytest.fixture(scope="module")
+def made(farm, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of ten parts, from as many commits."""
+    folder = tmp_path_factory.mktemp("made")
+    for first in range(1, 41, 4):
+        fill(folder, farm, range(first, first + 4))
+    return folder
 
 
 @pytest.fixture
-def place(farm, tmp_path: Path) -> Path:
-    """A lake of ten parts, from as many commits."""
-    for first in range(1, 41, 4):
-        fill(tmp_path, farm, range(first, first + 4))
-    return tmp_path
+def place(made: Path, tmp_path: Path) -> Path:
+    """That lake, to compact."""
+    return Path(shutil.copytree(made, tmp_path, dirs_exist_ok=True))
 
 
 def contents(place: Path) -> dict[str, list[str]]:

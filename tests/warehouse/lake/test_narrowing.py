@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
@@ -48,6 +49,13 @@ def place(farm, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def lake(place: Path) -> Iterator[Warehouse]:
+    """That lake, open."""
+    with Warehouse.open_lake(place) as opened:
+        yield opened
+
+
 def plain(farm, answer):
     numbers = shared_numbers(farm)
     is_lake = not set(numbers) & set(answer.column("dump_id").to_pylist())
@@ -57,16 +65,15 @@ def plain(farm, answer):
                   for row in rows)  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "filters"), cross_section(product(FILTERED, FILTERS), 5))
+@pytest.mark.parametrize(("name", "filters"), cross_section(product(FILTERED, FILTERS), 9))
 def test_filtered_answers_are_those_of_the_store(
-    farm, place: Path, name: str, filters: dict[str, str]
+    farm, lake: Warehouse, name: str, filters: dict[str, str]
 ) -> None:
     asked = {"base": "old", "head": "new", "event": "native_call_conv.out"} | filters
     own = {param.name for param in find_query(name).header.params}
     asked = {key: value for key, value in asked.items() if key in own}
     wanted = answer_query(farm, find_query(name), asked)
-    with Warehouse.open_lake(place) as lake:
-        found = lake.query(name, **asked)
+    found = lake.query(name, **asked)
     drop = [n for n in wanted.column_names if n.endswith("_dump_id")]
     wanted, found = wanted.drop(drop), found.drop(drop)
     if "dump_id" in wanted.column_names:
@@ -91,7 +98,9 @@ def without(place: Path, copy: Path, kept: str) -> Path:
     ("kept", "filters"),
     [("model=other", {"model": "other"}), ("date=2026-01-03", {"since": "2026-01-03"})],
 )
-@pytest.mark.parametrize("name", ["percentiles", "framework_tax", "operator_hotspots", "stability"])
+@pytest.mark.parametrize(
+    "name", cross_section(["percentiles", "framework_tax", "operator_hotspots", "stability"], 4)
+)
 def test_no_file_is_read_of_what_is_not_asked_for(
     farm, place: Path, tmp_path: Path, name: str, kept: str, filters: dict[str, str]
 ) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support.lakes import dump_ids, files_of, fill, real_looking_farm, rows_of, shared_numbers
+from tests.support.lakes import dump_ids, files_of, fill, rows_of, rows_only_farm, shared_numbers
 from warehouse.lake import writing
 from warehouse.lake.layout import PLANS, LakePart
 from warehouse.lake.place import Lake
@@ -13,9 +13,18 @@ from warehouse.lake.schemas import FACTS, NAMES, TABLES, WIDE_IDS
 from warehouse.lake.writing import write_dumps
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def farm():
-    return real_looking_farm()
+    """A farm; only for reading."""
+    return rows_only_farm()
+
+
+@pytest.fixture(scope="module")
+def filled(farm, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of the whole farm; only for reading."""
+    place = tmp_path_factory.mktemp("filled")
+    fill(place, farm)
+    return place
 
 
 def stored(farm, table):
@@ -33,34 +42,31 @@ def narrow(rows):
 
 
 @pytest.mark.parametrize("table", [*FACTS, *NAMES])
-def test_lake_has_the_rows_of_the_store(farm, table: str, tmp_path: Path) -> None:
-    fill(tmp_path, farm)
-    assert sorted(map(repr, narrow(rows_of(tmp_path, table)))) == sorted(
+def test_lake_has_the_rows_of_the_store(farm, table: str, filled: Path) -> None:
+    assert sorted(map(repr, narrow(rows_of(filled, table)))) == sorted(
         map(repr, stored(farm, table))
     )
 
 
-def test_ids_of_things_join_in_the_lake_as_in_the_store(farm, tmp_path: Path) -> None:
-    fill(tmp_path, farm)
+def test_ids_of_things_join_in_the_lake_as_in_the_store(farm, filled: Path) -> None:
     numbers = shared_numbers(farm)
     for kind in ("device", "build", "model"):
-        names = {row[f"{kind}_id"]: row["name"] for row in rows_of(tmp_path, f"{kind}s")}
-        found = {row["dump_id"]: names[row[f"{kind}_id"]] for row in rows_of(tmp_path, "dumps")}
+        names = {row[f"{kind}_id"]: row["name"] for row in rows_of(filled, f"{kind}s")}
+        found = {row["dump_id"]: names[row[f"{kind}_id"]] for row in rows_of(filled, "dumps")}
         text = f"SELECT dump_id, name FROM dumps JOIN {kind}s USING ({kind}_id)"  # noqa: S608
         wanted = {numbers[id_]: name for id_, name in farm.sql(text).fetchall()}
         assert found == wanted
 
 
-def test_rows_of_a_dump_keep_their_order_and_devices_stand_together(farm, tmp_path: Path) -> None:
-    fill(tmp_path, farm)
-    events = rows_of(tmp_path, "events")
+def test_rows_of_a_dump_keep_their_order_and_devices_stand_together(farm, filled: Path) -> None:
+    events = rows_of(filled, "events")
     numbers = shared_numbers(farm)
     for dump_id, shared in numbers.items():
         text = "SELECT * FROM events WHERE dump_id = ?"
         own = farm.sql(text, params=[dump_id]).to_arrow_table().drop(["dump_id"]).to_pylist()
         found = [row for row in events if row["dump_id"] == shared]
         assert [{name: row[name] for name in own[0]} for row in found] == own
-    devices = [(row["device_id"], row["build_id"]) for row in rows_of(tmp_path, "dumps")]
+    devices = [(row["device_id"], row["build_id"]) for row in rows_of(filled, "dumps")]
     assert (
         len(devices)
         > len(set(devices))
@@ -89,17 +95,16 @@ def test_same_dumps_are_written_to_the_same_files_wherever(farm, tmp_path: Path)
     assert paths[0] == paths[1]
 
 
-def test_files_are_those_of_the_schema_and_deltas_are_packed(farm, tmp_path: Path) -> None:
-    fill(tmp_path, farm)
+def test_files_are_those_of_the_schema_and_deltas_are_packed(filled: Path) -> None:
     for table in TABLES:
-        for file in files_of(tmp_path, table):
-            found = pq.ParquetFile(tmp_path / file.path)
+        for file in files_of(filled, table):
+            found = pq.ParquetFile(filled / file.path)
             assert found.schema_arrow.equals(TABLES[table])
             assert found.metadata.num_rows == file.rows
-            assert (tmp_path / file.path).stat().st_size == file.bytes
+            assert (filled / file.path).stat().st_size == file.bytes
             column = found.metadata.row_group(0).column(0)
             assert column.compression == "ZSTD"
-    events = pq.ParquetFile(tmp_path / files_of(tmp_path, "events")[0].path).metadata.row_group(0)
+    events = pq.ParquetFile(filled / files_of(filled, "events")[0].path).metadata.row_group(0)
     encodings = {events.column(i).path_in_schema: events.column(i).encodings for i in range(9)}
     assert "DELTA_BINARY_PACKED" in encodings["duration_ticks"]
 
