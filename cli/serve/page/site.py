@@ -20,6 +20,9 @@ from queries.report.html import page_environment
 from warehouse.errors import ParameterError, QueryError, WarehouseError
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from cli.serve.questions import Questions
     from cli.serve.service import Service
     from warehouse import Warehouse
 
@@ -113,27 +116,35 @@ def link(path: str, **params: object) -> str:
     return quote(path) + (f"?{query}" if query and len(query) < _LONGEST_LINK else "")
 
 
-def view(make: Callable[[Visit], _Render]) -> Callable[[Request], Response]:
+def view(make: Callable[[Visit], _Render]) -> Callable[[Request], Awaitable[Response]]:
     """The route of a view: whoever may read sees it, others are asked for a token."""
 
     @wraps(make)
-    def answer(request: Request) -> Response:
+    async def answer(request: Request) -> Response:
         service: Service = request.app.state.service
-        bearer = ANYBODY
+        questions: Questions = request.app.state.questions
+        bearer, filters = ANYBODY, _filters(request)
+
+        def shown(store: Warehouse) -> Response:
+            template, parts = make(Visit(request, store, filters, bearer))
+            return show(request, template, parts, filters=filters)
+
         try:
             bearer = service.access.need(request, Scope.READ)
-            filters = {name: request.query_params.getlist(name) for name in NAMES}
-            given = {name: [v for v in values if v] for name, values in filters.items()}
-            kept = {name: values for name, values in given.items() if values}
-            with service.reader() as store:
-                template, parts = make(Visit(request, store, kept, bearer))
+            return await questions.ask(shown)
         except Unauthorized:
             return to_login(request)
         except (Problem, IngestError, QueryError, WarehouseError) as error:
             return _failed(request, _problem(error, bearer))
-        return show(request, template, parts, filters=kept)
 
     return answer
+
+
+def _filters(request: Request) -> dict[str, list[str]]:
+    """The names that an address asks for; empty fields of the form are none."""
+    given = {name: request.query_params.getlist(name) for name in NAMES}
+    kept = {name: [value for value in values if value] for name, values in given.items()}
+    return {name: values for name, values in kept.items() if values}
 
 
 def to_login(request: Request) -> Response:
