@@ -145,7 +145,7 @@ OPERATIONS = (
         "post", "/v1/sql", "Rows of a SELECT over the newest snapshot.", Scope.SQL,
         {200: table_content()}, (TABLE_FORMAT,),
         {"application/json": _STATEMENT, "text/plain": TEXT},
-        (400, 406, 413, 415, 422, 429, 503, 504),
+        (400, 406, 408, 413, 415, 422, 429, 503, 504),
     ),
     Operation(
         "get", "/v1/report", "The report of a build.", Scope.READ,
