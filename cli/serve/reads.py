@@ -21,8 +21,9 @@ from cli.serve.answers import (
     text_answer,
     unchanged,
 )
-from cli.serve.asked import AskedQuery, Params, find_header, need_all_pools
+from cli.serve.asked import AskedQuery, Params, find_header
 from cli.serve.negotiation import RESERVED, choose_form, read_page
+from cli.serve.pools import need_all_pools
 from cli.serve.problems import Problem
 from cli.serve.questions import Questions
 from cli.serve.service import Service

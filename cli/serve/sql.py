@@ -13,9 +13,9 @@ from starlette.routing import Route
 
 from cli.serve.access import Scope
 from cli.serve.answers import TABLE_FORMS, table_answer
-from cli.serve.asked import need_all_pools
 from cli.serve.bodies import read_short
 from cli.serve.negotiation import choose_form
+from cli.serve.pools import need_all_pools
 from cli.serve.problems import Problem
 from cli.serve.service import Service
 from cli.serve.turns import Turns

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
-from glob import escape
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
@@ -14,10 +13,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from cli.serve.access import ANYBODY, Bearer, Scope, Unauthorized
+from cli.serve.pools import hiding_names, pools_to_ask
 from cli.serve.problems import Problem, as_problem
 from ingest.errors import IngestError
 from queries.report.html import page_environment
-from warehouse.errors import ParameterError, QueryError, WarehouseError
+from warehouse.errors import QueryError, WarehouseError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -98,15 +98,12 @@ class Visit:
         """The filters, as canned queries take them.
 
         Raises:
-            Problem: 403; the visitor is limited to other pools.
+            Problem: 403; the visitor is limited to other pools. Or 404: theirs have no device.
         """
         if self.pools is None:
             return dict(self.filters)
-        pools = self.filters.get("pool") or sorted(self.pools)
-        if not self.pools.issuperset(pools):
-            detail = f"pool: the token is limited to {', '.join(sorted(self.pools))}"
-            raise Problem(HTTPStatus.FORBIDDEN, "pool", detail)
-        return {**self.filters, "pool": list(map(escape, pools))}
+        asked = pools_to_ask(self.store, self.pools, self.filters.get("pool", ()))
+        return {**self.filters, "pool": asked}
 
 
 def link(path: str, **params: object) -> str:
@@ -126,7 +123,8 @@ def view(make: Callable[[Visit], _Render]) -> Callable[[Request], Awaitable[Resp
         bearer, filters = ANYBODY, _filters(request)
 
         def shown(store: Warehouse) -> Response:
-            template, parts = make(Visit(request, store, filters, bearer))
+            with hiding_names(bearer.pools):
+                template, parts = make(Visit(request, store, filters, bearer))
             return show(request, template, parts, filters=filters)
 
         try:
@@ -135,7 +133,7 @@ def view(make: Callable[[Visit], _Render]) -> Callable[[Request], Awaitable[Resp
         except Unauthorized:
             return to_login(request)
         except (Problem, IngestError, QueryError, WarehouseError) as error:
-            return _failed(request, _problem(error, bearer))
+            return _failed(request, as_problem(error))
 
     return answer
 
@@ -175,14 +173,6 @@ def style(_: Request) -> Response:
     """The style sheet: that of reports, and what the site has besides."""
     text = page_environment("cli.serve.page").get_template("site.css.jinja").render()
     return Response(text, media_type="text/css", headers={"Cache-Control": "max-age=300"})
-
-
-def _problem(error: Exception, bearer: Bearer) -> Problem:
-    """What is told of an error; whoever is limited to some pools learns no names of others."""
-    if isinstance(error, ParameterError) and bearer.pools is not None:
-        detail = f"{error.param}: nothing that the token may see is called so"
-        return Problem(HTTPStatus.BAD_REQUEST, "refused", detail)
-    return as_problem(error)
 
 
 def _failed(request: Request, problem: Problem) -> Response:
