@@ -26,6 +26,17 @@ def need_all_pools(bearer: Bearer, what: str) -> None:
         raise Problem(HTTPStatus.FORBIDDEN, "pool", f"{what} {OF_ALL}")
 
 
+def check_pool(bearer: Bearer, pool: str | None) -> None:
+    """Pass if somebody may send dumps of a device pool.
+
+    Raises:
+        Problem: They may not.
+    """
+    if bearer.pools is not None and pool not in bearer.pools:
+        detail = f"device.pool: found {pool!r}, wanted {', '.join(sorted(bearer.pools))}"
+        raise Problem(HTTPStatus.FORBIDDEN, "pool", detail)
+
+
 def pools_to_ask(reader: Warehouse, pools: Collection[str], given: Sequence[str]) -> list[str]:
     """The pools that a question is limited to, as globs of their names alone.
 
