@@ -20,6 +20,7 @@ from cli.serve.logs import Log, LogHandler, write_standard_error
 from cli.serve.metrics import Metrics
 from cli.serve.page import routes as page
 from cli.serve.problems import answer_problem
+from cli.serve.questions import Questions
 from cli.serve.service import Service
 from cli.serve.sql import SqlTurns
 from cli.serve.watching import Watching
@@ -32,8 +33,8 @@ _TOLD = (HTTPException, ClientDisconnect, IngestError, QueryError, WarehouseErro
 def make_app(service: Service) -> Starlette:
     """The application that answers for a service, which it closes when it is shut down.
 
-    Its state has the `service`, its `metrics`, `audit`, the queue of the audit log, and the
-    `sql_turns` of all who ask SQL.
+    Its state has the `service`, its `metrics`, `audit`, the queue of the audit log, `questions`,
+    through which the live store is asked, and the `sql_turns` of all who ask SQL.
     """
     audit_file = AuditFile(service.store)
     audit = LineQueue(audit_file.append)
@@ -60,6 +61,7 @@ def make_app(service: Service) -> Starlette:
         exception_handlers=dict.fromkeys(_TOLD, answer_problem),
     )
     app.state.service, app.state.metrics, app.state.audit = service, counted, audit
+    app.state.questions = Questions(service)
     app.state.sql_turns = SqlTurns(service)
     return app
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
 
-from cli.serve.commits import Upload
+from starlette.responses import JSONResponse, Response
+
+from cli.serve.access import Bearer
+from cli.serve.arrivals import commit
+from cli.serve.commits import Outcome, Upload
+from cli.serve.pools import check_pool
 from cli.serve.problems import Problem
+from cli.serve.service import Service
 from ingest.errors import ManifestError, SourceError
 from ingest.incoming import FoundDumps, Incoming, IncomingFile
 from warehouse.storage.log_records import pack_delivery
@@ -25,6 +32,23 @@ class Packed(NamedTuple):
     name: str
     upload: Upload | None
     problem: Problem | None
+
+
+class Taken(NamedTuple):
+    """What became of a dump of a zip; without a SHA-256 it could not be read."""
+
+    name: str
+    sha256: str | None
+    outcome: Outcome
+
+    def content(self) -> dict[str, object]:
+        """It, as the answer says it."""
+        found: dict[str, object] = {"name": self.name}
+        if self.sha256:
+            found["sha256"] = self.sha256
+        if self.outcome.problem:
+            return {**found, "problem": self.outcome.problem.content()}
+        return {**found, "state": self.outcome.state}
 
 
 def read_artifact(
@@ -56,6 +80,47 @@ def read_artifact(
             group, size = [], 0
     if group:
         yield group
+
+
+async def take_group(service: Service, bearer: Bearer, group: Sequence[Packed]) -> list[Taken]:
+    """What became of some dumps of a zip, which are committed together.
+
+    Raises:
+        Problem: There is no room for them on the disk.
+        StoreError: They cannot be written.
+    """
+    uploads = [one.upload for one in group if one.upload]
+    service.admission.check_room(sum(one.delivery.byte_count for one in uploads))
+    return await asyncio.gather(*(_take(service, bearer, one) for one in group))
+
+
+def answer_taken(taken: Sequence[Taken]) -> Response:
+    """The answer to a zip: what became of each of its dumps.
+
+    Raises:
+        Problem: None of them was taken.
+    """
+    content = {"dumps": [one.content() for one in taken]}
+    problems = [one.outcome.problem for one in taken if one.outcome.problem]
+    if len(problems) < len(taken):
+        is_new = any(one.outcome.is_new for one in taken)
+        return JSONResponse(content, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
+    first = problems[0]
+    is_same = len({one.status_code for one in problems}) == 1
+    status = HTTPStatus(first.status_code) if is_same else HTTPStatus.BAD_REQUEST
+    detail = f"none of {len(taken):,} dumps was taken; the first: {first.detail}"
+    raise Problem(status, first.reason, detail, more=content)
+
+
+async def _take(service: Service, bearer: Bearer, packed: Packed) -> Taken:
+    if packed.upload is None:
+        return Taken(packed.name, None, Outcome("refused", problem=packed.problem))
+    try:
+        check_pool(bearer, packed.upload.pool)
+        outcome = await commit(service, packed.upload)
+    except Problem as problem:
+        outcome = Outcome("refused", problem=problem)
+    return Taken(packed.name, packed.upload.sha256, outcome)
 
 
 def _pack(incoming: Incoming, path: Path, most_bytes: int) -> Packed:

@@ -126,6 +126,23 @@ async def receive(
         gathered.give()
 
 
+async def read_short(
+    request: Request, threads: Executor, *, most_bytes: int, reason: str = "too_large"
+) -> bytes:
+    """All of a body that is never long.
+
+    Raises:
+        Problem: It is longer than that, for this reason; it comes too slowly, or is cut.
+    """
+    body = bytearray()
+    try:
+        await receive(request, body.extend, threads, most_bytes=most_bytes)
+    except TooLargeProblem as error:
+        detail = f"the request has more than {most_bytes:,} bytes: send a shorter one"
+        raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason, detail) from error
+    return bytes(body)
+
+
 def inflate(
     packed: Spool, encoding: str, take: Callable[[bytes], None], *, most_bytes: int
 ) -> None:

@@ -22,7 +22,7 @@ _STATE = {
     "required": ["sha256", "state"],
     "properties": {
         "sha256": SHA256,
-        "state": {"enum": ["accepted", "indexed", "quarantined", "conflict"]},
+        "state": {"enum": ["accepted", "indexed", "quarantined"]},
         "reason": {"type": ["string", "null"]},
         "detail": {"type": ["string", "null"]},
     },
@@ -86,6 +86,9 @@ _DUMP = Input("sha256", "path", SHA256, "SHA-256 of the dump.", is_required=True
 _MANIFEST = Input(
     "Tracehouse-Manifest", "header", TEXT, "Manifest: JSON, escaped to ASCII.", is_required=True
 )
+_STATED = Input(
+    "Tracehouse-Manifest", "header", TEXT, "Fields that hold for all dumps of a zip, likewise."
+)
 _ENCODING = Input(
     "Content-Encoding", "header", {"enum": ["identity", "gzip", "zstd"]}, "How it is packed."
 )
@@ -134,7 +137,7 @@ OPERATIONS = (
     ),
     Operation(
         "post", "/v1/dumps", "Upload a dump with what comes with it, or a zip of dumps.",
-        Scope.INGEST, _SENT, (_ENCODING,),
+        Scope.INGEST, _SENT, (_STATED, _ENCODING),
         {"multipart/form-data": _PARTS, "application/zip": BYTES}, _UPLOAD_PROBLEMS,
     ),
     Operation(
@@ -145,7 +148,7 @@ OPERATIONS = (
         "post", "/v1/sql", "Rows of a SELECT over the newest snapshot.", Scope.SQL,
         {200: table_content()}, (TABLE_FORMAT,),
         {"application/json": _STATEMENT, "text/plain": TEXT},
-        (400, 406, 413, 415, 422, 429, 503, 504),
+        (400, 406, 408, 413, 415, 422, 429, 503, 504),
     ),
     Operation(
         "get", "/v1/report", "The report of a build.", Scope.READ,

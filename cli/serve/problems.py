@@ -23,6 +23,7 @@ class Problem(HTTPException):
         status_code: The answer's status.
         detail: What is wrong and what to do, as a sentence.
         reason: The same for programs: a word.
+        more: What its answer says besides.
     """
 
     def __init__(
@@ -33,22 +34,27 @@ class Problem(HTTPException):
         *,
         retry_after: int | None = None,
         headers: Mapping[str, str] | None = None,
+        more: Mapping[str, object] | None = None,
     ) -> None:
         """Say what is wrong; `retry_after` are seconds."""
         wait = {} if retry_after is None else {"Retry-After": str(retry_after)}
         super().__init__(status, detail, {**(headers or {}), **wait})
-        self.reason = reason
+        self.reason, self.more = reason, more or {}
+
+    def content(self) -> dict[str, object]:
+        """What its answer says."""
+        return {
+            "status": self.status_code,
+            "reason": self.reason,
+            "detail": "\n".join(map(printable, self.detail.split("\n"))),
+            **self.more,
+        }
 
 
 def problem_response(problem: Problem) -> Response:
     """A problem as an answer."""
-    content = {
-        "status": problem.status_code,
-        "reason": problem.reason,
-        "detail": "\n".join(map(printable, problem.detail.split("\n"))),
-    }
     headers = problem.headers
-    return JSONResponse(content, problem.status_code, headers=headers, media_type=TYPE)
+    return JSONResponse(problem.content(), problem.status_code, headers=headers, media_type=TYPE)
 
 
 def as_problem(error: Exception) -> Problem:

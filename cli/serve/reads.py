@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from http import HTTPStatus
 
 import pyarrow as pa
@@ -22,22 +21,22 @@ from cli.serve.answers import (
     text_answer,
     unchanged,
 )
-from cli.serve.asked import AskedQuery, Params, find_header, need_all_pools
-from cli.serve.negotiation import RESERVED, Page, choose_form, read_page
+from cli.serve.asked import AskedQuery, Params, find_header
+from cli.serve.negotiation import RESERVED, choose_form, read_page
+from cli.serve.pools import need_all_pools
 from cli.serve.problems import Problem
+from cli.serve.questions import Questions
 from cli.serve.service import Service
-from cli.serve.turns import Turns
 from queries.computed import COMPUTED
-from queries.formats import Form
 from queries.printable import json_text
 from queries.report import forms
+from queries.report.content import Report
 from queries.report.nightly import nightly_report
 from queries.report.pairwise import compare_report
-from queries.report.settings import read_settings
+from queries.report.settings import Settings, read_settings
 from warehouse.catalogue.header import Header
 from warehouse.catalogue.queries import load_catalogue
 from warehouse.catalogue.sql_files import read_statement
-from warehouse.errors import SlowAnswerError
 from warehouse.storage.status import read_status
 from warehouse.store import Warehouse
 
@@ -49,16 +48,12 @@ REPORT_FORMS: Mapping[forms.Form, str] = {
     "slack": "application/json",
 }
 
-_WORKING, _WAITING = 4, 64  # answers at a time, and those that wait for their turn
-_POOLS = "SELECT DISTINCT pool FROM devices WHERE pool IS NOT NULL"
-
 
 class Reads:
     """Answers what is read."""
 
     def __init__(self) -> None:
-        """Nobody asks yet."""
-        self._turns = Turns(_WORKING, _WAITING)
+        """The service starts now."""
         self._started = time.monotonic()
 
     async def list_queries(self, request: Request) -> Response:
@@ -78,20 +73,24 @@ class Reads:
         asked = AskedQuery(header, _read_params(request), bearer.pools)
         asked.check_pools()
         form, page = choose_form(request, TABLE_FORMS), read_page(request)
-        return await self._turns.take(lambda: _answer_query(service, request, asked, form, page))
+
+        def answer(reader: Warehouse) -> Response:
+            settings = read_settings(service.config)
+            facts = (sorted(request.query_params.multi_items()), form, asked.pools, settings)
+            tag = entity_tag(_version(reader), request.url.path, *facts)
+            if is_known(request, tag):
+                return unchanged(tag)
+            return table_answer(request, asked.answer(reader, settings), form, page=page, tag=tag)
+
+        return await _questions(request).ask(answer)
 
     async def schema(self, request: Request) -> Response:
         """Tables, views and columns that ad-hoc SQL can ask for."""
-        service = _service(request)
-        service.access.need(request, Scope.READ)
+        _service(request).access.need(request, Scope.READ)
         form, page = choose_form(request, TABLE_FORMS), read_page(request)
-
-        def answer() -> Response:
-            with asking(service) as reader:
-                table = reader.schema()
-            return table_answer(request, table, form, page=page)
-
-        return await self._turns.take(answer)
+        return await _questions(request).ask(
+            lambda reader: table_answer(request, reader.schema(), form, page=page)
+        )
 
     async def report(self, request: Request) -> Response:
         """The report of a build up to its night, or of two builds.
@@ -109,7 +108,15 @@ class Reads:
         if base is not None and head is None:
             detail = "say which build to compare, too: head=BUILD"
             raise Problem(HTTPStatus.BAD_REQUEST, "head", detail)
-        return await self._turns.take(lambda: _answer_report(service, request, form, head, base))
+
+        def answer(reader: Warehouse) -> Response:
+            settings = read_settings(service.config)
+            tag = entity_tag(_version(reader), request.url.path, head, base, form, settings)
+            if is_known(request, tag):
+                return unchanged(tag)
+            return _report_answer(_make_report(reader, settings, head, base), form, tag)
+
+        return await _questions(request).ask(answer)
 
     async def status(self, request: Request) -> Response:
         """How the store and the service are doing."""
@@ -117,7 +124,7 @@ class Reads:
         need_all_pools(service.access.need(request, Scope.READ), "the status")
         form = choose_form(request, TABLE_FORMS)
 
-        def answer() -> Response:
+        def answer(_: Warehouse) -> Response:
             problem = service.consumer.problem
             own = {
                 "service_problem": pa.array([str(problem) if problem else ""]),
@@ -128,7 +135,7 @@ class Reads:
                 table = table.append_column(name, column)
             return table_answer(request, table, form)
 
-        return await self._turns.take(answer)
+        return await _questions(request).ask(answer)
 
 
 def routes() -> list[Route]:
@@ -143,49 +150,18 @@ def routes() -> list[Route]:
     ]
 
 
-def _answer_query(
-    service: Service, request: Request, asked: AskedQuery, form: Form, page: Page
-) -> Response:
-    settings = read_settings(service.config)
-    with asking(service) as reader:
-        facts = (sorted(request.query_params.multi_items()), form, asked.pools, settings)
-        tag = entity_tag(_version(reader), request.url.path, *facts)
-        if is_known(request, tag):
-            return unchanged(tag)
-        table = asked.answer(reader, settings)
-    return table_answer(request, table, form, page=page, tag=tag)
+def _make_report(
+    reader: Warehouse, settings: Settings, head: str | None, base: str | None
+) -> Report:
+    if base is None or head is None:
+        return nightly_report(reader, settings, head=head)
+    return compare_report(reader, settings, base=base, head=head)
 
 
-def _answer_report(
-    service: Service, request: Request, form: forms.Form, head: str | None, base: str | None
-) -> Response:
-    settings = read_settings(service.config)
-    with asking(service) as reader:
-        tag = entity_tag(_version(reader), request.url.path, head, base, form, settings)
-        if is_known(request, tag):
-            return unchanged(tag)
-        if base is None or head is None:
-            made = nightly_report(reader, settings, head=head)
-        else:
-            made = compare_report(reader, settings, base=base, head=head)
+def _report_answer(made: Report, form: forms.Form, tag: str) -> Response:
     answer = text_answer(forms.render(made, form), REPORT_FORMS[form], tag)
     answer.headers["Tracehouse-Verdict"] = made.verdict
     return answer
-
-
-@contextmanager
-def asking(service: Service) -> Iterator[Warehouse]:
-    """The live store, for as long as an answer may take.
-
-    Raises:
-        Problem: 504; it took longer.
-    """
-    seconds = service.settings.query_seconds
-    try:
-        with service.reader() as reader, reader.within(seconds):
-            yield reader
-    except SlowAnswerError as error:
-        raise Problem(HTTPStatus.GATEWAY_TIMEOUT, "deadline", str(error)) from error
 
 
 def _version(reader: Warehouse) -> tuple[object, ...]:
@@ -234,3 +210,8 @@ def _described(header: Header) -> dict[str, object]:
 def _service(request: Request) -> Service:
     service: Service = request.app.state.service
     return service
+
+
+def _questions(request: Request) -> Questions:
+    questions: Questions = request.app.state.questions
+    return questions

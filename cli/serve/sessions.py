@@ -11,6 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from cli.serve.access import COOKIE, Unauthorized, check_origin
+from cli.serve.bodies import read_short
 from cli.serve.page.login import login_form
 from cli.serve.problems import Problem
 
@@ -51,14 +52,10 @@ async def _form(request: Request) -> dict[str, str]:
     """The last value of each field of a short form.
 
     Raises:
-        Problem: It is longer than such a form can be, or not UTF-8.
+        Problem: It is longer than such a form can be, comes too slowly, or is not UTF-8.
     """
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > _MOST_BYTES:
-            problem = f"wanted a form of at most {_MOST_BYTES:,} bytes"
-            raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", problem)
+    threads = request.app.state.service.spooling
+    body = await read_short(request, threads, most_bytes=_MOST_BYTES)
     try:
         fields = parse_qs(body.decode("ascii"), errors="strict", max_num_fields=8)
     except ValueError as error:

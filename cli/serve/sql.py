@@ -13,8 +13,9 @@ from starlette.routing import Route
 
 from cli.serve.access import Scope
 from cli.serve.answers import TABLE_FORMS, table_answer
-from cli.serve.asked import need_all_pools
+from cli.serve.bodies import read_short
 from cli.serve.negotiation import choose_form
+from cli.serve.pools import need_all_pools
 from cli.serve.problems import Problem
 from cli.serve.service import Service
 from cli.serve.turns import Turns
@@ -80,7 +81,11 @@ async def _sql(request: Request) -> Response:
     turns: SqlTurns = request.app.state.sql_turns
     check_asker(request)  # before its body is read
     form = choose_form(request, TABLE_FORMS)
-    table, taken_at = await turns.ask(request, *_read_statement(request, await _read_body(request)))
+    threads = request.app.state.service.spooling
+    body = await read_short(
+        request, threads, most_bytes=_MOST_BODY_BYTES, reason="statement_too_long"
+    )
+    table, taken_at = await turns.ask(request, *_read_statement(request, body))
     headers = {"Tracehouse-Snapshot": taken_at.isoformat().replace("+00:00", "Z")}
     return await run_in_threadpool(table_answer, request, table, form, headers=headers)
 
@@ -95,22 +100,6 @@ def _answer(
         raise Problem(status, reason, str(error)) from error
     except StatementError as error:
         raise Problem(HTTPStatus.BAD_REQUEST, "statement", str(error)) from error
-
-
-async def _read_body(request: Request) -> bytes:
-    """All of it.
-
-    Raises:
-        Problem: 413; it is too long.
-    """
-    parts, count = [], 0
-    async for part in request.stream():
-        parts.append(part)
-        count += len(part)
-        if count > _MOST_BODY_BYTES:
-            detail = f"the request has more than {_MOST_BODY_BYTES:,} bytes"
-            raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "statement_too_long", detail)
-    return b"".join(parts)
 
 
 def _read_statement(request: Request, body: bytes) -> _Statement:

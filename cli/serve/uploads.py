@@ -5,7 +5,6 @@ A manifest in a header is JSON in ASCII: other letters are written as its escape
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Mapping
 from functools import lru_cache
@@ -18,9 +17,10 @@ from starlette.routing import Route
 
 from cli.serve.access import Bearer, Scope
 from cli.serve.arrivals import bring, commit, held, refusing
-from cli.serve.artifacts import Packed, read_artifact
+from cli.serve.artifacts import Taken, answer_taken, read_artifact, take_group
 from cli.serve.commits import Outcome, Upload
 from cli.serve.multipart import PartReader
+from cli.serve.pools import check_pool
 from cli.serve.problems import Problem
 from cli.serve.service import Service
 from cli.serve.threads import run_there
@@ -134,17 +134,6 @@ def find_state(service: Service, sha256: str) -> Mapping[str, str | None]:
     raise Problem(HTTPStatus.NOT_FOUND, "unknown_dump", "no dump of this SHA-256 was sent")
 
 
-def check_pool(bearer: Bearer, pool: str | None) -> None:
-    """Pass if somebody may send dumps of a device pool.
-
-    Raises:
-        Problem: They may not.
-    """
-    if bearer.pools is not None and pool not in bearer.pools:
-        detail = f"device.pool: found {pool!r}, wanted {', '.join(sorted(bearer.pools))}"
-        raise Problem(HTTPStatus.FORBIDDEN, "pool", detail)
-
-
 async def _take_parts(request: Request, bearer: Bearer, encoding: str | None) -> Response:
     service = _service(request)
     settings = service.settings
@@ -176,31 +165,11 @@ async def _take_zip(request: Request, bearer: Bearer, encoding: str | None) -> R
     async with held(service, service.inbox.spool(is_zip=True)) as spool:
         await bring(service, request, encoding, spool.write, settings.max_body_bytes)
         groups = read_artifact(spool.path, stated, settings.max_dump_bytes)
-        told: list[dict[str, object]] = []
+        taken: list[Taken] = []
         while group := await run_there(service.spooling, next, groups, None):
-            told += await asyncio.gather(*(_take_packed(service, bearer, one) for one in group))
-    request.state.what = ", ".join(str(one.get("sha256") or one["name"]) for one in told)
-    is_any = any("state" in one for one in told)
-    return JSONResponse({"dumps": told}, HTTPStatus.CREATED if is_any else HTTPStatus.BAD_REQUEST)
-
-
-async def _take_packed(service: Service, bearer: Bearer, packed: Packed) -> dict[str, object]:
-    problem = packed.problem
-    found: dict[str, object] = {"name": packed.name}
-    if packed.upload:
-        found["sha256"] = packed.upload.sha256
-        try:
-            check_pool(bearer, packed.upload.pool)
-            outcome = await commit(service, packed.upload)
-            if not outcome.problem:
-                return {**found, "state": outcome.state}
-            problem = outcome.problem
-        except Problem as refusal:
-            problem = refusal
-    told = problem and {
-        "status": problem.status_code, "reason": problem.reason, "detail": problem.detail,
-    }  # fmt: skip
-    return {**found, "problem": told}
+            taken += await take_group(service, bearer, group)
+    request.state.what = ", ".join(one.sha256 or one.name for one in taken)
+    return answer_taken(taken)
 
 
 def _upload(manifest: Manifest, spool: Spool, files: list[HashedFile | None]) -> Upload:

@@ -20,12 +20,13 @@ TOKEN_VARIABLE = "TRACEHOUSE_TOKEN"  # noqa: S105 - the variable's name
 
 _Bytes = bytes | memoryview
 _PUT_OFF = {
+    HTTPStatus.REQUEST_TIMEOUT,
     HTTPStatus.TOO_MANY_REQUESTS,
     HTTPStatus.BAD_GATEWAY,
     HTTPStatus.SERVICE_UNAVAILABLE,
 }
 _LOST = (OSError, http.client.HTTPException)
-_TIMEOUT_SECONDS = 60.0  # without a byte
+_TIMEOUT_SECONDS = 120.0  # without a byte: longer than a service answers (query_seconds)
 _FIRST_PAUSE_SECONDS = 0.25
 _LONGEST_PAUSE_SECONDS = 30.0
 _PIECE_BYTES = 1 << 20  # each piece has the timeout to itself
@@ -147,6 +148,11 @@ class ServiceConnection:
             remedy = "let $SSL_CERT_FILE name a file that vouches for it"
             detail = f"its certificate is not trusted: {error.verify_message}; {remedy}"
             return ServiceError(self.url + path, detail, reason="certificate")
+        if isinstance(error, TimeoutError):
+            detail = (
+                f"does not answer in {_TIMEOUT_SECONDS:g} s: ask of less, or try it again later"
+            )
+            return ServiceError(self.url + path, detail, reason="unreachable")
         what = getattr(error, "strerror", None) or str(error) or type(error).__name__
         detail = f"cannot be reached: {what}; is the service running there?"
         return ServiceError(self.url + path, detail, reason="unreachable")

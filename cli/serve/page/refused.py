@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cli.serve.asked import need_all_pools
 from cli.serve.page.site import Cell, Table, Visit, view
+from cli.serve.pools import need_all_pools
 from queries.report.figures import NONE
 
 MOST = 300

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
-from glob import escape
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
@@ -14,12 +13,16 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from cli.serve.access import ANYBODY, Bearer, Scope, Unauthorized
+from cli.serve.pools import hiding_names, pools_to_ask
 from cli.serve.problems import Problem, as_problem
 from ingest.errors import IngestError
 from queries.report.html import page_environment
-from warehouse.errors import ParameterError, QueryError, WarehouseError
+from warehouse.errors import QueryError, WarehouseError
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from cli.serve.questions import Questions
     from cli.serve.service import Service
     from warehouse import Warehouse
 
@@ -95,15 +98,12 @@ class Visit:
         """The filters, as canned queries take them.
 
         Raises:
-            Problem: 403; the visitor is limited to other pools.
+            Problem: 403; the visitor is limited to other pools. Or 404: theirs have no device.
         """
         if self.pools is None:
             return dict(self.filters)
-        pools = self.filters.get("pool") or sorted(self.pools)
-        if not self.pools.issuperset(pools):
-            detail = f"pool: the token is limited to {', '.join(sorted(self.pools))}"
-            raise Problem(HTTPStatus.FORBIDDEN, "pool", detail)
-        return {**self.filters, "pool": list(map(escape, pools))}
+        asked = pools_to_ask(self.store, self.pools, self.filters.get("pool", ()))
+        return {**self.filters, "pool": asked}
 
 
 def link(path: str, **params: object) -> str:
@@ -113,27 +113,36 @@ def link(path: str, **params: object) -> str:
     return quote(path) + (f"?{query}" if query and len(query) < _LONGEST_LINK else "")
 
 
-def view(make: Callable[[Visit], _Render]) -> Callable[[Request], Response]:
+def view(make: Callable[[Visit], _Render]) -> Callable[[Request], Awaitable[Response]]:
     """The route of a view: whoever may read sees it, others are asked for a token."""
 
     @wraps(make)
-    def answer(request: Request) -> Response:
+    async def answer(request: Request) -> Response:
         service: Service = request.app.state.service
-        bearer = ANYBODY
+        questions: Questions = request.app.state.questions
+        bearer, filters = ANYBODY, _filters(request)
+
+        def shown(store: Warehouse) -> Response:
+            with hiding_names(bearer.pools):
+                template, parts = make(Visit(request, store, filters, bearer))
+            return show(request, template, parts, filters=filters)
+
         try:
             bearer = service.access.need(request, Scope.READ)
-            filters = {name: request.query_params.getlist(name) for name in NAMES}
-            given = {name: [v for v in values if v] for name, values in filters.items()}
-            kept = {name: values for name, values in given.items() if values}
-            with service.reader() as store:
-                template, parts = make(Visit(request, store, kept, bearer))
+            return await questions.ask(shown)
         except Unauthorized:
             return to_login(request)
         except (Problem, IngestError, QueryError, WarehouseError) as error:
-            return _failed(request, _problem(error, bearer))
-        return show(request, template, parts, filters=kept)
+            return _failed(request, as_problem(error))
 
     return answer
+
+
+def _filters(request: Request) -> dict[str, list[str]]:
+    """The names that an address asks for; empty fields of the form are none."""
+    given = {name: request.query_params.getlist(name) for name in NAMES}
+    kept = {name: [value for value in values if value] for name, values in given.items()}
+    return {name: values for name, values in kept.items() if values}
 
 
 def to_login(request: Request) -> Response:
@@ -164,14 +173,6 @@ def style(_: Request) -> Response:
     """The style sheet: that of reports, and what the site has besides."""
     text = page_environment("cli.serve.page").get_template("site.css.jinja").render()
     return Response(text, media_type="text/css", headers={"Cache-Control": "max-age=300"})
-
-
-def _problem(error: Exception, bearer: Bearer) -> Problem:
-    """What is told of an error; whoever is limited to some pools learns no names of others."""
-    if isinstance(error, ParameterError) and bearer.pools is not None:
-        detail = f"{error.param}: nothing that the token may see is called so"
-        return Problem(HTTPStatus.BAD_REQUEST, "refused", detail)
-    return as_problem(error)
 
 
 def _failed(request: Request, problem: Problem) -> Response:

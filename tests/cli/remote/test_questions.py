@@ -10,6 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 import pyarrow as pa
 import pytest
 
+from cli.serve.settings import ServiceSettings
+from ingest.remote import connection
 from tests.support.command import Outcome
 from tests.support.cross_section import cross_section
 from tests.support.stand_in_service import (
@@ -127,3 +129,7 @@ def test_status_is_the_row_that_the_service_tells(run: Run, service: StandIn) ->
     service.answers["/v1/status"] = arrow_answer(pa.Table.from_pylist([row]))
     done = run("--url", service.url, "status")
     assert (done.code, done.error) == (1, f"error: {service.url}: the disk is full")
+
+
+def test_a_service_gives_up_an_answer_before_its_client_does() -> None:
+    assert ServiceSettings().query_seconds < connection._TIMEOUT_SECONDS

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cli.serve.access import ANYBODY
-from cli.serve.asked import AskedQuery, Params, find_header, need_all_pools
+from cli.serve.asked import AskedQuery, Params, find_header
 from cli.serve.problems import Problem
 from ingest.manifest.models import Manifest
 from queries.report.settings import Settings
@@ -70,9 +69,3 @@ def test_what_cannot_be_limited_is_forbidden(name: str) -> None:
     with pytest.raises(Problem, match="tells of all device pools") as caught:
         AskedQuery(find_header(name), {}, frozenset({"lab"})).check_pools()
     assert caught.value.status_code == 403
-
-
-def test_whole_answers_are_for_those_without_a_limit() -> None:
-    need_all_pools(ANYBODY, "the report")
-    with pytest.raises(Problem, match="the report tells of all"):
-        need_all_pools(ANYBODY._replace(pools=frozenset({"lab"})), "the report")

@@ -102,6 +102,15 @@ def test_the_next_request_too_has_to_come_in_time(listening: Listening) -> None:
         assert is_closed(connection)
 
 
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("path", ["/login", "/v1/sql"])
+def test_a_short_body_has_to_come_in_time_too(listening: Listening, path: str) -> None:
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nSEL"
+    with listening.connect(head.encode()) as connection:
+        assert answer_on(connection).startswith(b"HTTP/1.1 408")
+        assert is_closed(connection)
+
+
 def test_a_head_that_is_too_long_is_not_held(listening: Listening) -> None:
     with (
         listening.connect(b"GET / HTTP/1.1\r\n") as connection,

@@ -3,9 +3,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 from cli.serve.access import Scope
-from cli.serve.tokens import create_token
+from cli.serve.tokens import create_token, revoke_token
 from tests.support.cross_section import cross_section
 from tests.support.service import serving
 
@@ -22,6 +23,20 @@ def test_a_login_lets_the_browser_read(tmp_path: Path) -> None:
         assert client.get("/metrics").status_code == 200
         client.post("/logout", follow_redirects=False)
         assert client.get("/metrics").status_code == 401
+
+
+def test_a_token_that_was_just_made_or_revoked_is_known_to_the_login(tmp_path: Path) -> None:
+    create_token(tmp_path, "first", scopes=[Scope.READ])
+    with serving(tmp_path) as client:
+        secret = create_token(tmp_path, "me", scopes=[Scope.READ])
+        assert login(client, secret) == 303
+        revoke_token(tmp_path, "me")
+        assert login(client, secret) == 401
+
+
+def login(client: TestClient, secret: str) -> int:
+    """The status of the answer."""
+    return client.post("/login", data={"token": secret}, follow_redirects=False).status_code
 
 
 def test_a_cookie_that_came_by_tls_goes_by_tls_alone(tmp_path: Path) -> None:

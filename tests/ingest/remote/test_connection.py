@@ -58,6 +58,25 @@ def test_what_is_put_off_is_asked_again(service: StandIn) -> None:
     assert [asked.body for asked in service.asked] == [b"abc"] * 5
 
 
+def test_a_body_that_came_too_slowly_is_sent_again(service: StandIn) -> None:
+    service.refusals = [Refused(408, {}, "slow", "only 3 bytes came in 15 s")]
+    with ServiceConnection(service.url, retry_seconds=60) as connection:
+        assert connection.ask("PUT", "/v1/status", body=[b"abc"]).status == 200
+
+
+def test_who_is_there_and_does_not_answer_is_told_from_who_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ingest.remote.connection._TIMEOUT_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with (
+            ServiceConnection(url) as connection,
+            pytest.raises(ServiceError, match=r"does not answer in 0\.1 s"),
+        ):
+            connection.ask("GET", "/v1/status")
+
+
 def test_who_does_not_wait_is_told_why(service: StandIn) -> None:
     service.refusals = [Refused(429, NOW, "busy", "too much waits")]
     with ServiceConnection(service.url) as connection, pytest.raises(ServiceError) as error:

@@ -7,12 +7,14 @@ from collections import Counter
 from html import unescape
 from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
 import pytest
+from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from cli.serve.access import Scope, Unauthorized
-from cli.serve.page.site import VIEWS, link
+from cli.serve.page.site import VIEWS, Visit, link, view
 from cli.serve.tokens import create_token
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.service import serving
@@ -77,6 +79,19 @@ def test_a_name_that_is_nowhere_is_said_in_a_page(site: TestClient) -> None:
     assert answer.status_code == HTTPStatus.BAD_REQUEST
     assert "did you mean phone?" in answer.text
     assert "<nav" in answer.text
+
+
+def test_a_view_that_takes_too_long_is_ended_and_says_so(tmp_path: Path) -> None:
+    @view
+    def endless(visit: Visit) -> tuple[str, dict[str, Any]]:
+        visit.store.sql("SELECT count(*) FROM range(1000000000000)")
+        return "tables.html.jinja", {}
+
+    with serving(tmp_path / "store", query_seconds=0.2) as client:
+        client.app.router.routes.append(Route("/endless", endless))  # type: ignore[attr-defined]
+        answer = client.get("/endless")
+    assert answer.status_code == HTTPStatus.GATEWAY_TIMEOUT
+    assert "more than 0.2 s" in answer.text
 
 
 def test_who_may_not_read_is_asked_for_a_token(
