@@ -20,7 +20,8 @@ _OPTIONAL = {
     **dict.fromkeys(_SERVICE, "for serve: pip install 'tracehouse[serve]'"),
     "executorch": "for record and numeric-gap: pip install 'tracehouse[executorch]'",
     "torch": "for record and numeric-gap: pip install 'tracehouse[executorch]'",
-    "pandas": "for Inspector.to_dataframe: pip install pandas",
+    "pyspark": "for spark, beside Java 17: pip install 'tracehouse[spark]'",
+    "pandas": "for spark and Inspector.to_dataframe: pip install pandas",
 }
 
 
