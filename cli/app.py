@@ -151,6 +151,7 @@ class _Root(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
+        _cut_raises(self)
         self.commands = _Commands()
 
 
@@ -217,7 +218,15 @@ def _make_command(name: str) -> Command:
         single.command(name, epilog=epilog, cls=getattr(module, "Command", None))(function)
         command = get_command(single)
     command.name = name
+    _cut_raises(command)
     return command
+
+
+def _cut_raises(command: Command) -> None:
+    """Cut what docstrings tell readers of code out of the help of a command and of those in it."""
+    command.help = (command.help or "").partition("\n\nRaises:")[0]
+    for inner in getattr(command, "commands", {}).values():
+        _cut_raises(inner)
 
 
 def _print_version(is_wanted: bool) -> None:

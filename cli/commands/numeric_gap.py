@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import Annotated
 
 import typer
@@ -60,7 +61,12 @@ def numeric_gap(
 
     Without HEAD, BASE is compared with its exported program, run on the representative inputs in
     the ETRecord. That alone needs executorch: pip install 'tracehouse[executorch]'
+
+    Raises:
+        BadParameter: Nothing could be compared with the tolerance.
     """
+    if isnan(tolerance):
+        raise typer.BadParameter("'nan', wanted a number", param_hint="'--tolerance'")
     from queries.numeric_gap.comparators import COMPARATORS, find_comparators
     from queries.numeric_gap.divergence import first_divergence
     from queries.numeric_gap.gap import numeric_gap as gap_table

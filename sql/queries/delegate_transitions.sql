@@ -1,5 +1,4 @@
--- delegate_transitions: How often execution crosses into and out of delegates, and what
--- that costs.
+-- delegate_transitions: How often runs enter and leave delegates, and what that costs.
 --
 -- Complete runs only (those with a Method::execute and without a flagged event). The
 -- steps of a program are its kernels and delegate calls in the order of their

@@ -14,6 +14,7 @@ import pytest
 from tests.support.command import COMMAND, ENVIRONMENT, Outcome, run_process
 from tests.support.corpus import FARM
 from tests.support.cross_section import cross_section
+from tests.tools.site.reference import commands_page
 from warehouse import Warehouse
 
 Run = Callable[..., Outcome]
@@ -49,6 +50,10 @@ def test_each_command_has_help(run: Run, command: str) -> None:
     outcome = run(command, "--help")
     assert outcome.code == 0
     assert outcome.text.startswith(f"Usage: tracehouse {command} ")
+
+
+def test_no_help_tells_what_the_code_raises() -> None:
+    assert "Raises:" not in commands_page()
 
 
 def test_help_waits_for_no_heavy_import() -> None:

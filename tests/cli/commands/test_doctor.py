@@ -54,6 +54,14 @@ def test_what_the_service_lacks_is_told_with_how_to_install_it(
     )
 
 
+def test_what_every_extra_for_users_brings_is_told(run: Run, tmp_path: Path) -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    needed = {re.split("[><=]", one)[0] for name in extras if name != "dev" for one in extras[name]}
+    assert needed <= findings(run, tmp_path / "none").keys()
+
+
 def test_a_store_that_is_not_there_is_missing_and_not_made(run: Run, tmp_path: Path) -> None:
     assert findings(run, tmp_path / "none")["store"]["status"] == "missing"
     assert not (tmp_path / "none").exists()

@@ -56,6 +56,12 @@ def test_debug_buffer_elsewhere_is_named(run, tmp_path):
     assert "no debug buffer" not in named
 
 
+def test_a_tolerance_that_is_no_number_is_refused(run):
+    done = run("numeric-gap", PORTABLE, PORTABLE, "--tolerance", "nan")
+    assert (done.code, done.out) == (2, b"")
+    assert "'--tolerance': 'nan', wanted a number" in done.err
+
+
 def test_etrecord_of_another_program_is_told(run):
     wrong = MODELS / "mixed_xnnpack.etrecord"
     done = run("numeric-gap", PORTABLE, PORTABLE, "--etrecord", wrong)

@@ -49,6 +49,11 @@ def test_catalogue_holds_the_canned_queries_under_their_names():
     ]
 
 
+def test_each_query_says_what_it_is_for_in_a_whole_sentence():
+    purposes = [query.header.purpose for query in load_catalogue().values()]
+    assert [purpose for purpose in purposes if not purpose.endswith(".")] == []
+
+
 def test_unknown_query_suggests_the_nearest():
     with pytest.raises(UnknownQueryError, match="did you mean percentiles"):
         find_query("percentile")
