@@ -33,7 +33,7 @@ def test_a_full_or_forbidden_place_is_an_error_that_names_it(tmp_path: Path) -> 
 
 
 def test_a_lake_of_another_tracehouse_is_not_touched(tmp_path: Path) -> None:
-    Lake(tmp_path).write(FORMAT_FILE, b'{"format": 2, "schema": 6}')
+    Lake(tmp_path).write(FORMAT_FILE, b'{"format": 2, "schema": 7}')
     with pytest.raises(LakeError, match="this tracehouse knows format 1"):
         Lake(tmp_path).begin()
     Lake(tmp_path).write(FORMAT_FILE, b"{")
