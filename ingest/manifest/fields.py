@@ -1,8 +1,8 @@
 """The fields of a manifest as one flat table, so that several manifests merge field by field.
 
 A key is (section, field): ("device", "name"), ("clock.delegates", "xnnpack"), ("tags", "color");
-the section of `method` and `captured_at` is "". Null and the empty text state nothing and are left
-out.
+the section of `method`, `captured_at` and `counters` is "". Null and the empty text state nothing
+and are left out.
 """
 
 from __future__ import annotations
@@ -44,12 +44,15 @@ SHORT_NAMES: dict[str, Key] = {
     "clock": _UNIT,
     "method": ("", "method"),
     "captured_at": ("", "captured_at"),
+    "counters": ("", "counters"),
 }
 _TOP_NAMES = (*_SECTIONS, *SHORT_NAMES, "tags")
 _LIKENESS = 0.75  # "biuld" is like build, and "lab" like nothing
 _MOST_NAME_LETTERS = 40  # of a name that may be a misspelt one
 _MOST_DIFFERENCES = 10
-LAYOUT_FIELDS = tuple(name for name, key in SHORT_NAMES.items() if key[0] != "clock")
+LAYOUT_FIELDS = tuple(
+    name for name, key in SHORT_NAMES.items() if key[0] != "clock" and name != "counters"
+)
 
 
 class FullShape(dict[str, object]):

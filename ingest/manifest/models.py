@@ -18,12 +18,14 @@ from pydantic import (
     PlainValidator,
     model_validator,
 )
+from pydantic_core import from_json
 
 from ingest.manifest.fields import FullShape, flatten, nest
 
 MAX_NAME_LETTERS = 1_000
 MAX_TAGS_LETTERS = 64 << 10  # as JSON; each dump keeps its copy
 MAX_DELEGATE_CLOCKS = 100
+MAX_COUNTERS_LETTERS = 64 << 10  # as JSON; each dump keeps its copy
 
 _NS_PER_UNIT = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _CANONICAL = json.JSONEncoder(
@@ -63,6 +65,27 @@ def _check_tags(tags: dict[str, JsonValue]) -> dict[str, JsonValue]:
             f"wanted at most {MAX_TAGS_LETTERS:,} letters as JSON, these take {len(text):,}"
         )
     return tags
+
+
+def _parse_counters(value: object) -> object:
+    """A list that was written as text, as in ``--set``; what is none is told by its type."""
+    try:
+        return from_json(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
+def _check_counters(counters: list[Counter] | None) -> list[Counter] | None:
+    # In order, and None without any, so that equal manifests are equal texts.
+    counters = sorted(counters or (), key=lambda counter: counter.name)
+    if len({counter.name for counter in counters}) < len(counters):
+        raise ValueError("wanted each name once")
+    taken = len(_CANONICAL.encode([counter.model_dump() for counter in counters]))
+    if taken > MAX_COUNTERS_LETTERS:
+        raise ValueError(
+            f"wanted at most {MAX_COUNTERS_LETTERS:,} letters as JSON, these take {taken:,}"
+        )
+    return counters or None
 
 
 def _check_backends(rates: dict[str, Rate]) -> dict[str, Rate]:
@@ -137,6 +160,25 @@ class RunContext(_Frozen):
     temperature_c: Annotated[float, Field(ge=-273.15, le=1e4)] | None = None
 
 
+class Counter(_Frozen):
+    """What was counted or used up in a recording, as energy or a processor's events.
+
+    Either `value` is that of the whole dump, or `values` are those of its runs in their order, None
+    where one is not known.
+    """
+
+    name: Name
+    unit: Name = "count"
+    value: float | None = None
+    values: list[float | None] | None = None
+
+    @model_validator(mode="after")
+    def _check_values(self) -> Counter:
+        if (self.value is None) == (self.values is None):
+            raise ValueError("wanted either a value, or values of the runs")
+        return self
+
+
 class Rate(_Frozen):
     """How long a tick is: a unit of time, or cycles, whose rate may be known."""
 
@@ -191,6 +233,11 @@ class Manifest(_Frozen):
     captured_at: Time | None = None
     clock: Clock = Clock()
     run: RunContext | None = None
+    counters: Annotated[
+        list[Counter] | None,
+        AfterValidator(_check_counters),
+        BeforeValidator(_parse_counters),
+    ] = None
     tags: Annotated[dict[str, JsonValue], AfterValidator(_check_tags)] = {}
 
     @model_validator(mode="before")

@@ -195,6 +195,15 @@ DELEGATE_METADATA = _table(
     ),
 )
 
+COUNTERS = _table(
+    "One row per value of a counter that a dump's manifest states, such as energy or cycles.",
+    DUMP_ID,
+    _field("run_index", pa.int32(), "Position of the run in its dump, from 0, be there such a run or not; null for all of the dump.", nullable=True),
+    _field("name", pa.string(), "Name of the counter."),
+    _field("unit", pa.string(), "Unit of the value as the manifest states it; count if it states none."),
+    _field("value", pa.float64(), "What was counted or used up."),
+)  # fmt: skip
+
 INGEST_ERRORS = _table(
     "One row per file that was refused, in order of refusal.",
     _field("source", pa.string(), "Path or archive member that was refused."),
@@ -218,6 +227,7 @@ STORED: dict[str, pa.Schema] = {
     "allocations": ALLOCATIONS,
     "debug_values": DEBUG_VALUES,
     "delegate_metadata": DELEGATE_METADATA,
+    "counters": COUNTERS,
     **ROLLUPS,
     "ingest_errors": INGEST_ERRORS,
     "tensors": TENSORS,

@@ -178,7 +178,7 @@ def _only(farm, is_chosen):
     chosen = [number for number, dump in enumerate(DUMPS, start=1) if is_chosen(dump)]
     assert 0 < len(chosen) < len(DUMPS)
     farm.execute("BEGIN")
-    for table in ("dumps", "runs", "events", "allocations", "debug_values", *ROLLUPS):
+    for table in ("dumps", "runs", "events", "allocations", "debug_values", "counters", *ROLLUPS):
         farm.execute(f"DELETE FROM {table} WHERE NOT array_contains(?, dump_id)", [chosen])  # noqa: S608
     yield
     farm.execute("ROLLBACK")

@@ -73,6 +73,7 @@ def mixed_farm():
         for run in range(RUNS):
             store.add_run(dump, _execute(10_000 + 100 * position + run))
         store.add_allocations(dump, ("heap", 1000 + position), ("temp", 8), run_index=1)
+        store.add_counter(dump, "energy", 50 + position)
         store.add_values(dump, [(1, "same"), (2, f"of dump {dump}")])
     for hours in range(3):
         store.add_error(f"{hours}.etdp", refused_at=captured_at(hours))

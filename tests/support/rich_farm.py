@@ -17,6 +17,7 @@ OUTLIER = 20  # the token that takes twice as long
 QUESTIONS: dict[str, dict[str, object]] = {
     "backend_comparison": {"base_backend": "portable", "head_backend": "xnnpack"},
     "cold_start": {},
+    "counter_totals": {},
     "coverage_gaps": {},
     "delegate_transitions": {},
     "delegation_coverage": {},
@@ -78,6 +79,8 @@ def rich_farm() -> duckdb.DuckDBPyConnection:
                 more = 64 if build == "new" else 0
                 store.add_allocations(dump, ("method", 4096), ("method", 512), run_index=0)
                 store.add_allocations(dump, ("temp", 1024 + more), run_index=1)
+                store.add_counter(dump, "energy", 900 + 100 * number + more)
+                store.add_counter(dump, "cycles", [None, 5_000, 700 + more, 710], unit="count")
     return store.connect()
 
 

@@ -216,6 +216,15 @@ class StoreRows:
                 }
             )
 
+    def add_counter(self, dump_id, name, value, unit="mJ"):
+        """What a manifest states of a dump, or (a list) of its runs in their order."""
+        values = enumerate(value) if isinstance(value, list) else [(None, value)]
+        self._rows["counters"] += [
+            {"dump_id": dump_id, "run_index": index, "name": name, "unit": unit, "value": one}
+            for index, one in values
+            if one is not None
+        ]
+
     def add_error(self, source, *, sha256=None, refused_at=LONG_AGO):
         self._rows["ingest_errors"].append(
             {

@@ -25,6 +25,10 @@ from warehouse.intake.pipeline import IngestSummary
 from warehouse.programs.correlation import Correlation
 
 MANIFEST = {"device": "pixel8", "build": "b1", "model": "mv2"}
+COUNTERS = [
+    {"name": "energy", "unit": "mJ", "value": 812.5},
+    {"name": "cycles", "values": [None, 5000, 7]},
+]
 
 
 def write(path: Path, data: bytes) -> Path:

@@ -5,6 +5,7 @@ They stand in files of every kind that a command reads, and in the names of thes
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,6 +37,8 @@ def write_strange_files(folder: Path) -> StrangeFiles:
     """Write one of each kind into a folder of a strange name."""
     folder /= "=f\x1b[3J\u202e\n"
     dumps = [write(folder / f"{name}.etdp", _dump(2 + i)) for i, name in enumerate(_BUILDS)]
+    counters = [{"name": NAMES[0], "unit": NAMES[8], "value": 1}]
+    write(folder / f"{_BUILDS[0]}.json", json.dumps({"counters": counters}).encode())
     bad = write(folder / "bad\x1b[3J\u202e.etdp", b"\x1b[3J" * 10)
     record = write(folder / "r\x1b[3J\u202e.record", _etrecord())
     blob = write(folder / "b\x1b[3J\u202e.prof", _blob())

@@ -8,7 +8,7 @@ from ingest.schemas.dumps import STORED
 from ingest.schemas.fields import field, table
 
 FORMAT = 1
-SCHEMA = 6  # number of the store's schema whose tables these are
+SCHEMA = 7  # number of the store's schema whose tables these are
 
 WIDE_IDS = ("dump_id", "device_id", "build_id", "model_id")
 

@@ -18,6 +18,7 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import insert_rows, registered
 from warehouse.errors import StoreError
 from warehouse.loading.appending import append_rows
+from warehouse.loading.counters import insert_counters
 from warehouse.loading.ids import Builds, NamedIds
 from warehouse.loading.logged_data import (
     attach_buffers,
@@ -135,8 +136,9 @@ class DumpRows:
         rows = self._dump_rows(dumps, facts, decoded)
         rows["delegate_resolution_ticks"] = resolution
         insert_rows(self._connection, "dumps", _table(rows, DUMPS))
-        numbered = zip(ids, dumps, strict=True)
-        self._trace({id_: dump.program for id_, dump in numbered if dump.program})
+        numbered = dict(zip(ids, dumps, strict=True))
+        insert_counters(self._connection, {id_: one.manifest for id_, one in numbered.items()})
+        self._trace({id_: one.program for id_, one in numbered.items() if one.program})
 
     def _check_unique(self, hashes: Sequence[str], ids: Sequence[int]) -> None:
         """Check that the store has no dump of these bytes, or of these ids.

@@ -12,6 +12,7 @@ from ingest.schemas.dumps import DUMPS
 from warehouse.archive.entries import AMENDED, Entry, Ids
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
+from warehouse.loading.counters import replace_counters
 from warehouse.loading.dump_rows import DumpRows
 from warehouse.loading.history_entries import parse_manifest
 from warehouse.loading.logged_data import parse_metadata
@@ -38,6 +39,7 @@ def amend_dumps(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry])
     ]
     with registered(connection, "amended", pa.Table.from_pylist(facts, _AMENDED)):
         connection.execute(read_statement("set_manifest_facts"))
+    replace_counters(connection, {known[sha256]: one for sha256, one in manifests.items()})
     _parse_again(connection, manifests)
     connection.execute(read_statement("settle_names"))
 

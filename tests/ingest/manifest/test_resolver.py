@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from ingest.errors import ManifestError, SourceError
-from ingest.manifest.models import RunContext
+from ingest.manifest.models import Counter, RunContext
 from ingest.manifest.resolver import (
     Build,
     Device,
@@ -81,8 +82,53 @@ def test_what_cannot_be_known_of_a_run_is_refused(field: str, value: object, pro
         check_fields("options", {field: value})
 
 
-def test_a_manifest_without_facts_of_the_run_is_written_as_ever() -> None:
-    assert parse(run={"threads": None}).canonical_json() == (
+def test_a_counter_is_of_the_whole_dump_or_of_its_runs() -> None:
+    energy = {"name": "energy", "unit": "mJ", "value": 3}
+    cycles = {"name": "cycles", "values": [None, 5, 2.5]}
+    manifest = parse(counters=[energy, cycles])
+    assert manifest.counters == [
+        Counter(name="cycles", unit="count", values=[None, 5.0, 2.5]),
+        Counter(name="energy", unit="mJ", value=3.0),
+    ]
+    text = manifest.canonical_json()
+    assert '"counters":[{"name":"cycles","unit":"count","values":[null,5.0,2.5]},' in text
+    assert Manifest.model_validate(json.loads(text)) == manifest
+    assert parse(counters=[cycles, energy]).canonical_json() == text
+    assert parse(counters=json.dumps([cycles, energy])) == manifest
+
+
+@pytest.mark.parametrize(
+    ("counters", "problem"),
+    [
+        ("energy", r"counters: found 'energy', wanted a valid list"),
+        ({"energy": 5}, r"counters: found {'energy': 5}, wanted a valid list"),
+        ([{"value": 5}], r"counters\.0\.name: "),
+        ([{"name": "energy"}], r"counters\.0: .*, wanted either a value, or values of the runs"),
+        ([{"name": "e", "value": 5, "values": [5]}], r"counters\.0: .*, wanted either a value"),
+        ([{"name": "e", "value": "much"}], r"counters\.0\.value: found 'much', wanted a valid"),
+        ([{"name": "e", "values": [1, "x"]}], r"counters\.0\.values\.1: found 'x', wanted a valid"),
+        ([{"name": "e", "value": math.inf}], r"counters\.0\.value: found inf, wanted a finite"),
+        ([{"name": "e", "value": 10**400}], r"counters\.0\.value: "),
+        ([{"name": "e", "value": 1, "run": 0}], r"counters\.0\.run: "),
+        ([{"name": "e", "value": 1}] * 2, r"counters: .*, wanted each name once"),
+        ([{"name": "e", "values": [1] * 20_000}], r"counters: .*, wanted at most 65,536 letters"),
+    ],
+)
+def test_what_is_no_counter_is_refused(counters: object, problem: str) -> None:
+    with pytest.raises(ManifestError, match=problem):
+        check_fields("options", {"counters": counters})
+
+
+def test_counters_of_the_nearest_place_are_all_there_are(tmp_path: Path) -> None:
+    near, far = [[{"name": name, "value": 1}] for name in ("energy", "cycles")]
+    files = {"farm/lab/run.json": {"counters": near}, "farm/manifest.json": {"counters": far}}
+    manifest = ManifestResolver(overrides=PLAIN).resolve(put(tmp_path, {**files}))
+    assert manifest.counters == [Counter(name="energy", value=1)]
+
+
+@pytest.mark.parametrize("none", [{"run": {"threads": None}}, {"counters": []}])
+def test_a_manifest_without_facts_of_the_run_is_written_as_ever(none: dict[str, object]) -> None:
+    assert parse(**none).canonical_json() == (
         '{"build":{"id":"b7"},"clock":{"delegates":{},"unit":"ns"},"device":{"name":"pixel8"},'
         '"model":{"name":"mv2"},"tags":{}}'
     )

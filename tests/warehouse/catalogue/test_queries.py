@@ -13,6 +13,7 @@ def test_catalogue_holds_the_canned_queries_under_their_names():
         "change_points",
         "cold_start",
         "comparison",
+        "counter_totals",
         "coverage",
         "coverage_gaps",
         "data_quality",

@@ -12,7 +12,7 @@ from tests.support.corpus import CORPUS, read_dump
 from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
 from tests.support.lakes import files_of, rows_of
-from tests.support.stores import MANIFEST, ingest, write
+from tests.support.stores import COUNTERS, MANIFEST, ingest, write
 from warehouse import Warehouse
 from warehouse.engine.failpoints import VARIABLE
 from warehouse.lake.commits import read_state
@@ -27,7 +27,9 @@ from warehouse.storage.forgetting import forget_dumps
 from warehouse.storage.retention import drop_old_events, find_old_events
 
 DUMPS = ("mixed_portable_n20", "mixed_xnnpack_n20", "multiout_portable_n3_debug")
-OWN = {"device": "secret", "build": "secret_build", "model": "secret_model"}
+OWN = {
+    "device": "secret", "build": "secret_build", "model": "secret_model", "counters": COUNTERS,
+}  # fmt: skip
 # What is not the same however often the same is stored.
 TIMES = {"ingested_at", "refused_at", "dropped_at", "forgotten_at"}
 

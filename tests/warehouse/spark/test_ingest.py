@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from tests.support.cross_section import cross_section
 from tests.support.inboxes import fill_inbox
 from tests.support.lakes import files_of, fill, rows_of
-from tests.support.stores import MANIFEST, write
+from tests.support.stores import COUNTERS, MANIFEST, write
 from tests.support.tasks import DriverDies, DyingTasks, TasksHere
 from tests.support.tiny_dumps import tiny_dump, tiny_dump_events
 from warehouse import Warehouse
@@ -26,6 +27,7 @@ from warehouse.spark.inboxes import Stated
 from warehouse.spark.ingest import LakeIngest, LakeIngester
 
 STATED = Stated(MANIFEST)
+_COUNTED = json.dumps({"counters": COUNTERS}).encode()
 
 
 @pytest.fixture
@@ -63,7 +65,9 @@ def test_lake_has_the_rows_that_the_store_of_the_same_dumps_exports(places, tmp_
     inbox, lake = places
     write(inbox / "bad" / "cut.etdp", b"\x10\0\0\0\0\0\0\0ED00")
     write(inbox / "bad" / "manifest.json", b'{"device": "d", "build": "b", "model": "m"}')
+    write(next(inbox.glob("*/0000.etdp")).with_suffix(".json"), _COUNTED)
     take(inbox, lake)
+    assert len(comparable(lake, "counters")) == 3
     with Warehouse.open(tmp_path / "store", create=True) as warehouse:
         warehouse.ingest([inbox])
         fill(tmp_path / "exported", warehouse.writing)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from ingest.errors import ManifestError
 from tests.support.corpus import read_dump
 from tests.support.etrecord_builder import MODELS
-from tests.support.stores import MANIFEST, contents, everything, ingest, write
+from tests.support.stores import COUNTERS, MANIFEST, contents, everything, ingest, write
 from warehouse import Warehouse
 from warehouse.errors import QueryError
 from warehouse.storage.amending import amend_manifests, parse_corrections, plan_amendments
@@ -23,6 +24,7 @@ WRONG: dict[str, Any] = {
     "model": "mv1",
     "clock": "us",
     "captured_at": "2026-01-01",
+    "counters": [{"name": "energy", "value": 1}],
 }
 
 
@@ -57,7 +59,8 @@ def amend(store: Path, *stated: str, **where: str) -> int:
 def test_an_amended_store_is_as_if_all_had_been_ingested_rightly(
     store: Path, files: list[Path], tmp_path: Path
 ) -> None:
-    right = ("device=pixel8", "os=", "build=b1", "commit=", "model=mv2", "clock=ns", "captured_at=")
+    right = ("device=pixel8", "os=", "build=b1", "commit=", "model=mv2", "clock=ns", "captured_at=",
+             "counters=")  # fmt: skip
     assert amend(store, *right) == 1
     assert amend(store, *right, device="pixel8") == 0
     ingest(tmp_path / "other", *files)
@@ -107,11 +110,26 @@ def test_ancestry_and_context_of_runs_can_be_stated_later_and_withdrawn(store: P
     assert {fact for row in found for fact in row.values()} == {None}
 
 
+@pytest.mark.slow
+def test_counters_can_be_stated_later_and_withdrawn(store: Path) -> None:
+    text = "SELECT run_index, name, unit, value FROM counters ORDER BY name, run_index"
+    amend(store, f"counters={json.dumps(COUNTERS)}", device="pixel8")
+    amend(store, "counters=")
+    with Warehouse.open(store, read_only=True) as warehouse:
+        found = warehouse.sql(text).to_pylist()
+    assert [tuple(row.values()) for row in found] == [
+        (1, "cycles", "count", 5000.0), (2, "cycles", "count", 7.0), (None, "energy", "mJ", 812.5),
+    ]  # fmt: skip
+    before = everything(store)
+    assert all(table.is_equal for table in rebuild_store(store).tables)
+    assert everything(store) == before
+
+
 def test_a_conflict_is_settled_once_the_manifests_agree(store: Path, files: list[Path]) -> None:
     refused = ingest(store, files[0]).refused[0]
     assert f"'tracehouse amend --dump {refused.sha256[:12]} --set FIELD=VALUE'" in refused.detail
     amend(store, *(f"{name}={MANIFEST[name]}" for name in MANIFEST), "os=", "commit=", "clock=ns")
-    amend(store, "captured_at=", device="pixel8", model="mv2")
+    amend(store, "captured_at=", "counters=", device="pixel8", model="mv2")
     assert ingest(store, files[0]).n_duplicates == 1
     with Warehouse.open(store) as warehouse:
         reasons = warehouse.sql("SELECT reason FROM ingest_errors")["reason"].to_pylist()
@@ -126,6 +144,7 @@ def test_a_conflict_is_settled_once_the_manifests_agree(store: Path, files: list
         ("build=", "--set: build: found nothing, wanted a name"),
         ("clock=years", "--set: clock.unit: found 'years', wanted 'ns'"),
         ("ordinal=x", "--set: build.ordinal: found 'x', wanted a valid integer"),
+        ("counters=5 mJ", "--set: counters: found '5 mJ', wanted a valid list"),
     ],
 )
 def test_a_malformed_correction_is_an_error(store: Path, stated: str, problem: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
-from tests.support.stores import MANIFEST, contents, everything, ingest, write
+from tests.support.stores import COUNTERS, MANIFEST, contents, everything, ingest, write
 from warehouse import Warehouse
 from warehouse.archive import rewriting
 from warehouse.archive.archive import Archive
@@ -24,7 +24,9 @@ from warehouse.storage.rebuild import rebuild_store
 from warehouse.storage.status import read_status
 
 NAMES = ("mixed_xnnpack_n20", "mixed_portable_n20", "multiout_portable_n3_debug")
-OWN = {"device": "secret", "build": "secret_build", "model": "secret_model"}
+OWN = {
+    "device": "secret", "build": "secret_build", "model": "secret_model", "counters": COUNTERS,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +72,7 @@ def archived(store: Path) -> set[str]:
 def test_a_store_is_as_if_it_had_never_had_the_dump(
     store: Path, files: Path, tmp_path: Path
 ) -> None:
+    assert len(contents(store)["counters"]) == 6
     assert forget(store) == 2
     ingest(tmp_path / "other", files / f"{NAMES[1]}.etdp")
     found, wanted = contents(store), contents(tmp_path / "other")
@@ -80,6 +83,7 @@ def test_a_store_is_as_if_it_had_never_had_the_dump(
         assert len(found[name]) == len(wanted[name]), name
     assert found["ingest_errors"] == []
     assert found["tensors"] == []
+    assert found["counters"] == []
 
 
 def test_a_forgotten_dump_leaves_the_archive_with_what_only_it_came_with(store: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -11,7 +12,7 @@ import pytest
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
-from tests.support.stores import MANIFEST, contents, everything, ingest, write
+from tests.support.stores import COUNTERS, MANIFEST, contents, everything, ingest, write
 from warehouse import Warehouse
 from warehouse.archive.archive import Archive
 from warehouse.engine.failpoints import VARIABLE, failpoint
@@ -28,6 +29,7 @@ def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store, files = folder / "store", folder / "in"
     for name in ("mixed_xnnpack_n20", "mixed_portable_n20", "cnn_portable_n20"):
         write(files / f"{name}.etdp", read_dump(f"real/{name}"))
+    write(files / "cnn_portable_n20.json", json.dumps({"counters": COUNTERS}).encode())
     write(files / "bad.etdp", b"no dump at all" * 9)
     ingest(store, files)
     shutil.copy(CORPUS / "legacy/alloc_id_differs.prof", files)
@@ -52,6 +54,7 @@ def test_a_rebuilt_store_equals_the_old_one_in_every_row(store: Path) -> None:
     before = everything(store)
     assert {"settled_conflict", "bad_identifier"} <= {row[2] for row in before["ingest_errors"]}
     assert before["etrecords"]
+    assert before["counters"]
     assert before["tensors"]
     done = rebuild_store(store)
     assert [table.name for table in done.tables if not table.is_equal] == []

@@ -3,28 +3,30 @@ from __future__ import annotations
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.corpus import read_dump
 from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
-from tests.support.stores import MANIFEST, contents, everything, ingest, write
+from tests.support.stores import COUNTERS, MANIFEST, contents, everything, ingest, write
 from warehouse import Warehouse
 from warehouse.storage.rebuild import rebuild_store
 from warehouse.storage.retention import drop_old_events, find_old_events, sum_by_build
 
 OLD = (datetime.now(UTC) - timedelta(days=100)).isoformat()
+FACTS: dict[str, dict[str, Any]] = {
+    "mixed_portable_n20": {"captured_at": OLD, "counters": COUNTERS},
+    "mixed_xnnpack_n20": {"captured_at": OLD, "build": "v2"},
+    "cnn_portable_n20": {},
+}
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
-    for name, facts in (
-        ("mixed_portable_n20", {"captured_at": OLD}),
-        ("mixed_xnnpack_n20", {"captured_at": OLD, "build": "v2"}),
-        ("cnn_portable_n20", {}),
-    ):
+    for name, facts in FACTS.items():
         file = write(folder / f"{name}.etdp", read_dump(f"real/{name}"))
         ingest(folder / "store", file, manifest=MANIFEST | facts)
     return folder / "store"
@@ -45,6 +47,7 @@ def drop(store: Path, kept_builds: str | None = None) -> list[int]:
 
 def test_events_of_old_dumps_go_and_nothing_else(store: Path) -> None:
     before = contents(store)
+    assert len(before["counters"]) == 3
     assert drop(store, "v*") == [1]
     after = contents(store)
     assert {row[0] for row in after["events"]} == {"2", "3"}
@@ -96,9 +99,8 @@ def test_an_etrecord_that_comes_after_events_were_dropped_tells_the_same(
     shutil.copy(MODELS / "mixed_xnnpack.etrecord", file.with_suffix(".etrecord"))
     whole = Path(shutil.copytree(store, tmp_path / "whole"))
     drop(store)
-    facts = {"captured_at": OLD} | ({"build": "v2"} if name == "mixed_xnnpack_n20" else {})
     for one in (store, whole):
-        done = ingest(one, file, manifest=MANIFEST | facts)
+        done = ingest(one, file, manifest=MANIFEST | FACTS[name])
         assert (done.n_duplicates, done.refused) == (1, ())
     ours, theirs = contents(store), contents(whole)
     assert ours["event_origins"] == theirs["event_origins"] != []

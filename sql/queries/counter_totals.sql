@@ -1,0 +1,73 @@
+-- counter_totals: What manifests say was counted or used up, as energy or cycles.
+--
+-- A value is of a run where a manifest states a counter run by run, else of a whole
+-- dump with its loads. An inference is a complete run, with a Method::execute and
+-- without a flagged event: all such runs of a dump share its value.
+--
+-- filters: grouped_dumps
+--
+-- columns:
+--   device           STRING  Name of the device; null with group_by.
+--   pool             STRING  Device pool; null if none, and with group_by.
+--   build            STRING  Id of the build.
+--   model            STRING  Name of the model.
+--   backend          STRING  Backend of the model; null if none.
+--   group            STRING  What the dumps have of what group_by names, else null.
+--   counter          STRING  Name of the counter.
+--   unit             STRING  Unit of all that follow but the counts.
+--   scope            STRING  run or dump: what a value is of.
+--   run_name         STRING  Name of the runs, which tells loading from executing; null
+--                            if they have none, if dumps have no such runs, and with
+--                            scope dump.
+--   dump_count       BIGINT  Dumps that state values, at least 1.
+--   value_count      BIGINT  Values, at least 1.
+--   total            DOUBLE  Sum of all values.
+--   min              DOUBLE  Lowest value; lower is better for most counters, here and
+--                            in all that follow.
+--   p10              DOUBLE  10th percentile of the values.
+--   p50              DOUBLE  Median of the values.
+--   p90              DOUBLE  90th percentile of the values.
+--   p99              DOUBLE  99th percentile of the values.
+--   max              DOUBLE  Highest value.
+--   inference_count  BIGINT  Inferences that values are of.
+--   per_inference    DOUBLE  Sum of the values that are of inferences, over their
+--                            number; null without any.
+WITH inferences AS (
+    SELECT dump_id, count(*) AS run_count
+    FROM run_totals
+    WHERE dump_id IN (SELECT dump_id FROM counters)
+    GROUP BY dump_id
+),
+stated AS (
+    SELECT
+        g.device, g.pool, g.build, g.model, g.backend, g.group_value,
+        c.name AS counter, c.unit, c.dump_id, c.value, r.name AS run_name,
+        CASE WHEN c.run_index IS NULL THEN 'dump' ELSE 'run' END AS scope,
+        CASE
+            WHEN c.run_index IS NULL THEN n.run_count
+            WHEN t.run_index IS NOT NULL THEN 1
+        END AS inference_count
+    FROM counters AS c
+    JOIN grouped_dumps AS g ON g.dump_id = c.dump_id
+    LEFT JOIN runs AS r ON r.dump_id = c.dump_id AND r.run_index = c.run_index
+    LEFT JOIN run_totals AS t ON t.dump_id = c.dump_id AND t.run_index = c.run_index
+    LEFT JOIN inferences AS n ON n.dump_id = c.dump_id
+)
+SELECT
+    device, pool, build, model, backend, group_value AS group, counter, unit, scope,
+    run_name, count(DISTINCT dump_id) AS dump_count, count(*) AS value_count,
+    sum(value) AS total, min(value) AS min,
+    percentile_cont(0.1) WITHIN GROUP (ORDER BY value) AS p10,
+    median(value) AS p50,
+    percentile_cont(0.9) WITHIN GROUP (ORDER BY value) AS p90,
+    percentile_cont(0.99) WITHIN GROUP (ORDER BY value) AS p99,
+    max(value) AS max,
+    CAST(coalesce(sum(inference_count), 0) AS BIGINT) AS inference_count,
+    sum(CASE WHEN inference_count > 0 THEN value END)
+        / nullif(sum(inference_count), 0) AS per_inference
+FROM stated
+GROUP BY
+    device, pool, build, model, backend, group_value, counter, unit, scope, run_name
+ORDER BY
+    device NULLS LAST, pool NULLS LAST, build, model, backend NULLS LAST,
+    group_value NULLS LAST, counter, unit, scope, run_name NULLS LAST

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from ingest.manifest.models import Manifest
+from tests.support.stores import COUNTERS, MANIFEST, writing
+from warehouse.loading.counters import insert_counters, replace_counters
+
+PLAIN = Manifest.model_validate(MANIFEST)
+COUNTED = Manifest.model_validate({**MANIFEST, "counters": COUNTERS})
+
+
+@pytest.fixture
+def connection(tmp_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    with writing(tmp_path / "store") as opened:
+        yield opened
+
+
+def rows(connection: duckdb.DuckDBPyConnection) -> list[tuple[object, ...]]:
+    return connection.execute("FROM counters ORDER BY ALL NULLS FIRST").fetchall()
+
+
+def test_each_known_value_is_a_row_with_its_run_or_without_one(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    insert_counters(connection, {7: COUNTED, 8: PLAIN})
+    assert rows(connection) == [
+        (7, None, "energy", "mJ", 812.5),
+        (7, 1, "cycles", "count", 5000.0),
+        (7, 2, "cycles", "count", 7.0),
+    ]
+
+
+def test_only_dumps_whose_manifests_change_lose_their_counters(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    insert_counters(connection, {7: COUNTED, 8: COUNTED})
+    before = rows(connection)
+    replace_counters(connection, {7: PLAIN})
+    assert rows(connection) == [row for row in before if row[0] == 8]
+    replace_counters(connection, {7: COUNTED})
+    assert rows(connection) == before
