@@ -11,6 +11,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 HEAD_SECONDS = 10.0  # in which the head of a request must come
 HEAD_BYTES = 64 << 10  # of it, at most
 MOST_CONNECTIONS = 16_384
+WAITING_BYTES = 256 << 10  # of a body, beyond which no more is taken; what comes at once at most
 
 _OTHER_FILES = 512  # that a service may have open besides
 
@@ -68,6 +69,15 @@ class Connection(HttpToolsProtocol):
         """Begin to answer; the body's pace is for whoever reads it."""
         self._stop_waiting()
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of a body, which is not copied if the one before it was handed on."""
+        cycle: Any = self.cycle
+        if not cycle.response_complete:
+            cycle.body = cycle.body + body if cycle.body else body
+            if len(cycle.body) > WAITING_BYTES:
+                self.flow.pause_reading()
+            cycle.message_event.set()
 
     def on_response_complete(self) -> None:
         """Wait for the next request, or for the rest of one that was answered before its end."""
