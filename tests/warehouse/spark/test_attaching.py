@@ -26,7 +26,7 @@ TIMES = {"ingested_at", "refused_at"}
 def places(tmp_path: Path) -> tuple[Path, Path]:
     """An inbox of three dumps, and a lake that has them as they are."""
     for name in DUMPS:
-        write(tmp_path / "inbox" / f"{name}.etdp", read_dump(f"real/{name}"))
+        write(tmp_path / "inbox" / name / f"{name}.etdp", read_dump(f"real/{name}"))
     take(tmp_path / "inbox", tmp_path / "lake")
     return tmp_path / "inbox", tmp_path / "lake"
 
@@ -37,8 +37,8 @@ def take(inbox: Path, lake: Path) -> LakeIngest:
 
 def bring_companions(inbox: Path) -> None:
     for name in DUMPS[:2]:
-        shutil.copy(MODELS / "mixed_xnnpack.etrecord", inbox / f"{name}.etrecord")
-    shutil.copy(CORPUS / f"real/{BUFFER}", inbox)
+        shutil.copy(MODELS / "mixed_xnnpack.etrecord", inbox / name / f"{name}.etrecord")
+    shutil.copy(CORPUS / f"real/{BUFFER}", inbox / DUMPS[2])
 
 
 def comparable(lake: Path, table: str) -> list[str]:
@@ -70,13 +70,13 @@ def test_companions_that_come_after_their_dumps_are_attached_as_a_store_attaches
 
 def test_each_companion_is_attached_when_it_comes_and_the_others_stay(places) -> None:
     inbox, lake = places
-    record = inbox / f"{DUMPS[2]}.etrecord"
+    record = inbox / DUMPS[2] / "own.etrecord"
     shutil.copy(MODELS / "multiout_portable.etrecord", record)
     assert take(inbox, lake).n_attached == 1
-    shutil.copy(CORPUS / f"real/{BUFFER}", inbox)
+    shutil.copy(CORPUS / f"real/{BUFFER}", inbox / DUMPS[2])
     assert take(inbox, lake).n_attached == 1
     rows = {row["source"]: row for row in rows_of(lake, "dumps")}
-    row = rows[str(inbox / f"{DUMPS[2]}.etdp")]
+    row = rows[str(inbox / DUMPS[2] / f"{DUMPS[2]}.etdp")]
     assert None not in (row["etrecord_id"], row["debug_buffer_sha256"])
     assert len(rows_of(lake, "dumps")) == 3
     assert verify_lake(Lake(lake)) == []
@@ -84,11 +84,11 @@ def test_each_companion_is_attached_when_it_comes_and_the_others_stay(places) ->
 
 def test_companion_that_went_is_not_taken_from_its_dump(places) -> None:
     inbox, lake = places
-    record = inbox / f"{DUMPS[2]}.etrecord"
+    record = inbox / DUMPS[2] / "own.etrecord"
     shutil.copy(MODELS / "multiout_portable.etrecord", record)
     take(inbox, lake)
     record.unlink()
-    shutil.copy(CORPUS / f"real/{BUFFER}", inbox)
+    shutil.copy(CORPUS / f"real/{BUFFER}", inbox / DUMPS[2])
     before = files_of(lake, "dumps")
     assert take(inbox, lake) == LakeIngest(n_known=3)
     assert files_of(lake, "dumps") == before
@@ -96,7 +96,7 @@ def test_companion_that_went_is_not_taken_from_its_dump(places) -> None:
 
 def test_late_etrecord_that_cannot_be_read_is_on_record_and_tried_once(places) -> None:
     inbox, lake = places
-    record = write(inbox / f"{DUMPS[0]}.etrecord", b"PK\3\4")
+    record = write(inbox / DUMPS[0] / "own.etrecord", b"PK\3\4")
     (refusal,) = take(inbox, lake).refused
     assert (refusal.source, refusal.reason) == (str(record), "etrecord")
     assert take(inbox, lake) == LakeIngest(n_known=3)
