@@ -5,7 +5,8 @@ SELECT
     m.name AS model, d.device_id, d.build_id, d.n_events,
     sha256(concat_ws(
         chr(10), d.sha256, d.etrecord_id, d.debug_buffer_sha256, d.manifest
-    )) AS state
+    )) AS state,
+    sha256(d.manifest) AS manifest_sha256, d.etrecord_id, d.debug_buffer_sha256
 FROM dumps AS d
 JOIN models AS m ON m.model_id = d.model_id
 ORDER BY date, model, d.device_id, d.build_id, d.captured_at NULLS LAST, d.dump_id

@@ -78,7 +78,7 @@ def test_file_that_is_gone_is_told_without_keys(store, lake: str) -> None:
 
 def test_place_that_nobody_serves_is_an_error_that_names_it() -> None:
     nobody = "scheme=http&endpoint_override=127.0.0.1:9&region=us-east-1"
-    with pytest.raises(LakeError, match="^s3://farm/lake: ") as failed:
+    with pytest.raises(LakeError, match=r"^s3://farm/lake: ") as failed:
         Lake(f"s3://any:secret@farm/lake?{nobody}").begin()
     assert "secret" not in str(failed.value)
 

@@ -126,9 +126,7 @@ def _compare(
         shared = {dump.sha256: dump for dump in read_dumps(answering.connection("ours"))}
     forgotten = {row[0] for row in connection.execute(_FORGOTTEN).fetchall()}
     changed = [
-        dump
-        for dump in own.values()
-        if dump.sha256 in shared and shared[dump.sha256].state != dump.state
+        dump for dump in own.values() if dump.sha256 in shared and dump.changes(shared[dump.sha256])
     ]
     return _Work(
         [dump for dump in own.values() if dump.sha256 not in shared],

@@ -52,6 +52,20 @@ class LakeDump(NamedTuple):
     build_id: int
     n_events: int
     state: str
+    manifest_sha256: str = ""
+    etrecord_id: int | None = None
+    debug_buffer_sha256: str | None = None
+
+    def changes(self, other: LakeDump) -> bool:
+        """Whether another state of the same dump is not this one.
+
+        An ETRecord or debug buffer that only the other came with stays.
+        """
+        return (
+            self.manifest_sha256 != other.manifest_sha256
+            or self.etrecord_id not in {None, other.etrecord_id}
+            or self.debug_buffer_sha256 not in {None, other.debug_buffer_sha256}
+        )
 
 
 Parts = Mapping[LakePart, Sequence[LakeDump]]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
@@ -16,10 +16,13 @@ from ingest.incoming import Incoming
 from ingest.manifest.models import Manifest
 from warehouse.engine.memory import store_in_memory
 from warehouse.intake.pipeline import ingest_dumps
+from warehouse.lake.commits import AddedFile
 from warehouse.lake.place import Lake
 from warehouse.lake.writing import write_group
+from warehouse.loading.records import Refusal
 from warehouse.spark.groups import DumpGroup
 from warehouse.spark.inboxes import Stated, brought_dumps, open_place
+from warehouse.spark.tasks import Tasks
 
 if TYPE_CHECKING:
     import duckdb
@@ -37,14 +40,37 @@ DECODED_GROUPS = pa.schema(
 
 _CONSTANTS = {"mann_whitney_exact": "SELECT DISTINCT n_small FROM mann_whitney_exact"}
 _TIMES = ("UPDATE dumps SET ingested_at = $at", "UPDATE ingest_errors SET refused_at = $at")
-_TAKEN = "SELECT sha256 FROM dumps UNION SELECT sha256 FROM ingest_errors"
+_BEFORE = "UPDATE dumps SET source = $source, ingested_at = $at WHERE sha256 = $sha256"
+_TAKEN = """
+SELECT sha256, etrecord_id, debug_buffer_sha256 FROM dumps
+UNION SELECT sha256, NULL, NULL FROM ingest_errors
+"""
+
+
+class DecodedGroups(NamedTuple):
+    """What came of groups of dumps.
+
+    Attributes:
+        added: Files, which no commit names yet.
+        n_dumps: Dumps in them.
+        n_events: Profile events of these.
+        refused: What was refused.
+        changed: Names of groups that were not written.
+    """
+
+    added: list[AddedFile]
+    n_dumps: int
+    n_events: int
+    refused: tuple[Refusal, ...]
+    changed: set[str]
 
 
 def decode_group(piece: str, *, inbox: str, lake: str, at: datetime) -> pa.Table:
     """Write the files of a group, given as JSON; a row of DECODED_GROUPS.
 
-    Nothing is written if a dump is not what it was when it was looked at. Files of the same dumps
-    that came in at the same time are equal, whoever writes them.
+    Nothing is written if a dump is not what it was when it was looked at, or what the lake has of
+    it would be lost. Files of the same dumps that came in at the same time are equal, whoever
+    writes them.
 
     Raises:
         SourceError: The dumps cannot be fetched.
@@ -54,9 +80,8 @@ def decode_group(piece: str, *, inbox: str, lake: str, at: datetime) -> pa.Table
     with _brought(group, inbox) as incoming, closing(store_in_memory()) as connection:
         connection.execute("SET threads = 1")  # as many tasks run as there are cores
         summary = ingest_dumps(connection, incoming, jobs=1)
-        for text in _TIMES:
-            connection.execute(text, {"at": at})
-        is_changed = not {entry.sha256 for entry in group.entries} <= _taken(connection)
+        _settle(connection, group, at)
+        is_changed = _is_changed(connection, group)
         known = constant_keys(connection)
         added = [] if is_changed else write_group(connection, Lake(lake), group.name, known=known)
     refused = [one[:5] for one in summary.refused]
@@ -89,5 +114,52 @@ def _brought(group: DumpGroup, inbox: str) -> Iterator[list[Incoming]]:
         ]
 
 
-def _taken(connection: duckdb.DuckDBPyConnection) -> set[str]:
-    return {sha256 for (sha256,) in connection.execute(_TAKEN).fetchall()}
+def _settle(connection: duckdb.DuckDBPyConnection, group: DumpGroup, at: datetime) -> None:
+    """Say when dumps came in, and whence; of those that the lake has that is known."""
+    for text in _TIMES:
+        connection.execute(text, {"at": at})
+    for entry in group.entries:
+        if entry.known:
+            _, source, known_at, *_ = entry.known
+            before = {"source": source, "at": datetime.fromisoformat(known_at)}
+            connection.execute(_BEFORE, {"sha256": entry.sha256, **before})
+
+
+def _is_changed(connection: duckdb.DuckDBPyConnection, group: DumpGroup) -> bool:
+    """Whether a dump is not there any more, or an ETRecord or debug buffer that it came with."""
+    taken = {sha256: came for sha256, *came in connection.execute(_TAKEN).fetchall()}
+    return any(
+        entry.sha256 not in taken or (entry.known and _lacks(taken[entry.sha256], entry.known[3:]))
+        for entry in group.entries
+    )
+
+
+def _lacks(came: Sequence[object], before: Sequence[object]) -> bool:
+    return any(had is not None and has is None for has, had in zip(came, before, strict=True))
+
+
+def decode_groups(
+    tasks: Tasks, groups: Iterable[DumpGroup], *, inbox: str, lake: str, at: datetime
+) -> DecodedGroups:
+    """Have groups decoded, each by a task of its own.
+
+    Args:
+        tasks: The machines that do it.
+        groups: What to decode.
+        inbox: Where the dumps are.
+        lake: Where the files go.
+        at: When the dumps came in.
+
+    Raises:
+        SparkError: A task failed again and again.
+    """
+    pieces = [json.dumps(group) for group in groups]
+    work = partial(decode_group, inbox=inbox, lake=lake, at=at)
+    rows = tasks.run(pieces, work, DECODED_GROUPS).to_pylist()
+    return DecodedGroups(
+        [AddedFile(*file) for row in rows for file in json.loads(row["added"])],
+        sum(row["n_dumps"] for row in rows),
+        sum(row["n_events"] for row in rows),
+        tuple(Refusal(*one) for row in rows for one in json.loads(row["refused"])),
+        {row["name"] for row in rows if row["is_changed"]},
+    )

@@ -27,14 +27,45 @@ class KnownRefusal(NamedTuple):
     detail: str | None
 
 
+class KnownDump(NamedTuple):
+    """A dump that a lake has: its manifest, whence and when it came, and what came with it."""
+
+    manifest: str
+    source: str
+    ingested_at: str
+    etrecord_id: int | None = None
+    debug_buffer_sha256: str | None = None
+
+
 class DumpToTake(NamedTuple):
-    """A dump to decode: where its bytes are, what they are, and its manifest as JSON."""
+    """A dump to decode.
+
+    Attributes:
+        path: The file that it is, or is in.
+        member: What it is called in that file, a zip.
+        sha256: SHA-256 of its bytes.
+        byte_count: Their number.
+        manifest: What they do not say, as JSON.
+        known: What the lake has of it, if it is to be written anew.
+    """
 
     path: str
     member: str | None
     sha256: str
     byte_count: int
     manifest: str
+    known: KnownDump | None = None
+
+    @property
+    def state(self) -> str:
+        """Its hash, and if it is written anew what it was."""
+        return self.sha256 if self.known is None else f"{self.sha256} {self.known[3:]}"
+
+    @classmethod
+    def of(cls, *values: Any) -> DumpToTake:
+        """The dump that these values, out of JSON, are of."""
+        dump = cls(*values)
+        return dump._replace(known=dump.known and KnownDump(*dump.known))
 
 
 class DumpGroup(NamedTuple):
@@ -51,7 +82,7 @@ class DumpGroup(NamedTuple):
     @classmethod
     def of(cls, name: str, entries: Iterable[Sequence[Any]]) -> DumpGroup:
         """The group that these values, out of JSON, are of."""
-        return cls(name, tuple(DumpToTake(*entry) for entry in entries))
+        return cls(name, tuple(DumpToTake.of(*entry) for entry in entries))
 
 
 class Judged(NamedTuple):
@@ -59,43 +90,54 @@ class Judged(NamedTuple):
 
     Attributes:
         entries: Those to decode, each of different bytes.
+        late: Those that the lake has, but lacks what has come to lie beside them.
         refused: Those that are refused, and are not on record yet.
         n_known: How many the lake has already, or has refused before.
     """
 
     entries: list[DumpToTake]
+    late: list[DumpToTake]
     refused: list[KnownRefusal]
     n_known: int
 
 
 def judge(
-    surveyed: Iterable[Surveyed], known: Mapping[str, str], refusals: Collection[KnownRefusal]
+    surveyed: Iterable[Surveyed],
+    known: Mapping[str, KnownDump],
+    refusals: Collection[KnownRefusal],
 ) -> Judged:
     """Tell new dumps from those that are known or refused; the first of several alike is taken.
 
     Args:
         surveyed: Dumps in order.
-        known: Manifests of dumps that the lake has, by SHA-256.
-        refusals: What the lake has on record about these dumps.
+        known: Dumps that the lake has, by SHA-256.
+        refusals: What the lake has on record about these dumps, and what comes with them.
     """
-    manifests = dict(known)
+    manifests = {sha256: dump.manifest for sha256, dump in known.items()}
     bad = {(one.source, one.sha256) for one in refusals if one.reason not in _OF_PLACES}
     recorded = set(refusals)
     entries: list[DumpToTake] = []
+    late: dict[str, DumpToTake] = {}
     refused: dict[KnownRefusal, None] = {}
     n_known = 0
     for dump in surveyed:
         refusal = _refuse(dump, manifests)
         if refusal in recorded or (refusal is None and _is_known(dump, manifests, bad)):
             n_known += 1
+            there = known.get(dump.sha256 or "")
+            if there and refusal is None and _has_more(dump, there, bad):
+                late.setdefault(dump.sha256 or "", _entry(dump, there))
         elif refusal:
             refused[refusal] = None
         elif dump.sha256 and dump.manifest:
             manifests[dump.sha256] = dump.manifest
-            entries.append(
-                DumpToTake(dump.path, dump.member, dump.sha256, dump.byte_count, dump.manifest)
-            )
-    return Judged(entries, list(refused), n_known)
+            entries.append(_entry(dump))
+    return Judged(entries, list(late.values()), list(refused), n_known)
+
+
+def _entry(dump: Surveyed, known: KnownDump | None = None) -> DumpToTake:
+    sha256, manifest = dump.sha256 or "", dump.manifest or ""
+    return DumpToTake(dump.path, dump.member, sha256, dump.byte_count, manifest, known)
 
 
 def _refuse(dump: Surveyed, manifests: Mapping[str, str]) -> KnownRefusal | None:
@@ -114,6 +156,25 @@ def _is_known(
     return dump.sha256 in manifests or (dump.source, dump.sha256) in bad
 
 
+def _has_more(
+    dump: Surveyed, known: KnownDump, bad: Collection[tuple[str | None, str | None]]
+) -> bool:
+    """Whether an ETRecord or debug buffer lies beside a dump where the lake has none of it.
+
+    One that was refused counts for nothing; and what the lake has must lie there still.
+    """
+    beside = (
+        (dump.etrecord, dump.etrecord_sha256, known.etrecord_id),
+        (dump.debug_buffer, dump.debug_buffer_sha256, known.debug_buffer_sha256),
+    )
+    if any(there is not None and name is None for name, _, there in beside):
+        return False
+    return any(
+        there is None and sha256 is not None and (name, sha256) not in bad
+        for name, sha256, there in beside
+    )
+
+
 def group_entries(
     entries: Sequence[DumpToTake], *, parallelism: int, taken: Collection[str] = ()
 ) -> list[DumpGroup]:
@@ -129,7 +190,7 @@ def group_entries(
     ordered = sorted(entries, key=lambda entry: (partition_of(entry.manifest), entry))
     groups = map(tuple, _fill(ordered, most))
     return [
-        DumpGroup(name_part((entry.sha256 for entry in group), taken), group) for group in groups
+        DumpGroup(name_part((entry.state for entry in group), taken), group) for group in groups
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,8 +27,9 @@ from warehouse.lake.plans import finish_plans
 from warehouse.lake.writing import write_group
 from warehouse.loading.loader import Loader
 from warehouse.loading.records import Refusal
-from warehouse.spark.decoding import DECODED_GROUPS, constant_keys, decode_group
-from warehouse.spark.groups import Judged, KnownRefusal, group_entries, judge
+from warehouse.spark.attaching import attach_late
+from warehouse.spark.decoding import DecodedGroups, constant_keys, decode_groups
+from warehouse.spark.groups import DumpGroup, Judged, KnownRefusal, group_entries, judge
 from warehouse.spark.inboxes import Stated, list_files, open_place
 from warehouse.spark.known import LakeKnowledge, read_refusals
 from warehouse.spark.plans import IngestPlan, discard_plan, files_of, read_plans, record_plan
@@ -53,6 +54,7 @@ class LakeIngest:
         n_dumps: Dumps that came into the lake.
         n_events: Profile events in them.
         n_known: Dumps that were there before, or were refused before.
+        n_attached: Dumps of these that an ETRecord or debug buffer was attached to.
         n_changed: Dumps that changed while they were read; they are taken the next time.
         refused: What was refused.
     """
@@ -60,6 +62,7 @@ class LakeIngest:
     n_dumps: int = 0
     n_events: int = 0
     n_known: int = 0
+    n_attached: int = 0
     n_changed: int = 0
     refused: tuple[Refusal, ...] = ()
 
@@ -69,6 +72,7 @@ class LakeIngest:
             self.n_dumps + other.n_dumps,
             self.n_events + other.n_events,
             self.n_known + other.n_known,
+            self.n_attached + other.n_attached,
             self.n_changed + other.n_changed,
             self.refused + other.refused,
         )
@@ -123,16 +127,17 @@ class LakeIngester:
         """
         done = self._resume()
         for first in range(0, len(files), MOST_FILES):
-            done += self._take_some(files[first : first + MOST_FILES])
+            surveyed = self._survey(files[first : first + MOST_FILES])
+            done += self._take_new(surveyed)
+            done += self._attach_late(surveyed)
         return done
 
-    def _take_some(self, files: Sequence[FileSeen]) -> LakeIngest:
-        """Take the dumps in files, in one commit.
+    def _take_new(self, surveyed: Sequence[Surveyed]) -> LakeIngest:
+        """Take the dumps that the lake has not, in one commit.
 
         Raises:
             LakeError: The lake cannot be read or written.
         """
-        surveyed = self._survey(files)
         done = LakeIngest()
         for _ in range(_ATTEMPTS):
             state = self._read_state()
@@ -150,6 +155,23 @@ class LakeIngester:
         raise LakeError(
             self._lake.name, "others take the same dumps again and again: wait for them"
         )
+
+    def _attach_late(self, surveyed: Sequence[Surveyed]) -> LakeIngest:
+        """Attach what came later than dumps, which the lake has by now.
+
+        Raises:
+            LakeError: The lake cannot be read or written.
+        """
+        state = self._read_state()
+        late = self._judge(surveyed, state).late
+        if not late:
+            return LakeIngest()
+        parallelism = self._tasks.parallelism
+        decoded = attach_late(self._lake, state, late, self._decode, parallelism=parallelism)
+        return LakeIngest(n_attached=decoded.n_dumps, refused=decoded.refused)
+
+    def _decode(self, groups: Sequence[DumpGroup], at: datetime) -> DecodedGroups:
+        return decode_groups(self._tasks, groups, inbox=self.inbox, lake=self._address, at=at)
 
     def _read_state(self) -> LakeState:
         self._state = read_state(self._lake, self._state)
@@ -171,8 +193,9 @@ class LakeIngester:
 
     def _judge(self, surveyed: Sequence[Surveyed], state: LakeState) -> Judged:
         hashes = (dump.sha256 for dump in surveyed if dump.sha256)
-        known = self._known.read_manifests(state, hashes)
-        sources = (dump.source for dump in surveyed)
+        known = self._known.read_dumps(state, hashes)
+        names = ((dump.source, dump.etrecord, dump.debug_buffer) for dump in surveyed)
+        sources = (name for some in names for name in some if name)
         return judge(surveyed, known, read_refusals(self._lake, state, sources))
 
     def _plan(self, judged: Judged, state: LakeState) -> IngestPlan:
@@ -210,33 +233,28 @@ class LakeIngester:
 
     def _is_done(self, plan: IngestPlan, state: LakeState) -> bool:
         """Whether the lake has any of it by now; all of it came together, or others took it."""
-        if plan.id in state.commits or self._known.read_manifests(state, plan.hashes):
+        if plan.id in state.commits or self._known.read_dumps(state, plan.hashes):
             return True
         recorded = read_refusals(self._lake, state, (one.source for one in plan.refused))
         return not recorded.isdisjoint(plan.refused)
 
     def _carry_out(self, plan: IngestPlan) -> LakeIngest:
         """Decode the groups of a plan, and commit what comes of it, unless another did."""
-        pieces = [json.dumps(group) for group in plan.groups]
         at = moment_of(plan.id)
-        work = partial(decode_group, inbox=self.inbox, lake=self._address, at=at)
-        rows = self._tasks.run(pieces, work, DECODED_GROUPS).to_pylist()
-        added = [AddedFile(*file) for row in rows for file in json.loads(row["added"])]
-        added += self._record(plan)
-        changed = {row["name"] for row in rows if row["is_changed"]}
-        left = [group for group in plan.groups if group.name in changed]
+        decoded = self._decode(plan.groups, at)
+        added = [*decoded.added, *self._record(plan)]
+        left = [group for group in plan.groups if group.name in decoded.changed]
         state = self._read_state()
         unfinished = {file for group in left for file in files_of(group)}
         self._lake.delete(unfinished - state.files.keys())
         if added and plan.id not in state.commits:
             write_commit(self._lake, Commit(plan.id, added, (), "spark"))
         finish_plans(self._lake, [plan.id])
-        refused = [*(_refusal(one, at) for one in plan.refused), *_refused_by(rows)]
         return LakeIngest(
-            n_dumps=sum(row["n_dumps"] for row in rows),
-            n_events=sum(row["n_events"] for row in rows),
+            n_dumps=decoded.n_dumps,
+            n_events=decoded.n_events,
             n_changed=sum(len(group.entries) for group in left),
-            refused=tuple(refused),
+            refused=(*(_refusal(one, at) for one in plan.refused), *decoded.refused),
         )
 
     def _record(self, plan: IngestPlan) -> list[AddedFile]:
@@ -254,8 +272,3 @@ class LakeIngester:
 def _refusal(known: KnownRefusal, at: datetime) -> Refusal:
     detail = known.detail or ""
     return Refusal(known.source, known.sha256, known.reason, None, detail, refused_at=at)
-
-
-def _refused_by(rows: Iterable[dict[str, str]]) -> Iterator[Refusal]:
-    for row in rows:
-        yield from (Refusal(*one) for one in json.loads(row["refused"]))

@@ -15,7 +15,7 @@ from warehouse.lake.commits import LakeState
 from warehouse.lake.ids import dump_number
 from warehouse.lake.place import Lake
 from warehouse.lake.schemas import TABLES
-from warehouse.spark.groups import KnownRefusal
+from warehouse.spark.groups import KnownDump, KnownRefusal
 
 
 class LakeKnowledge:
@@ -26,8 +26,8 @@ class LakeKnowledge:
         self._lake = lake
         self._ids: dict[str, NDArray[np.int64]] = {}  # in order, by file
 
-    def read_manifests(self, state: LakeState, hashes: Iterable[str]) -> dict[str, str]:
-        """Manifests of those dumps that the lake has, by SHA-256.
+    def read_dumps(self, state: LakeState, hashes: Iterable[str]) -> dict[str, KnownDump]:
+        """Those dumps that the lake has, by SHA-256.
 
         Raises:
             LakeError: It cannot be read.
@@ -36,11 +36,15 @@ class LakeKnowledge:
         self._read_new(state)
         asked = np.fromiter(wanted, np.int64, len(wanted))
         paths = [path for path, ids in self._ids.items() if np.isin(asked, ids).any()]
-        columns = ["sha256", "manifest"]
+        columns = ["sha256", *KnownDump._fields]
         rows = _read(
             self._lake, paths, "dumps", columns, pa.array(list(wanted.values()), pa.string())
         )
-        return dict(zip(*(rows[name].to_pylist() for name in columns), strict=True))
+        found = {}
+        for row in rows.to_pylist():
+            sha256, at = row.pop("sha256"), row["ingested_at"].isoformat()
+            found[sha256] = KnownDump(**row | {"ingested_at": at})
+        return found
 
     def _read_new(self, state: LakeState) -> None:
         paths = [file.path for file in state.of("dumps")]

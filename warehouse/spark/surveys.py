@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from ingest.errors import ManifestError, SourceError
-from ingest.incoming import Incoming
+from ingest.incoming import Incoming, IncomingFile
 from ingest.watching.places import WatchedPlace
 from warehouse.intake.content import read_dumps
 from warehouse.spark.inboxes import Stated, brought_dumps, open_place
@@ -25,6 +27,10 @@ SURVEYED = pa.schema(
         ("manifest", pa.string()),
         ("reason", pa.string()),
         ("detail", pa.string()),
+        ("etrecord", pa.string()),
+        ("etrecord_sha256", pa.string()),
+        ("debug_buffer", pa.string()),
+        ("debug_buffer_sha256", pa.string()),
     ]
 )
 
@@ -41,6 +47,10 @@ class Surveyed(NamedTuple):
         manifest: What they do not say, as canonical JSON; None if it is refused.
         reason: Why it is refused, machine-readable.
         detail: The same, in words.
+        etrecord: What the ETRecord that it comes with is called.
+        etrecord_sha256: SHA-256 of that one's bytes; None if they cannot be read.
+        debug_buffer: What its debug buffer is called.
+        debug_buffer_sha256: SHA-256 of that one's bytes, likewise.
     """
 
     source: str
@@ -51,6 +61,10 @@ class Surveyed(NamedTuple):
     manifest: str | None
     reason: str | None = None
     detail: str | None = None
+    etrecord: str | None = None
+    etrecord_sha256: str | None = None
+    debug_buffer: str | None = None
+    debug_buffer_sha256: str | None = None
 
 
 def survey_piece(piece: str, *, inbox: str, stated: Stated) -> pa.Table:
@@ -71,20 +85,47 @@ def survey_files(place: WatchedPlace, paths: Sequence[str], stated: Stated) -> I
     Raises:
         SourceError: The files cannot be fetched; one that cannot be read is refused instead.
     """
+    hashes = _Hashes()
     with brought_dumps(place, paths, stated) as brought:
         for error in brought.faults:
             yield Surveyed(error.source, "", None, None, 0, None, error.reason, error.problem)
         for path, member, incoming in brought.dumps:
-            yield _survey(place, path, member, incoming)
+            yield _survey(place, path, member, incoming, hashes)
 
 
-def _survey(place: WatchedPlace, path: str, member: str | None, incoming: Incoming) -> Surveyed:
+class _Hashes:
+    """SHA-256s of what comes with dumps; each file is read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[IncomingFile, str | None] = {}
+
+    def of(self, file: IncomingFile | None) -> tuple[str | None, str | None]:
+        """Name and hash of a file; None where there is none, or it cannot be read."""
+        if file is None:
+            return None, None
+        if file not in self._known:
+            self._known[file] = None
+            with suppress(SourceError):  # it is refused when its dump is decoded
+                self._known[file] = hashlib.sha256(file.read()).hexdigest()
+        return file.name, self._known[file]
+
+
+def _survey(
+    place: WatchedPlace, path: str, member: str | None, incoming: Incoming, hashes: _Hashes
+) -> Surveyed:
     (file,) = read_dumps([incoming])
     dump = Surveyed(incoming.name, path, member, file.sha256, len(file.data), None)
     if file.sha256 is None:
         return dump._replace(reason=file.reason, detail=place.shown(file.problem))
     try:
-        return dump._replace(manifest=incoming.manifest().canonical_json())
+        dump = dump._replace(manifest=incoming.manifest().canonical_json())
     except (ManifestError, SourceError) as error:
         detail = place.shown(str(error)).removeprefix(f"{incoming.name}: ")
         return dump._replace(reason="manifest", detail=detail)
+    etrecord, buffer = hashes.of(incoming.etrecord), hashes.of(incoming.debug_buffer)
+    return dump._replace(
+        etrecord=etrecord[0],
+        etrecord_sha256=etrecord[1],
+        debug_buffer=buffer[0],
+        debug_buffer_sha256=buffer[1],
+    )

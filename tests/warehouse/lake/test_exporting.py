@@ -147,6 +147,22 @@ def test_corrections_reach_the_lake(store: Path, place: Path, change: str) -> No
     check_equal(store, place)
 
 
+def test_companions_that_came_later_reach_the_lake_and_are_not_taken_from_it(
+    store: Path, place: Path, tmp_path: Path
+) -> None:
+    dump = write(tmp_path / "new.etdp", read_dump("real/multiout_portable_n3"))
+    other = Path(shutil.copytree(store, tmp_path / "other"))
+    for one in (store, other):
+        ingest(one, dump)
+    export(store, place)
+    shutil.copy(MODELS / "multiout_portable.etrecord", dump.with_suffix(".etrecord"))
+    ingest(store, dump)
+    assert export(store, place).changed_dumps == 1
+    check_equal(store, place)
+    assert export(other, place).changed_dumps == 0
+    check_equal(store, place)
+
+
 def test_corrected_dumps_keep_events_that_only_the_lake_has(store: Path, place: Path) -> None:
     export(store, place)
     before = len(rows_of(place, "events"))

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import json
+
 from ingest.manifest.models import Manifest
 from warehouse.spark import groups
 from warehouse.spark.groups import (
     DumpGroup,
     DumpToTake,
+    KnownDump,
     KnownRefusal,
     group_entries,
     judge,
@@ -33,11 +36,28 @@ def test_first_of_several_alike_is_taken() -> None:
 
 
 def test_dump_the_lake_has_is_known_under_its_own_manifest_only() -> None:
-    known = {"1": manifest()}
+    known = {"1": KnownDump(manifest(), "a", "2026-01-01T00:00:00+00:00")}
     judged = judge([dump("a", "1"), dump("b", "1", manifest(device="tablet"))], known, ())
     assert (judged.entries, judged.n_known) == ([], 1)
     (refusal,) = judged.refused
     assert (refusal.source, refusal.reason) == ("b", "conflict")
+
+
+def test_known_dump_is_late_once_something_lies_beside_it_that_the_lake_has_not() -> None:
+    bare = KnownDump(manifest(), "a", "2026-01-01T00:00:00+00:00")
+    traced = bare._replace(etrecord_id=7)
+    beside = dump("a", "1", etrecord="r", etrecord_sha256="2")
+    logged = dump("a", "1", debug_buffer="b", debug_buffer_sha256="3")
+    both = beside._replace(debug_buffer="b", debug_buffer_sha256="3")
+    refused = {KnownRefusal("r", "2", "etrecord", "no zip")}
+
+    def late(found: Surveyed, known: KnownDump, refusals=frozenset()) -> list[KnownDump | None]:
+        return [one.known for one in judge([found], {"1": known}, refusals).late]
+
+    assert late(dump("a", "1"), bare) == late(beside, traced) == late(beside, bare, refused) == []
+    assert late(logged, traced) == []  # which would lose its ETRecord
+    assert late(beside, bare) == late(logged, bare) == [bare]
+    assert late(both, traced, refused) == [traced]
 
 
 def test_bytes_that_were_refused_are_not_tried_again_under_that_name() -> None:
@@ -87,3 +107,6 @@ def test_name_of_files_that_were_removed_is_not_used_again() -> None:
 def test_group_comes_back_from_plain_values() -> None:
     (group,) = group_entries([entry("1", manifest())], parallelism=1)
     assert DumpGroup.of(group.name, [list(one) for one in group.entries]) == group
+    known = KnownDump(manifest(), "1", "2026-01-01T00:00:00+00:00")
+    (group,) = group_entries([entry("1", manifest())._replace(known=known)], parallelism=1)
+    assert DumpGroup.of(*json.loads(json.dumps(group))) == group

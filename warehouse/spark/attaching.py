@@ -1,0 +1,56 @@
+"""ETRecords and debug buffers that came after their dumps: these are written anew, with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from warehouse.lake.commits import LakeState, moment_of, new_id
+from warehouse.lake.held import by_part, find_dumps, names_taken
+from warehouse.lake.place import Lake
+from warehouse.lake.plans import write_plan
+from warehouse.lake.rewriting import write_again
+from warehouse.lake.writing import Written, commit_written
+from warehouse.spark.decoding import DecodedGroups
+from warehouse.spark.groups import DumpGroup, DumpToTake, group_entries
+from warehouse.spark.plans import files_of
+
+Decode = Callable[[Sequence[DumpGroup], datetime], DecodedGroups]
+
+
+def attach_late(
+    lake: Lake, state: LakeState, late: Sequence[DumpToTake], decode: Decode, *, parallelism: int
+) -> DecodedGroups:
+    """Put dumps with what came later in the place of what a lake has of them, in one commit.
+
+    Broken off, or overtaken by who writes the same parts anew, it leaves the lake as it is, and
+    the next ingest does it.
+
+    Args:
+        lake: The lake.
+        state: What it consists of.
+        late: The dumps.
+        decode: Has groups decoded that come in at a time.
+        parallelism: How many groups are decoded at a time.
+
+    Returns:
+        What was done.
+
+    Raises:
+        LakeError: The lake cannot be read or written.
+        SparkError: A task failed again and again.
+    """
+    id_ = new_id()
+    groups = group_entries(late, parallelism=parallelism, taken=names_taken(state))
+    write_plan(lake, id_, [file for group in groups for file in files_of(group)])
+    decoded = decode(groups, moment_of(id_))
+    whole = [group for group in groups if group.name not in decoded.changed]
+    hashes = {entry.sha256 for group in whole for entry in group.entries}
+    written, removed = [Written(id_, decoded.added)], []
+    held = (dump for dump in find_dumps(lake, state) if dump.sha256 in hashes)
+    for part, dumps in by_part(held).items():
+        rest, files = write_again(lake, state, [part], {dump.dump_id for dump in dumps})
+        written.append(rest)
+        removed += files
+    commit_written(lake, written, by="spark", removed=removed)
+    return decoded
