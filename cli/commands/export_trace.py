@@ -41,6 +41,7 @@ _FORMAT = (
 )
 _RUN = "Position of a run, or median for one of median length; repeatable. Else all, in turn."
 _PARTS_AT_ONCE = 5_000
+_MOST_DIGITS = 100  # of a dump_id; names of files are as long
 _MORE = (
     TextOption("etrecord", "FILE", "ETRecord of the files; else NAME.etrecord beside each."),
     TextOption("clock", "CLOCK", "Clock of the files: a unit, ns if not given, or ticks a second."),
@@ -102,7 +103,7 @@ def _read_dumps(
     """The dumps of these names: numbers are those of the store, if there are no such files."""
     from queries.timeline.dumps import read_dump, stored_dump
 
-    stored = {name for name in names if name.isdecimal() and not Path(name).exists()}
+    stored = {name for name in names if _is_number(name) and not Path(name).exists()}
     found = {
         name: read_dump(dump_source(name), _etrecord(name, more["etrecord"]), clocks)
         for name in names
@@ -112,6 +113,10 @@ def _read_dumps(
         with open_to_read(store) as warehouse:
             found |= {name: stored_dump(warehouse, int(name)) for name in stored}
     return [found[name] for name in names]
+
+
+def _is_number(name: str) -> bool:
+    return name.isdecimal() and len(name) <= _MOST_DIGITS
 
 
 def _etrecord(dump: str, given: str | None) -> Source | None:

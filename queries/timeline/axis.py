@@ -51,7 +51,7 @@ def times_of(
     """
     scales, is_other = _scales(described, clocks)
     offsets = events["start_offset_ticks"].to_numpy().view(np.uint64).astype(np.float64)
-    is_flagged = (events["flags"].to_numpy() & _WRONG_FLAGS) != 0
+    is_flagged = is_wrong(events)
     lengths = np.where(is_flagged, 0, events["duration_ticks"].to_numpy()).astype(np.float64)
     starts, ends = offsets * scales[numbers], (offsets + lengths) * scales[numbers]
     is_placed = is_other[numbers]
@@ -59,6 +59,12 @@ def times_of(
         shift = _shifts(events, described, numbers, starts, is_placed)
         starts, ends = starts + shift, ends + shift
     return Times(_whole(starts), _whole(ends), is_flagged, is_placed)
+
+
+def is_wrong(events: pa.Table) -> NDArray[np.bool_]:
+    """For each row of events whether its duration cannot be right."""
+    wrong: NDArray[np.bool_] = (events["flags"].to_numpy() & _WRONG_FLAGS) != 0
+    return wrong
 
 
 def run_offsets(runs: pa.Table, clocks: Clocks) -> list[int]:
@@ -109,15 +115,20 @@ def _shifts(
     is_call = np.array([event.kind == "delegate_call" for event in described], np.bool_)[numbers]
     for i in np.flatnonzero(is_call).tolist():
         calls.setdefault((runs[i], instructions[numbers[i]]), []).append(float(starts[i]))
+    in_order = {call: sorted(set(found)) for call, found in calls.items()}
     placed = np.flatnonzero(is_placed).tolist()
-    keys = [(runs[i], instructions[numbers[i]], turns[i]) for i in placed]
+    keys = []
+    for i in placed:
+        call = runs[i], instructions[numbers[i]]
+        turn = min(
+            turns[i], len(in_order.get(call, [0.0])) - 1
+        )  # what repeats in one call is of it
+        keys.append((*call, turn))
     for i, key in zip(placed, keys, strict=True):
         firsts[key] = min(firsts.get(key, np.inf), float(starts[i]))
-    in_order = {call: sorted(set(found)) for call, found in calls.items()}
     shift = np.zeros(len(starts))
     for i, key in zip(placed, keys, strict=True):
-        found = in_order.get(key[:2], [0.0])
-        shift[i] = found[min(key[2], len(found) - 1)] - firsts[key]
+        shift[i] = in_order.get(key[:2], [0.0])[key[2]] - firsts[key]
     return shift
 
 

@@ -33,6 +33,7 @@ class TimedEvent(NamedTuple):
         delegate_id: Its delegate id as text; None outside delegates.
         origin: What the ETRecord tells of it.
         method: Method of the ETRecord that was run; None if that cannot be told.
+        run_signature_id: Signature of the runs.
     """
 
     name: str
@@ -41,6 +42,7 @@ class TimedEvent(NamedTuple):
     delegate_id: str | None
     origin: Origin
     method: str | None
+    run_signature_id: int
 
     @property
     def rank(self) -> int:
@@ -92,16 +94,16 @@ def timed_events(dump: TimedDump) -> dict[tuple[int, int], TimedEvent]:
             located = correlation.locate(places.of(block, first_run[block], listed))
             method, origins = located.method, located.origins
         for signature, origin in zip(listed, origins, strict=True):
-            event = _event(signature, origin, method)
+            event = _event(signature, origin, method, block)
             found[block, signature["event_signature_id"]] = event
     return found
 
 
-def _event(row: Mapping[str, Any], origin: Origin, method: str | None) -> TimedEvent:
+def _event(row: Mapping[str, Any], origin: Origin, method: str | None, block: int) -> TimedEvent:
     id_ = delegate_id(row)
     delegate = None if id_ is None else str(id_)
     name = row["name"] or row["debug_name"] or delegate or ""
-    return TimedEvent(name, row["kind"], row["instruction_id"], delegate, origin, method)
+    return TimedEvent(name, row["kind"], row["instruction_id"], delegate, origin, method, block)
 
 
 def _rows(dump: TimedDump, name: str) -> Iterable[dict[str, Any]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from queries.printable import json_text
@@ -101,7 +102,10 @@ def _counted_nodes(shown: TimedRuns) -> list[list[str]]:
     """Of each distinct event the nodes whose time it is: the innermost that ran a node counts."""
     nodes: list[list[str]] = [[] for _ in shown.events]
     places = {id(event): number for number, event in enumerate(shown.events)}
-    for group in groups_of_instruction(shown.events):
+    by_runs: dict[int, list[TimedEvent]] = defaultdict(list)
+    for event in shown.events:
+        by_runs[event.run_signature_id].append(event)
+    for group in chain.from_iterable(map(groups_of_instruction, by_runs.values())):
         inner = [event for event in group if event.kind == "delegate_op"]
         known = {node for event in inner for node in _nodes(event)}
         for event in group:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from queries.timeline.axis import Ints, Times, run_offsets, times_of
+from queries.timeline.axis import Ints, Times, is_wrong, run_offsets, times_of
 from queries.timeline.dumps import TimedDump
 from queries.timeline.events import TimedEvent, timed_events
 from queries.timeline.nesting import Nesting, nest
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MEDIAN = "median"
+_MOST_DIGITS = 18  # of a run's position
 _WITHIN_METHOD = {"operator_call", "kernel", "delegate_call", "delegate_op"}
 
 
@@ -102,7 +103,7 @@ def timed_runs(dump: TimedDump, chosen: Sequence[str] = ()) -> TimedRuns:
     except QueryError as error:
         raise QueryError(f"{dump.label}: {error}") from error
     layout = _Layout(dump, described, numbers, times, is_aligned=bool(chosen))
-    shown = _chosen(dump, chosen) or range(dump.tables["runs"].num_rows)
+    shown = _chosen(dump, chosen, described, numbers) or range(dump.tables["runs"].num_rows)
     runs = _on_tracks([run for run in map(layout.run, shown) if run.rows])
     return TimedRuns(dump, described, runs, times.is_flagged.tolist(), times.is_placed.tolist())
 
@@ -166,7 +167,9 @@ def _numbers(events: pa.Table, known: Mapping[tuple[int, int], TimedEvent]) -> I
     return np.repeat(numbers, np.diff(np.append(firsts, len(run))))
 
 
-def _chosen(dump: TimedDump, chosen: Sequence[str]) -> list[int]:
+def _chosen(
+    dump: TimedDump, chosen: Sequence[str], described: Sequence[TimedEvent], numbers: Ints
+) -> list[int]:
     """Positions of runs, in order.
 
     Raises:
@@ -175,7 +178,10 @@ def _chosen(dump: TimedDump, chosen: Sequence[str]) -> list[int]:
     count = dump.tables["runs"].num_rows
     found = set()
     for one in chosen:
-        number = _median(dump) if one == MEDIAN else int(one) if one.isdecimal() else count
+        is_number = one.isdecimal() and len(one) <= _MOST_DIGITS
+        number = (
+            _median(dump, described, numbers) if one == MEDIAN else int(one) if is_number else count
+        )
         if not 0 <= number < count:
             have = f"0 to {count - 1}" if count else "none"
             raise QueryError(f"{dump.label}: run '{one}': wanted {MEDIAN} or a run; it has {have}")
@@ -183,16 +189,27 @@ def _chosen(dump: TimedDump, chosen: Sequence[str]) -> list[int]:
     return sorted(found)
 
 
-def _median(dump: TimedDump) -> int:
-    """The run of median length, of two the shorter one; -1 without events."""
+def _median(dump: TimedDump, described: Sequence[TimedEvent], numbers: Ints) -> int:
+    """The run of median length, of two the shorter one.
+
+    Its length is when the last of its events ends; not those inside delegates, whose clock may be
+    another one, nor what cannot be right.
+
+    Raises:
+        QueryError: No run has events.
+    """
     events = dump.tables["events"]
-    lengths = events["start_offset_ticks"].to_numpy() + events["duration_ticks"].to_numpy()
     runs = events["run_index"].to_numpy()
-    longest = np.full(dump.tables["runs"].num_rows, np.iinfo(np.int64).min)
-    np.maximum.at(longest, runs, lengths)
     known = np.unique(runs)
     if not len(known):
-        return -1
+        raise QueryError(f"{dump.label}: no run has events, so there is none of median length")
+    ends = sum(
+        events[name].to_numpy().astype(np.float64)
+        for name in ("start_offset_ticks", "duration_ticks")
+    )
+    is_inner = np.array([event.kind == "delegate_op" for event in described], np.bool_)[numbers]
+    longest = np.zeros(dump.tables["runs"].num_rows)
+    np.maximum.at(longest, runs, np.where(is_inner | is_wrong(events), 0.0, ends))
     return int(known[np.argsort(longest[known], kind="stable")[(len(known) - 1) // 2]])
 
 

@@ -1,6 +1,8 @@
 -- run_timeline: Events of one run of a dump, in the order of their starts.
 --
--- Without a run it is the one whose length is the median of its dump's.
+-- Without a run it is the one whose length is the median of its dump's: a run is as
+-- long as the last of its events ends, but for those inside delegates, whose clock may
+-- be another one, and what cannot be right.
 --
 -- params:
 --   dump  BIGINT OF dumps.dump_id  Number of the dump, its dump_id.
@@ -21,7 +23,10 @@
 WITH spans AS (
     SELECT
         run_index,
-        max(start_offset_ticks + coalesce(duration_ticks, 0)) AS span_ticks
+        max(CASE
+            WHEN kind = 'delegate_op' OR flags > 1 THEN 0e0
+            ELSE CAST(start_offset_ticks AS DOUBLE) + duration_ticks
+        END) AS span_ticks
     FROM named_events
     WHERE dump_id = CAST(:dump AS BIGINT)
     GROUP BY run_index

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from queries.timeline.dumps import TimedDump
 from queries.timeline.page import page_text
 from queries.timeline.slices import timed_runs
 from tests.support.browser import CHROMIUM, Page, open_browser
@@ -83,3 +84,32 @@ def test_what_is_found_is_counted(page: Page, place: Path) -> None:
 def test_page_fits_a_phone(page: Page, place: Path) -> None:
     page.show(place, width=360)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def _written(tmp_path: Path, dump: TimedDump, *runs: str) -> Path:
+    place = tmp_path / "odd.html"
+    place.write_text(page_text([timed_runs(dump, runs)]), encoding="utf-8")
+    return place
+
+
+def test_a_clock_that_began_decades_ago_can_be_zoomed(page: Page, tmp_path: Path) -> None:
+    dump = timed_dump(forward(0), forward(10**18))
+    page.show(_written(tmp_path, dump), width=1200)
+    page.evaluate("show(1e18, 1e18 + 200)")
+    _press(page, "w", "d", "Escape")
+    assert page.complaints() == []
+    assert page.evaluate("view[1] - view[0]") >= 1e18
+
+
+def test_more_tracks_than_a_canvas_can_hold_are_cut_and_that_is_said(
+    page: Page, tmp_path: Path
+) -> None:
+    dump = timed_dump(*[forward(0)] * 400)
+    page.show(_written(tmp_path, dump), width=600)
+    hidden = "document.getElementById('cut').hidden"
+    assert page.evaluate("canvas.height <= 32767 && canvas.clientHeight > 30000")
+    assert page.evaluate(hidden) is False
+    first = "[...pen.getImageData(60, 60, 1, 1).data].join()"
+    assert page.evaluate(first) != "0,0,0,0"
+    page.show(_written(tmp_path, dump, "0"), width=600)
+    assert page.evaluate(hidden) is True

@@ -58,3 +58,11 @@ def test_events_of_another_clock_have_no_start():
 def test_cycles_of_unknown_rate_have_neither_start_nor_duration():
     rows = _rows(_farm(ns_per_tick=None, delegate_ns_per_tick=None), dump=1, run=0)
     assert {(row["start_ns"], row["duration_ns"]) for row in rows} == {(None, None)}
+
+
+def test_huge_times_do_not_overflow():
+    store = StoreRows()
+    number = store.add_dump()
+    store.add_run(number, [Event("Method::execute", 2**63 - 1, 0, start=2**62)])
+    (row,) = _rows(store.connect(), dump=number)
+    assert row["duration_ns"] == 2.0**63

@@ -2,7 +2,7 @@
 const byId = (id) => document.getElementById(id);
 const dumps = JSON.parse(byId("data").textContent).dumps;
 const canvas = byId("canvas"), pen = canvas.getContext("2d"), find = byId("find");
-const ROW = 18, HEAD = 20, AXIS = 22, FONT = "12px system-ui, sans-serif";
+const ROW = 18, HEAD = 20, AXIS = 22, TALLEST = 32000, FONT = "12px system-ui, sans-serif";
 let isFlame = false, view = [0, 1], whole = [0, 1], rows = [], boxes = [], picked = null, height = 0;
 
 function durationText(ns) {
@@ -68,12 +68,13 @@ function clip(text, width) {
   return most > 1 ? `${text.slice(0, most)}…` : "";
 }
 function draw() {
-  const width = canvas.clientWidth, ratio = devicePixelRatio || 1;
-  canvas.style.height = `${height}px`;
-  canvas.width = width * ratio; canvas.height = height * ratio;
+  const width = canvas.clientWidth, tall = Math.min(height, TALLEST), ratio = Math.min(devicePixelRatio || 1, TALLEST / tall);
+  byId("cut").hidden = height <= TALLEST; // a canvas that is taller is blank
+  canvas.style.height = `${tall}px`;
+  canvas.width = width * ratio; canvas.height = tall * ratio;
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   pen.font = FONT; pen.textBaseline = "middle"; pen.fillStyle = colour("page");
-  pen.fillRect(0, 0, width, height);
+  pen.fillRect(0, 0, width, tall);
   const fills = {};
   for (const kind of ["kernel", "operator_call", "delegate_call", "delegate_op", "method", "load", "control", "other"]) fills[kind] = colour(kind);
   const ink = colour("ink"), text = colour("text"), dim = colour("dim"), wrong = colour("wrong"), focus = colour("focus");
@@ -140,7 +141,7 @@ function pick(one) {
   draw();
 }
 function show(from, to) {
-  const least = 10, most = whole[1] - whole[0];
+  const most = whole[1] - whole[0], least = Math.max(10, whole[1] * 2 ** -44); // finer than that doubles are not
   const span = Math.min(Math.max(to - from, least), most);
   const start = Math.min(Math.max(from, whole[0]), whole[1] - span);
   view = [start, start + span];

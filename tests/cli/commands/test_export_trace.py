@@ -28,6 +28,13 @@ def test_files_and_dumps_of_a_store_stand_side_by_side_in_order(run, store):
     assert [name.rpartition("(")[2] for name in names] == ["dump 2)", str(DUMP), "dump 1)"]
 
 
+def test_a_number_that_no_dump_can_have_is_a_file_that_is_not_there(run, store):
+    done = run("export", "trace", "9" * 300, "--store", store)
+    assert done.code == 1
+    assert done.error.startswith("error: 999")
+    assert "\n" not in done.error
+
+
 def test_the_etrecord_beside_a_dump_is_read_unless_another_is_named(run, tmp_path):
     dump = shutil.copy(DUMP, tmp_path / "run.etdp")
     assert "op_types" not in run("export", "trace", dump).text

@@ -8,7 +8,7 @@ from warehouse.programs.origins import Hierarchy, Origin
 
 
 def _event(origin: Origin) -> TimedEvent:
-    return TimedEvent("DELEGATE_CALL", "delegate_call", 3, None, origin, None)
+    return TimedEvent("DELEGATE_CALL", "delegate_call", 3, None, origin, None, 1)
 
 
 def test_what_is_not_known_is_not_told() -> None:

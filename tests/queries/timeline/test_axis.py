@@ -43,6 +43,20 @@ def test_events_of_another_clock_begin_with_the_call_of_their_delegate() -> None
     assert placed == ["conv #1", "relu #1"]
 
 
+def test_what_repeats_in_one_call_of_a_delegate_stays_in_order() -> None:
+    run = [
+        event("", 9_000, 9_001, 2, id="conv"), event("", 9_005, 9_006, 2, id="relu"),
+        event("", 9_010, 9_011, 2, id="conv"), event("DELEGATE_CALL", 10, 50, 2),
+        event("Method::execute", 0, 100),
+    ]  # fmt: skip
+    (only,) = (shown := timed_runs(timed_dump(run, clocks=Clocks(1.0, {"": 2.0})))).runs
+    found = [
+        (shown.events[number].name, start)
+        for start, number in zip(only.starts_ns, only.numbers, strict=True)
+    ]
+    assert found[2:] == [("conv", 10), ("relu", 20), ("conv", 30)]
+
+
 def test_each_call_of_a_delegate_has_its_own_events() -> None:
     run = [
         event("", 9_000, 9_001, 2, id="conv"), event("DELEGATE_CALL", 10, 20, 2),

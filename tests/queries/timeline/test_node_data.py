@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -13,8 +14,9 @@ from queries.timeline.node_data import node_data_document
 from queries.timeline.slices import TimedRuns, timed_runs
 from tests.support.corpus import CORPUS
 from tests.support.etrecord_builder import MODELS
-from tests.support.timelines import forward, timed_dump
+from tests.support.timelines import event, forward, timed_dump
 from warehouse.errors import QueryError
+from warehouse.programs.correlation import Origin
 
 
 def _run(name: str, *runs: str, clock: float = 1.0) -> TimedRuns:
@@ -49,6 +51,18 @@ def test_of_two_dumps_a_node_has_what_the_second_takes_more() -> None:
 def test_a_delegate_of_unmapped_events_counts_as_a_whole() -> None:
     document = json.loads(node_data_document([_run("prefill_decode_xnnpack", "1")]))
     assert document["results"]["aten_relu_default"] == {"value": 38.778}
+
+
+def test_what_a_delegate_logs_in_one_run_is_not_missed_in_another() -> None:
+    call = [event("DELEGATE_CALL", 0, 50, 1), event("Method::execute", 0, 60)]
+    shown = timed_runs(timed_dump([event("", 10, 40, 1, id="conv"), *call], call))
+    origin = Origin(stack_traces={"aten_relu_default": None})
+    events = [
+        one._replace(origin=origin) if one.kind.startswith("delegate") else one
+        for one in shown.events
+    ]
+    document = json.loads(node_data_document([replace(shown, events=events)]))
+    assert document["results"] == {"aten_relu_default": {"value": (0.03 + 0.05) / 2}}
 
 
 def test_several_methods_share_no_graph() -> None:

@@ -62,14 +62,33 @@ def test_the_run_of_median_length_is_that_of_the_query_run_timeline():
     assert run.index == row["run_index"] == 2
 
 
-@pytest.mark.parametrize("wanted", ["4", "-1", "first", "99999999999999999999"])
+def test_the_median_is_not_of_delegates_clocks_nor_of_what_cannot_be_right():
+    runs = [
+        [event("Method::execute", 0, 100 * length), event("", 1 << 50, 1 << 51, 1, id="conv")]
+        for length in (3, 2)
+    ]
+    wrong = [event("Method::execute", 0, 150), event("native_call_a", 1 << 50, 1 << 49, 1)]
+    store = StoreRows()
+    number = store.add_dump()
+    for length in (300, 200):
+        inside = Event("", 2**62, 1, "conv", start=2**62)
+        store.add_run(number, [Event("Method::execute", length, 0), inside])
+    flagged = Event("native_call_a", 2**62, 1, start=2**62, flags=2)
+    store.add_run(number, [Event("Method::execute", 150, 0), flagged])
+    (run,) = timed_runs(timed_dump(*runs, wrong), ["median"]).runs
+    found = {row["run_index"] for row in run_query(store.connect(), "run_timeline", dump=number)}
+    assert found == {1}
+    assert run.index == 1
+
+
+@pytest.mark.parametrize("wanted", ["4", "-1", "first", "99999999999999999999", "9" * 5_000])
 def test_a_run_that_is_not_there_is_refused(wanted):
     with pytest.raises(QueryError, match=f"dump: run '{wanted}': .* it has 0 to 3"):
         timed_runs(_dump_of_lengths(), [wanted])
 
 
 def test_a_dump_without_events_has_no_median():
-    with pytest.raises(QueryError, match="median"):
+    with pytest.raises(QueryError, match="dump: no run has events"):
         timed_runs(timed_dump([]), ["median"])
     assert timed_runs(timed_dump([])).runs == []
 
