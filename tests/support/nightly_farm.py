@@ -18,6 +18,7 @@ from ingest.incoming import Incoming
 from ingest.manifest.models import Manifest
 from tests.support.etdump_builder import build_etdump
 from tests.support.store_rows import LONG_AGO
+from tests.support.store_template import copy_new_store
 from warehouse import Warehouse
 
 NIGHTS = 12
@@ -97,7 +98,8 @@ def ingest_nights(store: Path, numbers: Iterable[int] = range(NIGHTS)) -> Path:
 
 def ingest_all(store: Path, dumps: Sequence[Incoming]) -> Path:
     """Put dumps into a store, which is made."""
-    with Warehouse.open(store, create=True) as warehouse:
+    copy_new_store(store)
+    with Warehouse.open(store) as warehouse:
         summary = warehouse.ingest(dumps)
     assert summary.n_dumps == len(dumps), summary
     return store

@@ -16,6 +16,7 @@ from cli.serve.connections import Connection
 from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
 from tests.support.cross_section import cross_section
+from tests.support.store_template import copy_new_store
 from tests.tools.service.dumps import DumpMaker
 
 MAKER = DumpMaker(1)
@@ -27,6 +28,7 @@ class Listening:
 
     def __init__(self, store: Path, **settings: int) -> None:
         """Begin to listen."""
+        copy_new_store(store)
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = self._listening.getsockname()[1]
         self.service = Service(store, ServiceSettings(**{"free_bytes": 0, **settings}))
@@ -86,7 +88,7 @@ def is_closed(connection: socket.socket) -> bool:
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nX: "])
+@pytest.mark.parametrize("sent", cross_section([b"GET / HT", b"", b"GET / HTTP/1.1\r\nX: "], 3))
 def test_a_connection_that_does_not_say_what_it_wants_is_closed(
     listening: Listening, sent: bytes
 ) -> None:

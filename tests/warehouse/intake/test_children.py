@@ -19,6 +19,7 @@ from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import MODELS
 from tests.support.event_blocks import run
+from tests.support.store_template import copy_new_store
 from tests.support.stores import MANIFEST, contents
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_dump_events, tiny_incoming
 from warehouse import Inbox, Warehouse
@@ -82,7 +83,7 @@ def broken_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Break:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    Warehouse.open(tmp_path / "store", create=True).close()
+    copy_new_store(tmp_path / "store")
     return tmp_path / "store"
 
 

@@ -23,12 +23,16 @@ BOUNDS = Bounds(seconds=60.0, memory_bytes=256 << 20, answer_rows=1000, answer_b
 WORKER_PROGRAM = b"warehouse.sandbox.worker"
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    """A store of one dump, with a snapshot."""
-    store = tmp_path / "store"
-    ingest(store, write(tmp_path / "a.etdp", read_dump("real/mlp_xnnpack_n1")), snapshot=True)
-    return store
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of one dump, with a snapshot; only for reading."""
+    return make_store(tmp_path_factory.mktemp("made"))
+
+
+def make_store(folder: Path) -> Path:
+    dump = write(folder / "a.etdp", read_dump("real/mlp_xnnpack_n1"))
+    ingest(folder / "store", dump, snapshot=True)
+    return folder / "store"
 
 
 @pytest.fixture
@@ -58,7 +62,9 @@ def test_a_statement_is_answered_as_by_the_store_itself(store: Path, sandbox: Sa
     assert sandbox.answer("SELECT 1 AS a WHERE false").table.num_rows == 0
 
 
-def test_one_worker_answers_until_there_is_a_newer_snapshot(store: Path, sandbox: Sandbox) -> None:
+def test_one_worker_answers_until_there_is_a_newer_snapshot(tmp_path: Path) -> None:
+    store = make_store(tmp_path)
+    sandbox = Sandbox(store, BOUNDS)
     first = sandbox.answer("SELECT count(*) AS n FROM dumps")
     before = workers(store)
     assert sandbox.answer("SELECT count(*) AS n FROM dumps") == first
@@ -70,6 +76,7 @@ def test_one_worker_answers_until_there_is_a_newer_snapshot(store: Path, sandbox
     assert second.taken_at >= first.taken_at
     assert len(workers(store)) == 1
     assert workers(store) != before
+    sandbox.close()
 
 
 def test_a_worker_has_no_environment_no_files_and_no_more_of_them(
@@ -168,7 +175,8 @@ def test_without_a_snapshot_nothing_is_answered(tmp_path: Path) -> None:
         Sandbox(store, BOUNDS).answer("SELECT 1")
 
 
-def test_a_snapshot_that_is_damaged_is_told(store: Path) -> None:
+def test_a_snapshot_that_is_damaged_is_told(tmp_path: Path) -> None:
+    store = make_store(tmp_path)
     (snapshot,) = (store / "snapshots").glob("*.duckdb")
     snapshot.chmod(0o600)
     snapshot.write_bytes(b"nothing")
