@@ -124,13 +124,13 @@ class Reads:
         need_all_pools(service.access.need(request, Scope.READ), "the status")
         form = choose_form(request, TABLE_FORMS)
 
-        def answer(_: Warehouse) -> Response:
+        def answer(reader: Warehouse) -> Response:
             problem = service.consumer.problem
             own = {
                 "service_problem": pa.array([str(problem) if problem else ""]),
                 "service_seconds": pa.array([int(time.monotonic() - self._started)]),
             }
-            table = status_table(read_status(service.store))
+            table = status_table(read_status(service.store, writer=reader))
             for name, column in own.items():
                 table = table.append_column(name, column)
             return table_answer(request, table, form)
