@@ -47,6 +47,7 @@ REPORT_FORMS: Mapping[forms.Form, str] = {
     "junit": "application/xml",
     "slack": "application/json",
 }
+_OF_REPORTS = ("head", "base", "format")
 
 
 class Reads:
@@ -103,8 +104,9 @@ class Reads:
         form = choose_form(request, REPORT_FORMS)
         head, base = (request.query_params.get(name) or None for name in ("head", "base"))
         for name in request.query_params:
-            if name not in {"head", "base", "format"}:
-                raise Problem(HTTPStatus.BAD_REQUEST, name, f"no such parameter '{name}'")
+            if name not in _OF_REPORTS:
+                detail = f"no such parameter '{name}'; there are {', '.join(_OF_REPORTS)}"
+                raise Problem(HTTPStatus.BAD_REQUEST, "parameter", detail)
         if base is not None and head is None:
             detail = "say which build to compare, too: head=BUILD"
             raise Problem(HTTPStatus.BAD_REQUEST, "head", detail)
