@@ -30,9 +30,13 @@ _PIECE_BYTES = 256 << 10  # that are unpacked at a time
 class TooLargeProblem(Problem):
     """What is sent is larger than may be."""
 
-    def __init__(self, most_bytes: int) -> None:
-        """Say how large it may be."""
-        detail = f"more than {most_bytes:,} bytes: send smaller files, or raise the service's limit"
+    def __init__(
+        self,
+        most_bytes: int,
+        remedy: str = "send smaller files, or raise the service's limit",
+    ) -> None:
+        """Say how large it may be, and what to do."""
+        detail = f"more than {most_bytes:,} bytes: {remedy}"
         super().__init__(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", detail)
 
 
@@ -153,7 +157,7 @@ def inflate(
         TooLargeProblem: It becomes too much.
         StoreError: The disk is full.
     """
-    allowed = min(most_bytes, max(INFLATION_FREE_BYTES, MAX_INFLATION * packed.byte_count))
+    dense = max(INFLATION_FREE_BYTES, MAX_INFLATION * packed.byte_count)
     if not packed.byte_count:
         raise PackingProblem(encoding, "it is empty")
     reader = pa.BufferReader(pa.py_buffer(packed.data))
@@ -161,8 +165,11 @@ def inflate(
         count = 0
         while piece := _unpack(stream, encoding):
             count += len(piece)
-            if count > allowed:
-                raise TooLargeProblem(allowed)
+            if count > most_bytes:
+                raise TooLargeProblem(most_bytes)
+            if count > dense:
+                remedy = f"out of {packed.byte_count:,}; if it is genuine, send it as it is"
+                raise TooLargeProblem(dense, remedy)
             take(piece)
 
 

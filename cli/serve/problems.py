@@ -11,7 +11,13 @@ from starlette.responses import JSONResponse, Response
 
 from ingest.errors import IngestError
 from queries.printable import printable
-from warehouse.errors import QueryError, StoreError, UnknownQueryError, WarehouseError
+from warehouse.errors import (
+    ParameterError,
+    QueryError,
+    StoreError,
+    UnknownQueryError,
+    WarehouseError,
+)
 
 TYPE = "application/problem+json"
 
@@ -64,13 +70,16 @@ def as_problem(error: Exception) -> Problem:
             return error
         case HTTPException():
             status = HTTPStatus(error.status_code)
-            return Problem(status, status.name.lower(), error.detail, headers=error.headers)
+            detail = f"{error.detail}: /v1/openapi.json says what can be asked"
+            return Problem(status, status.name.lower(), detail, headers=error.headers)
         case ClientDisconnect():  # which nobody hears
             return Problem(HTTPStatus.BAD_REQUEST, "disconnected", "the client went away")
         case UnknownQueryError():
             return Problem(HTTPStatus.NOT_FOUND, "unknown_query", str(error))
         case StoreError():
             return Problem(HTTPStatus.SERVICE_UNAVAILABLE, "store", str(error), retry_after=5)
+        case ParameterError():  # those of reports are called as options are
+            return Problem(HTTPStatus.BAD_REQUEST, "refused", str(error).removeprefix("--"))
         case IngestError() | QueryError() | WarehouseError():
             return Problem(HTTPStatus.BAD_REQUEST, "refused", str(error))
     return Problem(HTTPStatus.INTERNAL_SERVER_ERROR, "internal", "the service failed; see its log")

@@ -47,6 +47,7 @@ REPORT_FORMS: Mapping[forms.Form, str] = {
     "junit": "application/xml",
     "slack": "application/json",
 }
+_OF_REPORTS = ("head", "base", "format")
 
 
 class Reads:
@@ -103,8 +104,9 @@ class Reads:
         form = choose_form(request, REPORT_FORMS)
         head, base = (request.query_params.get(name) or None for name in ("head", "base"))
         for name in request.query_params:
-            if name not in {"head", "base", "format"}:
-                raise Problem(HTTPStatus.BAD_REQUEST, name, f"no such parameter '{name}'")
+            if name not in _OF_REPORTS:
+                detail = f"no such parameter '{name}'; there are {', '.join(_OF_REPORTS)}"
+                raise Problem(HTTPStatus.BAD_REQUEST, "parameter", detail)
         if base is not None and head is None:
             detail = "say which build to compare, too: head=BUILD"
             raise Problem(HTTPStatus.BAD_REQUEST, "head", detail)
@@ -124,13 +126,13 @@ class Reads:
         need_all_pools(service.access.need(request, Scope.READ), "the status")
         form = choose_form(request, TABLE_FORMS)
 
-        def answer(_: Warehouse) -> Response:
+        def answer(reader: Warehouse) -> Response:
             problem = service.consumer.problem
             own = {
                 "service_problem": pa.array([str(problem) if problem else ""]),
                 "service_seconds": pa.array([int(time.monotonic() - self._started)]),
             }
-            table = status_table(read_status(service.store))
+            table = status_table(read_status(service.store, writer=reader))
             for name, column in own.items():
                 table = table.append_column(name, column)
             return table_answer(request, table, form)

@@ -34,6 +34,7 @@ _FILE_FUNCTIONS = {
     "read_json_objects", "read_json_objects_auto", "read_ndjson", "read_ndjson_auto",
     "read_ndjson_objects", "read_parquet", "read_text", "sniff_csv",
 }  # fmt: skip
+_OF_FILES = "; 'tracehouse sql --allow-files' alone reads files, for a store of its own machine"
 _WRITING_SCALARS = {"currval", "nextval", "setval", "write_log"}
 
 _EXPLAIN = re.compile(
@@ -221,7 +222,7 @@ def _bad_function(found: Mapping[str, str], known: Set[str] | None) -> str | Non
     """What is wrong with a function; `known` are those that may stand in the place of a table."""
     name = found.get("function_name", "").lower()
     if name in _WRITING_SCALARS or (known is not None and name not in known):
-        remedy = "; --allow-files lets SQL read files" if name in _FILE_FUNCTIONS else ""
+        remedy = _OF_FILES if name in _FILE_FUNCTIONS else ""
         return f"calls {name}, which is not for questions{remedy}"
     return None
 

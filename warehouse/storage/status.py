@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
-
-import duckdb
+from typing import TYPE_CHECKING, NamedTuple
 
 from warehouse.archive.archive import Archive
 from warehouse.archive.history import find_unindexed
@@ -21,6 +20,13 @@ from warehouse.errors import StoreError, StoreLockedError
 from warehouse.storage.compaction import is_compaction_wanted
 from warehouse.storage.reading import OpenedStore, is_there, open_live, open_snapshot
 from warehouse.storage.snapshots import find_snapshots
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from warehouse.store import Warehouse
+
+_COUNTS, _REFUSALS = "store_counts", "ingest_errors"
 
 
 class StoreCounts(NamedTuple):
@@ -99,9 +105,14 @@ class _Counted(NamedTuple):
     unindexed_segments: int | None = None
 
 
-def read_status(store: Path) -> StoreStatus:
-    """How the store is doing; while another process writes it, by its newest snapshot."""
-    counted = _read_counts(store)
+def read_status(store: Path, *, writer: Warehouse | None = None) -> StoreStatus:
+    """How the store is doing; while another process writes it, by its newest snapshot.
+
+    Args:
+        store: The store's directory.
+        writer: The store, as the process that writes it can ask it.
+    """
+    counted = _read_counts(store) if writer is None else _ask_writer(store, writer)
     file, snapshots = store / FILE_NAME, find_snapshots(store)
     archive, folder = Archive(store), store / INBOX_FOLDER
     inbox = [*folder.glob("*.log"), *folder.glob("*.sealed")]
@@ -140,12 +151,20 @@ def _read_counts(store: Path) -> _Counted:
     return counted
 
 
+def _ask_writer(store: Path, writer: Warehouse) -> _Counted:
+    found = writer.sql(read_statement(_COUNTS), _segments(Archive(store)))
+    counts = _counts(found, writer.query(_REFUSALS))
+    return _Counted(is_locked=True, writer_process_id=os.getpid(), counts=counts)
+
+
 def _count(store: Path, opened: OpenedStore) -> _Counted:
     archive = Archive(store)
     try:
         connection = opened.answering.connection("ours")
         with translated_errors(store, opened.answering.file), reading(connection):
-            counts = _counts(connection, archive)
+            found = connection.sql(read_statement(_COUNTS), params=_segments(archive))
+            refusals = answer_query(connection, find_query(_REFUSALS), {})
+            counts = _counts(found.to_arrow_table(), refusals)
             unindexed = find_unindexed(connection, archive)
     finally:
         opened.release()
@@ -154,12 +173,13 @@ def _count(store: Path, opened: OpenedStore) -> _Counted:
     return _Counted(counts=counts, unindexed_segments=len(unindexed))
 
 
-def _counts(connection: duckdb.DuckDBPyConnection, archive: Archive) -> StoreCounts:
-    params = {"segments": list(archive.numbers())}
-    rows = connection.sql(read_statement("store_counts"), params=params).to_arrow_table()
-    (found,) = rows.to_pylist()
-    refused = answer_query(connection, find_query("ingest_errors"), {})["is_resolved"].to_pylist()
-    return StoreCounts(**found, refused=refused.count(False))
+def _segments(archive: Archive) -> dict[str, object]:
+    return {"segments": list(archive.numbers())}
+
+
+def _counts(found: pa.Table, refusals: pa.Table) -> StoreCounts:
+    (row,) = found.to_pylist()
+    return StoreCounts(**row, refused=refusals["is_resolved"].to_pylist().count(False))
 
 
 def _size(paths: Iterable[Path]) -> int:

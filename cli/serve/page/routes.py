@@ -24,7 +24,7 @@ def routes() -> list[BaseRoute]:
         "/operator": operator,
         "/regressions": regressions,
         "/dumps": dumps,
-        "/dumps/{sha256:str}": dump,
+        "/dumps/{sha256}": dump,
         "/errors": refused,
         "/login": login,
         "/sql": sql_box,

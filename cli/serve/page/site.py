@@ -176,6 +176,7 @@ def style(_: Request) -> Response:
 
 
 def _failed(request: Request, problem: Problem) -> Response:
+    request.state.reason = problem.reason  # for the logs
     title = HTTPStatus(problem.status_code).phrase
     parts = {"title": title, "problem": problem.detail}
     return show(request, "problem.html.jinja", parts, status=problem.status_code)

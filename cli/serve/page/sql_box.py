@@ -55,6 +55,7 @@ async def sql_box(request: Request) -> Response:
         return to_login(request)
     except (Problem, WarehouseError) as error:
         problem = as_problem(error)
+        request.state.reason = problem.reason  # for the logs
         found = {**parts, "problem": problem.detail}
         return show(request, "sql.html.jinja", found, status=problem.status_code)
     answer = await run_in_threadpool(_answer, table, taken_at)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tests.support.service import serving
 from tests.support.tiny_dumps import tiny_dump
 from tests.support.uploads import put
 from tests.tools.service.dumps import DumpMaker
+from warehouse.storage.snapshots import find_snapshots
 
 Series = tuple[str, frozenset[tuple[str, str]]]
 
@@ -42,6 +44,25 @@ def test_answers_are_counted_by_route_method_and_status(tmp_path: Path) -> None:
     assert answers[frozenset({"/healthz", "other", "405"})] == 1
     assert found["tracehouse_http_problems_total"][frozenset({"unknown", "not_found"})] == 2
     assert found["tracehouse_http_seconds_count"][frozenset({"/healthz", "GET"})] == 3
+
+
+@pytest.mark.parametrize(
+    ("path", "route", "reason"),
+    [
+        ("/dumps/00zz", "/dumps/{sha256}", "unknown_dump"),
+        ("/sql?sql=SELEC", "/sql", "statement"),
+        ("/v1/report?made_up=1", "/v1/report", "parameter"),
+    ],
+)
+def test_refusals_are_counted_by_reason_those_of_the_page_too(
+    tmp_path: Path, path: str, route: str, reason: str
+) -> None:
+    with serving(tmp_path) as client:
+        while not find_snapshots(tmp_path):
+            time.sleep(0.02)
+        client.get(path)
+        found = figures(client.get("/metrics"))
+    assert found["tracehouse_http_problems_total"] == {frozenset({route, reason}): 1}
 
 
 def test_what_the_consumer_says_is_told(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from starlette.requests import ClientDisconnect
 
 from cli.serve.problems import TYPE, Problem, as_problem, problem_response
 from ingest.errors import ManifestError
+from queries.report.night import OptionError
 from warehouse.errors import QueryError, StoreError, UnknownQueryError
 
 
@@ -42,6 +43,17 @@ def test_every_error_is_a_problem(error: Exception, status: int, reason: str) ->
     problem = as_problem(error)
     assert (problem.status_code, problem.reason) == (status, reason)
     assert "secret" not in problem.detail
+
+
+@pytest.mark.parametrize(
+    ("error", "detail"),
+    [
+        (HTTPException(404), "Not Found: /v1/openapi.json says what can be asked"),
+        (OptionError("report", "--head", "no such build"), "head: no such build"),
+    ],
+)
+def test_the_remedy_is_one_of_whoever_asks_over_http(error: Exception, detail: str) -> None:
+    assert as_problem(error).detail == detail
 
 
 def test_what_an_error_wants_to_be_said_in_headers_is_said() -> None:

@@ -188,6 +188,14 @@ def test_the_status_has_the_facts_of_the_command_line_and_the_services_own(
     assert answer.headers["cache-control"] == "no-store"
 
 
+def test_the_status_counts_what_was_committed_since_the_last_snapshot(tmp_path: Path) -> None:
+    with serving(tmp_path / "store", snapshot_seconds=3600) as client:
+        hand_over(client.app.state.service, 1)  # type: ignore[attr-defined]
+        await_(lambda: len(client.get(DUMPS).json()) == 1)
+        (found,) = client.get("/v1/status").json()
+    assert (found["dumps"], found["counted_at"]) == (1, None)
+
+
 def test_what_is_committed_changes_the_tag_and_the_answer(tmp_path: Path) -> None:
     with serving(tmp_path / "store") as client:
         before = client.get(DUMPS)

@@ -80,6 +80,13 @@ def test_what_is_not_a_statement_is_a_problem(
     assert (answer.status_code, answer.json()["reason"]) == (status, reason), answer.text
 
 
+def test_who_asks_for_files_is_told_where_they_are_read(client: TestClient) -> None:
+    answer = client.post(SQL, json={"sql": "SELECT * FROM read_csv('goals.csv')"})
+    assert answer.json()["detail"].endswith(
+        "'tracehouse sql --allow-files' alone reads files, for a store of its own machine"
+    )
+
+
 def test_as_many_rows_as_allowed_are_answered(client: TestClient) -> None:
     answer = client.post(SQL, json={"sql": "SELECT * FROM range(1000)"})
     assert len(answer.json()) == 1000

@@ -233,6 +233,7 @@ def test_a_bomb_within_the_limit_is_unpacked_no_further_than_its_ratio(
 
     assert (answer.status_code, answer.json()["reason"]) == (413, "too_large")
     assert "more than 5," in answer.json()["detail"]
+    assert "if it is genuine, send it as it is" in answer.json()["detail"]
 
 
 @pytest.mark.slow
