@@ -26,7 +26,7 @@ from cli.options import (
 )
 from cli.output.ingest_report import summary_table, write_notes, write_refusals
 from cli.output.render import Format, write_table
-from cli.stores import hand_over_instead, open_to_write, service_instead_of
+from cli.stores import hand_over_instead, open_to_write, service_instead_of_store
 from warehouse.errors import StoreLockedError
 
 _ETRECORD = TextOption(
@@ -104,7 +104,7 @@ def ingest(
     with options_at_fault():
         check_fields("options", more)
         found = FoundDumps(paths, manifest=more, layout=layout, etrecord=record)
-    if service := service_instead_of(store):
+    if service := service_instead_of_store():
         if not is_archived or has_snapshot or is_shared:
             raise typer.BadParameter(
                 "--no-archive, --snapshot and --shared are for a store of this machine, not --url"
