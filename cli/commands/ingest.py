@@ -24,7 +24,7 @@ from cli.options import (
     Wait,
     add_options,
 )
-from cli.output.ingest_report import summary_table, write_notes, write_refusals
+from cli.output.ingest_report import errors_of, summary_table, write_notes, write_refusals
 from cli.output.render import Format, write_table
 from cli.stores import hand_over_instead, open_to_write, service_instead_of_store
 from warehouse.errors import StoreLockedError
@@ -127,7 +127,7 @@ def ingest(
         summary = hand_over_instead(store, found, error)
     summary = replace(summary, seconds=time.perf_counter() - start)
     write_table(summary_table(summary), output, is_csv_safe=is_csv_safe)
-    write_refusals(summary.refused)
+    write_refusals(summary.refused, remedy=errors_of(store))
     if not is_quiet:
         write_notes(summary)
     if summary.refused and not keep_going:
