@@ -193,7 +193,8 @@ def _run(args: Sequence[str] | None) -> NoReturn:
     try:
         code = get_command(app).main(args, prog_name="tracehouse", standalone_mode=False)
     except TyperException as error:  # the command line is malformed
-        error.message = "\n".join(map(printable, error.message.split("\n")))
+        said = error.message.replace("Value error, ", "").replace("Input should be", "wanted")
+        error.message = "\n".join(map(printable, said.split("\n")))
         cast("ClickException", error).show()
         code = error.exit_code
     except OSError:  # of a help text, which Typer prints, or a bug: the one fails once more

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -53,10 +54,28 @@ def check_format(value: Format, *, is_to_file: bool) -> None:
         )
 
 
+_is_store_named: ContextVar[bool] = ContextVar("is_store_named", default=False)
+
+
+def is_store_named() -> bool:
+    """Whether this command line has a --store; the environment's does not count."""
+    return _is_store_named.get()
+
+
+def _note_store(context: typer.Context, store: Path) -> Path:
+    source = context.get_parameter_source("store")
+    _is_store_named.set(source is not None and source.name == "COMMANDLINE")
+    return store
+
+
 Store = Annotated[
     Path,
     typer.Option(
-        "--store", envvar="TRACEHOUSE_STORE", metavar="DIR", help="Directory of the store."
+        "--store",
+        envvar="TRACEHOUSE_STORE",
+        metavar="DIR",
+        help="Directory of the store.",
+        callback=_note_store,
     ),
 ]
 Wait = Annotated[

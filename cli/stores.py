@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from cli.errors import UsageError
-from cli.options import DEFAULT_STORE
+from cli.options import is_store_named
 from cli.output.streams import write_note
 from cli.remote.choice import ServiceChoice, chosen_service
 
@@ -90,7 +90,7 @@ def open_to_read(store: Path, *, wait: float = 0.0, lake: str | None = None) -> 
     if chosen_service():
         raise UsageError("this reads a store of this machine; leave out --url and $TRACEHOUSE_URL")
 
-    if lake is not None and store in _unnamed():
+    if lake is not None and not is_store_named():
         with Warehouse.open_lake(lake) as asked:
             yield asked
         return
@@ -107,7 +107,7 @@ def open_to_read(store: Path, *, wait: float = 0.0, lake: str | None = None) -> 
 @contextmanager
 def open_to_ask(store: Path, *, wait: float = 0.0, lake: str | None = None) -> Iterator[Asked]:
     """The store, open for reading, or the service that is asked in its place."""
-    service = service_instead_of(store)
+    service = service_instead_of_store()
     if service is None or lake is not None:
         with open_to_read(store, wait=wait, lake=lake) as warehouse:
             yield warehouse
@@ -118,18 +118,13 @@ def open_to_ask(store: Path, *, wait: float = 0.0, lake: str | None = None) -> I
         yield RemoteStore(connection)
 
 
-def service_instead_of(store: Path) -> ServiceChoice | None:
+def service_instead_of_store() -> ServiceChoice | None:
     """The service that is chosen, if one is.
 
     Raises:
         UsageError: A store was named too.
     """
     service = chosen_service()
-    if service and store not in _unnamed():
+    if service and is_store_named():
         raise UsageError("say either --store or --url (or $TRACEHOUSE_URL)")
     return service
-
-
-def _unnamed() -> set[Path]:
-    """Stores that are meant where none is named."""
-    return {DEFAULT_STORE, Path(os.environ.get("TRACEHOUSE_STORE", "."))}

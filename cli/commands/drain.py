@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cli.exit_codes import fail
 from cli.options import StoreOptions, with_store_options
-from cli.output.ingest_report import summary_table, write_notes, write_refusals
+from cli.output.ingest_report import errors_of, summary_table, write_notes, write_refusals
 from cli.stores import open_to_write
 
 
@@ -29,7 +29,7 @@ def drain(options: StoreOptions) -> None:
     ):
         summary = warehouse.drain(progress=progress)
     options.write(summary_table(summary))
-    write_refusals(summary.refused)
+    write_refusals(summary.refused, remedy=errors_of(options.store))
     write_notes(summary)
     if summary.refused:
         fail()

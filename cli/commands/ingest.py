@@ -24,9 +24,9 @@ from cli.options import (
     Wait,
     add_options,
 )
-from cli.output.ingest_report import summary_table, write_notes, write_refusals
+from cli.output.ingest_report import errors_of, summary_table, write_notes, write_refusals
 from cli.output.render import Format, write_table
-from cli.stores import hand_over_instead, open_to_write, service_instead_of
+from cli.stores import hand_over_instead, open_to_write, service_instead_of_store
 from warehouse.errors import StoreLockedError
 
 _ETRECORD = TextOption(
@@ -104,7 +104,7 @@ def ingest(
     with options_at_fault():
         check_fields("options", more)
         found = FoundDumps(paths, manifest=more, layout=layout, etrecord=record)
-    if service := service_instead_of(store):
+    if service := service_instead_of_store():
         if not is_archived or has_snapshot or is_shared:
             raise typer.BadParameter(
                 "--no-archive, --snapshot and --shared are for a store of this machine, not --url"
@@ -127,7 +127,7 @@ def ingest(
         summary = hand_over_instead(store, found, error)
     summary = replace(summary, seconds=time.perf_counter() - start)
     write_table(summary_table(summary), output, is_csv_safe=is_csv_safe)
-    write_refusals(summary.refused)
+    write_refusals(summary.refused, remedy=errors_of(store))
     if not is_quiet:
         write_notes(summary)
     if summary.refused and not keep_going:

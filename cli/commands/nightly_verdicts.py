@@ -5,7 +5,7 @@ from __future__ import annotations
 from cli.options import DEFAULT_STORE, Config, CsvSafe, Head, LakeUri, Output, Store, Wait
 from cli.output.render import Format
 from cli.plots import Plot, check_plot, write_answer
-from cli.stores import open_to_read, service_instead_of
+from cli.stores import open_to_read, service_instead_of_store
 from queries.computed import NIGHTLY_VERDICTS, answer_computed
 
 
@@ -26,7 +26,7 @@ def nightly_verdicts(
     needs_more_builds, no_data.
     """
     check_plot(NIGHTLY_VERDICTS.name, plot)
-    service = service_instead_of(store)
+    service = service_instead_of_store()
     if service is None or lake is not None:
         from queries.report.settings import read_settings
 

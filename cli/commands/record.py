@@ -23,7 +23,7 @@ from cli.options import (
     add_options,
     check_format,
 )
-from cli.output.ingest_report import write_refusals
+from cli.output.ingest_report import errors_of, write_refusals
 from cli.output.iterations import iteration_line
 from cli.output.recorded_dump import kept_on_failure, write_newest_dump
 from cli.output.render import Format
@@ -112,7 +112,7 @@ def record(
             if summaries[-1].n_dumps:
                 write_newest_dump(warehouse, form, is_csv_safe=is_csv_safe)
     refused = [one for summary in summaries for one in summary.refused]
-    write_refusals(refused)
+    write_refusals(refused, remedy=errors_of(store))
     if refused:
         fail()
 

@@ -14,7 +14,7 @@ from cli.exit_codes import ExitCode
 from cli.options import DEFAULT_STORE, Config, Head, LakeUri, Store, Wait
 from cli.output.streams import write_note, write_text
 from cli.output_file import standard_output_to
-from cli.stores import open_to_read, service_instead_of
+from cli.stores import open_to_read, service_instead_of_store
 from queries.report.forms import Form, render
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _report(
     asked: _Asked, config: Path | None, *, base: str | None, head: str | None
 ) -> Iterator[Report | RemoteReport]:
     """The report, made of a store or lake, or by a service."""
-    service = service_instead_of(asked.store)
+    service = service_instead_of_store()
     if service is None or asked.lake is not None:
         yield _make_report(asked, config, base=base, head=head)
         return

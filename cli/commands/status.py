@@ -11,7 +11,7 @@ from cli.output.render import Format, write_table
 from cli.output.status_report import status_rows, status_table
 from cli.output.streams import write_note
 from cli.remote.choice import ServiceChoice
-from cli.stores import service_instead_of
+from cli.stores import service_instead_of_store
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +29,7 @@ def status(
     """
     from warehouse.storage.forgetting import UNCOMPACTED
 
-    service = service_instead_of(store)
+    service = service_instead_of_store()
     table = _read(store) if service is None else _ask(service)
     shown = status_rows(table) if output is Format.TABLE else table
     write_table(shown, output, is_csv_safe=is_csv_safe)

@@ -17,7 +17,7 @@ from cli.manifest_options import MANIFEST
 from cli.options import DEFAULT_STORE, Layout, Store, TextOption, add_options
 from cli.output.streams import write_note
 from cli.remote.choice import TokenFile, Url, choose_service_of
-from cli.stores import service_instead_of
+from cli.stores import service_instead_of_store
 
 if TYPE_CHECKING:
     from cli.handover.delivering import Take
@@ -67,7 +67,7 @@ def watch(
     from ingest.manifest.resolver import check_fields
 
     choose_service_of(url, token_file)
-    service = service_instead_of(store)
+    service = service_instead_of_store()
     record = etrecord_source(more.pop("etrecord"))
     with options_at_fault():
         check_fields("options", more)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from cli.output.ingest_report import write_refusals
+from cli.output.ingest_report import errors_of, write_refusals
 from cli.output.streams import write_note
 from cli.stores import open_to_write
 from ingest.incoming import Incoming
@@ -64,7 +64,7 @@ class TellingConsumer(Consumer):
 
     def _take_in(self, summary: IngestSummary) -> None:
         super()._take_in(summary)
-        write_refusals(summary.refused)
+        write_refusals(summary.refused, remedy=errors_of(self._store))
 
 
 class InboxTaker:

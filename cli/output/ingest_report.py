@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from cli.output.streams import write_note
@@ -34,9 +36,12 @@ def summary_table(summary: IngestSummary) -> pa.Table:
     return pa.Table.from_pylist([row])
 
 
-def write_refusals(
-    refused: Sequence[Refusal], *, remedy: str = "list them with: tracehouse query ingest_errors"
-) -> None:
+def errors_of(store: Path) -> str:
+    """How all that a store refused is listed."""
+    return f"list them with: tracehouse query ingest_errors --store {quote(str(store))}"
+
+
+def write_refusals(refused: Sequence[Refusal], *, remedy: str) -> None:
     """Print the first SHOWN on standard error, and how many more there are and what to do."""
     lines = [f"refused: {_sentence(refusal)}" for refusal in refused[:SHOWN]]
     _write(lines, len(refused), remedy)

@@ -56,6 +56,18 @@ def test_no_help_tells_what_the_code_raises() -> None:
     assert "Raises:" not in commands_page()
 
 
+@pytest.mark.parametrize(
+    ("args", "end"),
+    [
+        (["completion", "tcsh"], ": 'tcsh' is not one of 'bash', 'zsh', 'fish'."),
+        (["plan", "--change", "-1"], "'--change': wanted greater than or equal to 0"),
+    ],
+)
+def test_a_value_that_is_wrong_is_told_in_our_words(run: Run, args: list[str], end: str) -> None:
+    done = run(*args)
+    assert (done.code, done.err.rstrip().endswith(end)) == (2, True)
+
+
 def test_help_waits_for_no_heavy_import() -> None:
     probe = (
         "import sys, cli.main;"

@@ -58,6 +58,19 @@ def test_sql_compare_and_report_ask_a_lake_too(run: Run, store: Path, lake: Path
         assert (found.code, found.text) == (wanted.code, wanted.text), args
 
 
+def test_a_store_that_is_named_is_asked_beside_a_lake_whatever_its_name(
+    run: Run, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Warehouse.open("tracehouse.store", create=True).close()
+    question = ("sql", "SELECT count(*) AS n FROM dumps", "--lake", lake, "--format", "csv")
+    assert run(*question).text == "n\n148\n"
+    assert run(*question, "--store", "tracehouse.store").text == "n\n0\n"
+    monkeypatch.setenv("TRACEHOUSE_STORE", "tracehouse.store")
+    assert run(*question).text == "n\n148\n"
+    assert run(*question, "--store", "tracehouse.store").text == "n\n0\n"
+
+
 def test_a_lake_that_is_not_there_is_one_line(run: Run, tmp_path: Path) -> None:
     outcome = run("query", "dumps", "--lake", tmp_path / "none")
     assert outcome.code == 1

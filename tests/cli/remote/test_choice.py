@@ -64,8 +64,12 @@ def test_what_is_no_address_is_a_usage_error(run: Run) -> None:
 
 
 def test_a_store_and_a_service_are_too_much(run: Run, service: StandIn, tmp_path: Path) -> None:
-    for command in (["status"], ["query", "dumps"], ["report", "--nightly"]):
-        done = run("--url", service.url, *command, "--store", tmp_path)
+    for command, store in (
+        (["status"], tmp_path),
+        (["query", "dumps"], "tracehouse.store"),
+        (["report", "--nightly"], tmp_path),
+    ):
+        done = run("--url", service.url, *command, "--store", store)
         assert (done.code, done.error) == (
             2,
             "error: say either --store or --url (or $TRACEHOUSE_URL)",
