@@ -22,13 +22,21 @@
 --   kernel_ticks      DOUBLE  Sum over its kernels, 0 without any.
 --   delegate_ticks    DOUBLE  Sum over its delegate calls, 0 without any.
 SELECT
-    t.dump_id, d.device, d.pool, d.build, d.model, d.backend, d.group_value,
-    d.ns_per_tick, t.run_index, r.name AS run_name, r.run_signature_id,
-    row_number() OVER (
-        PARTITION BY t.dump_id, r.run_signature_id ORDER BY t.run_index
-    ) AS nth,
-    count(*) OVER (PARTITION BY t.dump_id, r.run_signature_id) AS run_count,
-    t.execute_ticks, t.kernel_ticks, t.delegate_ticks
-FROM run_totals AS t
-JOIN grouped_dumps AS d ON d.dump_id = t.dump_id
-JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
+    r.dump_id, d.device, d.pool, d.build, d.model, d.backend, d.group_value,
+    d.ns_per_tick, r.run_index, r.run_name, r.run_signature_id, r.nth, r.run_count,
+    r.execute_ticks, r.kernel_ticks, r.delegate_ticks
+FROM (
+    SELECT
+        t.dump_id, t.run_index, r.name AS run_name, r.run_signature_id,
+        t.execute_ticks, t.kernel_ticks, t.delegate_ticks,
+        row_number() OVER alike_in_order AS nth, count(*) OVER alike AS run_count
+    FROM run_totals AS t
+    JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
+    WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
+    WINDOW
+        alike AS (PARTITION BY t.dump_id, r.run_signature_id),
+        alike_in_order AS (
+            PARTITION BY t.dump_id, r.run_signature_id ORDER BY t.run_index
+        )
+) AS r
+JOIN grouped_dumps AS d ON d.dump_id = r.dump_id

@@ -36,35 +36,45 @@
 --   culprit_excess_ns    DOUBLE  Its time, less its median.
 --   culprit_share        DOUBLE  Its excess over that of the run: above 1 where others
 --                                made up for it.
-WITH steady AS (
+WITH medians AS (
     SELECT
-        *,
-        median(execute_ticks) OVER alike AS execute_p50,
-        median(kernel_ticks) OVER alike AS kernel_p50,
-        median(delegate_ticks) OVER alike AS delegate_p50,
-        median(execute_ticks - kernel_ticks - delegate_ticks) OVER alike AS tax_p50
+        dump_id, run_signature_id, median(execute_ticks) AS execute_p50,
+        median(kernel_ticks) AS kernel_p50, median(delegate_ticks) AS delegate_p50,
+        median(execute_ticks - kernel_ticks - delegate_ticks) AS tax_p50
     FROM grouped_runs
     WHERE nth > 5 AND run_count >= 25
-    WINDOW alike AS (PARTITION BY dump_id, run_signature_id)
+    GROUP BY dump_id, run_signature_id
 ),
 slow AS (
     SELECT
-        *, execute_ticks / nullif(execute_p50, 0e0) - 1 AS excess,
-        execute_ticks - kernel_ticks - delegate_ticks - tax_p50 AS tax_excess
-    FROM steady
-    WHERE execute_ticks >= (1 + CAST(:min_excess AS DOUBLE)) * execute_p50
+        r.*, m.execute_p50, m.kernel_p50, m.delegate_p50,
+        r.execute_ticks / nullif(m.execute_p50, 0e0) - 1 AS excess,
+        r.execute_ticks - r.kernel_ticks - r.delegate_ticks - m.tax_p50 AS tax_excess
+    FROM grouped_runs AS r
+    JOIN medians AS m
+        ON m.dump_id = r.dump_id AND m.run_signature_id = r.run_signature_id
+    WHERE r.nth > 5
+        AND r.execute_ticks >= (1 + CAST(:min_excess AS DOUBLE)) * m.execute_p50
+),
+-- Added up before anything else is joined: few of all events are in slow runs.
+spent AS (
+    SELECT
+        e.dump_id, e.run_index, e.event_signature_id, count(*) AS event_count,
+        sum(e.duration_ticks) AS total_ticks
+    FROM events AS e
+    WHERE (e.dump_id, e.run_index) IN (SELECT dump_id, run_index FROM slow)
+    GROUP BY e.dump_id, e.run_index, e.event_signature_id
 ),
 -- How far each event of a slow run is from its median, in ticks of the run's clock.
 excesses AS (
     SELECT
         e.dump_id, e.run_index, s.event_name, s.instruction_id, s.delegate_id, s.kind,
-        (sum(e.duration_ticks) - count(*) * max(t.p50_ticks)) * CASE
+        (sum(e.total_ticks) - sum(e.event_count) * max(t.p50_ticks)) * CASE
             WHEN s.kind = 'delegate_op'
                 THEN max(d.delegate_ns_per_tick) / max(d.ns_per_tick)
             ELSE 1e0
         END AS excess
-    FROM events AS e
-    JOIN slow AS r ON r.dump_id = e.dump_id AND r.run_index = e.run_index
+    FROM spent AS e
     JOIN named_event_signatures AS s ON s.event_signature_id = e.event_signature_id
     JOIN event_stats AS t
         ON t.dump_id = e.dump_id AND t.event_signature_id = e.event_signature_id

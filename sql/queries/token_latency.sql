@@ -11,7 +11,7 @@
 --   step  INT(1..) = NULL  One row for so many positions in a turn: 1 to step, then
 --                          step + 1 to 2 step, ...; one for all by default.
 --
--- filters: grouped_runs
+-- filters: grouped_dumps
 --
 -- columns:
 --   device                   STRING  Name of the device; null with group_by.
@@ -40,101 +40,134 @@
 --   drift_ns                 DOUBLE  By how much a token takes longer than the one
 --                                    before, as a straight line through a turn's tokens
 --                                    has it: median over turns of 3 tokens or more.
-WITH ranked AS (
+WITH chosen_runs AS (
     SELECT
-        g.*, r.start_ticks,
-        rank() OVER (PARTITION BY g.dump_id ORDER BY g.run_count DESC) AS commonness,
-        min(g.run_index) OVER (PARTITION BY g.dump_id, g.run_signature_id)
-            AS first_index
-    FROM grouped_runs AS g
-    JOIN runs AS r ON r.dump_id = g.dump_id AND r.run_index = g.run_index
+        t.dump_id, t.run_index, r.run_signature_id, r.start_ticks, t.execute_ticks
+    FROM run_totals AS t
+    JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
+    WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
+),
+alike AS (
+    SELECT
+        dump_id, run_signature_id, count(*) AS run_count, min(run_index) AS first_index
+    FROM chosen_runs
+    GROUP BY dump_id, run_signature_id
+),
+ranked AS (
+    SELECT
+        *, sum(run_count) OVER (PARTITION BY dump_id) AS all_count,
+        rank() OVER (PARTITION BY dump_id ORDER BY run_count DESC) AS commonness
+    FROM alike
 ),
 marked AS (
     SELECT
-        *, count(*) OVER dump AS all_count,
-        max(CASE WHEN commonness = 1 THEN first_index END) OVER dump AS decode_index
+        *, max(CASE WHEN commonness = 1 THEN first_index END) OVER (
+            PARTITION BY dump_id
+        ) AS decode_index
     FROM ranked
-    WINDOW dump AS (PARTITION BY dump_id)
 ),
 phased AS (
     SELECT
-        *, CASE
-            WHEN commonness > 1 OR first_index < decode_index
-                OR (run_index = first_index AND run_count = all_count)
+        r.dump_id, r.run_index, r.start_ticks, r.execute_ticks,
+        CASE
+            WHEN m.commonness > 1 OR m.first_index < m.decode_index
+                OR (r.run_index = m.first_index AND m.run_count = m.all_count)
             THEN 1
             ELSE 0
         END AS is_prompt
-    FROM marked
+    FROM chosen_runs AS r
+    JOIN marked AS m
+        ON m.dump_id = r.dump_id AND m.run_signature_id = r.run_signature_id
 ),
 started AS (
     SELECT
-        *, CASE
+        dump_id, run_index, execute_ticks, is_prompt,
+        row_number() OVER in_order AS nth,
+        CASE
             WHEN is_prompt = 1 AND coalesce(lag(is_prompt) OVER in_order, 0) = 0 THEN 1
             ELSE 0
         END AS is_start,
-        lead(is_prompt) OVER in_order AS next_is_prompt,
-        (lead(start_ticks) OVER in_order) - start_ticks AS pace_ticks
+        CASE
+            WHEN lead(is_prompt) OVER in_order = 0
+            THEN (lead(start_ticks) OVER in_order) - start_ticks
+        END AS pace_ticks
     FROM phased
     WINDOW in_order AS (PARTITION BY dump_id ORDER BY run_index)
 ),
 turned AS (
     SELECT
         *, sum(is_start) OVER (
-            PARTITION BY dump_id ORDER BY run_index
+            PARTITION BY dump_id ORDER BY nth
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS turn
     FROM started
 ),
+-- The runs of a turn are its prompt's, then its tokens.
+prompts AS (
+    SELECT
+        dump_id, turn, min(nth) + sum(is_prompt) - 1 AS last_before,
+        sum(CASE WHEN is_prompt = 1 THEN execute_ticks END) AS prompt_ticks
+    FROM turned
+    GROUP BY dump_id, turn
+),
 placed AS (
     SELECT
-        *, row_number() OVER (
-            PARTITION BY dump_id, turn, is_prompt ORDER BY run_index
-        ) AS place,
-        sum(CASE WHEN is_prompt = 1 THEN execute_ticks END) OVER (
-            PARTITION BY dump_id, turn
-        ) AS prompt_ticks
-    FROM turned
+        t.dump_id, t.turn, t.execute_ticks, t.pace_ticks, p.prompt_ticks,
+        CAST(t.nth - p.last_before AS BIGINT) AS place
+    FROM turned AS t
+    JOIN prompts AS p ON p.dump_id = t.dump_id AND p.turn = t.turn
+    WHERE t.is_prompt = 0
 ),
 tokens AS (
     SELECT
-        *, execute_ticks * ns_per_tick AS token_ns,
-        CASE WHEN next_is_prompt = 0 AND pace_ticks > 0
-            THEN CAST(pace_ticks AS DOUBLE) * ns_per_tick END AS pace_ns,
-        place - (place - 1) % coalesce(CAST(:step AS INT), place) AS position
+        *, place - (place - 1) % coalesce(CAST(:step AS INT), place) AS position
     FROM placed
-    WHERE is_prompt = 0
 ),
 turns AS (
     SELECT
         dump_id, turn, position,
-        ns_per_tick * CASE
+        CASE
             WHEN count(*) >= 3
             THEN (count(*) * sum(away * execute_ticks) - sum(away) * sum(execute_ticks))
                 / (count(*) * sum(away * away) - sum(away) * sum(away))
-        END AS drift_ns
+        END AS drift_ticks
     FROM (
         SELECT *, CAST(place - position AS DOUBLE) AS away
         FROM tokens
     ) AS p
-    GROUP BY dump_id, turn, position, ns_per_tick
+    GROUP BY dump_id, turn, position
+),
+timed AS (
+    SELECT
+        d.device, d.pool, d.build, d.model, d.backend, d.group_value, t.position,
+        t.dump_id, t.turn, t.execute_ticks * d.ns_per_tick AS token_ns,
+        CASE
+            WHEN t.pace_ticks > 0
+            THEN CAST(t.pace_ticks AS DOUBLE) * d.ns_per_tick
+        END AS pace_ns,
+        CASE WHEN t.place = 1 THEN t.prompt_ticks * d.ns_per_tick END AS prompt_ns,
+        CASE
+            WHEN t.place = t.position
+            THEN u.drift_ticks * d.ns_per_tick
+        END AS drift_ns
+    FROM tokens AS t
+    JOIN turns AS u
+        ON u.dump_id = t.dump_id AND u.turn = t.turn AND u.position = t.position
+    JOIN grouped_dumps AS d ON d.dump_id = t.dump_id
 )
 SELECT
-    t.device, t.pool, t.build, t.model, t.backend, t.group_value AS group,
-    CAST(t.position AS INT) AS position,
-    count(DISTINCT t.dump_id) AS dump_count,
-    count(DISTINCT (t.dump_id, t.turn)) AS turn_count, count(*) AS token_count,
-    median(CASE WHEN t.place = 1 THEN t.prompt_ticks * t.ns_per_tick END)
-        AS first_token_ns,
-    percentile_cont(0.5) WITHIN GROUP (ORDER BY t.token_ns) AS p50_ns,
-    percentile_cont(0.9) WITHIN GROUP (ORDER BY t.token_ns) AS p90_ns,
-    percentile_cont(0.99) WITHIN GROUP (ORDER BY t.token_ns) AS p99_ns,
-    1e9 * count(t.token_ns) / nullif(sum(t.token_ns), 0e0) AS tokens_per_second,
-    1e9 * count(t.pace_ns) / nullif(sum(t.pace_ns), 0e0) AS paced_tokens_per_second,
-    median(CASE WHEN t.place = t.position THEN u.drift_ns END) AS drift_ns
-FROM tokens AS t
-JOIN turns AS u
-    ON u.dump_id = t.dump_id AND u.turn = t.turn AND u.position = t.position
-GROUP BY t.device, t.pool, t.build, t.model, t.backend, t.group_value, t.position
+    device, pool, build, model, backend, group_value AS group,
+    CAST(position AS INT) AS position, count(DISTINCT dump_id) AS dump_count,
+    count(DISTINCT (dump_id, turn)) AS turn_count, count(*) AS token_count,
+    median(prompt_ns) AS first_token_ns,
+    percentile_cont(0.5) WITHIN GROUP (ORDER BY token_ns) AS p50_ns,
+    percentile_cont(0.9) WITHIN GROUP (ORDER BY token_ns) AS p90_ns,
+    percentile_cont(0.99) WITHIN GROUP (ORDER BY token_ns) AS p99_ns,
+    1e9 * count(token_ns) / nullif(sum(token_ns), 0e0) AS tokens_per_second,
+    1e9 * count(pace_ns) / nullif(sum(pace_ns), 0e0) AS paced_tokens_per_second,
+    median(drift_ns) AS drift_ns
+FROM timed
+GROUP BY device, pool, build, model, backend, group_value, position
 ORDER BY
-    t.device NULLS LAST, t.pool NULLS LAST, t.build, t.model, t.backend NULLS LAST,
-    t.group_value NULLS LAST, position
+    device NULLS LAST, pool NULLS LAST, build, model, backend NULLS LAST,
+    group_value NULLS LAST, position
