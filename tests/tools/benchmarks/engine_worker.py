@@ -71,7 +71,7 @@ def asked(engine: str, place: str, master: str | None) -> Iterator[Any]:
         from warehouse.spark.session import opened_session
 
         settings = {
-            "spark.driver.memory": "3g",
+            "spark.driver.memory": "4g",
             "spark.driver.extraJavaOptions": _JAVA,
             "spark.executor.extraJavaOptions": _JAVA,
             "spark.sql.shuffle.partitions": "4",
