@@ -23,6 +23,8 @@ import pyarrow.feather as feather
 from warehouse import Warehouse
 from warehouse.catalogue.queries import find_query, load_catalogue
 
+# Half of the CPU of so few questions would go into compiling them better; what is compiled must fit.
+_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m"
 _TICKS = os.sysconf("SC_CLK_TCK")
 _SUMS = {
     "dumps": ("n_runs", "n_events", "byte_count"),
@@ -69,10 +71,9 @@ def asked(engine: str, place: str, master: str | None) -> Iterator[Any]:
         from warehouse.spark.session import opened_session
 
         settings = {
-            "spark.driver.memory": "3g",
-            # Half of the CPU of so few questions would go into compiling them better.
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-            "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+            "spark.driver.memory": "4g",
+            "spark.driver.extraJavaOptions": _JAVA,
+            "spark.executor.extraJavaOptions": _JAVA,
             "spark.sql.shuffle.partitions": "4",
             "spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", ""),
         }
