@@ -98,6 +98,14 @@ LakeUri = Annotated[
 LakePlace = Annotated[
     str, typer.Argument(metavar="URI", help="Folder, or s3://, gs://, abfs://, hdfs:// address.")
 ]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        "--master",
+        metavar="URL",
+        help="Where Spark runs; by default as spark-submit says, else on this machine's cores.",
+    ),
+]
 Head = Annotated[
     str | None,
     typer.Option("--head", metavar="BUILD", help="Build whose night is meant; else the last."),

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ingest.sources.paths import Source
     from warehouse.intake.children import DecodingChildren
     from warehouse.intake.pipeline import IngestProgress, IngestSummary
-    from warehouse.lake.exporting import Exported
+    from warehouse.lake.exporting import Exported, ExportProgress
 
 
 class Warehouse:
@@ -211,7 +211,7 @@ class Warehouse:
         self,
         uri: str | os.PathLike[str],
         *,
-        progress: Callable[[Exported], None] | None = None,
+        progress: Callable[[ExportProgress], None] | None = None,
     ) -> Exported:
         """Bring a lake up to date with the store, as it is now.
 

@@ -33,9 +33,7 @@ def lake(uri: LakePlace, *, options: StoreOptions) -> None:
         open_to_read(options.store, wait=options.wait) as warehouse,
     ):
         done = warehouse.export_lake(uri, progress=progress)
-    written = done._asdict()
-    del written["total_dumps"]  # which only progress is told by
-    options.write(pa.Table.from_pylist([written]))
+    options.write(pa.Table.from_pylist([done._asdict()]))
 
 
 app.command()(trace)

@@ -12,7 +12,7 @@ from cli.commands.watch import stopped_by_signals
 from cli.errors import UsageError, options_at_fault
 from cli.exit_codes import fail
 from cli.manifest_options import MANIFEST
-from cli.options import CsvSafe, Layout, Output, add_options
+from cli.options import CsvSafe, Layout, Master, Output, add_options
 from cli.output.render import Format, write_table
 from cli.output.streams import write_note
 from cli.output_file import with_output_file
@@ -31,23 +31,16 @@ _Inbox = Annotated[
     str,
     typer.Argument(metavar="INBOX", help="Where the dumps are: a folder, or a URI such as s3://."),
 ]
-_Lake = Annotated[
+_FilledLake = Annotated[
     str, typer.Argument(metavar="LAKE", help="The lake: a folder, or a URI; made if need be.")
-]
-_Master = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL",
-        help="Where Spark runs; by default as spark-submit says, else on this machine's cores.",
-    ),
 ]
 
 
 def ingest(
     inbox: _Inbox,
-    lake: _Lake,
+    lake: _FilledLake,
     *,
-    master: _Master = None,
+    master: Master = None,
     layout: Layout = None,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Exit 0 even if files were refused.")
@@ -85,9 +78,9 @@ def ingest(
 
 def watch(
     inbox: _Inbox,
-    lake: _Lake,
+    lake: _FilledLake,
     *,
-    master: _Master = None,
+    master: Master = None,
     layout: Layout = None,
     checkpoint: Annotated[
         str | None,

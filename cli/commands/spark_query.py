@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from cli.commands.query import given_parameters, query_command
 from cli.exit_codes import ExitCode, fail
-from cli.options import Config, CsvSafe, Head, Output, add_options, parameter_option
+from cli.options import Config, CsvSafe, Head, Master, Output, add_options, parameter_option
 from cli.output.render import Format, write_table
 from cli.output.streams import write_text
 from cli.output_file import with_output_file
@@ -20,14 +20,8 @@ from warehouse.catalogue.queries import Query, find_query, load_catalogue
 if TYPE_CHECKING:
     from typer._click import Command
 
-_Lake = Annotated[str, typer.Option("--lake", metavar="URI", help="The lake: a folder, or a URI.")]
-_Master = Annotated[
-    str | None,
-    typer.Option(
-        "--master",
-        metavar="URL",
-        help="Where Spark runs; by default as spark-submit says, else on this machine's cores.",
-    ),
+_AskedLake = Annotated[
+    str, typer.Option("--lake", metavar="URI", help="The lake: a folder, or a URI.")
 ]
 _Form = Annotated[
     Literal["html", "markdown", "json", "junit", "slack"],
@@ -63,8 +57,8 @@ def _function(query: Query) -> Callable[..., None]:
     def run(
         context: typer.Context,
         *,
-        lake: _Lake,
-        master: _Master = None,
+        lake: _AskedLake,
+        master: Master = None,
         output: Output = Format.TABLE,
         is_csv_safe: CsvSafe = False,
         **params: str | list[str] | bool | None,
@@ -84,8 +78,8 @@ def _function(query: Query) -> Callable[..., None]:
 @with_output_file
 def report(
     *,
-    lake: _Lake,
-    master: _Master = None,
+    lake: _AskedLake,
+    master: Master = None,
     head: Head = None,
     form: _Form = "markdown",
     config: Config = None,

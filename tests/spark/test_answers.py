@@ -5,11 +5,14 @@ import math
 import pytest
 
 from tests.support import rich_farm, small_farm
+from tests.support.inboxes import fill_inbox
 from tests.support.lakes import fill, real_looking_farm
+from tests.support.tasks import TasksHere
 from warehouse import Warehouse
 from warehouse.catalogue.queries import load_catalogue
 from warehouse.catalogue.sql_files import read_sql_files
 from warehouse.spark.answers import SparkLake
+from warehouse.spark.ingest import LakeIngester
 
 
 class Both:
@@ -60,6 +63,20 @@ def test_answer_on_spark_is_that_of_duckdb(small, rich, name):
 )
 def test_filters_choose_the_same_dumps(small, asked):
     small.compare("dumps", **asked)
+
+
+def test_files_that_filters_rule_out_are_not_read(session, tmp_path):
+    from pyspark.errors import PySparkException
+
+    inbox, place = fill_inbox(tmp_path / "inbox", 4), tmp_path / "lake"
+    LakeIngester(TasksHere(), str(inbox), str(place)).take_all()
+    for file in place.glob("events/*/model=net/*"):
+        file.write_bytes(b"no Parquet")
+    with Warehouse.open_lake(place) as lake:
+        both = Both(session, place, lake, {})
+        both.compare("percentiles", model="net/2", approx=False)
+    with pytest.raises(PySparkException):
+        both.on_spark.query("percentiles", model="net", approx=False)
 
 
 def test_views_are_those_of_duckdb(small):

@@ -6,7 +6,9 @@ from pathlib import Path
 import pyarrow.fs as pafs
 import pytest
 
+from tests.support.etrecord_builder import MODELS
 from tests.support.inboxes import fill_inbox
+from tests.support.tasks import TasksHere
 from tests.support.tiny_dumps import tiny_dump_events
 from warehouse import Warehouse
 from warehouse.errors import LakeError
@@ -34,6 +36,11 @@ def store(tmp_path: Path):
     with Warehouse.open(tmp_path / "store", create=True) as opened:
         opened.ingest([fill_inbox(tmp_path / "inbox", 4)])
         yield opened
+
+
+def upload(folder: Path, uri: str) -> None:
+    there = Lake(uri)
+    pafs.copy_files(str(folder), there.root, destination_filesystem=there.files)
 
 
 def answers(asked) -> list[list[str]]:
@@ -76,11 +83,25 @@ def test_file_that_is_gone_is_told_without_keys(store, lake: str) -> None:
     assert "secret" not in str(failed.value)
 
 
-def test_place_that_nobody_serves_is_an_error_that_names_it() -> None:
-    nobody = "scheme=http&endpoint_override=127.0.0.1:9&region=us-east-1"
-    with pytest.raises(LakeError, match=r"^s3://farm/lake: ") as failed:
-        Lake(f"s3://any:secret@farm/lake?{nobody}").begin()
+def test_bucket_that_is_not_there_is_an_error_that_names_it(lake: str) -> None:
+    with pytest.raises(LakeError, match=r"^s3://other/[^?]*: ") as failed:
+        Lake(lake.replace("@farm/", "@other/")).begin()
     assert "secret" not in str(failed.value)
+
+
+def test_etrecord_that_comes_later_is_attached(bucket, lake: str, tmp_path: Path) -> None:
+    inbox = bucket.uri(f"{tmp_path.name}/inbox")
+    upload(fill_inbox(tmp_path / "inbox", 2), inbox)
+    ingester = LakeIngester(TasksHere(), inbox, lake)
+    assert ingester.take_all().n_dumps == 2
+    name = "2026-01-01-0/0000.etrecord"
+    Lake(inbox).write(name, b"PK\3\4")
+    (refusal,) = ingester.take_all().refused
+    assert refusal.source.endswith(f"/inbox/{name}")
+    assert ingester.take_all() == LakeIngest(n_known=2)
+    Lake(inbox).write(name, (MODELS / "mixed_xnnpack.etrecord").read_bytes())
+    assert ingester.take_all() == LakeIngest(n_known=2, n_attached=1)
+    assert verify_lake(Lake(lake)) == []
 
 
 def test_spark_fills_and_asks_a_lake(session, bucket, lake: str, store, tmp_path: Path) -> None:
@@ -88,9 +109,7 @@ def test_spark_fills_and_asks_a_lake(session, bucket, lake: str, store, tmp_path
     from warehouse.spark.tasks import SparkTasks
 
     inbox = bucket.uri(f"{tmp_path.name}/inbox")
-    there = Lake(inbox)
-    local = str(tmp_path / "inbox")
-    pafs.copy_files(local, there.root, destination_filesystem=there.files)
+    upload(tmp_path / "inbox", inbox)
     done = LakeIngester(SparkTasks(session), inbox, lake).take_all()
     assert (done.n_dumps, done.n_events) == (4, sum(map(tiny_dump_events, range(4))))
     assert LakeIngester(SparkTasks(session), inbox, lake).take_all() == LakeIngest(n_known=4)

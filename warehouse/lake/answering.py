@@ -43,12 +43,14 @@ class LakeAnswering(Answering):
     def asked(self, query: Query, params: Mapping[str, object]) -> duckdb.DuckDBPyConnection:
         """What answers a canned query, from no more files than it needs."""
         connection = super().asked(query, params)
-        dumps = chosen_dumps(connection, query, params)
-        if dumps is None:
-            self._show(connection, {})
-        else:
-            self._show(connection, self._files_of(connection, dumps))
+        self._show(connection, self.narrowed(query, params))
         return connection
+
+    def narrowed(self, query: Query, params: Mapping[str, object]) -> Mapping[str, Sequence[str]]:
+        """The files, by table, that a canned query needs; of tables that are not named all."""
+        connection = super().asked(query, params)
+        dumps = chosen_dumps(connection, query, params)
+        return {} if dumps is None else self._files_of(connection, dumps)
 
     def _files_of(
         self, connection: duckdb.DuckDBPyConnection, dumps: Collection[int]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from typing import NamedTuple
 
 import duckdb
@@ -36,13 +37,12 @@ _BY = "export"
 
 
 class Exported(NamedTuple):
-    """What an export has done so far.
+    """What an export has done.
 
     Attributes:
         new_dumps: Dumps that the lake did not have.
         changed_dumps: Dumps whose rows were replaced.
         forgotten_dumps: Dumps that were taken out.
-        total_dumps: Dumps to write in all, new and changed.
         events: Profile events written.
         bytes: Size of the files written.
     """
@@ -50,24 +50,16 @@ class Exported(NamedTuple):
     new_dumps: int = 0
     changed_dumps: int = 0
     forgotten_dumps: int = 0
-    total_dumps: int = 0
     events: int = 0
     bytes: int = 0
 
-    @property
-    def done_files(self) -> int:
-        """Dumps written."""
-        return self.new_dumps + self.changed_dumps
 
-    @property
-    def total_files(self) -> int:
-        """Dumps to write."""
-        return self.total_dumps
+class ExportProgress(NamedTuple):
+    """How far an export has come: dumps written, dumps to write in all, and their events."""
 
-    @property
-    def n_events(self) -> int:
-        """Profile events written."""
-        return self.events
+    done_files: int
+    total_files: int
+    n_events: int
 
 
 class _Work(NamedTuple):
@@ -82,7 +74,7 @@ def export_store(
     connection: duckdb.DuckDBPyConnection,
     lake: Lake,
     *,
-    progress: Callable[[Exported], None] | None = None,
+    progress: Callable[[ExportProgress], None] | None = None,
 ) -> Exported:
     """Bring a lake up to date with a store; what it has already is not written again.
 
@@ -99,15 +91,15 @@ def export_store(
     Raises:
         LakeError: The lake cannot be read or written.
     """
-    report = progress or (lambda _: None)
     lake.begin()
     clear_plans(lake)
     state = read_state(lake)
     held = find_dumps(lake, state)
     work = _compare(connection, lake, state, held)
-    done = Exported(total_dumps=len(work.new) + len(work.changed))
+    report = partial(_report, progress or (lambda _: None), work)
+    done = Exported()
     if work.changed or work.gone:
-        done = _replace(connection, lake, state, held, work, done)
+        done = _replace(connection, lake, state, held, work)
         report(done)
     state = read_state(lake)
     known: Mapping[str, pa.Table] | None = _known_keys(lake, state)
@@ -116,6 +108,11 @@ def export_store(
         known = None
         report(done)
     return done
+
+
+def _report(progress: Callable[[ExportProgress], None], work: _Work, done: Exported) -> None:
+    written, total = done.new_dumps + done.changed_dumps, len(work.new) + len(work.changed)
+    progress(ExportProgress(written, total, done.events))
 
 
 def _compare(
@@ -141,7 +138,6 @@ def _replace(
     state: LakeState,
     held: Sequence[HeldDump],
     work: _Work,
-    done: Exported,
 ) -> Exported:
     """Take dumps out of the parts that they are in, and write those that changed, all at once."""
     hashes = {dump.sha256 for dump in work.changed} | {dump.sha256 for dump in work.gone}
@@ -158,7 +154,7 @@ def _replace(
     if work.gone:
         names, files = prune_names(lake, read_state(lake))
         commit_written(lake, [names], by=_BY, removed=files)
-    return done._replace(
+    return Exported(
         changed_dumps=len(work.changed),
         forgotten_dumps=len(work.gone),
         events=sum(dump.n_events for dump in work.changed),

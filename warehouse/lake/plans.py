@@ -76,7 +76,7 @@ def clear_plans(lake: Lake) -> None:
     committed = read_state(lake).files  # after the plans, which go when their files are committed
     kept = {path for plan in plans if plan.is_alive for path in plan.files} | committed.keys()
     for plan in plans:
-        if not plan.is_alive:
+        if not plan.is_alive and _read(lake, plan.path) == plan:  # nobody took it over meanwhile
             lake.delete(plan.files - kept)
             lake.delete([plan.path])
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from warehouse.catalogue.answers import resolve_parameters
 from warehouse.catalogue.ctes import count_uses, split_ctes
-from warehouse.catalogue.header import Header, Names
-from warehouse.catalogue.name_filters import resolve_names
-from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.queries import find_query
+from warehouse.lake.answering import LakeAnswering
 from warehouse.lake.commits import read_state
 from warehouse.lake.place import Lake
 from warehouse.spark.views import make_views
@@ -44,9 +44,11 @@ class SparkLake:
                 names what the lake does not have.
         """
         query = find_query(name)
-        values = bind_parameters(query, params)
-        self._make_views(f"{query.sql} {_named(query.header)}")
-        values = resolve_names(query, values, self._read_names)
+        with closing(LakeAnswering(self._lake, self._state)) as answering:
+            # Names, and which dumps are asked for, are told sooner without Spark.
+            values = resolve_parameters(answering.connection("ours", query.sql), query, params)
+            files = answering.narrowed(query, params)
+        make_views(self._session, self._lake, self._state, query.sql, files)
         return run_select(self._session, query.sql, values).toArrow()
 
     def sql(self, text: str, params: Mapping[str, Any] | None = None, /) -> pa.Table:
@@ -55,15 +57,8 @@ class SparkLake:
 
     def frame(self, text: str, params: Mapping[str, Any]) -> DataFrame:
         """The same, as rows that stay where they are."""
-        self._make_views(text)
-        return run_select(self._session, re.sub(r"\$(\w+)", r":\1", text), params)
-
-    def _make_views(self, text: str) -> None:
         make_views(self._session, self._lake, self._state, text)
-
-    def _read_names(self, names: Names) -> list[object]:
-        rows = self._session.table(names.table).select(names.column).distinct().collect()
-        return [value for (value,) in rows if value is not None]
+        return run_select(self._session, re.sub(r"\$(\w+)", r":\1", text), params)
 
 
 def run_select(session: SparkSession, sql: str, values: Mapping[str, object]) -> DataFrame:
@@ -88,9 +83,3 @@ def run_select(session: SparkSession, sql: str, values: Mapping[str, object]) ->
         else:
             before.createOrReplaceTempView(name)
     return result
-
-
-def _named(header: Header) -> str:
-    """The tables and columns that the parameters of a query are names of."""
-    names = [param.names for param in header.params if param.names is not None]
-    return " ".join(f"{one.table} {one.column}" for one in names)

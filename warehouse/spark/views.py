@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -18,10 +18,17 @@ from warehouse.lake.views import raw_name, settled_text
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_ALL_FILES: Mapping[str, Sequence[str]] = {}
 _WORD = re.compile(r"\w+")
 
 
-def make_views(session: SparkSession, lake: Lake, state: LakeState, text: str) -> None:
+def make_views(
+    session: SparkSession,
+    lake: Lake,
+    state: LakeState,
+    text: str,
+    files: Mapping[str, Sequence[str]] = _ALL_FILES,
+) -> None:
     """Make the tables and views that a text can read, with the columns that it can name.
 
     Args:
@@ -29,6 +36,7 @@ def make_views(session: SparkSession, lake: Lake, state: LakeState, text: str) -
         lake: The lake.
         state: Its files.
         text: Statements, and whatever else names tables and columns.
+        files: Of which files tables consist; those that are not named, of all that they have.
     """
     texts = {name[4:-4]: sql for name, sql in read_sql_files("views")}
     settled = {name: settled_text(name) for name in NAMES}
@@ -40,7 +48,7 @@ def make_views(session: SparkSession, lake: Lake, state: LakeState, text: str) -
             words.update(_WORD.findall((texts | settled)[name].lower()))
     for table in filter(words.__contains__, [*FACTS, *NAMES]):
         columns = [field for field in TABLES[table] if table in NAMES or field.name in words]
-        paths = [file.path for file in state.of(table)]
+        paths = files.get(table, [file.path for file in state.of(table)])
         frame = _read_files(session, lake, paths, pa.schema(columns))
         frame.createOrReplaceTempView(raw_name(table))
     for name in reversed(named):

@@ -15,8 +15,9 @@ from tests.support.lakes import files_of, rows_of
 from tests.support.stores import COUNTERS, MANIFEST, ingest, write
 from warehouse import Warehouse
 from warehouse.engine.failpoints import VARIABLE
+from warehouse.lake import exporting
 from warehouse.lake.commits import read_state
-from warehouse.lake.exporting import Exported
+from warehouse.lake.exporting import Exported, ExportProgress
 from warehouse.lake.layout import COMMITS, PLANS
 from warehouse.lake.place import Lake
 from warehouse.lake.schemas import NAMES, TABLES
@@ -117,6 +118,17 @@ def test_a_lake_is_the_store_and_exporting_again_writes_nothing(store: Path, pla
     before = {path: path.stat().st_mtime_ns for path in place.rglob("*") if path.is_file()}
     assert export(store, place) == Exported()
     assert {p: p.stat().st_mtime_ns for p in place.rglob("*") if p.is_file()} == before
+
+
+def test_progress_tells_how_many_dumps_of_all_are_written(
+    store: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exporting, "PART_EVENTS", 1)
+    told: list[ExportProgress] = []
+    with Warehouse.open(store, read_only=True) as warehouse:
+        done = warehouse.export_lake(place, progress=told.append)
+    assert [(one.done_files, one.total_files) for one in told] == [(1, 3), (2, 3), (3, 3)]
+    assert told[-1].n_events == done.events > 0
 
 
 def test_only_what_is_new_is_written(store: Path, place: Path, tmp_path: Path) -> None:

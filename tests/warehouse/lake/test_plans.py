@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.lakes import dump_ids, files_of, real_looking_farm
+from warehouse.lake.commits import LakeState, read_state
 from warehouse.lake.layout import PLANS
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import clear_plans
@@ -52,6 +53,22 @@ def test_files_of_a_writer_at_work_stay(lake: Lake) -> None:
     state_plan(lake, pid=os.getppid())
     clear_plans(lake)
     state_plan(lake, host="elsewhere")
+    clear_plans(lake)
+    assert parquet_files(lake) == {file.path for file in written.added}
+
+
+def test_files_of_a_plan_that_another_takes_over_meanwhile_stay(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    farm = real_looking_farm()
+    written = write_dumps(farm, lake, dump_ids(farm))
+    state_plan(lake, pid=ended_process())
+
+    def taken_over(lake: Lake) -> LakeState:
+        state_plan(lake, pid=os.getpid())
+        return read_state(lake)
+
+    monkeypatch.setattr("warehouse.lake.plans.read_state", taken_over)
     clear_plans(lake)
     assert parquet_files(lake) == {file.path for file in written.added}
 

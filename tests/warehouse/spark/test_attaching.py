@@ -9,7 +9,7 @@ from tests.support.corpus import CORPUS, read_dump
 from tests.support.etrecord_builder import MODELS
 from tests.support.lakes import files_of, rows_of
 from tests.support.stores import MANIFEST, write
-from tests.support.tasks import TasksHere
+from tests.support.tasks import DriverDies, DyingTasks, TasksHere
 from warehouse import Warehouse
 from warehouse.lake.place import Lake
 from warehouse.lake.schemas import FACTS, NAMES
@@ -92,6 +92,18 @@ def test_companion_that_went_is_not_taken_from_its_dump(places) -> None:
     before = files_of(lake, "dumps")
     assert take(inbox, lake) == LakeIngest(n_known=3)
     assert files_of(lake, "dumps") == before
+
+
+def test_attaching_that_was_broken_off_is_done_by_the_next_ingest(places) -> None:
+    inbox, lake = places
+    bring_companions(inbox)
+    before = files_of(lake, "dumps")
+    with pytest.raises(DriverDies):
+        LakeIngester(DyingTasks(9), str(inbox), str(lake), Stated(MANIFEST)).take_all()
+    assert files_of(lake, "dumps") == before
+    assert take(inbox, lake).n_attached == 3
+    assert len(rows_of(lake, "dumps")) == 3
+    assert verify_lake(Lake(lake)) == []
 
 
 def test_late_etrecord_that_cannot_be_read_is_on_record_and_tried_once(places) -> None:
