@@ -1,5 +1,7 @@
+import gc
 import os
 
+import pytest
 from hypothesis import settings
 
 # What terminals look like is each test's to say, not the shell's or the CI runner's.
@@ -9,6 +11,21 @@ for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "GITHUB
 # A busy machine is no failure.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is imported and collected stays: the garbage collector need not look through it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_unconfigure():
+    gc.unfreeze()  # or what is left at the end would be taken for leaked
 
 
 def pytest_addoption(parser):

@@ -15,6 +15,7 @@ import pytest
 
 from cli.main import main
 from tests.support.corpus import CORPUS, FARM
+from tests.support.cross_section import cross_section
 from tests.support.documents import (
     DOCUMENTS,
     ROOT,
@@ -74,7 +75,13 @@ def run(capfd: pytest.CaptureFixture[str]) -> Run:
     return run_
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+README = ROOT / "README.md"
+OTHERS = [path for path in DOCUMENTS if path != README]
+
+
+@pytest.mark.parametrize(
+    "path", cross_section([README, *OTHERS], 3), ids=lambda path: str(path.relative_to(ROOT))
+)
 def test_blocks_of_a_document_run_and_print_what_they_say(path: Path, desk: Path, run: Run) -> None:
     text = path.read_text(encoding="utf-8")
     if "simulate farm" not in text:

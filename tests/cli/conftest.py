@@ -10,7 +10,7 @@ import pytest
 from cli.main import main
 from tests.support.command import Outcome
 from tests.support.corpus import FARM
-from tests.support.nightly_farm import ingest_nights
+from tests.support.nightly_farm import nightly_store
 from warehouse import Warehouse
 
 Run = Callable[..., Outcome]
@@ -41,7 +41,7 @@ def run(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPat
     return run_
 
 
-@pytest.fixture(scope="session")
-def nightly_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="session", name="nightly_store")
+def _nightly_store() -> Path:
     """The store of tests/support/nightly_farm.py; only for reading."""
-    return ingest_nights(tmp_path_factory.mktemp("nights") / "nightly.store")
+    return nightly_store()

@@ -43,15 +43,15 @@ def test_who_waits_gets_in(run: Run, tmp_path: Path) -> None:
     other = Warehouse.open(store, create=True)
     refused = run("ingest", DUMP, *NAMES, "--store", store)
     assert (refused.code, f"locked by process {os.getpid()}" in refused.error) == (1, True)
-    threading.Timer(0.3, other.close).start()
+    threading.Timer(0.1, other.close).start()
     assert run("ingest", DUMP, *NAMES, "--store", store, "--wait", "60").code == 0
     other = Warehouse.open(store, create=True)
-    threading.Timer(0.3, other.close).start()
+    threading.Timer(0.1, other.close).start()
     question = ("sql", "SELECT count(*) AS n FROM dumps", "--store", store)
     assert run(*question, "--wait", "60").text == "n\n1\n"
     for args in (("query", "dumps"), ("schema",)):
         other = Warehouse.open(store)
-        threading.Timer(0.3, other.close).start()
+        threading.Timer(0.1, other.close).start()
         assert run(*args, "--store", store, "--wait", "60").code == 0
 
 

@@ -8,14 +8,14 @@ from queries.computed import NIGHTLY_VERDICTS, answer_computed
 from queries.report.night import judge_head
 from queries.report.settings import Settings
 from queries.report.verdicts import nightly_verdicts
-from tests.support.nightly_farm import ingest_nights
+from tests.support.nightly_farm import nightly_store
 from warehouse import Warehouse
 from warehouse.errors import ParameterError
 
 
 @pytest.fixture(scope="module")
-def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return ingest_nights(tmp_path_factory.mktemp("nights") / "store")
+def nights() -> Path:
+    return nightly_store()
 
 
 def test_the_answer_has_the_columns_that_are_told(nights: Path) -> None:

@@ -12,10 +12,10 @@ DAYS = ("2026-01-01", "2026-01-02")
 MODELS = ("net", "net/2")
 
 
-def fill_inbox(inbox: Path, count: int, *, first: int = 0) -> Path:
+def fill_inbox(inbox: Path, count: int, *, first: int = 0, days: int = len(DAYS)) -> Path:
     """Write dumps, each unlike the others, into folders with manifests."""
     for number in range(first, first + count):
-        day, model = DAYS[number % 2], MODELS[number // 2 % 2]
+        day, model = DAYS[number % days], MODELS[number // 2 % 2]
         folder = inbox / f"{day}-{MODELS.index(model)}"
         stated = {
             "device": "pixel8",

@@ -7,10 +7,14 @@ data of it.
 
 from __future__ import annotations
 
+import atexit
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from random import Random
+from tempfile import mkdtemp
 from typing import Any
 from zlib import crc32
 
@@ -89,6 +93,14 @@ def record_night(number: int) -> list[Incoming]:
         phone |= {"native_call_add.out": 1.2, "native_call_sigmoid.out": 1.0}
     tablet = record_build(number, both, device="tablet") if number < 11 else []
     return [*record_build(number, phone), *tablet]
+
+
+@cache
+def nightly_store() -> Path:
+    """A store of all nights of the farm, made once by each process; only for reading."""
+    folder = Path(mkdtemp(prefix="tracehouse-tests-"))
+    atexit.register(shutil.rmtree, folder)
+    return ingest_nights(folder / "nightly.store")
 
 
 def ingest_nights(store: Path, numbers: Iterable[int] = range(NIGHTS)) -> Path:

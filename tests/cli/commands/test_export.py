@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
+from tests.support.cross_section import cross_section
 from warehouse import Warehouse
 
 
@@ -30,7 +31,9 @@ def test_exporting_again_finds_nothing_to_do(run: Run, store: Path, lake: Path) 
     assert set(json.loads(outcome.text)[0].values()) == {0}
 
 
-@pytest.mark.parametrize("name", ["percentiles", "framework_tax", "operator_hotspots", "coverage"])
+@pytest.mark.parametrize(
+    "name", cross_section(["percentiles", "framework_tax", "operator_hotspots", "coverage"], 2)
+)
 def test_a_lake_is_asked_in_place_of_a_store(
     run: Run, store: Path, lake: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -41,21 +44,32 @@ def test_a_lake_is_asked_in_place_of_a_store(
     assert json.loads(found.text) == json.loads(wanted.text)
 
 
-def test_sql_compare_and_report_ask_a_lake_too(run: Run, store: Path, lake: Path) -> None:
-    text = "SELECT build, count(*) AS n FROM named_dumps GROUP BY build ORDER BY build"
-    builds = [
-        row["build"]
-        for row in json.loads(run("sql", text, "--lake", lake, "--format", "json").text)
-    ]
-    for args in (
-        ("sql", text, "--format", "json"),
-        ("compare", builds[0], builds[-1], "--format", "json"),
-        ("report", "--base", builds[0], "--head", builds[-1], "--format", "json"),
-        ("report", "--nightly", "--format", "json"),
-        ("query", "nightly_verdicts", "--format", "json"),
-    ):
-        found, wanted = run(*args, "--lake", lake), run(*args, "--store", store)
-        assert (found.code, found.text) == (wanted.code, wanted.text), args
+@pytest.mark.parametrize(
+    "args",
+    cross_section(
+        [
+            (
+                (
+                    "sql",
+                    "SELECT build, count(*) AS n FROM named_dumps GROUP BY build ORDER BY build",
+                ),
+            ),
+            (("report", "--base", "base", "--head", "qt-qt01"),),
+            (("compare", "base", "qt-qt01"),),
+            (("query", "nightly_verdicts"),),
+            (("report", "--nightly"),),
+        ],
+        2,
+    ),
+    ids=" ".join,
+)
+def test_sql_compare_and_report_ask_a_lake_too(
+    run: Run, store: Path, lake: Path, args: tuple[str, ...]
+) -> None:
+    found = run(*args, "--format", "json", "--lake", lake)
+    wanted = run(*args, "--format", "json", "--store", store)
+    assert (found.code, found.text) == (wanted.code, wanted.text)
+    assert found.out
 
 
 def test_a_store_that_is_named_is_asked_beside_a_lake_whatever_its_name(

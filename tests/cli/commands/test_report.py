@@ -76,7 +76,7 @@ def test_a_form_that_is_named_wins_over_the_suffix(
     assert json.loads(file.read_text())["head"] == "b11"
 
 
-@pytest.mark.parametrize(("head", "code"), cross_section([("b9", 0), ("b8", 0), ("b10", 3)], 2))
+@pytest.mark.parametrize(("head", "code"), cross_section([("b10", 3), ("b9", 0), ("b8", 0)], 3))
 def test_a_confirmed_regression_fails_where_that_is_asked_for(
     run: Run, nightly_store: Path, tmp_path: Path, head: str, code: int
 ) -> None:

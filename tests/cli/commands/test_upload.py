@@ -14,6 +14,7 @@ from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump
 
 Run = Callable[..., Outcome]
+FOLDER = FARM / "lab-x86-quiet"
 NAMES = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
 
 
@@ -29,18 +30,18 @@ def counts(outcome: Outcome) -> dict[str, float]:
 
 
 def test_a_folder_is_sent_and_sent_again_changes_nothing(run: Run, service: StandIn) -> None:
-    sent = counts(run("upload", FARM, "--url", service.url, "--format", "json"))
+    sent = counts(run("upload", FOLDER, "--url", service.url, "--format", "json"))
     files = sent.pop("files")
     assert files == len(service.held) > 10
     assert sent == {"accepted": files, "known": 0, "conflicts": 0, "refused": 0}
-    again = counts(run("upload", FARM, "--url", service.url, "--format", "json"))
+    again = counts(run("upload", FOLDER, "--url", service.url, "--format", "json"))
     assert again == {"files": files, "accepted": 0, "known": files, "conflicts": 0, "refused": 0}
 
 
 def test_ingest_with_a_url_is_the_same(run: Run, service: StandIn) -> None:
-    sent = counts(run("--url", service.url, "ingest", FARM, "--format", "json"))
+    sent = counts(run("--url", service.url, "ingest", FOLDER, "--format", "json"))
     assert (sent["accepted"], sent["refused"]) == (len(service.held), 0)
-    done = run("--url", service.url, "ingest", FARM, "--snapshot")
+    done = run("--url", service.url, "ingest", FOLDER, "--snapshot")
     assert (done.code, "for a store of this machine" in done.err) == (2, True)
 
 

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
 import httpx2
@@ -80,8 +81,9 @@ def nothing_changes(ground: Path) -> Iterator[None]:
     assert everything() == before
 
 
-@pytest.mark.parametrize("place", ["store", "snapshot"])
-@pytest.mark.parametrize("name", cross_section(ATTACKS, 19))
+@pytest.mark.parametrize(
+    ("name", "place"), cross_section(product(ATTACKS, ("store", "snapshot")), 39)
+)
 def test_attacks_are_refused_and_change_nothing(client: TestClient, name: str, place: str) -> None:
     store = service_of(client).store
     database = store / FILE_NAME if place == "store" else find_snapshots(store)[-1].path

@@ -9,14 +9,14 @@ import pytest
 
 from queries.report.night import HeadNight, judge_head
 from queries.report.settings import Settings
-from tests.support.nightly_farm import ingest_all, ingest_nights, record_build
+from tests.support.nightly_farm import ingest_all, nightly_store, record_build
 from warehouse import Warehouse
 
 
 @pytest.fixture(scope="session")
-def nightly_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def nightly_path() -> Path:
     """The store of tests/support/nightly_farm.py; only for reading."""
-    return ingest_nights(tmp_path_factory.mktemp("report") / "nightly.store")
+    return nightly_store()
 
 
 @pytest.fixture(scope="session")

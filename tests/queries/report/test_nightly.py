@@ -143,7 +143,7 @@ def test_a_head_whose_dumps_are_too_short_to_judge_says_nothing_of_the_build_bef
 
 
 def test_a_past_report_is_made_again_byte_for_byte_after_later_builds(tmp_path):
-    path = ingest_nights(tmp_path / "s", range(6, 11))
+    path = ingest_nights(tmp_path / "s", range(8, 11))
     with Warehouse.open(path, read_only=True) as store:
         before = json_form(report(store, "b10"))
     ingest_nights(path, [11])

@@ -117,7 +117,7 @@ def files_left(store: Path) -> list[str]:
         pytest.param(KILL, False, DIED, id="killed"),
         pytest.param(KILL, True, DIED, id="killed in parts", marks=pytest.mark.slow),
         pytest.param("os._exit(3)", False, ENDED, id="exited", marks=pytest.mark.slow),
-        pytest.param(EAT, False, ATE, id="memory"),
+        pytest.param(EAT, False, ATE, id="memory", marks=pytest.mark.slow),
         pytest.param(BUG, False, IS_BUG, id="bug", marks=pytest.mark.slow),
         pytest.param(BUG, True, IS_BUG, id="bug in parts", marks=pytest.mark.slow),
     ],

@@ -113,7 +113,7 @@ def test_a_worker_has_no_environment_no_files_and_no_more_of_them(
             ("SELECT list(range) FROM range(1000000000)", "memory"),
             ("SELECT 1 -- " + "x" * (16 << 10), "text"),
         ],
-        3,
+        5,
     ),
     ids=["rows", "bytes", "texts", "lists", "text"],
 )

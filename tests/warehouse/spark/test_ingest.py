@@ -32,8 +32,8 @@ _COUNTED = json.dumps({"counters": COUNTERS}).encode()
 
 @pytest.fixture
 def places(tmp_path: Path) -> tuple[Path, Path]:
-    """An inbox of eight dumps, and where its lake is to be."""
-    return fill_inbox(tmp_path / "inbox", 8), tmp_path / "lake"
+    """An inbox of eight dumps of a day, and where its lake is to be."""
+    return fill_inbox(tmp_path / "inbox", 8, days=1), tmp_path / "lake"
 
 
 @pytest.fixture(autouse=True)
@@ -75,8 +75,8 @@ def test_lake_has_the_rows_that_the_store_of_the_same_dumps_exports(places, tmp_
         assert comparable(lake, table) == comparable(tmp_path / "exported", table), table
 
 
-def test_dumps_of_a_day_and_model_are_in_its_folder_one_file_for_each_group(places) -> None:
-    inbox, lake = places
+def test_dumps_of_a_day_and_model_are_in_its_folder_one_file_for_each_group(tmp_path: Path) -> None:
+    inbox, lake = fill_inbox(tmp_path / "inbox", 8), tmp_path / "lake"
     done = take(inbox, lake)
     assert (done.n_dumps, done.n_events) == (8, sum(map(tiny_dump_events, range(8))))
     folders = [file.path.rpartition("/")[0] for file in files_of(lake, "dumps")]

@@ -35,7 +35,7 @@ def store(made: Path, tmp_path: Path) -> Path:
 
 def test_a_compacted_store_is_smaller_and_the_same(store: Path) -> None:
     with Warehouse.open(store) as warehouse:
-        grow = "INSERT INTO events SELECT e.* FROM events AS e, range(3000)"
+        grow = "INSERT INTO events SELECT e.* FROM events AS e, range(1000)"
         warehouse.writing.execute(grow)
         warehouse.writing.execute("CHECKPOINT")
         drop_old_events(warehouse.writing, store, find_old_events(warehouse.writing, days=0))
