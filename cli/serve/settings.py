@@ -33,7 +33,7 @@ class ServiceSettings(BaseSettings):
         batch_seconds: Time after which fewer are.
         snapshot_seconds: Time from one snapshot to the next, while something changes.
         free_bytes: Room on the store's disk below which uploads are refused (507).
-        query_seconds: Time that a canned query or a report may take.
+        query_seconds: Time that a canned query, a report or a view of the page may take.
         sql_workers: Ad-hoc statements that are answered at a time.
         sql_seconds: Time that one may take.
         sql_bytes: Memory that one may take.

@@ -45,6 +45,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
+MOST_ROWS = 50_000  # that a view makes something of
 _LONGEST_LINK = 8000
 _Render = tuple[str, dict[str, Any]]  # a template, and what it shows
 
@@ -104,6 +105,23 @@ class Visit:
             return dict(self.filters)
         asked = pools_to_ask(self.store, self.pools, self.filters.get("pool", ()))
         return {**self.filters, "pool": asked}
+
+    def rows(self, name: str, **params: object) -> list[dict[str, Any]]:
+        """Rows of a canned query about what the visitor chose.
+
+        Raises:
+            Problem: 413; they are too many for a page.
+            ParameterError: A filter names what the store does not have.
+        """
+        table = self.store.query(name, **{**self.chosen(), **params})
+        if table.num_rows > MOST_ROWS:
+            detail = (
+                f"{table.num_rows:,} rows are too many for a page, which takes {MOST_ROWS:,}: "
+                "filter by device, model or build"
+            )
+            raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "answer_too_long", detail)
+        found: list[dict[str, Any]] = table.to_pylist()
+        return found
 
 
 def link(path: str, **params: object) -> str:
