@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from cli.serve.access import ANYBODY, Bearer, Scope, Unauthorized
+from cli.serve.access import ANYBODY, COOKIE, Bearer, Scope, Unauthorized
 from cli.serve.pools import hiding_names, pools_to_ask
 from cli.serve.problems import Problem, as_problem
 from ingest.errors import IngestError
@@ -182,7 +182,15 @@ def show(
     path = request.url.path
     nav = [(link(to, **filters), name, to == path) for to, name in VIEWS.items()]
     clear = link(path, **dict(parts.get("fields", ())))
-    frame = {"nav": nav, "clear": clear, "filters": filters, "filter_names": NAMES, "fields": ()}
+    bearer = getattr(request.state, "bearer", ANYBODY)
+    frame = {
+        "nav": nav,
+        "clear": clear,
+        "filters": filters,
+        "filter_names": NAMES,
+        "fields": (),
+        "signed_in": bearer.name if COOKIE in request.cookies else "",
+    }
     text = page_environment("cli.serve.page").get_template(template).render(**frame | dict(parts))
     return HTMLResponse(text, status, HEADERS)
 
