@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import resource
+from http import HTTPStatus
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from cli.serve.problems import Problem, problem_response
 
 HEAD_SECONDS = 10.0  # in which the head of a request must come
 HEAD_BYTES = 64 << 10  # of it, at most
@@ -37,7 +40,7 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         """Wait for a request, unless there are too many."""
         self._waiting: asyncio.TimerHandle | None = None
-        self._head_bytes = 0
+        self._is_in_head, self._head_bytes, self._begun = False, 0, 0
         super().connection_made(transport)
         if len(self.connections) > self.most:
             transport.abort()
@@ -52,22 +55,24 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Wait for the rest of a request's head."""
         super().on_message_begin()
-        self._head_bytes = 0
+        self._is_in_head, self._head_bytes = True, 0
+        self._begun += 1
         self._await_head()
 
-    def on_url(self, url: bytes) -> None:
-        """Take more of a request's address."""
-        self._count(len(url))
-        super().on_url(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header."""
-        self._count(len(name) + len(value))
-        super().on_header(name, value)
+    def data_received(self, data: bytes) -> None:
+        """Take more of a request, and count it where it is all of one head that goes on."""
+        only_head = 0 if self._is_in_head else 1  # that begins in it, unless a body comes first
+        is_awaited, self._begun = self._waiting is not None, 0
+        super().data_received(data)
+        if self._is_in_head and is_awaited and self._begun == only_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_BYTES:
+                self.send_400_response("")
 
     def on_headers_complete(self) -> None:
         """Begin to answer; the body's pace is for whoever reads it."""
         self._stop_waiting()
+        self._is_in_head = False
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -85,11 +90,21 @@ class Connection(HttpToolsProtocol):
         if not self.transport.is_closing():
             self._await_head()
 
-    def _count(self, byte_count: int) -> None:
-        self._head_bytes += byte_count
+    def send_400_response(self, msg: str) -> None:
+        """Say what is wrong with the head of a request, and close the connection."""
+        problem = Problem(HTTPStatus.BAD_REQUEST, "malformed", msg)
         if self._head_bytes > HEAD_BYTES:
-            self.transport.abort()
-            raise ValueError("the head of a request is too long")
+            status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+            detail = f"its head has more than {HEAD_BYTES:,} bytes: send a manifest in a form"
+            problem = Problem(status, "head_too_long", detail)
+        answer = problem_response(problem)
+        lines = [
+            f"HTTP/1.1 {problem.status_code} {HTTPStatus(problem.status_code).phrase}".encode()
+        ]
+        lines += [name + b": " + value for name, value in answer.raw_headers]
+        self.transport.write(b"\r\n".join([*lines, b"connection: close", b"", b""]))
+        self.transport.write(bytes(answer.body))
+        self.transport.close()
 
     def _await_head(self) -> None:
         self._stop_waiting()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,7 +34,7 @@ class ServiceSettings(BaseSettings):
         batch_seconds: Time after which fewer are.
         snapshot_seconds: Time from one snapshot to the next, while something changes.
         free_bytes: Room on the store's disk below which uploads are refused (507).
-        query_seconds: Time that a canned query or a report may take.
+        query_seconds: Time that a canned query, a report or a view of the page may take.
         sql_workers: Ad-hoc statements that are answered at a time.
         sql_seconds: Time that one may take.
         sql_bytes: Memory that one may take.
@@ -80,7 +81,7 @@ def read_service_settings(
     """
     file = config or Path(FILE_NAME)
     found = _table(file) if config is not None or file.exists() else {}
-    named = EnvSettingsSource(ServiceSettings)()
+    named = {**_misspelt(), **EnvSettingsSource(ServiceSettings)()}
     given = {name: value for name, value in options.items() if value is not None}
     try:
         return ServiceSettings.model_validate({**found, **named, **given})
@@ -94,6 +95,16 @@ def read_service_settings(
         if first["type"] == "extra_forbidden":
             problem = f"there is no such field{suggest(name, list(ServiceSettings.model_fields))}"
         raise SettingsError(f"{place}: {problem}") from error
+
+
+def _misspelt() -> dict[str, str]:
+    """What the environment says of settings that there are not, as lower case names them."""
+    given = {name.lower().removeprefix(PREFIX.lower()): name for name in os.environ}
+    return {
+        short: os.environ[name]
+        for short, name in given.items()
+        if short != name.lower() and short not in ServiceSettings.model_fields
+    }
 
 
 def _table(file: Path) -> dict[str, object]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from cli.serve.page.charts import Slice, timeline_plot
 from cli.serve.page.fleet import age_text
-from cli.serve.page.site import NAMES, Cell, Table, Visit, link, view
+from cli.serve.page.site import MOST_ROWS, NAMES, Cell, Table, Visit, link, view
 from cli.serve.problems import Problem
 from queries.report.figures import NONE, count_text, duration_text, number_text, place_text
 
@@ -57,7 +57,8 @@ def dump(visit: Visit) -> tuple[str, dict[str, Any]]:
     found = _find(visit, str(visit.request.path_params["sha256"]))
     run = visit.first("run")
     given = {"dump": found["dump_id"], "run": run or None}
-    events = visit.store.query("run_timeline", **given).to_pylist()
+    timeline = visit.store.query("run_timeline", **given)
+    events = timeline.slice(0, MOST_ROWS).to_pylist()
     slices = [
         Slice(row["event_name"], row["kind"], row["start_ns"], row["duration_ns"])
         for row in events
@@ -70,7 +71,7 @@ def dump(visit: Visit) -> tuple[str, dict[str, Any]]:
         frozenset({1, 4, 5}),
     )
     where = place_text(found["device"], found["model"], found["backend"])
-    more = len(events) - MOST_EVENTS
+    more = timeline.num_rows - MOST_EVENTS
     return "tables.html.jinja", {
         "title": f"Dump {found['sha256'][:12]}",
         "lead": f"{where}, {found['build']}",

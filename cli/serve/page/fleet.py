@@ -25,7 +25,7 @@ def build_order(visit: Visit) -> list[str]:
 @view
 def fleet(visit: Visit) -> tuple[str, dict[str, Any]]:
     """A line for each device."""
-    rows = visit.store.query("coverage", **visit.chosen()).to_pylist()
+    rows = visit.rows("coverage")
     recorded = {row["build"] for row in rows}
     order = [build for build in build_order(visit) if build in recorded]
     devices: dict[str, list[dict[str, Any]]] = defaultdict(list)

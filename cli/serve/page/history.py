@@ -98,7 +98,7 @@ def _history(visit: Visit, **params: Any) -> tuple[list[str], list[_Series]]:
     """
     given = {name: value for name, value in params.items() if value is not None}
     try:
-        rows = visit.store.query("build_history", **visit.chosen(), **given).to_pylist()
+        rows = visit.rows("build_history", **given)
     except ParameterError as error:
         if error.param != "event":
             raise

@@ -18,8 +18,7 @@ _KEYS = ("device", "model", "backend")
 def operators(visit: Visit) -> tuple[str, dict[str, Any]]:
     """A table for each model on each device, of one build: by default the newest chosen."""
     builds = visit.filters.get("build") or _newest_build(visit)
-    chosen = visit.chosen() | {"build": builds}
-    rows = visit.store.query("operator_hotspots", top_n=TOP, **chosen).to_pylist() if builds else []
+    rows = visit.rows("operator_hotspots", top_n=TOP, build=builds) if builds else []
     tables = [
         _table(key, list(found))
         for key, found in groupby(rows, lambda row: tuple(row[name] for name in (*_KEYS, "build")))
@@ -35,7 +34,7 @@ def operators(visit: Visit) -> tuple[str, dict[str, Any]]:
 
 
 def _newest_build(visit: Visit) -> list[str]:
-    rows = visit.store.query("coverage", **visit.chosen()).to_pylist()
+    rows = visit.rows("coverage")
     there = {row["build"] for row in rows}
     return [build for build in build_order(visit) if build in there][-1:]
 

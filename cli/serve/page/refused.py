@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from cli.serve.page.site import Cell, Table, Visit, view
 from cli.serve.pools import need_all_pools
 from queries.report.figures import NONE
@@ -16,22 +19,24 @@ _TITLES = {False: "Still refused", True: "Settled since"}
 def refused(visit: Visit) -> tuple[str, dict[str, Any]]:
     """A table of what is still refused, and one of what is settled; the newest first."""
     need_all_pools(visit.bearer, "this view")
-    rows = visit.store.query("ingest_errors").to_pylist()[::-1]
-    tables = [
-        _table(title, [row for row in rows if row["is_resolved"] == is_resolved])
-        for is_resolved, title in _TITLES.items()
-    ]
+    found = visit.store.query("ingest_errors")
+    kinds = {
+        title: found.filter(pc.field("is_resolved") == is_it) for is_it, title in _TITLES.items()
+    }
+    tables = [_table(title, rows) for title, rows in kinds.items()]
+    is_cut = any(rows.num_rows > MOST for rows in kinds.values())
     return "tables.html.jinja", {
         "title": "Refused",
         "tables": [table for table in tables if table.rows],
         "empty": "Nothing was refused.",
-        "cut": f"Only {MOST} of each kind are shown." if len(rows) > MOST else "",
+        "cut": f"Only the last {MOST} of each kind are shown." if is_cut else "",
     }
 
 
-def _table(title: str, rows: list[dict[str, Any]]) -> Table:
+def _table(title: str, rows: pa.Table) -> Table:
     columns = ("Refused", "Source", "Reason", "Offset", "What was found", "SHA-256")
-    return Table(title, columns, [_row(row) for row in rows[:MOST]], frozenset({3}))
+    last = rows.slice(max(0, rows.num_rows - MOST)).to_pylist()[::-1]
+    return Table(title, columns, [_row(row) for row in last], frozenset({3}))
 
 
 def _row(row: dict[str, Any]) -> list[Cell]:

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from cli.serve.access import ANYBODY, Bearer, Scope, Unauthorized
+from cli.serve.access import ANYBODY, COOKIE, Bearer, Scope, Unauthorized
 from cli.serve.pools import hiding_names, pools_to_ask
 from cli.serve.problems import Problem, as_problem
 from ingest.errors import IngestError
@@ -45,6 +45,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
+MOST_ROWS = 50_000  # that a view makes something of
 _LONGEST_LINK = 8000
 _Render = tuple[str, dict[str, Any]]  # a template, and what it shows
 
@@ -105,6 +106,23 @@ class Visit:
         asked = pools_to_ask(self.store, self.pools, self.filters.get("pool", ()))
         return {**self.filters, "pool": asked}
 
+    def rows(self, name: str, **params: object) -> list[dict[str, Any]]:
+        """Rows of a canned query about what the visitor chose.
+
+        Raises:
+            Problem: 413; they are too many for a page.
+            ParameterError: A filter names what the store does not have.
+        """
+        table = self.store.query(name, **{**self.chosen(), **params})
+        if table.num_rows > MOST_ROWS:
+            detail = (
+                f"{table.num_rows:,} rows are too many for a page, which takes {MOST_ROWS:,}: "
+                "filter by device, model or build"
+            )
+            raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "answer_too_long", detail)
+        found: list[dict[str, Any]] = table.to_pylist()
+        return found
+
 
 def link(path: str, **params: object) -> str:
     """An address of the site; None and empty values are left out."""
@@ -164,7 +182,15 @@ def show(
     path = request.url.path
     nav = [(link(to, **filters), name, to == path) for to, name in VIEWS.items()]
     clear = link(path, **dict(parts.get("fields", ())))
-    frame = {"nav": nav, "clear": clear, "filters": filters, "filter_names": NAMES, "fields": ()}
+    bearer = getattr(request.state, "bearer", ANYBODY)
+    frame = {
+        "nav": nav,
+        "clear": clear,
+        "filters": filters,
+        "filter_names": NAMES,
+        "fields": (),
+        "signed_in": bearer.name if COOKIE in request.cookies else "",
+    }
     text = page_environment("cli.serve.page").get_template(template).render(**frame | dict(parts))
     return HTMLResponse(text, status, HEADERS)
 

@@ -31,9 +31,10 @@ RECIPES = (
      "    median(p50_ns) / 1e3 AS p50_us\nFROM named_event_stats\nWHERE build = (\n"
      "    SELECT build FROM builds_in_order ORDER BY position DESC LIMIT 1\n)\n"
      "GROUP BY ALL\nORDER BY p50_us DESC NULLS LAST\nLIMIT 50"),
-    ("How a model is spread over builds", "SELECT build, device, count(*) AS dumps,\n"
-     "    median(p50_ns) / 1e6 AS p50_ms\nFROM named_event_stats\n"
-     "WHERE event_name = 'Method::execute'\nGROUP BY ALL\nORDER BY build, device"),
+    ("How each model is spread over builds", "SELECT model, backend, device, build,\n"
+     "    count(*) AS dumps, median(p50_ns) / 1e6 AS p50_ms\nFROM named_event_stats\n"
+     "WHERE event_name = 'Method::execute'\nGROUP BY ALL\n"
+     "ORDER BY model, backend, device, build"),
     ("Why dumps were refused", "SELECT reason, count(*) AS files\nFROM ingest_errors\n"
      "GROUP BY reason\nORDER BY files DESC"),
     ("Tables and columns", "SELECT table_name, column_name, data_type, comment\n"

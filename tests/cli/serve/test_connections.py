@@ -121,6 +121,38 @@ def test_a_head_that_is_too_long_is_not_held(listening: Listening) -> None:
         connection.sendall(b"X: y\r\n" * (8 << 20))
 
 
+@pytest.mark.parametrize(
+    ("sent", "status", "reason"),
+    [
+        (b"GET / HTTP/1.1\r\nX: " + b"y" * (65 << 10), b"431", b"head_too_long"),
+        (b"GET /" + b"y" * (65 << 10), b"431", b"head_too_long"),
+        (b"GET / HTTP/9\r\n\r\n", b"400", b"malformed"),
+    ],
+    ids=["header", "address", "malformed"],
+)
+def test_a_head_that_cannot_be_read_is_told_why(
+    listening: Listening, sent: bytes, status: bytes, reason: bytes
+) -> None:
+    with listening.connect(sent) as connection:
+        answer = answer_on(connection)
+        assert answer.startswith(b"HTTP/1.1 " + status)
+        assert b"application/problem+json" in answer
+        assert reason in answer
+        assert is_closed(connection)
+
+
+def test_bodies_between_heads_are_no_part_of_them(listening: Listening) -> None:
+    maker = DumpMaker(100, runs=3)
+    requests = [maker.packet(number).request for number in range(8)]
+    assert sum(map(len, requests)) > 3 * connections.HEAD_BYTES
+    with listening.connect(b"".join(requests)) as connection:
+        answers = b""
+        while answers.count(b'"accepted"') < len(requests):
+            more = connection.recv(1000)
+            assert more, answers
+            answers += more
+
+
 @pytest.mark.usefixtures("impatient")
 def test_a_body_that_stops_is_given_up(listening: Listening) -> None:
     with listening.connect(MAKER.packet(1).request[:-10]) as connection:

@@ -87,6 +87,13 @@ def test_what_an_option_or_a_variable_may_not_say_is_told_with_its_name(
         read_service_settings({})
 
 
+def test_a_variable_of_no_setting_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEHOUSE_SERVE_PROT", "1")
+    said = "TRACEHOUSE_SERVE_PROT: there is no such field; did you mean port?"
+    with pytest.raises(SettingsError, match=re.escape(said)):
+        read_service_settings({})
+
+
 def test_every_setting_is_documented_with_its_default() -> None:
     text = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| `(.*?)` \| .", text, re.MULTILINE)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from ingest.incoming import Incoming
 from ingest.manifest.models import Manifest
 from tests.support.service import serving
@@ -22,3 +24,16 @@ def test_what_is_still_refused_stands_apart_from_what_came_in(tmp_path: Path) ->
         text = client.get("/errors").text
     still, settled = text.index("<h2>Still refused"), text.index("<h2>Settled since")
     assert still < text.index("bad&lt;b&gt;.etdp") < settled < text.index("late.etdp")
+
+
+def test_of_many_the_last_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.serve.page.refused.MOST", 2)
+    manifest = Manifest.model_validate({"device": "d", "build": "b", "model": "m"})
+    with Warehouse.open(tmp_path / "s", create=True) as warehouse:
+        for number in range(3):
+            warehouse.ingest([Incoming.of_bytes(f"{number}.etdp", bytes([number]) * 9, manifest)])
+    with serving(tmp_path / "s") as client:
+        text = client.get("/errors").text
+    assert "0.etdp" not in text
+    assert text.index("2.etdp") < text.index("1.etdp")
+    assert "Only the last 2 of each kind are shown." in text

@@ -94,6 +94,16 @@ def test_a_view_that_takes_too_long_is_ended_and_says_so(tmp_path: Path) -> None
     assert "more than 0.2 s" in answer.text
 
 
+@pytest.mark.parametrize("path", ["/", "/latency", "/operators"])
+def test_more_than_a_page_can_show_is_to_be_filtered(
+    site: TestClient, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.setattr("cli.serve.page.site.MOST_ROWS", 1)
+    answer = site.get(path)
+    assert answer.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    assert "rows are too many for a page, which takes 1: filter by device" in answer.text
+
+
 def test_who_may_not_read_is_asked_for_a_token(
     site: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,6 +34,12 @@ def test_every_recipe_answers(site: TestClient, name: str, statement: str) -> No
     assert statement in unescape(answer.text)
 
 
+def test_no_recipe_mixes_the_times_of_models() -> None:
+    timed = [statement for _, statement in RECIPES if "p50_ns" in statement]
+    assert timed
+    assert all("model" in statement.partition("FROM")[0] for statement in timed)
+
+
 def test_rows_are_text_and_numbers_stand_right(site: TestClient) -> None:
     text = site.get("/sql", params={"sql": "SELECT '<b>' AS a, 7 AS b, NULL AS c"}).text
     assert '<td>&lt;b&gt;</td><td class="n">7</td>' in text
