@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -51,8 +52,14 @@ def is_there(store: Path) -> bool:
 
     Raises:
         DamagedStoreError: There is an archive, but not the file that is made out of it.
-        StoreError: What stands in the file's place is none.
+        StoreError: What stands in its place is none, or no store can have its name.
     """
+    if os.path.exists(store) and not os.path.isdir(store):
+        raise StoreError(str(store), "is a file, wanted the directory of a store")
+    try:
+        str(store.absolute()).encode()
+    except UnicodeEncodeError as error:
+        raise StoreError(str(store), "its path is not UTF-8, as DuckDB needs it") from error
     if is_made(store):
         return True
     from warehouse.archive.archive import Archive  # which a question need not wait for
