@@ -70,12 +70,14 @@ def _store(store: Path) -> Finding:
     from warehouse import Warehouse
     from warehouse.errors import WarehouseError
 
-    if not store.exists():
-        return Finding("store", "missing", f"{store}: none yet; 'tracehouse ingest' makes one")
     try:
+        if not store.exists():
+            return Finding("store", "missing", f"{store}: none yet; 'tracehouse ingest' makes one")
         with Warehouse.open(store, read_only=True) as warehouse:
             (count,) = warehouse.sql("SELECT count(*) AS n FROM dumps")["n"].to_pylist()
     except WarehouseError as error:  # locked, of another version, or not ours: it says so
         return Finding("store", "wrong", " ".join(str(error).split()))
+    except OSError as error:
+        return Finding("store", "wrong", f"{store}: {error.strerror}")
     access = "" if os.access(store, os.W_OK) else ", for reading only"
     return Finding("store", "ok", f"{store}: {count:,} dumps{access}")

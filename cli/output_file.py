@@ -66,7 +66,9 @@ def standard_output_to(path: Path | None) -> Iterator[None]:
     if path is None:
         yield
         return
-    if path.exists() and not path.is_file():  # a device or pipe: there is nothing to replace
+    if os.path.exists(path) and not os.path.isfile(
+        path
+    ):  # a device or pipe: there is nothing to replace
         with _opened(path, path):
             yield
         return

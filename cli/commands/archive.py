@@ -12,7 +12,7 @@ from cli.exit_codes import fail
 from cli.options import DEFAULT_STORE, CsvSafe, Output, Store
 from cli.output.render import Format, write_table
 from cli.output.streams import translated_errors
-from cli.output_file import with_output_file
+from cli.output_file import standard_output_to, with_output_file
 from warehouse.errors import StoreError
 
 if TYPE_CHECKING:
@@ -45,12 +45,9 @@ def get(file: _File, *, output: _Target = None, store: Store = DEFAULT_STORE) ->
     entry = find_archived(store, file)
     if output is None and sys.stdout.isatty():
         raise typer.BadParameter("it is bytes; use --output FILE", param_hint="'--output'")
-    with translated_errors():
-        if output is None:
-            sys.stdout.buffer.write(entry.data)
-            sys.stdout.buffer.flush()
-        else:
-            output.write_bytes(entry.data)
+    with standard_output_to(output), translated_errors():
+        sys.stdout.buffer.write(entry.data)
+        sys.stdout.buffer.flush()
 
 
 def verify(

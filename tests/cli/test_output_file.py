@@ -114,3 +114,10 @@ def test_a_file_that_cannot_be_written_is_one_line(
     outcome = run("sql", "SELECT 1 AS a", "--output", file, "--store", store)
     assert outcome.code == 1
     assert outcome.error == f"error: {file}: {problem}"
+
+
+def test_a_file_that_cannot_be_looked_at_is_one_line(run: Run, store: Path, tmp_path: Path) -> None:
+    file = tmp_path / ("x" * 300)
+    outcome = run("sql", "SELECT 1 AS a", "--output", file, "--store", store)
+    assert (outcome.code, outcome.error) == (1, f"error: {file}: File name too long")
+    assert list(tmp_path.iterdir()) == []

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.command import Outcome
 from tests.support.corpus import CORPUS
+from tests.support.cross_section import cross_section
 from warehouse import Warehouse
 
 Run = Callable[..., Outcome]
@@ -60,3 +61,30 @@ def test_migrate_makes_no_store(run: Run, tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
     Warehouse.open(tmp_path / "store", create=True).close()
     assert run("migrate", "--store", tmp_path / "store") == (0, b"", "")
+
+
+@pytest.mark.parametrize(
+    "args",
+    cross_section(
+        [
+            ["query", "coverage"],
+            *(["archive", "verify"], ["ingest", DUMP, *NAMES]),
+            *([name] for name in ("status", "drain", "snapshot", "compact", "rebuild", "migrate")),
+        ],
+        3,
+    ),
+)
+def test_a_store_that_cannot_be_looked_at_is_one_line(
+    run: Run, tmp_path: Path, args: list[str]
+) -> None:
+    store = tmp_path / ("x" * 300)  # fails for root, too, as a folder of somebody else's does not
+    outcome = run(*args, "--store", store)
+    assert (outcome.code, outcome.out) == (1, b"")
+    assert outcome.error.startswith(f"error: {store}")
+    assert outcome.error.endswith(": File name too long")
+
+
+def test_doctor_tells_of_a_store_that_cannot_be_looked_at(run: Run, tmp_path: Path) -> None:
+    outcome = run("doctor", "--store", tmp_path / ("x" * 300))
+    assert outcome.code == 0
+    assert outcome.text.splitlines()[-1].endswith(": File name too long")

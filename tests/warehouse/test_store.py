@@ -203,6 +203,25 @@ def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
         Warehouse.open(tmp_path / "store", create=True)
 
 
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_file_in_place_of_a_store_s_directory_is_named(tmp_path: Path, read_only: bool) -> None:
+    write(tmp_path / "file", b"hello")
+    with pytest.raises(StoreError, match="file: is a file, wanted the directory of a store"):
+        Warehouse.open(tmp_path / "file", create=not read_only, read_only=read_only)
+
+
+@pytest.mark.parametrize("name", ["caf\udce9", "caf\udce9/store"])
+def test_a_path_that_is_not_utf8_is_refused_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StoreError, match="not UTF-8, as DuckDB needs it"):
+        Warehouse.open(name, create=True)
+    with pytest.raises(StoreError, match="not UTF-8, as DuckDB needs it"):
+        Warehouse.open(name, read_only=True)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_store_from_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     Warehouse.open(tmp_path / "store", create=True).close()
     with duckdb.connect(str(tmp_path / "store/warehouse.duckdb")) as connection:

@@ -21,7 +21,11 @@ class Archive:
         self.folder = store / ARCHIVE_FOLDER
 
     def segments(self) -> list[Segment]:
-        """Its segments in order; those that a merged one holds are left out."""
+        """Its segments in order; those that a merged one holds are left out.
+
+        Raises:
+            ArchiveError: The folder cannot be read.
+        """
         found: list[Segment] = []
         for segment in self.files():
             if not found or segment.first > found[-1].last:
@@ -29,8 +33,15 @@ class Archive:
         return found
 
     def files(self) -> list[Segment]:
-        """All files of segments in order: of those of the same numbers, longer ranges first."""
-        paths = self.folder.iterdir() if self.folder.is_dir() else ()
+        """All files of segments in order: of those of the same numbers, longer ranges first.
+
+        Raises:
+            ArchiveError: The folder cannot be read.
+        """
+        try:
+            paths = list(self.folder.iterdir()) if self.folder.is_dir() else ()
+        except OSError as error:
+            raise ArchiveError(str(self.folder), f"cannot be read: {error.strerror}") from error
         listed = filter(None, (Segment.at(path) for path in paths))
         return sorted(listed, key=lambda one: (one.first, -one.last, one.path))
 

@@ -28,8 +28,8 @@ def make_folder(store: Path, *, is_shared: bool) -> None:
     Raises:
         StoreError: It cannot be made.
     """
-    made = [folder for folder in (store, *store.parents) if not folder.exists()]
     try:
+        made = [folder for folder in (store, *store.parents) if not folder.exists()]
         store.parent.mkdir(parents=True, exist_ok=True)
         store.mkdir(mode=0o777 if is_shared else 0o700, exist_ok=True)
         for folder in made:

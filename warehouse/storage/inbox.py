@@ -46,7 +46,7 @@ class Inbox:
             StoreError: There is no store, or it cannot be written.
         """
         store = Path(path)
-        if not ((store / FILE_NAME).exists() or (store / ARCHIVE_FOLDER).is_dir()):
+        if not (os.path.exists(store / FILE_NAME) or os.path.isdir(store / ARCHIVE_FOLDER)):
             problem = "no store here; create one with 'tracehouse ingest PATHS...'"
             raise StoreError(str(store), problem)
         folder = store / INBOX_FOLDER

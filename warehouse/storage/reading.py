@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -51,10 +52,20 @@ def is_there(store: Path) -> bool:
 
     Raises:
         DamagedStoreError: There is an archive, but not the file that is made out of it.
-        StoreError: What stands in the file's place is none.
+        StoreError: What stands in its place is none or cannot be looked at, or no store can have
+            its name.
     """
-    if is_made(store):
-        return True
+    if os.path.exists(store) and not os.path.isdir(store):
+        raise StoreError(str(store), "is a file, wanted the directory of a store")
+    try:
+        str(store.absolute()).encode()
+    except UnicodeEncodeError as error:
+        raise StoreError(str(store), "its path is not UTF-8, as DuckDB needs it") from error
+    try:
+        if is_made(store):
+            return True
+    except OSError as error:
+        raise StoreError(str(store), f"cannot be read: {error.strerror}") from error
     from warehouse.archive.archive import Archive  # which a question need not wait for
 
     if Archive(store).segments():

@@ -65,7 +65,7 @@ class Snapshot(NamedTuple):
 def find_snapshots(store: Path) -> list[Snapshot]:
     """The snapshots of a store, the oldest first."""
     folder = store / SNAPSHOT_FOLDER
-    paths = folder.iterdir() if folder.is_dir() else ()
+    paths = folder.iterdir() if os.path.isdir(folder) else ()
     return sorted(filter(None, map(Snapshot.at, paths)), key=lambda one: one.number)
 
 

@@ -115,6 +115,7 @@ def read_status(store: Path, *, writer: Warehouse | None = None) -> StoreStatus:
     counted = _read_counts(store) if writer is None else _ask_writer(store, writer)
     file, snapshots = store / FILE_NAME, find_snapshots(store)
     archive, folder = Archive(store), store / INBOX_FOLDER
+    segments = archive.segments()  # fails on a folder that cannot be read, before all else is 0
     inbox = [*folder.glob("*.log"), *folder.glob("*.sealed")]
     now = time.time()
     return StoreStatus(
@@ -125,7 +126,7 @@ def read_status(store: Path, *, writer: Warehouse | None = None) -> StoreStatus:
         snapshot_bytes=_size(snapshot.path for snapshot in snapshots),
         inbox_bytes=_size(inbox),
         inbox_files=len(inbox),
-        archive_segments=len(archive.segments()),
+        archive_segments=len(segments),
         is_uncompacted=is_compaction_wanted(store),
         snapshot_ages_seconds=[
             max(int(now - snapshot.taken_at.timestamp()), 0) for snapshot in reversed(snapshots)

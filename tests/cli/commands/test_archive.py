@@ -21,6 +21,14 @@ def test_a_file_comes_back_bit_for_bit(run: Run, store: Path, tmp_path: Path) ->
     assert target.read_bytes() == DUMP.read_bytes()
 
 
+def test_a_file_appears_when_it_is_whole(run: Run, store: Path, tmp_path: Path) -> None:
+    target, other = tmp_path / "again.etdp", tmp_path / "other.etdp"
+    other.write_bytes(b"before")
+    target.hardlink_to(other)
+    assert run("archive", "get", SHA256, "--store", store, "--output", target).code == 0
+    assert (target.read_bytes(), other.read_bytes()) == (DUMP.read_bytes(), b"before")
+
+
 def test_a_hash_that_names_no_file_or_several_is_an_error(run: Run, store: Path) -> None:
     for prefix, problem in (
         ("f" * 64, "has no file whose SHA-256 begins with"),
