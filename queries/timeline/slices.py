@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MEDIAN = "median"
-_WITHIN_METHOD = {"operator_call", "kernel", "delegate_call", "delegate_op"}
+_WITHIN_METHOD = {"operator_call", "kernel", "delegate_call", "delegate_op", "delegate_phase"}
 
 
 @dataclass(frozen=True)

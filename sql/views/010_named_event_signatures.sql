@@ -8,7 +8,7 @@
 --   delegate_id         STRING  Delegate debug id, an integer one as text; null outside
 --                               delegates.
 --   kind                STRING  method, load, operator_call, kernel, delegate_call,
---                               delegate_op, control or other.
+--                               delegate_op, delegate_phase, control or other.
 SELECT
     event_signature_id,
     coalesce(

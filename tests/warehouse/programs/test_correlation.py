@@ -124,6 +124,15 @@ def test_a_delegate_id_is_looked_up_exactly_and_else_by_the_words_in_it(
     assert origin.delegate_backend_name == "Some"
 
 
+def test_a_phase_of_a_delegate_is_of_its_backend_and_runs_no_node(correlation):
+    known = correlation(
+        debug_handle_map={"forward": {"0": [1]}},
+        delegate_map={"forward": {"0": {"name": "VgfBackend", "delegate_map": {"1": [1]}}}},
+    )
+    [origin] = known.locate([Place("", "delegate_phase", 0, "VGF_EXECUTE")]).origins
+    assert (origin.debug_handles, origin.delegate_backend_name) == (None, "VgfBackend")
+
+
 def test_a_delegate_that_the_record_does_not_know_has_the_handles_of_its_call(correlation):
     known = correlation(debug_handle_map={"forward": {"0": [3, 4]}})
     [origin] = known.locate([inside("x")]).origins
