@@ -109,6 +109,12 @@ def test_each_node_counts_once_however_often_its_handle_is_listed(correlation):
         ("relu1+relu12", [1, 12]),
         ("op_x_x (fused)", [22]),
         ("surprise", None),
+        ('{"operator": {"args": [15], "delegate_node_id": 5}, "kernel_name": "relu1"}', [5]),
+        ('{"operator": {"delegate_node_id": 15, "args": [5]}, "operator_id": 5}', [15]),
+        ('{"operator": {"args": [15], "delegate_node_id": 6}, "kernel_name": "relu1"}', None),
+        ('{"operator":{"args":[15],"delegate_node_id":5},"kernel_name":"relu1"}', [5]),
+        ('"delegate_node_id": 15', [15]),
+        ('{"kernel_name": "relu1", "dispatch_id": 21}', [1]),
     ],
 )
 def test_a_delegate_id_is_looked_up_exactly_and_else_by_the_words_in_it(
