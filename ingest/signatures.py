@@ -29,6 +29,7 @@ _KINDS = {
     b"JF_CALL": "control",
     b"MOVE_CALL": "control",
 }
+_PHASE = re.compile(rb"(?:ETVK|VGF)_[A-Z_]+")  # what the Vulkan and VGF backends call theirs
 
 _EVENT_TAG = b"tracehouse event signature 1"
 _RUN_TAG = b"tracehouse run signature 1"
@@ -74,9 +75,10 @@ class EventSignature(NamedTuple):
     debug_name: bytes | None
 
     @property
-    def is_delegated(self) -> bool:
-        """Whether it carries a delegate id."""
-        return self.delegate_id_int is not None or self.delegate_id_str is not None
+    def kind(self) -> str:
+        """Kind of the event."""
+        number = self.delegate_id_int
+        return event_kind(self.name or b"", self.delegate_id_str if number is None else number)
 
     @property
     def text_bytes(self) -> int:
@@ -148,14 +150,17 @@ def _signature(profile: LoggedEvent | None, logged: LoggedEvent | None) -> Event
     )
 
 
-def event_kind(name: bytes, *, is_delegated: bool) -> str:
-    """Kind of the event with this name; `is_delegated` says whether it carries a delegate id.
+def event_kind(name: bytes, delegate_id: int | bytes | None) -> str:
+    """Kind of the event with this name and delegate id, if it carries one.
 
-    >>> event_kind(b"native_call_add.out", is_delegated=False)
-    'kernel'
+    Phases of a delegate lie within each other and around its operators: their times do not add up.
+
+    >>> event_kind(b"native_call_add.out", None), event_kind(b"", b"VGF_COPY_INPUTS")
+    ('kernel', 'delegate_phase')
     """
-    if is_delegated:
-        return "delegate_op"
+    if delegate_id is not None:
+        is_phase = isinstance(delegate_id, bytes) and _PHASE.fullmatch(delegate_id)
+        return "delegate_phase" if is_phase else "delegate_op"
     if name.startswith(b"native_call_"):
         return "kernel"
     return _KINDS.get(name, "other")

@@ -119,7 +119,7 @@ EVENT_SIGNATURES = _table(
     _field("instruction_id", pa.int32(), "Instruction id; null outside the program (-1).", nullable=True),
     _field("delegate_id_int", pa.int32(), "Integer delegate debug id; null when absent (-1).", nullable=True),
     _field("delegate_id_str", pa.string(), "String delegate debug id; null when absent or ''.", nullable=True),
-    _field("kind", pa.string(), "method, load, operator_call, kernel, delegate_call, delegate_op, control or other."),
+    _field("kind", pa.string(), "method, load, operator_call, kernel, delegate_call, delegate_op, delegate_phase, control or other."),
     _field("is_profiled", pa.bool_(), "Whether the signature has a profile event; false for logged values alone."),
     _field("is_logged", pa.bool_(), "Whether values were logged for it (debug part of the signature)."),
     _field("debug_name", pa.string(), "Name of the first debug event, or ''; null when not logged.", nullable=True),

@@ -25,7 +25,14 @@ from ingest.tracer.places import InstructionPlace
 LOAD_BLOCK, EXECUTE_BLOCK = "Default", "Execute"
 WARM_UP = 5  # iterations that are left out of what an operator takes
 
-_DEPTHS = {"method": 0, "operator_call": 1, "delegate_call": 1, "kernel": 2, "delegate_op": 2}
+_DEPTHS = {
+    "method": 0,
+    "operator_call": 1,
+    "delegate_call": 1,
+    "kernel": 2,
+    "delegate_op": 2,
+    "delegate_phase": 2,
+}
 _LOAD_DEPTHS = {b"Program::load_method": 0, b"Method::init": 1}
 _MAX_FIRST_RATIO = 20.0
 _CALL_NS = 200.0  # what an operator call takes around its kernel
@@ -212,7 +219,7 @@ def _read_tree(runs: Runs, first: int, run_count: int, event_count: int) -> Temp
     open_: list[tuple[int, int, TemplateEvent]] = []  # events whose parent has not come yet
     for origin in range(event_count):
         name, delegate_id = _names(profiles, first + origin)
-        depth = _depth(name, is_delegated=delegate_id is not None)
+        depth = _depth(name, None if delegate_id is None else delegate_id.encode())
         inner = [entry for entry in open_ if entry[0] > depth]
         open_ = [entry for entry in open_ if entry[0] <= depth]
         own = durations[:, origin] - durations[:, [row for _, row, _ in inner]].sum(axis=1)
@@ -238,9 +245,9 @@ def _names(profiles: ProfileEvents, row: int) -> tuple[bytes | None, str | None]
     )
 
 
-def _depth(name: bytes | None, *, is_delegated: bool) -> int:
+def _depth(name: bytes | None, delegate_id: bytes | None) -> int:
     depth = _LOAD_DEPTHS.get(name or b"")
-    return _DEPTHS[event_kind(name or b"", is_delegated=is_delegated)] if depth is None else depth
+    return _DEPTHS[event_kind(name or b"", delegate_id)] if depth is None else depth
 
 
 def _typical(own: np.typing.NDArray[np.float64]) -> tuple[float, float]:

@@ -7,7 +7,6 @@ import pyarrow as pa
 
 from ingest.etdump.layouts import SignatureBook
 from ingest.etdump.values import Longs
-from ingest.signatures import event_kind
 from ingest.tables.arrow_columns import build_table, is_utf8, lists, readable, readable_or_none
 
 _FULL = 1 << 16  # signatures that are kept as objects
@@ -25,7 +24,7 @@ def build_event_signatures(book: SignatureBook) -> pa.Table:
         [s.instruction_id for s in signatures],
         [s.delegate_id_int for s in signatures],
         [readable_or_none(s.delegate_id_str) for s in signatures],
-        [event_kind(s.name or b"", is_delegated=s.is_delegated) for s in signatures],
+        [s.kind for s in signatures],
         [s.name is not None for s in signatures],
         [s.debug_name is not None for s in signatures],
         [readable_or_none(s.debug_name) for s in signatures],

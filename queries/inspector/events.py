@@ -108,8 +108,9 @@ class Event:
     def kind(self) -> str:
         """Its kind, e.g. kernel."""
         name = self.name.encode(errors="replace")
-        is_delegated = self.delegate_debug_identifier is not None
-        return self._kind or event_kind(name, is_delegated=is_delegated)
+        id_ = self.delegate_debug_identifier
+        delegate_id = id_.encode(errors="replace") if isinstance(id_, str) else id_
+        return self._kind or event_kind(name, delegate_id)
 
     def asdict(self, _units: str = "") -> dict[str, Any]:
         """The event by column of its DataFrame; what has several values is a list of one.

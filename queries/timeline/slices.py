@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MEDIAN = "median"
 _MOST_DIGITS = 18  # of a run's position
-_WITHIN_METHOD = {"operator_call", "kernel", "delegate_call", "delegate_op"}
+_WITHIN_METHOD = {"operator_call", "kernel", "delegate_call", "delegate_op", "delegate_phase"}
 
 
 @dataclass(frozen=True)

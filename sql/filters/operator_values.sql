@@ -52,7 +52,7 @@ JOIN builds_in_order AS b ON b.build = o.build
 WHERE o.dump_id IN (SELECT dump_id FROM chosen_dumps)
     AND o.value IS NOT NULL
     AND o.build_role IS NULL
-    AND o.kind NOT IN ('operator_call', 'load')
+    AND o.kind NOT IN ('operator_call', 'load', 'delegate_phase')
     AND (CAST(:event AS ARRAY<STRING>) IS NULL
         OR array_contains(CAST(:event AS ARRAY<STRING>), o.event_name))
     AND (CAST(:delegate_id AS ARRAY<STRING>) IS NULL

@@ -30,4 +30,4 @@ SELECT
     o.event_signature_id, o.unit, o.value, o.floor, o.half_tick
 FROM operator_stats AS o
 JOIN compared_dumps AS c ON c.dump_id = o.dump_id
-WHERE o.kind NOT IN ('operator_call', 'load')
+WHERE o.kind NOT IN ('operator_call', 'load', 'delegate_phase')

@@ -19,5 +19,5 @@ SELECT
     max(o.half_tick) AS half_tick, array_sort(array_agg(ln(greatest(o.value, o.half_tick)))) AS logs
 FROM operator_stats AS o
 JOIN recordings AS r ON r.dump_id = o.dump_id
-WHERE o.value IS NOT NULL AND o.kind NOT IN ('operator_call', 'load')
+WHERE o.value IS NOT NULL AND o.kind NOT IN ('operator_call', 'load', 'delegate_phase')
 GROUP BY ALL

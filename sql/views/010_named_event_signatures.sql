@@ -6,16 +6,28 @@
 --                               else its delegate id; '' without any.
 --   instruction_id      INT     Instruction id; null outside the program.
 --   delegate_id         STRING  Delegate debug id, an integer one as text; null outside
---                               delegates.
+--                               delegates. Vulkan states a node of its program in a
+--                               JSON text, beside numbers that count what the process
+--                               did before: of that one, 'KERNEL #NODE'.
 --   kind                STRING  method, load, operator_call, kernel, delegate_call,
---                               delegate_op, control or other.
+--                               delegate_op, delegate_phase, control or other.
 SELECT
     event_signature_id,
-    coalesce(
-        nullif(name, ''), nullif(debug_name, ''),
-        CAST(delegate_id_int AS STRING), delegate_id_str, ''
-    ) AS event_name,
-    instruction_id,
-    coalesce(CAST(delegate_id_int AS STRING), delegate_id_str) AS delegate_id,
-    kind
-FROM event_signatures
+    coalesce(nullif(name, ''), nullif(debug_name, ''), delegate_id, '') AS event_name,
+    instruction_id, delegate_id, kind
+FROM (
+    SELECT
+        *, coalesce(
+            CAST(delegate_id_int AS STRING),
+            CASE
+                WHEN substr(delegate_id_str, 1, 1) = '{'
+                    THEN nullif(split_part(
+                        split_part(delegate_id_str, '"kernel_name": "', 2), '"', 1
+                    ), '') || ' #' || nullif(trim(split_part(split_part(
+                        split_part(delegate_id_str, '"delegate_node_id":', 2), ',', 1
+                    ), '}', 1)), '')
+            END,
+            delegate_id_str
+        ) AS delegate_id
+    FROM event_signatures
+) AS s

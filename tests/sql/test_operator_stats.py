@@ -52,6 +52,45 @@ def test_times_of_a_clock_of_unknown_rate_are_told_in_ticks():
     assert found == [("ticks", 3_000, 2_000, 500, None, None, None)]
 
 
+def _shader(node, kernel="conv2d", count=0):
+    """A shader's event as Vulkan names it; it counts what the process did before."""
+    operator = {"name": "aten.convolution.default", "args": [1, {"sizes": [3]}]} | node
+    id_ = {"operator": operator, "kernel_name": kernel, "operator_id": count, "dispatch_id": count}
+    return Event("", 3_000, 1, json.dumps(id_))
+
+
+def test_an_operator_goes_by_the_node_that_its_delegate_states():
+    store = StoreRows()
+    for count, build in enumerate(("b1", "b2")):
+        shaders = [
+            _shader({"delegate_node_id": 7}, count=count),
+            _shader({"delegate_node_id": 7}, "sum", count=count + 1),
+            _shader({"delegate_node_id": 12}, count=count + 2),
+        ]
+        _add(store, shaders, build=build)
+    names = ["conv2d #12", "conv2d #7", "sum #7"]
+    assert _rows(store, "build, event_name, delegate_id, ordinal, sample_count") == [
+        (build, name, name, 1, 25) for build in ("b1", "b2") for name in names
+    ]
+
+
+@pytest.mark.parametrize(
+    "delegate_id",
+    [
+        _shader({}).delegate,
+        '{"operator": {"delegate_node_id": 7}}',
+        '{"delegate_node_id": , "kernel_name": "conv2d"}',
+        '{"delegate_node_id": 7, "kernel_name": ""}',
+        '"delegate_node_id": 7, "kernel_name": "conv2d"',
+        "{", '{"kernel_name": "',
+    ],
+)  # fmt: skip
+def test_other_delegate_ids_stay_as_they_are(delegate_id):
+    store = StoreRows()
+    _add(store, [Event("", 3_000, 1, delegate_id)])
+    assert _rows(store, "event_name, delegate_id") == [(delegate_id, delegate_id)]
+
+
 def test_ordinal_counts_instructions_of_the_build_even_where_one_dump_has_fewer():
     store = StoreRows()
     conv = [Event("conv", 10, instruction) for instruction in (1, 4, 9)]

@@ -260,7 +260,7 @@ class StoreRows:
             instruction_id=instruction,
             delegate_id_int=None,
             delegate_id_str=delegate,
-            kind=event_kind(name.encode(), is_delegated=delegate is not None),
+            kind=event_kind(name.encode(), delegate and delegate.encode()),
             is_profiled=not is_unprofiled,
             is_logged=debug_name is not None,
             debug_name=debug_name,

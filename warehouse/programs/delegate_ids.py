@@ -13,6 +13,7 @@ HANDLE_BYTES = 8
 
 _WORD = re.compile(r"\w+|\W")
 _LETTER = re.compile(r"\w")
+_NODE = re.compile(r'\{.*?"delegate_node_id": *([^,} ]+)', re.DOTALL)
 
 
 class DelegateIds:
@@ -25,9 +26,13 @@ class DelegateIds:
     def find(self, id_: int | str, allowance: Allowance) -> Handles | None:
         """The handles of an id: its own, or else those of all ids that are words in it.
 
-        The work is charged; more than there is left raises AllowanceError.
+        Of a JSON text that states a node, as Vulkan's do, the node's are its own. The work is
+        charged; more than there is left raises AllowanceError.
         """
         text = str(id_)
+        stated = _NODE.match(text)
+        if stated:
+            return self._handles.get(stated[1])
         if not self._handles or text in self._handles or isinstance(id_, int):
             return self._handles.get(text)
         words = self._words.find(text, allowance)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OWN_INSTRUCTION = ("kernel", "delegate_call", "delegate_op")  # kinds with a handle of their own
 
 _KERNEL_PREFIX = "native_call_"
-_DELEGATED = ("delegate_call", "delegate_op")
+_DELEGATED = ("delegate_call", "delegate_op", "delegate_phase")
 _NO_OPERATOR = ("getitem", "alloc")  # they pick or make a tensor, and run no kernel
 _ROW_BYTES = 64  # of an event, a node or a module, besides its texts
 _MOST_NAME = 100  # letters of a dump's name that a note repeats

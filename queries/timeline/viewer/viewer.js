@@ -76,7 +76,7 @@ function draw() {
   pen.font = FONT; pen.textBaseline = "middle"; pen.fillStyle = colour("page");
   pen.fillRect(0, 0, width, tall);
   const fills = {};
-  for (const kind of ["kernel", "operator_call", "delegate_call", "delegate_op", "method", "load", "control", "other"]) fills[kind] = colour(kind);
+  for (const kind of ["kernel", "operator_call", "delegate_call", "delegate_op", "delegate_phase", "method", "load", "control", "other"]) fills[kind] = colour(kind);
   const ink = colour("ink"), text = colour("text"), dim = colour("dim"), wrong = colour("wrong"), focus = colour("focus");
   boxes = [];
   let count = 0, total = 0;

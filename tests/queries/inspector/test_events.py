@@ -92,6 +92,7 @@ def test_a_dict_of_an_event_has_the_inspectors_keys_and_lists_of_one():
 def test_an_event_that_was_made_has_the_kind_of_its_name():
     assert Event("native_call_add.out").kind == "kernel"
     assert Event("7", delegate_debug_identifier=7).kind == "delegate_op"
+    assert Event("", delegate_debug_identifier="VGF_EXECUTE").kind == "delegate_phase"
     assert Event("renamed", _kind="kernel").kind == "kernel"
 
 

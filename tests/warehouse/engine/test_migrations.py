@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from ingest.signatures import event_kind
 from ingest.simulation.dump_template import DumpTemplate, repeat_runs
 from tests.support.corpus import CORPUS
 from tests.support.cross_section import cross_section
@@ -157,6 +158,27 @@ def test_a_value_of_events_that_are_gone_is_their_plain_median(new: Path, old: P
         assert warehouse.sql(other).num_rows == 0 < warehouse.sql(some).num_rows
     with Warehouse.open(new, read_only=True) as warehouse:
         assert warehouse.sql(other).num_rows > 0
+
+
+@pytest.mark.parametrize(
+    ("delegate_id", "number", "kind"),
+    [
+        ("VGF_EXECUTE", None, "delegate_phase"), ("ETVK_COPY_INPUTS", None, "delegate_phase"),
+        ("VGF_EXECUTE #1", None, "delegate_op"), ("VGF_EXECUTE", 3, "delegate_op"),
+    ],
+)  # fmt: skip
+def test_phases_of_delegates_are_of_the_kind_that_ingest_gives_them(
+    old: Path, delegate_id: str, number: int | None, kind: str
+) -> None:
+    assert event_kind(b"", delegate_id.encode() if number is None else number) == kind
+    with duckdb.connect(str(old / FILE_NAME)) as connection:
+        values = [5, "", 0, number, delegate_id, "delegate_op", True, False, None, None]
+        marks = ", ".join("?" * len(values))
+        connection.execute(f"INSERT INTO event_signatures VALUES ({marks})", values)  # noqa: S608
+    Warehouse.open(old, create=True).close()
+    with Warehouse.open(old, read_only=True) as warehouse:
+        text = "SELECT kind FROM event_signatures WHERE event_signature_id = 5"
+        assert warehouse.sql(text)["kind"].to_pylist() == [kind]
 
 
 def with_a_flagged_event(data: bytes) -> bytes:

@@ -109,6 +109,12 @@ def test_each_node_counts_once_however_often_its_handle_is_listed(correlation):
         ("relu1+relu12", [1, 12]),
         ("op_x_x (fused)", [22]),
         ("surprise", None),
+        ('{"operator": {"args": [15], "delegate_node_id": 5}, "kernel_name": "relu1"}', [5]),
+        ('{"operator": {"delegate_node_id": 15, "args": [5]}, "operator_id": 5}', [15]),
+        ('{"operator": {"args": [15], "delegate_node_id": 6}, "kernel_name": "relu1"}', None),
+        ('{"operator":{"args":[15],"delegate_node_id":5},"kernel_name":"relu1"}', [5]),
+        ('"delegate_node_id": 15', [15]),
+        ('{"kernel_name": "relu1", "dispatch_id": 21}', [1]),
     ],
 )
 def test_a_delegate_id_is_looked_up_exactly_and_else_by_the_words_in_it(
@@ -122,6 +128,15 @@ def test_a_delegate_id_is_looked_up_exactly_and_else_by_the_words_in_it(
     [origin] = known.locate([inside(delegate_id)]).origins
     assert origin.debug_handles == handles
     assert origin.delegate_backend_name == "Some"
+
+
+def test_a_phase_of_a_delegate_is_of_its_backend_and_runs_no_node(correlation):
+    known = correlation(
+        debug_handle_map={"forward": {"0": [1]}},
+        delegate_map={"forward": {"0": {"name": "VgfBackend", "delegate_map": {"1": [1]}}}},
+    )
+    [origin] = known.locate([Place("", "delegate_phase", 0, "VGF_EXECUTE")]).origins
+    assert (origin.debug_handles, origin.delegate_backend_name) == (None, "VgfBackend")
 
 
 def test_a_delegate_that_the_record_does_not_know_has_the_handles_of_its_call(correlation):

@@ -63,7 +63,7 @@ def test_a_list_of_modules_has_the_class_that_another_event_knows():
 
 
 def test_framework_events_and_events_without_modules_count_for_none():
-    kinds = ("operator_call", "other", "method", "load", "control")
+    kinds = ("operator_call", "other", "method", "load", "control", "delegate_phase")
     events = [event(kind, 0, "a") for kind in kinds]
     assert counted(*events, event("kernel", 0), event("kernel", 1, None)) == {}
 

@@ -1,0 +1,89 @@
+from datetime import timedelta
+
+import pytest
+
+from tests.support.store_rows import LONG_AGO, Event, StoreRows, run_query
+
+BUILDS = {"base": "old", "head": "new"}
+# Queries that add up or compare times, and what they are asked.
+QUESTIONS = [
+    ("backend_comparison", {"base_backend": "vgf", "head_backend": "portable"}),
+    ("change_points", {"event": "*"}),
+    ("comparison", BUILDS),
+    ("delegate_transitions", {}),
+    ("delegation_coverage", {}),
+    ("exact_changes", BUILDS),
+    ("framework_tax", {"scope": "all"}),
+    ("layer_hotspots", {}),
+    ("module_totals", {}),
+    ("op_type_history", {}),
+    ("operator_hotspots", {}),
+    ("operator_variance", {}),
+    ("outlier_runs", {"min_excess": 0}),
+    ("regression_deltas", BUILDS),
+    ("run_shifts", BUILDS),
+    ("tax_history", {}),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def with_phases():
+    return _farm(has_phases=True)
+
+
+@pytest.fixture(scope="module")
+def without_phases():
+    return _farm(has_phases=False)
+
+
+def _farm(*, has_phases):
+    """Two builds on two backends; what the delegate copies takes longer in the new one."""
+    store = StoreRows()
+    store.add_build("old", ordinal=1)
+    store.add_build("new", ordinal=2)
+    for number in range(6):
+        for build, copy in (("old", 20_000), ("new", 30_000)):
+            for backend in ("vgf", "portable"):
+                dump = store.add_dump(
+                    build=build, model="m", backend=backend, etrecord=f"{backend}.etrecord",
+                    captured_at=LONG_AGO + timedelta(hours=number),
+                )  # fmt: skip
+                for run in range(26):
+                    store.add_run(dump, _events(backend, copy + 7919 * run % 101, has_phases))
+    return store.connect()
+
+
+def _events(backend, copy, has_phases):
+    """As VGF nests them: the whole of it, a copy, a dispatch with what it waits for, a copy."""
+    if backend == "portable":
+        return [
+            Event("native_call_conv.out", 3 * copy, 0, modules=("", "conv")),
+            Event("OPERATOR_CALL", 3 * copy + 100, 0),
+            Event("Method::execute", 3 * copy + 900, 0, chain=-1),
+        ]
+    phases = [
+        Event("", copy, 0, "VGF_COPY_INPUTS"),
+        Event("", 40_000, 0, "VGF_WAIT"),
+        Event("", 45_000, 0, "VGF_DISPATCH_AND_WAIT"),
+        Event("", 5_000, 0, "VGF_COPY_OUTPUTS"),
+        Event("", copy + 50_100, 0, "VGF_EXECUTE"),
+    ]
+    return [
+        *(phases if has_phases else ()),
+        Event("DELEGATE_CALL", copy + 50_200, 0, modules=("", "conv")),
+        Event("Method::execute", copy + 51_000, 0, chain=-1),
+    ]
+
+
+@pytest.mark.parametrize(("name", "question"), QUESTIONS)
+def test_no_total_counts_the_phases_of_a_delegate(name, question, with_phases, without_phases):
+    rows = run_query(with_phases, name, **question)
+    assert rows == run_query(without_phases, name, **question)
+    assert rows
+
+
+def test_phases_have_rows_of_their_own_where_events_do(with_phases):
+    rows = run_query(with_phases, "percentiles", build="old", backend="vgf")
+    found = {row["event_name"]: row["p50_ns"] for row in rows}
+    assert found["VGF_DISPATCH_AND_WAIT"] == 45_000
+    assert found["VGF_WAIT"] == 40_000
