@@ -50,6 +50,7 @@ BEHAVIOURS = {
     "sql/test_order.py": "order of the rows of all queries",
     "sql/test_portability.py": "what Spark reads otherwise, in all .sql files",
     "sql/test_scans.py": "what all queries read",
+    "warehouse/lake/test_older.py": "lakes of an older tracehouse",
     "warehouse/test_correlation_bounds.py": "what an ETRecord may cost a store",
     "warehouse/test_hostile_stores.py": "stores from anybody",
     "warehouse/test_methods.py": "programs of several methods, inferred and stated",

@@ -117,3 +117,15 @@ def test_spark_fills_and_asks_a_lake(session, bucket, lake: str, store, tmp_path
     with Warehouse.open_lake(lake) as opened:
         assert answers(SparkLake(session, lake)) == answers(opened)
         assert opened.sql(COUNTED).to_pylist() == store.sql(COUNTED).to_pylist()
+
+
+def test_spark_takes_no_table_for_as_small_as_the_names_of_its_files(
+    session, lake: str, store
+) -> None:
+    from warehouse.spark.answers import SparkLake
+
+    store.export_lake(lake)
+    events = SparkLake(session, lake).frame("SELECT * FROM events", {})
+    # Behind an exchange the sizes that were met at run time count: those of the names.
+    assert "Exchange" not in events._jdf.queryExecution().executedPlan().toString()
+    assert events.rdd.getNumPartitions() == len(Lake(lake).list("events"))

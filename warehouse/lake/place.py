@@ -20,7 +20,7 @@ from warehouse.engine.failpoints import failpoint
 from warehouse.engine.store_file import sync_path
 from warehouse.errors import LakeError
 from warehouse.lake.layout import FORMAT_FILE
-from warehouse.lake.schemas import FORMAT, SCHEMA
+from warehouse.lake.schemas import FORMAT, OLDEST, SCHEMA
 
 _FAILURES = (OSError, pa.ArrowException)
 _REMEDY = "check the address, and that you may read and write there"
@@ -165,12 +165,12 @@ class Lake:
                 self.files.delete_file(self.absolute(path))
 
     def begin(self) -> None:
-        """Make it a lake, if it is not one.
+        """Make it a lake of this tracehouse, if it is none, or of an older one.
 
         Raises:
-            LakeError: It cannot be written, or is of another tracehouse.
+            LakeError: It cannot be written, or is of a newer tracehouse.
         """
-        if not self.exists():
+        if self._read_schema() != SCHEMA:
             text = json.dumps({"format": FORMAT, "schema": SCHEMA})
             self.write(FORMAT_FILE, text.encode())
 
@@ -178,21 +178,30 @@ class Lake:
         """Whether it is a lake that we can read.
 
         Raises:
-            LakeError: It is one of another tracehouse, or cannot be read.
+            LakeError: It is one of a newer tracehouse, or cannot be read.
+        """
+        return self._read_schema() is not None
+
+    def _read_schema(self) -> int | None:
+        """Number of the schema that the lake has; None if it is no lake.
+
+        Raises:
+            LakeError: It is none of those that we know, or cannot be read.
         """
         try:
             found = json.loads(self.read(FORMAT_FILE))
         except FileNotFoundError:
-            return False
+            return None
         except ValueError as error:
             raise LakeError(self.name, f"{FORMAT_FILE} is not JSON: {error}") from error
-        if found != {"format": FORMAT, "schema": SCHEMA}:
-            raise LakeError(
-                self.name,
-                f"{FORMAT_FILE} says {found}, this tracehouse knows format {FORMAT}, schema "
-                f"{SCHEMA}: use the tracehouse that wrote it, or export into a new lake",
-            )
-        return True
+        for schema in range(OLDEST, SCHEMA + 1):
+            if found == {"format": FORMAT, "schema": schema}:
+                return schema
+        raise LakeError(
+            self.name,
+            f"{FORMAT_FILE} says {found}, this tracehouse knows format {FORMAT}, schemas {OLDEST} "
+            f"to {SCHEMA}: use the tracehouse that wrote it, or a newer one",
+        )
 
     def check(self) -> None:
         """Pass if it is a lake that we can read.

@@ -9,6 +9,7 @@ from ingest.schemas.fields import field, table
 
 FORMAT = 1
 SCHEMA = 7  # number of the store's schema whose tables these are
+OLDEST = 6  # of lakes that are read, too: what is later only adds tables
 
 WIDE_IDS = ("dump_id", "device_id", "build_id", "model_id")
 

@@ -1,0 +1,61 @@
+"""Lakes that an older tracehouse wrote, and that have the only copy of somebody's events."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.support.lakes import fill, real_looking_farm
+from warehouse import Warehouse
+from warehouse.errors import LakeError
+from warehouse.lake.layout import FORMAT_FILE
+from warehouse.lake.place import Lake
+
+OF_6 = {"format": 1, "schema": 6}
+IDS = [("VGF_EXECUTE", None), ("ETVK_COPY_INPUTS", None), ("VGF_EXECUTE #1", None), ("VGF_", None),
+       ("ETVK_COPY_INPUTS", 3), (None, None)]  # fmt: skip
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> Path:
+    """A lake of schema 6: without counters, and with phases that are called operators."""
+    fill(tmp_path, real_looking_farm())
+    [path] = (tmp_path / "event_signatures").glob("*.parquet")
+    rows = pq.read_table(path).slice(0, len(IDS)).to_pylist()
+    for row, (text, number) in zip(rows, IDS, strict=True):
+        row |= {"delegate_id_str": text, "delegate_id_int": number, "kind": "delegate_op"}
+    pq.write_table(pa.Table.from_pylist(rows, pq.read_schema(path)), path)
+    (tmp_path / FORMAT_FILE).write_text(json.dumps(OF_6))
+    return tmp_path
+
+
+def test_it_is_read_as_it_would_be_written_now(older: Path) -> None:
+    with Warehouse.open_lake(older) as lake:
+        answer = lake.sql("SELECT delegate_id_str, delegate_id_int, kind FROM event_signatures")
+        assert lake.sql("SELECT * FROM counters").num_rows == 0
+    found = {(text, number): kind for text, number, kind in zip(*answer.columns, strict=True)}
+    kinds = {(str(text), number.as_py()): kind.as_py() for (text, number), kind in found.items()}
+    assert kinds == {
+        ("VGF_EXECUTE", None): "delegate_phase",
+        ("ETVK_COPY_INPUTS", None): "delegate_phase",
+        ("VGF_EXECUTE #1", None): "delegate_op",
+        ("VGF_", None): "delegate_op",
+        ("ETVK_COPY_INPUTS", 3): "delegate_op",
+        ("None", None): "delegate_op",
+    }
+
+
+def test_who_writes_into_it_makes_it_one_of_now(older: Path) -> None:
+    Lake(older).begin()
+    assert json.loads((older / FORMAT_FILE).read_text()) == {"format": 1, "schema": 7}
+
+
+@pytest.mark.parametrize("schema", [5, 8])
+def test_it_is_refused_if_its_tables_are_others(older: Path, schema: int) -> None:
+    (older / FORMAT_FILE).write_text(json.dumps({"format": 1, "schema": schema}))
+    with pytest.raises(LakeError, match="schemas 6 to 7"):
+        Lake(older).check()
