@@ -118,7 +118,7 @@ ROOMS = {
 OTHERS = {
     "ingest.recording": {"executorch", "torch"},
     "warehouse.programs": {"executorch"},
-    "warehouse.spark": {"pyspark"},
+    "warehouse.spark": {"py4j", "pyspark"},
     "queries.numeric_gap": {"executorch"},
     "queries.report": {"jinja2", "markupsafe", "svg"},
     "queries.plots": {"resvg_py", "svg"},

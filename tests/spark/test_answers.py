@@ -11,6 +11,7 @@ from tests.support.tasks import TasksHere
 from warehouse import Warehouse
 from warehouse.catalogue.queries import load_catalogue
 from warehouse.catalogue.sql_files import read_sql_files
+from warehouse.errors import SparkError
 from warehouse.spark.answers import SparkLake
 from warehouse.spark.ingest import LakeIngester
 
@@ -66,8 +67,6 @@ def test_filters_choose_the_same_dumps(small, asked):
 
 
 def test_files_that_filters_rule_out_are_not_read(session, tmp_path):
-    from pyspark.errors import PySparkException
-
     inbox, place = fill_inbox(tmp_path / "inbox", 4), tmp_path / "lake"
     LakeIngester(TasksHere(), str(inbox), str(place)).take_all()
     for file in place.glob("events/*/model=net/*"):
@@ -75,7 +74,7 @@ def test_files_that_filters_rule_out_are_not_read(session, tmp_path):
     with Warehouse.open_lake(place) as lake:
         both = Both(session, place, lake, {})
         both.compare("percentiles", model="net/2", approx=False)
-    with pytest.raises(PySparkException):
+    with pytest.raises(SparkError, match=r"model=net/.* is not a Parquet file"):
         both.on_spark.query("percentiles", model="net", approx=False)
 
 

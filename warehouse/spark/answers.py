@@ -13,6 +13,7 @@ from warehouse.catalogue.queries import find_query
 from warehouse.lake.answering import LakeAnswering
 from warehouse.lake.commits import read_state
 from warehouse.lake.place import Lake
+from warehouse.spark.tasks import told_failures
 from warehouse.spark.views import make_views
 
 if TYPE_CHECKING:
@@ -42,18 +43,25 @@ class SparkLake:
             UnknownQueryError: There is no query of that name.
             ParameterError: A parameter is unknown, missing, of the wrong type or out of range, or
                 names what the lake does not have.
+            SparkError: A job failed.
         """
         query = find_query(name)
         with closing(LakeAnswering(self._lake, self._state)) as answering:
             # Names, and which dumps are asked for, are told sooner without Spark.
             values = resolve_parameters(answering.connection("ours", query.sql), query, params)
             files = answering.narrowed(query, params)
-        make_views(self._session, self._lake, self._state, query.sql, files)
-        return run_select(self._session, query.sql, values).toArrow()
+        with told_failures():
+            make_views(self._session, self._lake, self._state, query.sql, files)
+            return run_select(self._session, query.sql, values).toArrow()
 
     def sql(self, text: str, params: Mapping[str, Any] | None = None, /) -> pa.Table:
-        """Rows of a SELECT of ours, its parameters as `$name`."""
-        return self.frame(text, params or {}).toArrow()
+        """Rows of a SELECT of ours, its parameters as `$name`.
+
+        Raises:
+            SparkError: A job failed.
+        """
+        with told_failures():
+            return self.frame(text, params or {}).toArrow()
 
     def frame(self, text: str, params: Mapping[str, Any]) -> DataFrame:
         """The same, as rows that stay where they are."""

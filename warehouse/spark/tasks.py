@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PIECES = pa.schema([("number", pa.int64()), ("piece", pa.string())])
-_CAUSE_LINES = 30
+_CAUSE, _CAUSE_LINES = "Caused by: ", 30
 
 Work = Callable[[str], pa.Table]
 
@@ -58,7 +59,6 @@ class SparkTasks:
         """
         if not pieces:
             return schema.empty_table()
-        from pyspark.errors import PySparkException
         from pyspark.sql.pandas.types import from_arrow_schema
 
         def do(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -68,16 +68,36 @@ class SparkTasks:
 
         rows = pa.table([range(len(pieces)), pieces], schema=_PIECES)
         columns = from_arrow_schema(schema, prefer_timestamp_ntz=False)
-        try:
+        with told_failures():
             spread = self._session.createDataFrame(rows).repartitionByRange(len(pieces), "number")
             return spread.mapInArrow(do, columns).toArrow().cast(schema)
-        except PySparkException as error:
-            raise SparkError("Apache Spark", explain_failure(str(error))) from error
+
+
+@contextmanager
+def told_failures() -> Iterator[None]:
+    """Let what fails in Spark be told in a line.
+
+    Raises:
+        SparkError: Something did.
+    """
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        raise SparkError("Apache Spark", explain_failure(str(error))) from error
 
 
 def explain_failure(text: str) -> str:
-    """What failed: of the many lines that Spark tells, the last of the Python error in them."""
-    lines = [line.strip() for line in text.splitlines()[:_CAUSE_LINES]]
-    said = [line for line in lines if line and not line.startswith(("File ", "at ", "^", "~"))]
+    """What failed: of the many lines that Spark tells, the last of the Python error in them.
+
+    Where there is none, it is the first cause that Java tells.
+    """
+    lines = [line.strip() for line in text.splitlines()]
+    caused = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
+    first = lines[:_CAUSE_LINES]
+    said = [line for line in first if line and not line.startswith(("File ", "at ", "^", "~"))]
     named = [line for line in said if ": " in line and line.split(": ")[0].endswith("Error")]
-    return f"a job failed: {(named or said or ['it does not say why'])[-1]:.500}"
+    told = named or caused or said or ["it does not say why"]
+    return f"a job failed: {told[-1]:.500}"

@@ -17,6 +17,7 @@ from warehouse.regressions.parts import (
     judge_part,
     without_quiet_values,
 )
+from warehouse.spark.tasks import told_failures
 
 if TYPE_CHECKING:
     from warehouse.spark.answers import SparkLake
@@ -24,11 +25,15 @@ if TYPE_CHECKING:
 _NIGHT = ("distance", "build", "session", "recorded_at")
 
 
+@told_failures()
 def judge_on_spark(lake: SparkLake, head: str, min_change: MinChange, rules: Rules) -> JudgedPart:
     """The series of a build and of those before it, and what is known of them.
 
     The values stay where they are; the families of a part are judged by one task. What comes back
     is what was found, as if one process had judged them all, and the values of what changed.
+
+    Raises:
+        SparkError: A job failed.
     """
     rows = lake.frame(read_statement("fleet_values"), {"head": head}).localCheckpoint()
     nights = order_nights(rows.select(*_NIGHT).distinct().toArrow(), head)
