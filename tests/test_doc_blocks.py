@@ -80,7 +80,7 @@ OTHERS = [path for path in DOCUMENTS if path != README]
 
 
 @pytest.mark.parametrize(
-    "path", cross_section([README, *OTHERS], 3), ids=lambda path: str(path.relative_to(ROOT))
+    "path", cross_section([README, *OTHERS], 5), ids=lambda path: str(path.relative_to(ROOT))
 )
 def test_blocks_of_a_document_run_and_print_what_they_say(path: Path, desk: Path, run: Run) -> None:
     text = path.read_text(encoding="utf-8")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
@@ -12,29 +12,29 @@ from warehouse.engine.sql_types import SQL_TYPES
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
+    """A new store, open."""
     path = tmp_path_factory.mktemp("schemas") / "store"
     Warehouse.open(path, create=True).close()
-    return path
+    with Warehouse.open(path, read_only=True) as opened:
+        yield opened
 
 
-def test_every_stored_table_has_a_schema(store: Path) -> None:
-    with Warehouse.open(store, read_only=True) as warehouse:
-        names = warehouse.sql("SELECT table_name FROM duckdb_tables() WHERE NOT internal")
+def test_every_stored_table_has_a_schema(warehouse: Warehouse) -> None:
+    names = warehouse.sql("SELECT table_name FROM duckdb_tables() WHERE NOT internal")
     assert set(names["table_name"].to_pylist()) == TABLES.keys()
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_stored_table_is_what_its_schema_says(store: Path, table: str) -> None:
+def test_stored_table_is_what_its_schema_says(warehouse: Warehouse, table: str) -> None:
     schema = TABLES[table]
-    with Warehouse.open(store, read_only=True) as warehouse:
-        columns = warehouse.sql(
-            "SELECT column_name, data_type, is_nullable, comment FROM duckdb_columns() "  # noqa: S608
-            f"WHERE table_name = '{table}' ORDER BY column_index"
-        ).to_pylist()
-        comment = warehouse.sql(
-            f"SELECT comment FROM duckdb_tables() WHERE table_name = '{table}'"  # noqa: S608
-        )["comment"].to_pylist()
+    columns = warehouse.sql(
+        "SELECT column_name, data_type, is_nullable, comment FROM duckdb_columns() "  # noqa: S608
+        f"WHERE table_name = '{table}' ORDER BY column_index"
+    ).to_pylist()
+    comment = warehouse.sql(
+        f"SELECT comment FROM duckdb_tables() WHERE table_name = '{table}'"  # noqa: S608
+    )["comment"].to_pylist()
     assert columns == [
         {
             "column_name": field.name,

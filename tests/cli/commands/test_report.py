@@ -44,14 +44,14 @@ def test_it_is_markdown_on_standard_output(run: Run, nightly_store: Path) -> Non
     ("name", "begins"),
     cross_section(
         [
+            ("r.json", '{"base":'),
             ("r.HTM", "<!doctype html>"),
             ("r.html", "<!doctype html>"),
-            ("r.json", '{"base":'),
             ("r.xml", "<?xml"),
             ("r.md", "#"),
             ("r", "#"),
         ],
-        3,
+        6,
     ),
 )
 def test_the_form_is_that_of_the_files_suffix(

@@ -22,12 +22,20 @@ MACRO = "CREATE MACRO median(a) AS 'a lie'"
 _LEAVE_A_LOG = "PRAGMA disable_checkpoint_on_shutdown"
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """The DuckDB file of a store that was written here."""
-    copy_new_store(tmp_path / "store")
-    with Warehouse.open(tmp_path / "store") as warehouse:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    store = tmp_path_factory.mktemp("made") / "store"
+    copy_new_store(store)
+    with Warehouse.open(store) as warehouse:
         warehouse.ingest([tiny_incoming(1)])
+    return store
+
+
+@pytest.fixture
+def file(made: Path, tmp_path: Path) -> Path:
+    """The DuckDB file of a store, sealed here."""
+    shutil.copytree(made, tmp_path / "store")
+    seal(tmp_path / "store" / FILE_NAME)
     return tmp_path / "store" / FILE_NAME
 
 

@@ -136,6 +136,7 @@ def test_what_another_writer_adds_meanwhile_stays(
     assert verify_lake(Lake(tmp_path)) == []
 
 
+@pytest.mark.slow
 def test_two_compactions_at_once_lose_and_double_nothing(
     farm, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -152,6 +152,7 @@ def test_ingest_that_died_is_done_again_without_a_dump_twice(places, n_groups: i
     assert not list((lake / PLANS).iterdir())
 
 
+@pytest.mark.slow
 def test_ingest_that_died_after_its_commit_is_over(places, monkeypatch) -> None:
     inbox, lake = places
 
@@ -167,6 +168,7 @@ def test_ingest_that_died_after_its_commit_is_over(places, monkeypatch) -> None:
     assert not list((lake / PLANS).iterdir())
 
 
+@pytest.mark.slow
 def test_dump_that_changed_since_it_died_is_left_out_with_its_group(places) -> None:
     inbox, lake = places
     with pytest.raises(DriverDies):
@@ -255,6 +257,7 @@ def test_lake_that_cannot_be_written_is_named(places, tmp_path: Path) -> None:
         take(inbox, place)
 
 
+@pytest.mark.slow
 def test_lake_of_another_plan_for_the_same_dumps_is_waited_for(places, tmp_path: Path) -> None:
     inbox, lake = places
     with pytest.raises(DriverDies):
