@@ -21,10 +21,13 @@ class RemoteReport:
     ) -> None:
         """The report of two builds; without a base, of the head's night, or the last one."""
         self._store, self._head, self._base = RemoteStore(connection), head, base
+        self._texts: dict[Form, str] = {}
 
     def text(self, form: Form) -> str:
-        """The report in a form."""
-        return self._store.report(form, head=self._head, base=self._base)
+        """The report in a form, asked for once: another time it may be of a later build."""
+        if form not in self._texts:
+            self._texts[form] = self._store.report(form, head=self._head, base=self._base)
+        return self._texts[form]
 
     @property
     def summary(self) -> str:

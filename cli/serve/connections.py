@@ -12,7 +12,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from cli.serve.problems import Problem, problem_response
 
 HEAD_SECONDS = 10.0  # in which the head of a request must come
-HEAD_BYTES = 64 << 10  # of it, at most
+HEAD_BYTES = 64 << 10  # that come of it before it ends
+READ_SECONDS = 60.0  # in which something of an answer must be read
 MOST_CONNECTIONS = 16_384
 WAITING_BYTES = 256 << 10  # of a body, beyond which no more is taken; what comes at once at most
 
@@ -30,7 +31,7 @@ def most_connections() -> int:
 
 
 class Connection(HttpToolsProtocol):
-    """A connection, which is closed where a request's head is too long or too slow.
+    """A connection, closed where a request's head is too long or slow, or no answer is read.
 
     One beyond the most there may be is closed at once.
     """
@@ -39,7 +40,8 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:
         """Wait for a request, unless there are too many."""
-        self._waiting: asyncio.TimerHandle | None = None
+        self._waiting: asyncio.TimerHandle | None = None  # for a head
+        self._reading: asyncio.TimerHandle | None = None  # until more of an answer is read
         self._is_in_head, self._head_bytes, self._begun = False, 0, 0
         super().connection_made(transport)
         if len(self.connections) > self.most:
@@ -50,6 +52,7 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait for nothing any more."""
         self._stop_waiting()
+        self._stop_reading()
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
@@ -106,11 +109,46 @@ class Connection(HttpToolsProtocol):
         self.transport.write(bytes(answer.body))
         self.transport.close()
 
+    def pause_writing(self) -> None:
+        """Wait until more of an answer is read."""
+        super().pause_writing()
+        self._await_reading()
+
+    def resume_writing(self) -> None:
+        """Write the rest of it."""
+        self._stop_reading()
+        super().resume_writing()
+
     def _await_head(self) -> None:
         self._stop_waiting()
-        self._waiting = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
+        self._waiting = self.loop.call_later(HEAD_SECONDS, self._look_for_head)
+
+    def _look_for_head(self) -> None:
+        if not self.transport.get_write_buffer_size():
+            self.transport.abort()
+            return
+        self._await_head()  # whoever asks next reads the last answer first
+        if self._reading is None:
+            self._await_reading()
 
     def _stop_waiting(self) -> None:
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
+
+    def _await_reading(self) -> None:
+        unread = self.transport.get_write_buffer_size()
+        self._reading = self.loop.call_later(READ_SECONDS, self._look_for_reading, unread)
+
+    def _look_for_reading(self, unread_before: int) -> None:
+        self._reading = None
+        unread = self.transport.get_write_buffer_size()
+        if 0 < unread < unread_before:
+            self._await_reading()
+        elif unread:
+            self.transport.abort()
+
+    def _stop_reading(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None

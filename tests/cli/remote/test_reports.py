@@ -46,6 +46,12 @@ def test_night_is_asked_for_without_a_base_and_its_verdict_counts(
     assert file.read_bytes() == service.answers["/v1/report"][1]
 
 
+def test_what_is_printed_is_what_decides_the_exit_status(run: Run, service: StandIn) -> None:
+    args = ("report", "--nightly", "--format", "json", "--fail-on-regression")
+    assert run("--url", service.url, *args).code == 3
+    assert questions(service) == [{"format": ["json"]}]
+
+
 def test_settings_are_the_service_s_own(run: Run, service: StandIn, tmp_path: Path) -> None:
     done = run("--url", service.url, "report", "--nightly", "--config", tmp_path / "t.toml")
     assert (done.code, "settings of its own" in done.err, service.asked) == (2, True, [])

@@ -30,6 +30,7 @@ class Listening:
         """Begin to listen."""
         copy_new_store(store)
         self._listening = socket.create_server(("127.0.0.1", 0))
+        self._listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         self.port = self._listening.getsockname()[1]
         self.service = Service(store, ServiceSettings(**{"free_bytes": 0, **settings}))
         config = uvicorn.Config(
@@ -151,6 +152,43 @@ def test_bodies_between_heads_are_no_part_of_them(listening: Listening) -> None:
             more = connection.recv(1000)
             assert more, answers
             answers += more
+
+
+def ask_at_leisure(listening: Listening) -> socket.socket:
+    """A connection on which a long answer waits that nobody has read yet."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.settimeout(20)
+    connection.connect(("127.0.0.1", listening.port))
+    connection.sendall(b"GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    return connection
+
+
+def read_after(connection: socket.socket, seconds: float) -> tuple[int, int]:
+    """Bytes of an answer that came, and those it has, when it is read after so long."""
+    time.sleep(seconds)
+    answer = b""
+    while more := connection.recv(1 << 16):
+        answer += more
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return len(body), int(head.partition(b"content-length: ")[2].split()[0])
+
+
+@pytest.mark.usefixtures("impatient")
+def test_an_answer_that_is_read_slowly_is_sent_to_its_end(listening: Listening) -> None:
+    with ask_at_leisure(listening) as connection:
+        found, wanted = read_after(connection, 0.7)  # longer than the next request may take
+    assert found == wanted
+
+
+@pytest.mark.usefixtures("impatient")
+def test_an_answer_that_nobody_reads_is_given_up(
+    listening: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "READ_SECONDS", 0.2)
+    with ask_at_leisure(listening) as connection:
+        found, wanted = read_after(connection, 1.5)
+    assert found < wanted
 
 
 @pytest.mark.usefixtures("impatient")
