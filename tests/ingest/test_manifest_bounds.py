@@ -43,6 +43,22 @@ def test_rate_that_no_clock_has_is_refused(dump, rate):
         assert f"ticks_per_second: found {rate}, wanted " in message
 
 
+@pytest.mark.parametrize(
+    "counters",
+    [
+        [{"name": "e", "value": 10**5_000}], [{"name": "e", "values": ["9" * 5_000]}],
+        [{"name": "e" * 2_000, "value": 1}], [{"name": "e\0", "value": 1}],
+        [{"name": "e", "value": 1, "unit": [[]] * 9}], [{"name": "e", "values": [1] * 99_999}],
+        [{"name": f"e{i}", "value": i} for i in range(9_999)], "[" * 99_999, "[NaN]", 10**5_000,
+        '[{"name": "e", "value": Infinity}]',
+    ],
+    ids=["integer", "digits", "name", "NUL", "unit", "values", "counters", "depth", "NaN", "number",
+         "infinity"],
+)  # fmt: skip
+def test_counters_that_nobody_counts_are_refused(dump, counters):
+    assert "counters" in refusal(dump, counters=counters)
+
+
 def test_slow_and_fast_clocks_are_taken(dump):
     for rate in (1e-3, 1, 32_768, 1e15):
         manifest = ManifestResolver(overrides=PLAIN | {"ticks_per_second": rate}).resolve(dump)
