@@ -54,24 +54,30 @@ slow AS (
     FROM steady
     WHERE execute_ticks >= (1 + CAST(:min_excess AS DOUBLE)) * execute_p50
 ),
+-- Sums of both sides of the join: else DuckDB adds up all events before it joins.
+timed AS (
+    SELECT
+        e.dump_id, e.run_index, e.event_signature_id,
+        sum(e.duration_ticks + 0 * r.run_index) AS total_ticks,
+        count(r.run_index) AS event_count
+    FROM events AS e
+    JOIN slow AS r ON r.dump_id = e.dump_id AND r.run_index = e.run_index
+    GROUP BY e.dump_id, e.run_index, e.event_signature_id
+),
 -- How far each event of a slow run is from its median, in ticks of the run's clock.
 excesses AS (
     SELECT
         e.dump_id, e.run_index, s.event_name, s.instruction_id, s.delegate_id, s.kind,
-        (sum(e.duration_ticks) - count(*) * max(t.p50_ticks)) * CASE
-            WHEN s.kind = 'delegate_op'
-                THEN max(d.delegate_ns_per_tick) / max(d.ns_per_tick)
+        (e.total_ticks - e.event_count * t.p50_ticks) * CASE
+            WHEN s.kind = 'delegate_op' THEN d.delegate_ns_per_tick / d.ns_per_tick
             ELSE 1e0
         END AS excess
-    FROM events AS e
-    JOIN slow AS r ON r.dump_id = e.dump_id AND r.run_index = e.run_index
+    FROM timed AS e
     JOIN named_event_signatures AS s ON s.event_signature_id = e.event_signature_id
     JOIN event_stats AS t
         ON t.dump_id = e.dump_id AND t.event_signature_id = e.event_signature_id
     JOIN dumps AS d ON d.dump_id = e.dump_id
     WHERE s.kind IN ('kernel', 'delegate_call', 'delegate_op')
-    GROUP BY
-        e.dump_id, e.run_index, s.event_name, s.instruction_id, s.delegate_id, s.kind
 ),
 -- A call is to blame for what its delegate's operators do not explain.
 blamed AS (
