@@ -77,7 +77,7 @@ def _read_files(
                     rows = pq.ParquetFile(source).iter_batches(columns=schema.names)
                     yield from (each.cast(schema) for each in rows)
 
-    # A partition for each file from the start: after a shuffle, what is read of files would be taken
-    # for as small as their names, and sent to all executors.
+    # A partition for each file from the start: behind a shuffle, what is read of files would be
+    # taken for as small as their names, and sent to all executors.
     rows = session.sparkContext.parallelize([(path,) for path in paths], len(paths))
     return session.createDataFrame(rows, "path string").mapInArrow(read, columns)

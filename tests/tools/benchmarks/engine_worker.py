@@ -23,7 +23,7 @@ import pyarrow.feather as feather
 from warehouse import Warehouse
 from warehouse.catalogue.queries import find_query, load_catalogue
 
-# Half of the CPU of so few questions would go into compiling them better; what is compiled must fit.
+# Compiling better would cost so few questions as much again; what is compiled must fit.
 _JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m"
 _TICKS = os.sysconf("SC_CLK_TCK")
 _SUMS = {
