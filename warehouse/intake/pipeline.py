@@ -11,7 +11,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from itertools import islice
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -26,6 +26,7 @@ from warehouse.intake.claims import Claims
 from warehouse.intake.committer import CONFLICT, Committed, Committer
 from warehouse.intake.content import Content, ReadFile, decode_apart, merge_contents, read_dumps
 from warehouse.intake.decoders import OWN_DECODER, Decoder
+from warehouse.intake.interpreter import few_collections, short_turns
 from warehouse.loading.records import Refusal
 
 # Fewer events at a time would leave DuckDB's row groups so empty that it rewrites them when the
@@ -143,6 +144,7 @@ def ingest_dumps(
         closing(Claims(connection, decoder)) as claims,
         ThreadPoolExecutor(1) as thread,
         few_collections(),
+        short_turns(),
     ):
         committer = Committer(connection, archive, decoder)
         reading = _hold_back((_start_reading(pool, plan) for plan in plan_batches(dumps)), workers)
@@ -264,20 +266,3 @@ def _merge(group: Sequence[tuple[_AnyBatch, Content | None]]) -> CommitGroup[_An
     return CommitGroup(
         [batch for batch, _ in group], merge_contents(contents) if contents else None
     )
-
-
-@contextmanager
-def few_collections() -> Iterator[None]:
-    """Keep the garbage collector from looking through all objects again and again.
-
-    The caller collects the new objects after each group. A collector that was already off stays
-    off.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()

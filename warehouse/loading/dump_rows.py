@@ -15,7 +15,7 @@ from ingest.manifest.resolver import Manifest
 from ingest.schemas.dumps import DUMPS
 from warehouse.archive.entries import Ids
 from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.connection import insert_rows, registered
+from warehouse.engine.connection import registered
 from warehouse.errors import StoreError
 from warehouse.loading.appending import append_rows
 from warehouse.loading.counters import insert_counters
@@ -102,14 +102,14 @@ class DumpRows:
         metadata = parse_metadata(
             tables["delegate_metadata"], lambda i: dumps[i].manifest.model.backend
         )
-        insert_rows(self._connection, "delegate_metadata", number_dumps(metadata, ids))
+        append_rows(self._connection, "delegate_metadata", number_dumps(metadata, ids))
         for name, signatures in self._signatures.items():
             signatures.insert(tables[name])
 
     def insert_statistics(self, statistics: Statistics, ids: NDArray[np.int32]) -> None:
         """Insert what was worked out from the events of dumps."""
         for name, rows in statistics.tables.items():
-            insert_rows(self._connection, name, number_dumps(rows, ids))
+            append_rows(self._connection, name, number_dumps(rows, ids))
 
     def insert_dumps(
         self,
@@ -135,7 +135,7 @@ class DumpRows:
         self._check_unique([dump.sha256 for dump in dumps], ids)
         rows = self._dump_rows(dumps, facts, decoded)
         rows["delegate_resolution_ticks"] = resolution
-        insert_rows(self._connection, "dumps", _table(rows, DUMPS))
+        append_rows(self._connection, "dumps", _table(rows, DUMPS))
         numbered = dict(zip(ids, dumps, strict=True))
         insert_counters(self._connection, {id_: one.manifest for id_, one in numbered.items()})
         self._trace({id_: one.program for id_, one in numbered.items() if one.program})

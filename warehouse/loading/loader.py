@@ -92,6 +92,7 @@ class Loader:
             good = [_taken(dump, now)]
             facts = rows.identify(good)
             history.add(dump_entries(good, facts, history))
+            history.end()
             ids = np.array([facts[0]["dump_id"]], np.int32)
             for part in parts:
                 rows.insert_content(part, ids, good)

@@ -18,7 +18,8 @@ from warehouse.archive.segments import Segment
 from warehouse.engine.connection import insert_rows, open_cursor, transaction
 from warehouse.intake.content import Content, stream_apart
 from warehouse.intake.decoders import OWN_DECODER
-from warehouse.intake.pipeline import CommitGroup, count_cores, decoded_groups, few_collections
+from warehouse.intake.interpreter import few_collections, short_turns
+from warehouse.intake.pipeline import CommitGroup, count_cores, decoded_groups
 from warehouse.loading.loader import Loader
 from warehouse.loading.records import NewDump, Refusal
 from warehouse.storage.archived_batches import ArchivedBatch, ArchiveReader
@@ -53,6 +54,7 @@ def replay(
         ThreadPoolExecutor(workers) as pool,
         open_cursor(connection) as cursor,
         few_collections(),
+        short_turns(),
     ):
         batches = ArchiveReader(cursor, archive).batches(segments)
         for group in _groups(pool, batches, workers):
