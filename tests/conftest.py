@@ -13,6 +13,12 @@ settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """One more than there are cores, for some tests wait for something else."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
     """What is imported and collected stays: the garbage collector need not look through it."""
