@@ -16,8 +16,8 @@ from queries.report.night import HeadNight, find_build, find_group, judge_head, 
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.regressions.groups import ChangeGroup
+from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.parts import judge_part
-from warehouse.regressions.replay import LevelChange
 from warehouse.store import Warehouse
 
 Ints = NDArray[np.int64]

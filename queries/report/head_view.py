@@ -11,8 +11,8 @@ from queries.report.content import Coverage, Missing, OperatorChange, RunShift
 from queries.report.members import describe_members
 from queries.report.night import HeadNight
 from warehouse.regressions.history import find_families
+from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.nightly import Status
-from warehouse.regressions.replay import LevelChange
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from queries.report.content import BuildPoint, Member
 from queries.report.night import SERIES, HeadNight
 from warehouse.regressions.history import SeriesHistory
-from warehouse.regressions.replay import LevelChange, compare_builds
+from warehouse.regressions.level_changes import LevelChange, compare_builds
 from warehouse.statistics.two_samples import SampleComparison
 
 Floats = NDArray[np.float64]

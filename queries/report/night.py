@@ -18,10 +18,11 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.errors import ParameterError, suggest
 from warehouse.regressions.fleet import Fleet, MinChange, find_rebuilt
 from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
+from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.nightly import Rules
 from warehouse.regressions.parts import JudgedPart, judge_part
 from warehouse.regressions.pools import tell_of_devices
-from warehouse.regressions.replay import LevelChange, Replay
+from warehouse.regressions.replay import Replay
 from warehouse.regressions.series_values import CONTAINERS
 
 Floats = NDArray[np.float64]

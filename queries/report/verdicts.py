@@ -7,8 +7,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from queries.report.night import HeadNight
+from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.nightly import Status
-from warehouse.regressions.replay import LevelChange
 
 Floats = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from warehouse.regressions.replay import LevelChange
+from warehouse.regressions.level_changes import LevelChange
 
 NEIGHBOURS = 2  # builds from the first change of a cause to the last one
 _ID_LETTERS = 12

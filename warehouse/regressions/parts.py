@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from warehouse.regressions.fleet import Fleet, FleetNight, MinChange, build_fleet
 from warehouse.regressions.history import Cells, Series, SeriesHistory
+from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.nightly import JudgedNight, Rules
 from warehouse.regressions.pools import NO_POOL
-from warehouse.regressions.replay import LevelChange, Replay, replay
+from warehouse.regressions.replay import Replay, replay
 from warehouse.regressions.series_values import FAMILY, number_rows
 
 Ints = NDArray[np.int64]

@@ -26,7 +26,8 @@ from warehouse import Warehouse
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.regressions.fleet import CONTAINERS, Fleet, build_fleet
 from warehouse.regressions.history import SeriesHistory, lay_out
-from warehouse.regressions.replay import LevelChange, replay
+from warehouse.regressions.level_changes import LevelChange
+from warehouse.regressions.replay import replay
 
 Ints = NDArray[np.int64]
 

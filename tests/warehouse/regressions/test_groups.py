@@ -4,7 +4,8 @@ import numpy as np
 
 from tests.support.histories import history, nights
 from warehouse.regressions.groups import SeriesPlace, group_changes
-from warehouse.regressions.replay import LevelChange, replay
+from warehouse.regressions.level_changes import LevelChange
+from warehouse.regressions.replay import replay
 
 
 def grouped(changes, places, builds):
