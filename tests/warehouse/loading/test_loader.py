@@ -38,8 +38,12 @@ def new_dump(name: str) -> NewDump:
     return NewDump(f"{name}.etdp", f"{name:x<64}", Manifest.model_validate(MANIFEST))
 
 
+@pytest.mark.parametrize("is_streamed", [False, True])
 def test_entries_go_to_disk_while_rows_are_inserted_and_appear_after_that(
-    connection: duckdb.DuckDBPyConnection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    connection: duckdb.DuckDBPyConnection,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_streamed: bool,
 ) -> None:
     steps: list[str] = []
     for owner, name in (
@@ -49,9 +53,14 @@ def test_entries_go_to_disk_while_rows_are_inserted_and_appear_after_that(
     refused = Refusal("bad.etdp", "0" * 64, "reason", 4, "detail", b"bad")
     content = decode_content([read_dump(NAMES[0])])
     archive = Archive(tmp_path / "store")
-    Loader(connection, archive).load([new_dump("a")._replace(data=b"a")], *content, [refused])
+    loader, dump = Loader(connection, archive), new_dump("a")._replace(data=b"a")
+    if is_streamed:
+        loader.load_stream(dump, [content.decoded])
+    else:
+        loader.load([dump], *content, [refused])
     assert steps == ["end", "insert_content", "seal", "end"]
-    assert [entry.name for _, entry in archive.entries()] == ["a.etdp", "bad.etdp"]
+    names = ["a.etdp"] if is_streamed else ["a.etdp", "bad.etdp"]
+    assert [entry.name for _, entry in archive.entries()] == names
 
 
 def noting(steps: list[str], function: Callable[..., Any]) -> Callable[..., Any]:
