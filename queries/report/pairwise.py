@@ -193,8 +193,8 @@ def _member(
         base_ns=row["base_ns"],
         head_ns=row["head_ns"],
         cost_ns=row["cost_ns"],
-        base_values=was,
-        head_values=now,
+        base_values=sorted(was),  # stores and lakes number dumps differently
+        head_values=sorted(now),
         history=[
             BuildPoint(build=base, dump_count=len(was), median_ns=row["base_ns"]),
             BuildPoint(build=head, dump_count=len(now), median_ns=row["head_ns"]),

@@ -54,7 +54,7 @@ def test_a_lake_is_asked_in_place_of_a_store(
                     "SELECT build, count(*) AS n FROM named_dumps GROUP BY build ORDER BY build",
                 ),
             ),
-            (("report", "--base", "base", "--head", "qt-qt01"),),
+            (("report", "--base", "base", "--head", "ch26"),),
             (("compare", "base", "qt-qt01"),),
             (("query", "nightly_verdicts"),),
             (("report", "--nightly"),),
