@@ -82,24 +82,11 @@ steps AS (
     FROM buckets
     WHERE duration_ns IS NOT NULL
 ),
-quantiles AS (
-    SELECT
-        group_id, key_id, sum(event_count) AS counted,
-        min(CASE WHEN reached * 100 >= total * 10 THEN duration_ns END) AS p10_ns,
-        min(CASE WHEN reached * 100 >= total * 50 THEN duration_ns END) AS p50_ns,
-        min(CASE WHEN reached * 100 >= total * 90 THEN duration_ns END) AS p90_ns,
-        min(CASE WHEN reached * 100 >= total * 95 THEN duration_ns END) AS p95_ns,
-        min(CASE WHEN reached * 100 >= total * 99 THEN duration_ns END) AS p99_ns
-    FROM steps
-    GROUP BY group_id, key_id
-    UNION ALL
+-- All five at once: the samples of a group are held once, not five times.
+exact_quantiles AS (
     SELECT
         group_id, key_id, count(duration_ns) AS counted,
-        percentile_cont(0.1) WITHIN GROUP (ORDER BY duration_ns) AS p10_ns,
-        percentile_cont(0.5) WITHIN GROUP (ORDER BY duration_ns) AS p50_ns,
-        percentile_cont(0.9) WITHIN GROUP (ORDER BY duration_ns) AS p90_ns,
-        percentile_cont(0.95) WITHIN GROUP (ORDER BY duration_ns) AS p95_ns,
-        percentile_cont(0.99) WITHIN GROUP (ORDER BY duration_ns) AS p99_ns
+        percentile(duration_ns, array(0.1, 0.5, 0.9, 0.95, 0.99)) AS shares
     FROM (
         SELECT
             c.group_id, s.key_id,
@@ -113,6 +100,26 @@ quantiles AS (
         WHERE e.flags <= 1 AND NOT CAST(:approx AS BOOLEAN)
     ) AS samples
     GROUP BY group_id, key_id
+),
+quantiles AS (
+    SELECT
+        group_id, key_id, sum(event_count) AS counted,
+        min(CASE WHEN reached * 100 >= total * 10 THEN duration_ns END) AS p10_ns,
+        min(CASE WHEN reached * 100 >= total * 50 THEN duration_ns END) AS p50_ns,
+        min(CASE WHEN reached * 100 >= total * 90 THEN duration_ns END) AS p90_ns,
+        min(CASE WHEN reached * 100 >= total * 95 THEN duration_ns END) AS p95_ns,
+        min(CASE WHEN reached * 100 >= total * 99 THEN duration_ns END) AS p99_ns
+    FROM steps
+    GROUP BY group_id, key_id
+    UNION ALL
+    SELECT
+        group_id, key_id, counted,
+        element_at(shares, 1) AS p10_ns,
+        element_at(shares, 2) AS p50_ns,
+        element_at(shares, 3) AS p90_ns,
+        element_at(shares, 4) AS p95_ns,
+        element_at(shares, 5) AS p99_ns
+    FROM exact_quantiles
 ),
 totals AS (
     SELECT

@@ -10,6 +10,8 @@ import re
 
 _OF_DUCKDB = {
     "ARRAY<STRING>": "STRING[]",
+    "percentile(": "quantile_cont(",
+    "array(": "list_value(",
     "get_json_object(": "json_extract_string(",
     "try_element_at(": "map_extract_value(",
     "element_at(": "list_extract(",  # of an array
