@@ -86,7 +86,7 @@ steps AS (
 exact_quantiles AS (
     SELECT
         group_id, key_id, count(duration_ns) AS counted,
-        percentile(duration_ns, array(0.1, 0.5, 0.9, 0.95, 0.99)) AS shares
+        percentile(duration_ns, array(1e-1, 5e-1, 9e-1, 95e-2, 99e-2)) AS shares
     FROM (
         SELECT
             c.group_id, s.key_id,
