@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
@@ -19,11 +20,13 @@ from cli.serve.problems import Problem
 from cli.serve.service import Service
 from ingest.errors import ManifestError, SourceError
 from ingest.incoming import FoundDumps, Incoming, IncomingFile
-from warehouse.storage.log_records import pack_delivery
+from warehouse.storage.log_records import Delivery, pack_delivery
+from warehouse.storage.spools import Spool
 
 NAME = "upload.zip"  # what an uploaded zip is called in the names of its dumps
 
-_GROUP_BYTES = 8 << 20  # of dumps that are read before they are written
+_GROUP_BYTES = 8 << 20  # of dumps that are read before they are written; of one alone, at least
+_COPIED_BYTES = 1 << 20  # at a time
 
 
 class Packed(NamedTuple):
@@ -52,7 +55,7 @@ class Taken(NamedTuple):
 
 
 def read_artifact(
-    path: Path, stated: Mapping[str, object], most_bytes: int
+    path: Path, stated: Mapping[str, object], most_bytes: int, room: Callable[[int], Spool]
 ) -> Iterator[list[Packed]]:
     """The dumps of a zip, some at a time.
 
@@ -60,26 +63,41 @@ def read_artifact(
         path: The zip.
         stated: Fields that hold for all dumps, and override what is found beside them in it.
         most_bytes: Size of the largest dump, and of what comes with it.
+        room: Makes room for a large dump of so many bytes, which becomes a log of its own and
+            holds up nobody.
 
     Raises:
-        Problem: There is no dump in it, or what is stated is malformed.
+        Problem: There is no dump in it, what is stated is malformed, or there is no room.
+        StoreError: The disk is full.
     """
     try:
         found = FoundDumps([path], manifest=stated, is_alone=True)
     except (SourceError, ManifestError) as error:
         problem = _refuse(error, path)
         raise problem from error
+    dumps = iter(found)
+    while True:
+        with ExitStack() as opened:
+            group = _read_group(
+                dumps, path, most_bytes, lambda count: opened.enter_context(room(count))
+            )
+            if not group:
+                return
+            yield group
+
+
+def _read_group(
+    dumps: Iterator[Incoming], path: Path, most_bytes: int, room: Callable[[int], Spool]
+) -> list[Packed]:
     group: list[Packed] = []
     size = 0
-    for incoming in found:
-        packed = _pack(incoming, path, most_bytes)
+    for incoming in dumps:
+        packed = _pack(incoming, path, most_bytes, room)
         group.append(packed)
         size += packed.upload.delivery.byte_count if packed.upload else 0
         if size >= _GROUP_BYTES:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group
+            break
+    return group
 
 
 async def take_group(service: Service, bearer: Bearer, group: Sequence[Packed]) -> list[Taken]:
@@ -89,8 +107,8 @@ async def take_group(service: Service, bearer: Bearer, group: Sequence[Packed]) 
         Problem: There is no room for them on the disk.
         StoreError: They cannot be written.
     """
-    uploads = [one.upload for one in group if one.upload]
-    service.admission.check_room(sum(one.delivery.byte_count for one in uploads))
+    small = [one.upload for one in group if one.upload and not one.upload.spool]
+    service.admission.check_room(sum(one.delivery.byte_count for one in small))
     return await asyncio.gather(*(_take(service, bearer, one) for one in group))
 
 
@@ -123,7 +141,18 @@ async def _take(service: Service, bearer: Bearer, packed: Packed) -> Taken:
     return Taken(packed.name, packed.upload.sha256, outcome)
 
 
-def _pack(incoming: Incoming, path: Path, most_bytes: int) -> Packed:
+def _copy(delivery: Delivery, room: Callable[[int], Spool]) -> Spool | None:
+    """A large dump where it can become a log; None for others."""
+    dump = delivery.files[0]
+    if len(dump) < _GROUP_BYTES:
+        return None
+    spool = room(len(dump))
+    for start in range(0, len(dump), _COPIED_BYTES):
+        spool.write(dump[start : start + _COPIED_BYTES])
+    return spool
+
+
+def _pack(incoming: Incoming, path: Path, most_bytes: int, room: Callable[[int], Spool]) -> Packed:
     name = incoming.name.replace(str(path), NAME)
     files = (incoming, incoming.etrecord, incoming.debug_buffer)
     if any(one and one.byte_count > most_bytes for one in files):
@@ -137,8 +166,8 @@ def _pack(incoming: Incoming, path: Path, most_bytes: int) -> Packed:
         manifest = incoming.manifest()
     except (SourceError, ManifestError) as error:
         return Packed(name, None, _refuse(error, path))
-    upload = Upload(name, delivery, manifest.canonical_json(), pool=manifest.device.pool)
-    return Packed(name, upload, None)
+    text, spool = manifest.canonical_json(), _copy(delivery, room)
+    return Packed(name, Upload(name, delivery, text, spool, manifest.device.pool), None)
 
 
 def _renamed(file: Incoming | IncomingFile | None, path: Path) -> IncomingFile | None:

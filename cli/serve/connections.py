@@ -15,6 +15,7 @@ HEAD_SECONDS = 10.0  # in which the head of a request must come
 HEAD_BYTES = 64 << 10  # that come of it before it ends
 READ_SECONDS = 60.0  # in which something of an answer must be read
 MOST_CONNECTIONS = 16_384
+WAITING_BYTES = 256 << 10  # of a body, beyond which no more is taken; what comes at once at most
 
 _OTHER_FILES = 512  # that a service may have open besides
 
@@ -76,6 +77,15 @@ class Connection(HttpToolsProtocol):
         self._stop_waiting()
         self._is_in_head = False
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of a body, which is not copied if the one before it was handed on."""
+        cycle: Any = self.cycle
+        if not cycle.response_complete:
+            cycle.body = cycle.body + body if cycle.body else body
+            if len(cycle.body) > WAITING_BYTES:
+                self.flow.pause_reading()
+            cycle.message_event.set()
 
     def on_response_complete(self) -> None:
         """Wait for the next request, or for the rest of one that was answered before its end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -92,7 +93,9 @@ def run_service(store: Path, settings: ServiceSettings, *, config: Path | None =
             backlog=BACKLOG,
             timeout_graceful_shutdown=LAST_SECONDS,
         )
+        gc.freeze()  # what is there now stays: a search for garbage in it would hold up uploads
         Server(how, ending).run(sockets=[listening])
+        gc.unfreeze()
     service.close()
     if service.problem:
         raise service.problem

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import random
+import socket
 import ssl
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,12 +31,19 @@ _TIMEOUT_SECONDS = 120.0  # without a byte: longer than a service answers (query
 _FIRST_PAUSE_SECONDS = 0.25
 _LONGEST_PAUSE_SECONDS = 30.0
 _PIECE_BYTES = 1 << 20  # each piece has the timeout to itself
+_ASKED_BYTES = 1 << 20  # beyond which a body is sent when the service has asked for it
+_ASKED_SECONDS = 1.0  # for which that is waited for: not every server does
+_CONTINUE = b"HTTP/1.1 100 "
 _REMEDIES: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: f"; give a token in ${TOKEN_VARIABLE} or a file (--token-file)",
     HTTPStatus.FORBIDDEN: "; take a token that may do this",
     HTTPStatus.NOT_FOUND: "; is this the address of a tracehouse service?",
     HTTPStatus.INSUFFICIENT_STORAGE: "; make room on the service's disk",
 }
+
+
+class _AnsweredError(Exception):
+    """The service has answered before it was sent a body."""
 
 
 class ServiceAnswer(NamedTuple):
@@ -85,7 +93,7 @@ class ServiceConnection:
         Raises:
             ServiceError: It cannot be reached, or refuses; or puts it off for too long.
         """
-        sent = {**self._headers, **(headers or {}), "Content-Length": str(sum(map(_size, body)))}
+        sent = {**self._headers, **(headers or {}), **self._framing(body)}
         end, longest = time.monotonic() + self._retry_seconds, _FIRST_PAUSE_SECONDS
         while True:
             try:
@@ -127,21 +135,50 @@ class ServiceConnection:
             self.close()
         return self._exchange_once(method, path, headers, body)
 
+    def _framing(self, body: Sequence[_Bytes]) -> dict[str, str]:
+        """Headers about a body; behind TLS stands a proxy, which asks for everything."""
+        byte_count = sum(map(_size, body))
+        is_plain = not isinstance(self._http, http.client.HTTPSConnection)
+        asks = {"Expect": "100-continue"} if byte_count > _ASKED_BYTES and is_plain else {}
+        return {"Content-Length": str(byte_count), **asks}
+
     def _exchange_once(
         self, method: str, path: str, headers: Mapping[str, str], body: Sequence[_Bytes]
     ) -> ServiceAnswer:
         is_sent = True
         try:
-            self._http.request(method, self._prefix + path, _pieces(body), headers)
-        except (BrokenPipeError, ConnectionResetError):
+            pieces = self._pieces(body, is_asked="Expect" in headers)
+            self._http.request(method, self._prefix + path, pieces, headers)
+        except (_AnsweredError, BrokenPipeError, ConnectionResetError):
             if self._http.sock is None:
                 raise
-            is_sent = False  # it may have refused what it has not read to the end
+            is_sent = False  # it has refused what it has not read to the end
         response = self._http.getresponse()
         answer = ServiceAnswer(response.status, response.headers, response.read())
         if not is_sent:
             self.close()
         return answer
+
+    def _pieces(self, body: Sequence[_Bytes], *, is_asked: bool) -> Iterator[memoryview]:
+        """A body in pieces, which are wanted when the head was sent.
+
+        Raises:
+            _AnsweredError: The service does not want it.
+        """
+        if is_asked and self._is_answered():
+            raise _AnsweredError
+        yield from _pieces(body)
+
+    def _is_answered(self) -> bool:
+        """Whether something else comes than that a body is to be sent."""
+        self._http.sock.settimeout(_ASKED_SECONDS)
+        try:
+            begin = self._http.sock.recv(len(_CONTINUE), socket.MSG_PEEK)
+        except TimeoutError:
+            return False
+        finally:
+            self._http.sock.settimeout(_TIMEOUT_SECONDS)
+        return bool(begin) and not _CONTINUE.startswith(begin)
 
     def _lost(self, path: str, error: OSError | http.client.HTTPException) -> ServiceError:
         if isinstance(error, ssl.SSLCertVerificationError):

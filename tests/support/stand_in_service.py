@@ -49,6 +49,8 @@ class StandIn:
         refusals: Answers to the next requests.
         answers: Bodies by path; a 200.
         connections: How many were made.
+        unread: Size of each body that was refused before it was read, as far as it came.
+        is_asking: Whether it asks for a body that is announced, as HTTP/1.1 has it.
     """
 
     def __init__(self) -> None:
@@ -58,6 +60,8 @@ class StandIn:
         self.refusals: list[Refused] = []
         self.answers: dict[str, tuple[str, bytes]] = {}
         self.connections = 0
+        self.unread: list[int] = []
+        self.is_asking = True
         self.lock = threading.Lock()
 
     def take(self, parts: dict[str, bytes]) -> tuple[int, dict[str, Any]]:
@@ -106,6 +110,12 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     service: StandIn
 
+    def handle_expect_100(self) -> bool:
+        """Ask for a body, if services do, unless it is refused before it is read."""
+        refusals = self.service.refusals
+        is_asked = self.service.is_asking and not (refusals and not refusals[0].is_read)
+        return super().handle_expect_100() if is_asked else True
+
     def setup(self) -> None:
         super().setup()
         with self.service.lock:
@@ -129,6 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
             if refused and not refused.is_read:
                 self.close_connection = True
                 self._refuse(refused)
+                self.service.unread.append(len(self.rfile.read()))
                 return
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             asked = Asked(self.command, self.path, dict(self.headers), body)

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
-from itertools import chain, repeat
+from itertools import chain, groupby, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,6 +31,7 @@ PART_BYTES = 4 << 20
 ROW_GROUP_BYTES = 16 << 20  # of data
 UNFINISHED = ".new"
 _LEVEL = 1  # of zstd: higher ones cost more time than they are worth where dumps come in
+_COPIED_BYTES = 1 << 20  # from this size on bytes are written from where they are
 _BATCH_ROWS = 16  # written to a page before its size is looked at
 _DIGEST = 16  # hex digits in a name
 _NAME = re.compile(rf"(\d{{12}})-(\d{{12}})\.([0-9a-f]{{{_DIGEST}}})\.parquet")
@@ -221,12 +222,22 @@ def _parts(data: Any) -> Iterator[memoryview | None]:
         yield view[start : start + PART_BYTES]
 
 
-def _binary(values: Sequence[memoryview | None]) -> pa.Array:
-    """Bytes as a column; `pa.array` would never let go of a memoryview."""
+def _binary(values: Sequence[memoryview | None]) -> pa.ChunkedArray:
+    """Bytes as a column, of which only what is small is copied."""
+    chunks: list[list[memoryview | None]] = []
+    for is_large, some in groupby(values, lambda value: len(value or b"") >= _COPIED_BYTES):
+        listed = list(some)
+        chunks += ([one] for one in listed) if is_large else [listed]
+    return pa.chunked_array(map(_join, chunks), pa.binary())
+
+
+def _join(values: Sequence[memoryview | None]) -> pa.Array:
+    """Bytes side by side; `pa.array` would never let go of a memoryview."""
     offsets = np.zeros(len(values) + 1, np.int32)
     np.cumsum([len(value or b"") for value in values], out=offsets[1:])
     is_there = pa.array([value is not None for value in values], pa.bool_()).buffers()[1]
-    joined = b"".join(value for value in values if value)
+    found = [value for value in values if value]
+    joined = found[0] if len(found) == 1 else b"".join(found)
     buffers = [is_there, pa.py_buffer(offsets), pa.py_buffer(joined)]
     return pa.Array.from_buffers(pa.binary(), len(values), buffers)
 

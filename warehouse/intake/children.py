@@ -30,6 +30,9 @@ BYTES_PER_BYTE = 8  # likewise, per byte to decode
 MOST_SECONDS = 30.0
 SECONDS_PER_BYTE = 4 / (1 << 20)
 
+# Memory that glibc does not give back between two files, for that costs as much as to decode them.
+_KEPT = {"MALLOC_MMAP_THRESHOLD_": f"{32 << 20}", "MALLOC_TRIM_THRESHOLD_": f"{64 << 20}"}
+
 _REMEDY = (
     "if it is honest, write it to a file with 'tracehouse archive get SHA256' and ingest that with "
     "'tracehouse ingest', which sets no such limit"
@@ -55,7 +58,7 @@ class DecodingChild:
         """
         try:
             self._child = ChildProcess(
-                "warehouse.intake.child", environment=os.environ, stderr=None
+                "warehouse.intake.child", environment={**os.environ, **_KEPT}, stderr=None
             )
         except OSError as error:
             raise StoreError(sys.executable, _explain_start(f"{error.strerror}")) from error

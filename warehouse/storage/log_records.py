@@ -23,7 +23,7 @@ _MARK = b"\x93TRINTK\n"
 _SIZES = struct.Struct(f"<{len(_MARK)}s{KEY_BYTES}sIQI")  # of the facts, of the files; facts' CRC
 _CRC = struct.Struct("<I")  # of the above
 _HEADER_BYTES = _SIZES.size + _CRC.size
-_CHUNK_BYTES = 1 << 20
+_CHUNK_BYTES = 256 << 10  # read at a time: so little stays in the cache while it is hashed
 
 
 class Delivery(NamedTuple):

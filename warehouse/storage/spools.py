@@ -54,7 +54,7 @@ class Spool:
         """Its file; the inbox's folder while it is in memory."""
         return self._path
 
-    def write(self, piece: bytes) -> None:
+    def write(self, piece: Bytes) -> None:
         """Take the next piece.
 
         Raises:

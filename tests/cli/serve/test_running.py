@@ -49,6 +49,18 @@ def test_what_was_accepted_is_indexed_before_the_service_ends(
 
 
 @pytest.mark.slow
+def test_a_service_ends_whose_log_nobody_reads(
+    service: ServiceProcess, client: httpx2.Client
+) -> None:
+    for _ in range(400):  # more lines than go into a pipe
+        assert client.get(f"/v1/dumps/{'x' * 100}").status_code == 400
+
+    service.signal(signal.SIGTERM)
+
+    assert service.wait() == 0
+
+
+@pytest.mark.slow
 def test_an_upload_that_has_begun_is_finished_before_the_service_ends(
     service: ServiceProcess, tmp_path: Path
 ) -> None:

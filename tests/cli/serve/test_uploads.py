@@ -250,6 +250,23 @@ def test_a_large_dump_is_spooled_and_becomes_a_log(
     assert put(client, dump).status_code == 200
 
 
+def test_a_large_dump_of_a_zip_becomes_a_log_and_holds_up_no_other(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("warehouse.storage.spools.MEMORY_BYTES", 100)
+    monkeypatch.setattr("cli.serve.artifacts._GROUP_BYTES", 100)
+    packed = zip_of({"a.etdp": tiny_dump(1), "b.etdp": tiny_dump(2)})
+    headers = {"Content-Type": "application/zip", "Tracehouse-Manifest": json.dumps(MANIFEST)}
+
+    answer = client.post("/v1/dumps", content=packed, headers=headers)
+
+    assert [one["state"] for one in answer.json()["dumps"]] == ["accepted", "accepted"]
+    service = client.app.state.service  # type: ignore[attr-defined]
+    assert service.commits.groups == 0
+    assert {await_state(client, tiny_dump(n))["state"] for n in (1, 2)} == {"indexed"}
+    assert not list((service.store / "inbox").iterdir())
+
+
 def audited(client: TestClient) -> str:
     """What the audit log has, once it has something."""
     file = client.app.state.service.store / "audit.jsonl"  # type: ignore[attr-defined]

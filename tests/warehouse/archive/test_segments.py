@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -59,6 +60,16 @@ def test_a_file_that_fits_into_a_row_group_is_read_without_being_copied(tmp_path
     views = [entry.data for _, entry in read_entries(segment)]
     assert [len(view) for view in views] == sizes
     assert [isinstance(view.obj, pa.Buffer) for view in views] == [True, True, True, True, False]
+
+
+def test_a_large_file_is_sealed_without_being_copied(tmp_path: Path) -> None:
+    entry = file_entry(DUMP, bytes(2 * ROW_GROUP_BYTES))
+    tracemalloc.start()
+    try:
+        seal(tmp_path, [entry])
+        assert tracemalloc.get_traced_memory()[1] < ROW_GROUP_BYTES // 2
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_segment_appears_only_when_it_is_sealed_and_is_never_written_again(
