@@ -55,7 +55,7 @@ class Taken(NamedTuple):
 
 
 def read_artifact(
-    path: Path, stated: Mapping[str, object], most_bytes: int, room: Callable[[], Spool]
+    path: Path, stated: Mapping[str, object], most_bytes: int, room: Callable[[int], Spool]
 ) -> Iterator[list[Packed]]:
     """The dumps of a zip, some at a time.
 
@@ -63,10 +63,11 @@ def read_artifact(
         path: The zip.
         stated: Fields that hold for all dumps, and override what is found beside them in it.
         most_bytes: Size of the largest dump, and of what comes with it.
-        room: Makes room for a large dump, which becomes a log of its own and holds up nobody.
+        room: Makes room for a large dump of so many bytes, which becomes a log of its own and
+            holds up nobody.
 
     Raises:
-        Problem: There is no dump in it, or what is stated is malformed.
+        Problem: There is no dump in it, what is stated is malformed, or there is no room.
         StoreError: The disk is full.
     """
     try:
@@ -77,14 +78,16 @@ def read_artifact(
     dumps = iter(found)
     while True:
         with ExitStack() as opened:
-            group = _read_group(dumps, path, most_bytes, lambda: opened.enter_context(room()))
+            group = _read_group(
+                dumps, path, most_bytes, lambda count: opened.enter_context(room(count))
+            )
             if not group:
                 return
             yield group
 
 
 def _read_group(
-    dumps: Iterator[Incoming], path: Path, most_bytes: int, room: Callable[[], Spool]
+    dumps: Iterator[Incoming], path: Path, most_bytes: int, room: Callable[[int], Spool]
 ) -> list[Packed]:
     group: list[Packed] = []
     size = 0
@@ -104,8 +107,8 @@ async def take_group(service: Service, bearer: Bearer, group: Sequence[Packed]) 
         Problem: There is no room for them on the disk.
         StoreError: They cannot be written.
     """
-    uploads = [one.upload for one in group if one.upload]
-    service.admission.check_room(sum(one.delivery.byte_count for one in uploads))
+    small = [one.upload for one in group if one.upload and not one.upload.spool]
+    service.admission.check_room(sum(one.delivery.byte_count for one in small))
     return await asyncio.gather(*(_take(service, bearer, one) for one in group))
 
 
@@ -138,18 +141,18 @@ async def _take(service: Service, bearer: Bearer, packed: Packed) -> Taken:
     return Taken(packed.name, packed.upload.sha256, outcome)
 
 
-def _copy(delivery: Delivery, room: Callable[[], Spool]) -> Spool | None:
+def _copy(delivery: Delivery, room: Callable[[int], Spool]) -> Spool | None:
     """A large dump where it can become a log; None for others."""
     dump = delivery.files[0]
     if len(dump) < _GROUP_BYTES:
         return None
-    spool = room()
+    spool = room(len(dump))
     for start in range(0, len(dump), _COPIED_BYTES):
         spool.write(dump[start : start + _COPIED_BYTES])
     return spool
 
 
-def _pack(incoming: Incoming, path: Path, most_bytes: int, room: Callable[[], Spool]) -> Packed:
+def _pack(incoming: Incoming, path: Path, most_bytes: int, room: Callable[[int], Spool]) -> Packed:
     name = incoming.name.replace(str(path), NAME)
     files = (incoming, incoming.etrecord, incoming.debug_buffer)
     if any(one and one.byte_count > most_bytes for one in files):

@@ -164,7 +164,11 @@ async def _take_zip(request: Request, bearer: Bearer, encoding: str | None) -> R
     stated = _parse_object(request.headers.get(MANIFEST_HEADER, "{}"))
     async with held(service, service.inbox.spool(is_zip=True)) as spool:
         await bring(service, request, encoding, spool.write, settings.max_body_bytes)
-        room = service.inbox.spool
+
+        def room(byte_count: int) -> Spool:
+            service.admission.check_room(byte_count)
+            return service.inbox.spool()
+
         groups = read_artifact(spool.path, stated, settings.max_dump_bytes, room)
         taken: list[Taken] = []
         while group := await run_there(service.spooling, next, groups, None):

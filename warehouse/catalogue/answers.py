@@ -34,7 +34,7 @@ def answer_query(
     except duckdb.OutOfMemoryException as error:
         less = "of fewer dumps, as of one device and build"
         if values.get("approx") is False:
-            less += ", or for approximate answers (approx)"
+            less += ", or for approximate answers with --approx"
         problem = f"needs more memory than there is ({str(error).splitlines()[0]}): ask {less}"
         raise QueryError(f"query '{query.header.name}': {problem}") from error
 

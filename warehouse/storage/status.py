@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from warehouse.archive.archive import Archive
 from warehouse.archive.history import find_unindexed
@@ -23,8 +23,6 @@ from warehouse.storage.snapshots import find_snapshots
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from warehouse.store import Warehouse
 
 _COUNTS, _REFUSALS = "store_counts", "ingest_errors"
 
@@ -105,7 +103,17 @@ class _Counted(NamedTuple):
     unindexed_segments: int | None = None
 
 
-def read_status(store: Path, *, writer: Warehouse | None = None) -> StoreStatus:
+class StoreInUse(Protocol):
+    """A store as the process that writes it can ask it; see `Warehouse`."""
+
+    def query(self, name: str, /, **params: object) -> pa.Table:
+        """Rows of a canned query."""
+
+    def sql(self, text: str, params: Mapping[str, object] | None = None) -> pa.Table:
+        """Rows of a SELECT."""
+
+
+def read_status(store: Path, *, writer: StoreInUse | None = None) -> StoreStatus:
     """How the store is doing; while another process writes it, by its newest snapshot.
 
     Args:
@@ -152,7 +160,7 @@ def _read_counts(store: Path) -> _Counted:
     return counted
 
 
-def _ask_writer(store: Path, writer: Warehouse) -> _Counted:
+def _ask_writer(store: Path, writer: StoreInUse) -> _Counted:
     found = writer.sql(read_statement(_COUNTS), _segments(Archive(store)))
     counts = _counts(found, writer.query(_REFUSALS))
     return _Counted(is_locked=True, writer_process_id=os.getpid(), counts=counts)
