@@ -328,7 +328,7 @@ def test_long_error_keeps_its_remedy(run: Run) -> None:
     assert outcome.error.startswith("error: no query 'xxx")
     assert outcome.error.endswith(
         "; there are backend_comparison, build_history, change_points, cold_start, comparison, "
-        "coverage, coverage_gaps, data_quality, delegate_transitions, delegation_coverage, "
-        "device_comparison, dump_values, ..."
+        "counter_totals, coverage, coverage_gaps, data_quality, delegate_transitions, "
+        "delegation_coverage, device_comparison, ..."
     )
     assert len(outcome.error) == 2000
