@@ -54,6 +54,12 @@ def check_format(value: Format, *, is_to_file: bool) -> None:
         )
 
 
+def format_for(file: Path | None, asked: Format) -> Format:
+    """The format that was asked for; if it is a table, the one that the file's name ends in."""
+    ending = "" if file is None else file.suffix.lower().removeprefix(".")
+    return Format(ending) if asked is Format.TABLE and ending in list(Format) else asked
+
+
 _is_store_named: ContextVar[bool] = ContextVar("is_store_named", default=False)
 
 

@@ -15,8 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from cli.errors import OutputError
-from cli.options import Output, check_format
-from cli.output.render import Format
+from cli.options import Output, check_format, format_for
 
 _OutputFile = Annotated[
     Path | None,
@@ -39,8 +38,7 @@ def with_output_file(function: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(function)
     def run(*args: Any, output_file: Path | None = None, **options: Any) -> None:
-        if output_file is not None and options["output"] is Format.TABLE:
-            options["output"] = _format_of(output_file)
+        options["output"] = format_for(output_file, options["output"])
         check_format(options["output"], is_to_file=output_file is not None)
         with standard_output_to(output_file):
             function(*args, **options)
@@ -52,12 +50,6 @@ def with_output_file(function: Callable[..., None]) -> Callable[..., None]:
         parameters=[*own.values(), last]
     )
     return run
-
-
-def _format_of(file: Path) -> Format:
-    """The format that a file's name ends in, if that is one; else a table."""
-    ending = file.suffix.lower().removeprefix(".")
-    return Format(ending) if ending in list(Format) else Format.TABLE
 
 
 @contextmanager
