@@ -123,7 +123,7 @@ def find_state(service: Service, sha256: str) -> Mapping[str, str | None]:
         is_stored = reader.sql(_STORED, {"sha256": sha256}).num_rows
         refused = reader.sql(_ERRORS, {"sha256": sha256}).to_pylist()
     nothing = {"reason": None, "detail": None}
-    if is_waiting and not is_stored:  # of what is being indexed, some is stored already
+    if is_waiting:
         return {"state": "accepted", **nothing}
     error = refused[0] if refused else nothing
     if is_stored or refused:

@@ -75,7 +75,10 @@ class KnownDumps:
 
     def is_waiting(self, sha256: str) -> bool:
         """Whether a dump was accepted and is not yet indexed."""
-        return sha256 in self._accepted or sha256 in self._draining
+        if sha256 in self._accepted:
+            return True
+        # Of those that are being indexed some are stored already.
+        return sha256 in self._draining and not self._look_up([sha256])
 
     def accept(self, sha256: str, manifest: str, byte_count: int) -> None:
         """Take note of a dump that is in the inbox."""

@@ -56,8 +56,19 @@ def test_what_was_accepted_is_known_without_a_look() -> None:
     known.begin_draining()
 
     assert known.manifests([sha256_of(1)]) == {sha256_of(1): "stated"}
-    assert known.is_waiting(sha256_of(1))
     assert (stored.asked, known.backlog_bytes, known.backlog_dumps) == ([], 10, 1)
+
+
+def test_what_is_being_indexed_waits_until_it_is_stored() -> None:
+    stored = Stored()
+    known = stored.known()
+    known.accept(sha256_of(1), "stated", 10)
+    known.begin_draining()
+    assert known.is_waiting(sha256_of(1))
+
+    stored.dumps[sha256_of(1)] = "stored"
+
+    assert not known.is_waiting(sha256_of(1))
 
 
 @pytest.mark.parametrize("most_recent", [0, 100])
