@@ -5,12 +5,12 @@ from __future__ import annotations
 import duckdb
 
 from warehouse.engine.connection import open_memory, use_database
-from warehouse.engine.migrations import migrate
+from warehouse.engine.migrations import create_tables
 
 
 def store_in_memory() -> duckdb.DuckDBPyConnection:
-    """A connection that writes a new store, which goes with it."""
+    """A connection that writes a store's tables, which go with it; nobody asks for its views."""
     connection = open_memory()
     use_database(connection)
-    migrate(connection)
+    create_tables(connection)
     return connection

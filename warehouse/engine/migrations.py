@@ -65,7 +65,7 @@ def migrate(connection: duckdb.DuckDBPyConnection) -> None:
     """Apply what is missing; killed at any moment, the next call goes on from there."""
     found = schema_version(connection)
     if not found:
-        _create(connection)
+        create_tables(connection, described=True)
         return
     for migration in load_migrations():
         if migration.number > found:
@@ -76,14 +76,22 @@ def migrate(connection: duckdb.DuckDBPyConnection) -> None:
             _describe(connection)
 
 
-def _create(connection: duckdb.DuckDBPyConnection) -> None:
-    """Make a whole store: hundreds of small statements, in which there is nothing to optimise."""
+def create_tables(connection: duckdb.DuckDBPyConnection, *, described: bool = False) -> None:
+    """Make the tables of a store in an empty database, all in one transaction.
+
+    Hundreds of small statements, in which there is nothing to optimise.
+
+    Args:
+        connection: Writes the database.
+        described: Make the views and comments too, for those who will open it.
+    """
     connection.execute("PRAGMA disable_optimizer")
     try:
         with transaction(connection):
             for migration in load_migrations():
                 _apply(connection, migration)
-            _describe(connection)
+            if described:
+                _describe(connection)
     finally:
         connection.execute("PRAGMA enable_optimizer")
 
