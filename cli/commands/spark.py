@@ -57,6 +57,7 @@ def ingest(
     from cli.output.ingest_report import write_refusals
     from cli.output.lake_report import lake_ingest_table
     from ingest.manifest.resolver import check_fields
+    from warehouse.lake.place import Lake
     from warehouse.spark.inboxes import Stated
     from warehouse.spark.ingest import LakeIngester
     from warehouse.spark.session import opened_session
@@ -65,6 +66,7 @@ def ingest(
     start = time.perf_counter()
     with options_at_fault():
         check_fields("options", more)
+    Lake(lake)
     stated = Stated(more, layout)
     with opened_session(master) as session:
         done = LakeIngester(SparkTasks(session), inbox, lake, stated).take_all()
@@ -105,6 +107,7 @@ def watch(
     """
     from cli.output.ingest_report import write_refusals
     from ingest.manifest.resolver import check_fields
+    from warehouse.lake.place import Lake
     from warehouse.spark.inboxes import Stated
     from warehouse.spark.ingest import LakeIngest, LakeIngester
     from warehouse.spark.session import opened_session
@@ -112,6 +115,7 @@ def watch(
 
     with options_at_fault():
         check_fields("options", more)
+    Lake(lake)
     place = checkpoint or _checkpoint_in(lake, inbox)
     counts = LakeIngest()
 

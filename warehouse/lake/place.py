@@ -19,6 +19,7 @@ from ingest.watching.buckets import without_keys
 from warehouse.engine.failpoints import failpoint
 from warehouse.engine.store_file import sync_path
 from warehouse.errors import LakeError
+from warehouse.lake.addresses import check_address
 from warehouse.lake.layout import FORMAT_FILE
 from warehouse.lake.schemas import FORMAT, OLDEST, SCHEMA
 
@@ -47,9 +48,11 @@ class Lake:
         """Take a path, or a URI: s3://, gs://, abfs://, hdfs:// and what else Arrow knows.
 
         Raises:
+            LakeAddressError: It is mistyped.
             LakeError: Arrow does not know it.
         """
         self.uri = os.fspath(uri)
+        check_address(self.uri)
         self.name = without_keys(self.uri)
         with self._translated():
             if "://" in self.uri:
