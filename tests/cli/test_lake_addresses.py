@@ -36,3 +36,11 @@ def test_an_empty_address_is_refused_by_every_command_and_nothing_is_made(
     assert outcome.code == 2
     assert outcome.error.startswith("error: '': no address of a lake, wanted a folder, or a URI")
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("address", ["s3:/bucket/lake", "s3//bucket/lake"])
+def test_a_mistyped_uri_makes_no_folder(run_in_empty: Run, tmp_path: Path, address: str) -> None:
+    outcome = run_in_empty("export", "lake", address, "--store", "STORE")
+    assert outcome.code == 2
+    assert "write s3://bucket/lake" in outcome.error
+    assert not any(tmp_path.iterdir())
