@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -24,6 +24,8 @@ from warehouse.lake.layout import FORMAT_FILE
 from warehouse.lake.schemas import FORMAT, OLDEST, SCHEMA
 
 _FAILURES = (OSError, pa.ArrowException)
+_OWN_FOLDER = PurePosixPath(FORMAT_FILE).parts[0]
+_OF_A_NEW_DISK = "lost+found"
 _REMEDY = "check the address, and that you may read and write there"
 
 
@@ -171,11 +173,29 @@ class Lake:
         """Make it a lake of this tracehouse, if it is none, or of an older one.
 
         Raises:
-            LakeError: It cannot be written, or is of a newer tracehouse.
+            LakeError: It cannot be written, is of a newer tracehouse, or holds something else.
         """
-        if self._read_schema() != SCHEMA:
+        schema = self._read_schema()
+        if schema is None:
+            self._check_empty()
+        if schema != SCHEMA:
             text = json.dumps({"format": FORMAT, "schema": SCHEMA})
             self.write(FORMAT_FILE, text.encode())
+
+    def _check_empty(self) -> None:
+        """Pass if nothing is there, or a lake that is not yet, or not any more, marked as one.
+
+        Raises:
+            LakeError: Something else is there, or it cannot be listed.
+        """
+        selected = pafs.FileSelector(self.root or "/", allow_not_found=True)
+        with self._translated():
+            names = sorted(info.base_name for info in self.files.get_file_info(selected))
+        others = [name for name in names if name[0] != "." and name != _OF_A_NEW_DISK]
+        if others and _OWN_FOLDER not in names:
+            raise LakeError(
+                self.name, f"is no lake, and holds {others[0]}; wanted an empty or a new folder"
+            )
 
     def exists(self) -> bool:
         """Whether it is a lake that we can read.

@@ -83,3 +83,38 @@ def test_a_lake_of_another_tracehouse_is_not_touched(tmp_path: Path) -> None:
 
 def test_keys_in_an_address_are_not_told() -> None:
     assert Lake("s3://key:secret@bucket/lake?region=us-east-1").name == "s3://bucket/lake"
+
+
+@pytest.mark.parametrize("is_local", [True, False])
+def test_no_lake_is_made_among_other_files(tmp_path: Path, is_local: bool) -> None:
+    (tmp_path / "lake/night").mkdir(parents=True)
+    (tmp_path / "lake/night/run.etdp").write_bytes(b"dump")
+    lake = Lake(tmp_path / "lake") if is_local else object_store(tmp_path)
+    with pytest.raises(LakeError, match="is no lake, and holds night; wanted an empty or a new"):
+        lake.begin()
+    assert [file.path for file in lake.list()] == ["night/run.etdp"]
+
+
+@pytest.mark.parametrize("is_local", [True, False])
+def test_a_lake_whose_first_write_was_broken_off_is_gone_on_with(
+    tmp_path: Path, is_local: bool
+) -> None:
+    (tmp_path / "lake/_lake").mkdir(parents=True)
+    (tmp_path / "lake/_lake/.format.json.0123abcd.tmp").write_bytes(b"{")
+    lake = Lake(tmp_path / "lake") if is_local else object_store(tmp_path)
+    lake.begin()
+    assert lake.exists()
+
+
+def test_a_lake_that_lost_its_mark_gets_it_again(tmp_path: Path) -> None:
+    for path in ("_lake/commits/a.json", "dumps/a.parquet"):
+        Lake(tmp_path).write(path, b"{}")
+    Lake(tmp_path).begin()
+    assert Lake(tmp_path).exists()
+
+
+def test_a_new_disk_and_hidden_files_are_as_good_as_empty(tmp_path: Path) -> None:
+    (tmp_path / "lost+found").mkdir()
+    (tmp_path / ".DS_Store").touch()
+    Lake(tmp_path).begin()
+    assert Lake(tmp_path).exists()
