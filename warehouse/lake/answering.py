@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import duckdb
@@ -11,6 +12,7 @@ from warehouse.catalogue.queries import Query
 from warehouse.engine.answering import Answering, Whose
 from warehouse.engine.connection import open_memory
 from warehouse.lake.commits import LakeState, read_state
+from warehouse.lake.damage import damage_told
 from warehouse.lake.held import files_of_parts, find_dumps
 from warehouse.lake.layout import LakePart
 from warehouse.lake.narrowing import NARROWED, chosen_dumps, related_dumps
@@ -43,14 +45,21 @@ class LakeAnswering(Answering):
     def asked(self, query: Query, params: Mapping[str, object]) -> duckdb.DuckDBPyConnection:
         """What answers a canned query, from no more files than it needs."""
         connection = super().asked(query, params)
-        self._show(connection, self.narrowed(query, params))
+        files = self.narrowed(query, params)
+        with self.explained():
+            self._show(connection, files)
         return connection
 
     def narrowed(self, query: Query, params: Mapping[str, object]) -> Mapping[str, Sequence[str]]:
         """The files, by table, that a canned query needs; of tables that are not named all."""
         connection = super().asked(query, params)
-        dumps = chosen_dumps(connection, query, params)
-        return {} if dumps is None else self._files_of(connection, dumps)
+        with self.explained():
+            dumps = chosen_dumps(connection, query, params)
+            return {} if dumps is None else self._files_of(connection, dumps)
+
+    def explained(self) -> AbstractContextManager[None]:
+        """Raise what the body does, or tell of a file of the lake that is gone or cut."""
+        return damage_told(self.lake, self.state)
 
     def _files_of(
         self, connection: duckdb.DuckDBPyConnection, dumps: Collection[int]
@@ -81,6 +90,7 @@ class LakeAnswering(Answering):
             folder=Path(self.lake.root) if self.lake.is_local else None,
             allow_files=whose == "with files",
         )
-        make_tables(connection, self.lake, self.state)
+        with self.explained():
+            make_tables(connection, self.lake, self.state)
         connection.execute("SET lock_configuration = true")
         return connection
