@@ -102,7 +102,7 @@ class Warehouse:
             uri: A folder, or a URI such as ``s3://bucket/lake``.
 
         Raises:
-            LakeError: It is no lake, or cannot be read.
+            LakeError: It is no lake, cannot be read, or nothing is in it yet.
         """
         from warehouse.lake.answering import LakeAnswering
         from warehouse.lake.place import Lake

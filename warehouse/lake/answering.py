@@ -11,7 +11,7 @@ import duckdb
 from warehouse.catalogue.queries import Query
 from warehouse.engine.answering import Answering, Whose
 from warehouse.engine.connection import open_memory
-from warehouse.lake.commits import LakeState, read_state
+from warehouse.lake.commits import LakeState, read_filled
 from warehouse.lake.damage import damage_told
 from warehouse.lake.held import files_of_parts, find_dumps
 from warehouse.lake.layout import LakePart
@@ -32,13 +32,11 @@ class LakeAnswering(Answering):
         """Read what the lake consists of, unless that is known.
 
         Raises:
-            LakeError: It is no lake, or cannot be read.
+            LakeError: It is no lake, cannot be read, or nothing is in it yet.
         """
         place = Path(lake.root if lake.is_local else lake.name)
         super().__init__(place, place)
-        if state is None:
-            lake.check()
-        self.lake, self.state = lake, state or read_state(lake)
+        self.lake, self.state = lake, state or read_filled(lake)
         self._parts: Mapping[int, LakePart] | None = None
         self._narrowed: dict[str, Sequence[str] | None] = {}
 

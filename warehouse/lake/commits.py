@@ -107,6 +107,21 @@ def read_state(lake: Lake, before: LakeState | None = None) -> LakeState:
     return settle(commits)
 
 
+def read_filled(lake: Lake) -> LakeState:
+    """What a lake that is to be asked consists of.
+
+    Raises:
+        LakeError: It is no lake, cannot be read, or nothing is in it yet.
+    """
+    lake.check()
+    state = read_state(lake)
+    if not state.commits:
+        raise LakeError(
+            lake.name, "nothing is in this lake yet: run the export or ingest that fills it again"
+        )
+    return state
+
+
 def settle(commits: Mapping[str, Commit]) -> LakeState:
     """What these commits make together; pure."""
     folded = {id_ for commit in commits.values() for id_ in commit.folds}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import secrets
@@ -23,6 +24,7 @@ from warehouse.lake.addresses import check_address
 from warehouse.lake.layout import FORMAT_FILE
 from warehouse.lake.schemas import FORMAT, OLDEST, SCHEMA
 
+_FULL = {errno.ENOSPC, errno.EDQUOT}
 _FAILURES = (OSError, pa.ArrowException)
 _OWN_FOLDER = PurePosixPath(FORMAT_FILE).parts[0]
 _OF_A_NEW_DISK = "lost+found"
@@ -244,8 +246,16 @@ class Lake:
         except told:
             raise
         except _FAILURES as error:
-            said = str(error).partition("\n")[0].replace(self.uri, self.name)
-            raise LakeError(self.name, f"{said}; {_REMEDY}") from error
+            raise LakeError(self.name, self._explain(error)) from error
+
+    def _explain(self, error: Exception) -> str:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            disk = "the disk" if self.is_local else f"the disk with {tempfile.gettempdir()}"
+            return (
+                f"{disk} is full; what was committed is safe: make room and run the command again"
+            )
+        said = str(error).partition("\n")[0].replace(self.uri, self.name)
+        return f"{said}; {_REMEDY}"
 
 
 def retried(read: Callable[[], Any], attempts: int = 5) -> Any:

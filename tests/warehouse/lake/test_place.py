@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import errno
+import re
+import tempfile
 from pathlib import Path
 
 import pyarrow.fs as pafs
@@ -118,3 +121,19 @@ def test_a_new_disk_and_hidden_files_are_as_good_as_empty(tmp_path: Path) -> Non
     (tmp_path / ".DS_Store").touch()
     Lake(tmp_path).begin()
     assert Lake(tmp_path).exists()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_told_as_one(tmp_path: Path, number: int) -> None:
+    with (
+        pytest.raises(LakeError, match="the disk is full; what was committed is safe: make room"),
+        Lake(tmp_path).writing("events/a.parquet"),
+    ):
+        raise OSError(number, "said by the system")
+
+
+def test_a_full_disk_of_files_on_their_way_to_an_object_store_is_named(tmp_path: Path) -> None:
+    lake = object_store(tmp_path)
+    folder = re.escape(tempfile.gettempdir())
+    with pytest.raises(LakeError, match=f"disk with {folder} is full"), lake.writing("a"):
+        raise OSError(errno.ENOSPC, "said by the system")
