@@ -254,6 +254,8 @@ class Lake:
             return (
                 f"{disk} is full; what was committed is safe: make room and run the command again"
             )
+        if isinstance(error, NotADirectoryError) and os.path.isfile(self.root):
+            return f"is a file, wanted the folder of a lake; {_REMEDY}"
         said = str(error).partition("\n")[0].replace(self.uri, self.name)
         return f"{said}; {_REMEDY}"
 

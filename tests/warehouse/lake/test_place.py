@@ -137,3 +137,10 @@ def test_a_full_disk_of_files_on_their_way_to_an_object_store_is_named(tmp_path:
     folder = re.escape(tempfile.gettempdir())
     with pytest.raises(LakeError, match=f"disk with {folder} is full"), lake.writing("a"):
         raise OSError(errno.ENOSPC, "said by the system")
+
+
+def test_a_file_is_no_lake_in_plain_words(tmp_path: Path) -> None:
+    (tmp_path / "lake").write_text("a file")
+    for use in (Lake(tmp_path / "lake").begin, Lake(tmp_path / "lake").check):
+        with pytest.raises(LakeError, match=r"lake: is a file, wanted the folder of a lake; check"):
+            use()
