@@ -201,7 +201,9 @@ def _parse(lake: Lake, path: str, data: bytes) -> Commit:
         commit.at  # noqa: B018 - which tells whether the name is one of ours
     except (ValueError, KeyError, TypeError) as error:
         raise LakeError(
-            lake.name, f"{path} is no commit ({error!r}): restore it from a copy of the lake"
+            lake.name,
+            f"{path} is damaged: restore it from a copy of the lake, or make the lake anew: "
+            "'tracehouse export lake' into an empty folder",
         ) from error
     return commit
 

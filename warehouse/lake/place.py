@@ -218,14 +218,18 @@ class Lake:
         except FileNotFoundError:
             return None
         except ValueError as error:
-            raise LakeError(self.name, f"{FORMAT_FILE} is not JSON: {error}") from error
+            raise LakeError(
+                self.name,
+                f"{FORMAT_FILE} is not JSON: restore it from a copy of the lake, or delete it, and "
+                "the next 'tracehouse export lake' writes it anew",
+            ) from error
         for schema in range(OLDEST, SCHEMA + 1):
             if found == {"format": FORMAT, "schema": schema}:
                 return schema
         raise LakeError(
             self.name,
-            f"{FORMAT_FILE} says {found}, this tracehouse knows format {FORMAT}, schemas {OLDEST} "
-            f"to {SCHEMA}: use the tracehouse that wrote it, or a newer one",
+            f"{FORMAT_FILE} says {json.dumps(found)}, this tracehouse knows format {FORMAT}, schemas "
+            f"{OLDEST} to {SCHEMA}: use the tracehouse that wrote it, or a newer one",
         )
 
     def check(self) -> None:
