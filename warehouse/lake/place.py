@@ -184,6 +184,15 @@ class Lake:
             text = json.dumps({"format": FORMAT, "schema": SCHEMA})
             self.write(FORMAT_FILE, text.encode())
 
+    def check_room(self) -> None:
+        """Pass if it is a lake that we can read, or one can be made there.
+
+        Raises:
+            LakeError: It is one of a newer tracehouse, holds something else, or cannot be read.
+        """
+        if not self.exists():
+            self._check_empty()
+
     def _check_empty(self) -> None:
         """Pass if nothing is there, or a lake that is not yet, or not any more, marked as one.
 
