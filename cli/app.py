@@ -20,7 +20,7 @@ from cli.output.streams import prepare_streams, write_error, write_lines
 from cli.remote.choice import TokenFile, Url, choose_service
 from ingest.errors import IngestError
 from queries.printable import printable
-from warehouse.errors import QueryError, UnknownQueryError, WarehouseError
+from warehouse.errors import LakeAddressError, QueryError, UnknownQueryError, WarehouseError
 
 if TYPE_CHECKING:
     from typer._click import Command
@@ -173,7 +173,7 @@ def run(args: Sequence[str] | None) -> int:
     prepare_streams()
     try:
         _run(args)
-    except (UsageError, UnknownQueryError) as error:
+    except (UsageError, UnknownQueryError, LakeAddressError) as error:
         write_error(error)
         return ExitCode.USAGE
     except (IngestError, WarehouseError, QueryError, OutputError) as error:

@@ -23,6 +23,7 @@ BEHAVIOURS = {
     "cli/test_demo.py": "tests/data/demo.sh",
     "cli/test_demo_serve.py": "tests/data/demo-serve.sh",
     "cli/test_json.py": "the contract in docs/json.md",
+    "cli/test_lake_addresses.py": "mistyped addresses of lakes, through all commands",
     "cli/test_strange_names.py": "names that would steer a terminal, through all commands",
     "executorch/test_drop_in.py": "the drop-in beside the Inspector",
     "executorch/test_reading_our_dumps.py": "what ExecuTorch makes of our dumps",

@@ -9,6 +9,7 @@ WarehouseError
 │   └── DamagedStoreError its DuckDB file is damaged or gone, and can be rebuilt
 ├── ArchiveError          a file of the archive is damaged or gone
 ├── LakeError             a lake cannot be read or written, or is not one
+│   └── LakeAddressError  what is said to be its address can never be one
 └── SparkError            Apache Spark is missing, or what it was to do failed
 QueryError
 ├── HeaderError           a .sql file's header is malformed
@@ -113,6 +114,14 @@ class LakeError(WarehouseError):
         super().__init__(f"{place}: {problem}")
         self.place = place
         self.problem = problem
+
+
+class LakeAddressError(LakeError):
+    """What is said to be the address of a lake can never be one."""
+
+    def __init__(self, address: str, problem: str) -> None:
+        """Show the address in quotes: it may be empty."""
+        super().__init__(f"'{address}'", problem)
 
 
 class SparkError(WarehouseError):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -102,7 +102,7 @@ class Warehouse:
             uri: A folder, or a URI such as ``s3://bucket/lake``.
 
         Raises:
-            LakeError: It is no lake, or cannot be read.
+            LakeError: It is no lake, cannot be read, or nothing is in it yet.
         """
         from warehouse.lake.answering import LakeAnswering
         from warehouse.lake.place import Lake
@@ -273,7 +273,7 @@ class Warehouse:
         """
         query = find_query(name)
         connection = self._answering.asked(query, params)
-        with errors_while_open(self._path, self._answering.file), reading(connection):
+        with self._explained(), reading(connection):
             answer = answer_query(connection, query, params)
             return self._answering.noted(answer, connection, query.sql)
 
@@ -299,7 +299,7 @@ class Warehouse:
         if allow_files and self._writer is not None:
             raise StatementError("files can be read only where the store is opened read-only")
         connection = self._answering.connection("with files" if allow_files else "theirs", text)
-        with errors_while_open(self._path, self._answering.file):
+        with self._explained():
             table = answer_statement(connection, text, params, allow_files=allow_files)
             return self._answering.noted(table, connection, text)
 
@@ -398,6 +398,13 @@ class Warehouse:
             self.close()
         else:  # which tells more than what closing would add
             self._let_go()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn DuckDB's errors about what is asked into ours."""
+        file = self._answering.file
+        with errors_while_open(self._path, file), self._answering.explained():
+            yield
 
     def _to_write(self) -> Writer:
         """What writes.

@@ -57,7 +57,8 @@ def ingest(
     from cli.output.ingest_report import write_refusals
     from cli.output.lake_report import lake_ingest_table
     from ingest.manifest.resolver import check_fields
-    from warehouse.spark.inboxes import Stated
+    from warehouse.lake.place import Lake
+    from warehouse.spark.inboxes import Stated, find_files
     from warehouse.spark.ingest import LakeIngester
     from warehouse.spark.session import opened_session
     from warehouse.spark.tasks import SparkTasks
@@ -65,9 +66,11 @@ def ingest(
     start = time.perf_counter()
     with options_at_fault():
         check_fields("options", more)
+    Lake(lake).check_room()
+    files = find_files(inbox)
     stated = Stated(more, layout)
     with opened_session(master) as session:
-        done = LakeIngester(SparkTasks(session), inbox, lake, stated).take_all()
+        done = LakeIngester(SparkTasks(session), inbox, lake, stated).take(files)
     write_table(
         lake_ingest_table(done, time.perf_counter() - start), output, is_csv_safe=is_csv_safe
     )
@@ -105,13 +108,16 @@ def watch(
     """
     from cli.output.ingest_report import write_refusals
     from ingest.manifest.resolver import check_fields
-    from warehouse.spark.inboxes import Stated
+    from warehouse.lake.place import Lake
+    from warehouse.spark.inboxes import Stated, open_place
     from warehouse.spark.ingest import LakeIngest, LakeIngester
     from warehouse.spark.session import opened_session
     from warehouse.spark.tasks import SparkTasks
 
     with options_at_fault():
         check_fields("options", more)
+    Lake(lake).check_room()
+    open_place(inbox)
     place = checkpoint or _checkpoint_in(lake, inbox)
     counts = LakeIngest()
 

@@ -27,7 +27,7 @@ from ingest.sources.zip_limits import ZIP_FAULTS
 
 Path = str | os.PathLike[str] | Source
 
-_WANTED = "*.etdp, *.etdump, *.prof or *.zip"
+WANTED = "*.etdp, *.etdump, *.prof or *.zip"
 _WANTED_MEMBERS = "*.etdp, *.etdump or *.prof"
 _MOST_NAMED = 3  # of bad paths, in one message
 
@@ -135,7 +135,7 @@ class _Listing:
             raise SourceError(Source(path).name, describe_refusal(error)) from error
         sources = self._list_tree(path)
         if not sources:
-            problem = f"no dumps in this folder or below, wanted {_WANTED}"
+            problem = f"no dumps in this folder or below, wanted {WANTED}"
             raise SourceError(Source(path).name, problem)
         return sources
 
@@ -147,7 +147,7 @@ class _Listing:
             elif not path.lower().endswith(".json"):  # a manifest beside the dumps
                 sources += _list_file(path)
         if not sources:
-            raise SourceError(Source(pattern).name, f"this glob matches no dumps, wanted {_WANTED}")
+            raise SourceError(Source(pattern).name, f"this glob matches no dumps, wanted {WANTED}")
         return sources
 
     def _list_tree(self, path: str) -> list[Source]:

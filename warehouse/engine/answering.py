@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -109,6 +109,11 @@ class Answering:
         """The answer to a statement; with a `note` in its metadata if there is something to say."""
         note = self.note(connection, text)
         return answer.replace_schema_metadata({"note": note}) if note else answer
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Raise what the body does, a statement of a connection, or what this knows better."""
+        yield
 
     def interrupt(self) -> None:
         """Stop what is being answered, from another thread."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import duckdb
@@ -10,7 +11,8 @@ import duckdb
 from warehouse.catalogue.queries import Query
 from warehouse.engine.answering import Answering, Whose
 from warehouse.engine.connection import open_memory
-from warehouse.lake.commits import LakeState, read_state
+from warehouse.lake.commits import LakeState, read_filled
+from warehouse.lake.damage import damage_told
 from warehouse.lake.held import files_of_parts, find_dumps
 from warehouse.lake.layout import LakePart
 from warehouse.lake.narrowing import NARROWED, chosen_dumps, related_dumps
@@ -30,27 +32,32 @@ class LakeAnswering(Answering):
         """Read what the lake consists of, unless that is known.
 
         Raises:
-            LakeError: It is no lake, or cannot be read.
+            LakeError: It is no lake, cannot be read, or nothing is in it yet.
         """
         place = Path(lake.root if lake.is_local else lake.name)
         super().__init__(place, place)
-        if state is None:
-            lake.check()
-        self.lake, self.state = lake, state or read_state(lake)
+        self.lake, self.state = lake, state or read_filled(lake)
         self._parts: Mapping[int, LakePart] | None = None
         self._narrowed: dict[str, Sequence[str] | None] = {}
 
     def asked(self, query: Query, params: Mapping[str, object]) -> duckdb.DuckDBPyConnection:
         """What answers a canned query, from no more files than it needs."""
         connection = super().asked(query, params)
-        self._show(connection, self.narrowed(query, params))
+        files = self.narrowed(query, params)
+        with self.explained():
+            self._show(connection, files)
         return connection
 
     def narrowed(self, query: Query, params: Mapping[str, object]) -> Mapping[str, Sequence[str]]:
         """The files, by table, that a canned query needs; of tables that are not named all."""
         connection = super().asked(query, params)
-        dumps = chosen_dumps(connection, query, params)
-        return {} if dumps is None else self._files_of(connection, dumps)
+        with self.explained():
+            dumps = chosen_dumps(connection, query, params)
+            return {} if dumps is None else self._files_of(connection, dumps)
+
+    def explained(self) -> AbstractContextManager[None]:
+        """Raise what the body does, or tell of a file of the lake that is gone or cut."""
+        return damage_told(self.lake, self.state)
 
     def _files_of(
         self, connection: duckdb.DuckDBPyConnection, dumps: Collection[int]
@@ -81,6 +88,7 @@ class LakeAnswering(Answering):
             folder=Path(self.lake.root) if self.lake.is_local else None,
             allow_files=whose == "with files",
         )
-        make_tables(connection, self.lake, self.state)
+        with self.explained():
+            make_tables(connection, self.lake, self.state)
         connection.execute("SET lock_configuration = true")
         return connection

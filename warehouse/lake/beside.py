@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import duckdb
@@ -10,6 +11,7 @@ import pyarrow as pa
 from warehouse.engine.answering import Answering, Whose
 from warehouse.engine.views import reads_events
 from warehouse.lake.commits import read_state
+from warehouse.lake.damage import damage_told
 from warehouse.lake.held import files_of_parts, find_dumps, read_numbers
 from warehouse.lake.place import Lake
 from warehouse.lake.schemas import TABLES
@@ -65,8 +67,13 @@ class BesideLake(Answering):
         connection = super()._open(whose)
         dropped = dict(connection.execute(_DROPPED).fetchall())
         if dropped:
-            self._show(connection, dropped)
+            with self.explained():
+                self._show(connection, dropped)
         return connection
+
+    def explained(self) -> AbstractContextManager[None]:
+        """Raise what the body does, or tell of a file of the lake that is gone or cut."""
+        return damage_told(self._lake, self._state)
 
     def _show(self, connection: duckdb.DuckDBPyConnection, dropped: dict[str, int]) -> None:
         """Let `events` and `dropped_events` be what they are with the events of the lake."""

@@ -107,6 +107,21 @@ def read_state(lake: Lake, before: LakeState | None = None) -> LakeState:
     return settle(commits)
 
 
+def read_filled(lake: Lake) -> LakeState:
+    """What a lake that is to be asked consists of.
+
+    Raises:
+        LakeError: It is no lake, cannot be read, or nothing is in it yet.
+    """
+    lake.check()
+    state = read_state(lake)
+    if not state.commits:
+        raise LakeError(
+            lake.name, "nothing is in this lake yet: run the export or ingest that fills it again"
+        )
+    return state
+
+
 def settle(commits: Mapping[str, Commit]) -> LakeState:
     """What these commits make together; pure."""
     folded = {id_ for commit in commits.values() for id_ in commit.folds}
@@ -186,7 +201,9 @@ def _parse(lake: Lake, path: str, data: bytes) -> Commit:
         commit.at  # noqa: B018 - which tells whether the name is one of ours
     except (ValueError, KeyError, TypeError) as error:
         raise LakeError(
-            lake.name, f"{path} is no commit ({error!r}): restore it from a copy of the lake"
+            lake.name,
+            f"{path} is damaged: restore it from a copy of the lake, or make the lake anew: "
+            "'tracehouse export lake' into an empty folder",
         ) from error
     return commit
 

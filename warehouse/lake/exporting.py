@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from warehouse.lake.answering import LakeAnswering
 from warehouse.lake.commits import LakeState, read_state, sum_bytes
+from warehouse.lake.damage import damage_told
 from warehouse.lake.held import HeldDump, by_part, find_dumps, names_taken
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import clear_plans
@@ -93,6 +94,15 @@ def export_store(
     """
     lake.begin()
     clear_plans(lake)
+    with damage_told(lake):
+        return _export(connection, lake, progress)
+
+
+def _export(
+    connection: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    progress: Callable[[ExportProgress], None] | None,
+) -> Exported:
     state = read_state(lake)
     held = find_dumps(lake, state)
     work = _compare(connection, lake, state, held)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import secrets
@@ -9,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -19,10 +20,14 @@ from ingest.watching.buckets import without_keys
 from warehouse.engine.failpoints import failpoint
 from warehouse.engine.store_file import sync_path
 from warehouse.errors import LakeError
+from warehouse.lake.addresses import check_address
 from warehouse.lake.layout import FORMAT_FILE
 from warehouse.lake.schemas import FORMAT, OLDEST, SCHEMA
 
+_FULL = {errno.ENOSPC, errno.EDQUOT}
 _FAILURES = (OSError, pa.ArrowException)
+_OWN_FOLDER = PurePosixPath(FORMAT_FILE).parts[0]
+_OF_A_NEW_DISK = "lost+found"
 _REMEDY = "check the address, and that you may read and write there"
 
 
@@ -47,9 +52,11 @@ class Lake:
         """Take a path, or a URI: s3://, gs://, abfs://, hdfs:// and what else Arrow knows.
 
         Raises:
+            LakeAddressError: It is mistyped.
             LakeError: Arrow does not know it.
         """
         self.uri = os.fspath(uri)
+        check_address(self.uri)
         self.name = without_keys(self.uri)
         with self._translated():
             if "://" in self.uri:
@@ -168,11 +175,38 @@ class Lake:
         """Make it a lake of this tracehouse, if it is none, or of an older one.
 
         Raises:
-            LakeError: It cannot be written, or is of a newer tracehouse.
+            LakeError: It cannot be written, is of a newer tracehouse, or holds something else.
         """
-        if self._read_schema() != SCHEMA:
+        schema = self._read_schema()
+        if schema is None:
+            self._check_empty()
+        if schema != SCHEMA:
             text = json.dumps({"format": FORMAT, "schema": SCHEMA})
             self.write(FORMAT_FILE, text.encode())
+
+    def check_room(self) -> None:
+        """Pass if it is a lake that we can read, or one can be made there.
+
+        Raises:
+            LakeError: It is one of a newer tracehouse, holds something else, or cannot be read.
+        """
+        if not self.exists():
+            self._check_empty()
+
+    def _check_empty(self) -> None:
+        """Pass if nothing is there, or a lake that is not yet, or not any more, marked as one.
+
+        Raises:
+            LakeError: Something else is there, or it cannot be listed.
+        """
+        selected = pafs.FileSelector(self.root or "/", allow_not_found=True)
+        with self._translated():
+            names = sorted(info.base_name for info in self.files.get_file_info(selected))
+        others = [name for name in names if name[0] != "." and name != _OF_A_NEW_DISK]
+        if others and _OWN_FOLDER not in names:
+            raise LakeError(
+                self.name, f"is no lake, and holds {others[0]}; wanted an empty or a new folder"
+            )
 
     def exists(self) -> bool:
         """Whether it is a lake that we can read.
@@ -193,14 +227,18 @@ class Lake:
         except FileNotFoundError:
             return None
         except ValueError as error:
-            raise LakeError(self.name, f"{FORMAT_FILE} is not JSON: {error}") from error
+            raise LakeError(
+                self.name,
+                f"{FORMAT_FILE} is not JSON: restore it from a copy of the lake, or delete it, and "
+                "the next 'tracehouse export lake' writes it anew",
+            ) from error
         for schema in range(OLDEST, SCHEMA + 1):
             if found == {"format": FORMAT, "schema": schema}:
                 return schema
         raise LakeError(
             self.name,
-            f"{FORMAT_FILE} says {found}, this tracehouse knows format {FORMAT}, schemas {OLDEST} "
-            f"to {SCHEMA}: use the tracehouse that wrote it, or a newer one",
+            f"{FORMAT_FILE} says {json.dumps(found)}, this tracehouse knows format {FORMAT}, "
+            f"schemas {OLDEST} to {SCHEMA}: use the tracehouse that wrote it, or a newer one",
         )
 
     def check(self) -> None:
@@ -221,8 +259,18 @@ class Lake:
         except told:
             raise
         except _FAILURES as error:
-            said = str(error).partition("\n")[0].replace(self.uri, self.name)
-            raise LakeError(self.name, f"{said}; {_REMEDY}") from error
+            raise LakeError(self.name, self._explain(error)) from error
+
+    def _explain(self, error: Exception) -> str:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            disk = "the disk" if self.is_local else f"the disk with {tempfile.gettempdir()}"
+            return (
+                f"{disk} is full; what was committed is safe: make room and run the command again"
+            )
+        if isinstance(error, NotADirectoryError) and os.path.isfile(self.root):
+            return f"is a file, wanted the folder of a lake; {_REMEDY}"
+        said = str(error).partition("\n")[0].replace(self.uri, self.name)
+        return f"{said}; {_REMEDY}"
 
 
 def retried(read: Callable[[], Any], attempts: int = 5) -> Any:

@@ -11,10 +11,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
+from warehouse.errors import LakeError
 from warehouse.lake.commits import read_state
 from warehouse.lake.layout import PLANS
 from warehouse.lake.place import Lake
 
+_KEYS = {"files", "host", "pid", "at"}
+_DAMAGED = (
+    "is damaged, the record of a write that was broken off: delete it; what that write left is "
+    "deleted by 'tracehouse lake compact' when a day old"
+)
 _PATIENCE = timedelta(days=1)  # with a writer on another machine
 
 
@@ -49,9 +55,9 @@ def read_works(lake: Lake) -> dict[str, Any]:
         LakeError: The lake cannot be read.
     """
     works = {}
-    for file in lake.list(PLANS):
+    for path in _paths(lake):
         with suppress(FileNotFoundError):  # finished meanwhile
-            works[PurePosixPath(file.path).stem] = json.loads(lake.read(file.path)).get("work")
+            works[PurePosixPath(path).stem] = _value(lake, path).get("work")
     return {id_: work for id_, work in works.items() if work}
 
 
@@ -91,7 +97,12 @@ def planned_files(lake: Lake) -> set[str]:
 
 
 def _read_plans(lake: Lake) -> list[_Plan]:
-    return [_read(lake, file.path) for file in lake.list(PLANS) if file.path.endswith(".json")]
+    return [_read(lake, path) for path in _paths(lake)]
+
+
+def _paths(lake: Lake) -> list[str]:
+    """The files of plans, without those that are still being written."""
+    return [file.path for file in lake.list(PLANS) if file.path.endswith(".json")]
 
 
 def _path(id_: str) -> str:
@@ -100,13 +111,28 @@ def _path(id_: str) -> str:
 
 def _read(lake: Lake, path: str) -> _Plan:
     try:
-        value = json.loads(lake.read(path))
+        value = _value(lake, path)
         at = datetime.fromisoformat(value["at"])
         is_own = value["host"] == socket.gethostname()
         is_alive = _is_running(value["pid"]) if is_own else datetime.now(UTC) - at < _PATIENCE
         return _Plan(path, frozenset(value["files"]), is_alive)
     except FileNotFoundError:  # finished meanwhile
         return _Plan(path, frozenset(), is_alive=True)
+
+
+def _value(lake: Lake, path: str) -> dict[str, Any]:
+    """What a plan says; one that is gone raises FileNotFoundError.
+
+    Raises:
+        LakeError: It is damaged.
+    """
+    try:
+        value = json.loads(lake.read(path))
+        if value.keys() >= _KEYS:
+            return dict(value)
+    except (ValueError, AttributeError) as error:
+        raise LakeError(lake.name, f"{path} {_DAMAGED}") from error
+    raise LakeError(lake.name, f"{path} {_DAMAGED}")
 
 
 def _is_running(pid: int) -> bool:

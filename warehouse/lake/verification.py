@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from warehouse.errors import LakeError
 from warehouse.lake.answering import LakeAnswering
 from warehouse.lake.commits import AddedFile, LakeState, read_state
+from warehouse.lake.damage import damage_told, size_problem
 from warehouse.lake.held import files_of_parts, find_dumps
 from warehouse.lake.layout import SUFFIX, table_of
 from warehouse.lake.place import Lake, LakeFile
@@ -68,7 +69,8 @@ def find_whole_dumps(lake: Lake, hashes: Collection[str]) -> set[str]:
     """
     lake.check()
     wanted, state = set(hashes), read_state(lake)
-    parts = {dump.part for dump in find_dumps(lake, state) if dump.sha256 in wanted}
+    with damage_told(lake, state):
+        parts = {dump.part for dump in find_dumps(lake, state) if dump.sha256 in wanted}
     files = files_of_parts(state, parts)
     there = {file.path: file for file in lake.list() if file.path in state.files}
     own = [state.files[path] for path in (*files["events"], *files["dumps"])]
@@ -93,10 +95,9 @@ def _check_files(
 
 def _check_file(lake: Lake, file: AddedFile, found: LakeFile | None) -> str:
     """What is wrong with a file; empty if nothing is."""
-    if found is None:
-        return "is gone"
-    if found.byte_count != file.bytes:
-        return f"has {found.byte_count:,} bytes, wanted {file.bytes:,}"
+    problem = size_problem(file, found)
+    if problem:
+        return problem
     try:
         with lake.opened(file.path) as stream:
             parquet = pq.ParquetFile(stream)

@@ -11,7 +11,7 @@ from warehouse.catalogue.answers import resolve_parameters
 from warehouse.catalogue.ctes import count_uses, split_ctes
 from warehouse.catalogue.queries import find_query
 from warehouse.lake.answering import LakeAnswering
-from warehouse.lake.commits import read_state
+from warehouse.lake.commits import LakeState, read_filled
 from warehouse.lake.place import Lake
 from warehouse.spark.tasks import told_failures
 from warehouse.spark.views import make_views
@@ -24,15 +24,14 @@ if TYPE_CHECKING:
 class SparkLake:
     """A lake as it was when this was made, asked through a session of Spark."""
 
-    def __init__(self, session: SparkSession, uri: str) -> None:
-        """Read what the lake consists of.
+    def __init__(self, session: SparkSession, uri: str, state: LakeState | None = None) -> None:
+        """Read what the lake consists of, unless that is known.
 
         Raises:
-            LakeError: It is no lake, or cannot be read.
+            LakeError: It is no lake, cannot be read, or nothing is in it yet.
         """
         self._session, self._lake = session, Lake(uri)
-        self._lake.check()
-        self._state = read_state(self._lake)
+        self._state = state or read_filled(self._lake)
         # With it, plans fail in which a CTE that was computed before is part of a UNION.
         session.conf.set("spark.sql.constraintPropagation.enabled", "false")
 

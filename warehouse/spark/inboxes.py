@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from ingest.errors import SourceError
 from ingest.incoming import FoundDumps, Incoming
 from ingest.sources.folder_names import FolderNames
-from ingest.sources.listing import list_sources
+from ingest.sources.listing import WANTED, list_sources
 from ingest.sources.places import Source
 from ingest.sources.zip_artifacts import is_dump, is_zip
 from ingest.watching.buckets import Bucket
@@ -46,6 +46,19 @@ def list_files(place: WatchedPlace) -> list[FileSeen]:
         SourceError: A folder cannot be listed.
     """
     return sorted(_walk(place))
+
+
+def find_files(inbox: str) -> list[FileSeen]:
+    """The same of the place at a path or URI, in which there must be some.
+
+    Raises:
+        SourceError: There are none, or it cannot be listed.
+    """
+    place = open_place(inbox)
+    files = list_files(place)
+    if not files:
+        raise SourceError(place.name, f"no dumps in this folder or below, wanted {WANTED}")
+    return files
 
 
 def list_arrivals(place: WatchedPlace) -> list[FileSeen]:

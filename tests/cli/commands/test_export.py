@@ -96,3 +96,12 @@ def test_an_address_of_an_unknown_kind_is_one_line(run: Run, store: Path) -> Non
     assert outcome.code == 1
     assert outcome.error.startswith("error: gopher://host/lake: ")
     assert "key" not in outcome.error
+
+
+def test_no_lake_is_made_in_a_store(run: Run, tmp_path: Path) -> None:
+    Warehouse.open(tmp_path / "own.store", create=True).close()
+    before = sorted((tmp_path / "own.store").rglob("*"))
+    outcome = run("export", "lake", tmp_path / "own.store", "--store", tmp_path / "own.store")
+    assert outcome.code == 1
+    assert "is no lake, and holds" in outcome.error
+    assert sorted((tmp_path / "own.store").rglob("*")) == before

@@ -13,6 +13,7 @@ from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query, load_catalogue
 from warehouse.engine.views import load_views
 from warehouse.errors import LakeError, StatementError, StoreError
+from warehouse.lake.place import Lake
 from warehouse.lake.schemas import TABLES
 
 
@@ -107,3 +108,9 @@ def test_files_that_no_commit_names_are_not_read(farm, place: Path, tmp_path: Pa
         found = lake.sql("SELECT count(*) AS n FROM events").to_pylist()
     stray.unlink()
     assert found == farm.sql("SELECT count(*) AS n FROM events").to_arrow_table().to_pylist()
+
+
+def test_a_lake_that_nothing_came_into_says_so(tmp_path: Path) -> None:
+    Lake(tmp_path).begin()
+    with pytest.raises(LakeError, match="nothing is in this lake yet: run the export or ingest"):
+        Warehouse.open_lake(tmp_path)

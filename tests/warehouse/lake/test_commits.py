@@ -64,5 +64,5 @@ def test_a_malformed_commit_is_an_error_that_names_it(text: str, tmp_path: Path)
     lake = Lake(tmp_path)
     path = commit_path(new_id())
     lake.write(path, text.encode())
-    with pytest.raises(LakeError, match=path):
+    with pytest.raises(LakeError, match=f"{path} is damaged: restore it from a copy of the lake"):
         read_state(lake)

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.support.lakes import fill, rows_only_farm
+from warehouse import Warehouse
+from warehouse.errors import LakeError, StatementError
+from warehouse.lake.damage import damage_told
+from warehouse.lake.exporting import export_store
+from warehouse.lake.place import Lake
+from warehouse.lake.verification import find_whole_dumps
+
+
+def remove(file: Path) -> str:
+    """Delete a file, and say what is wrong then."""
+    file.unlink()
+    return "is gone"
+
+
+def cut(file: Path) -> str:
+    """Leave half of a file, and say what is wrong then."""
+    data = file.read_bytes()
+    file.write_bytes(data[: len(data) // 2])
+    return f"has {len(data) // 2:,} bytes, wanted {len(data):,}"
+
+
+def query(place: Path, farm: duckdb.DuckDBPyConnection) -> None:
+    with Warehouse.open_lake(place) as warehouse:
+        warehouse.query("percentiles")
+
+
+def ask(place: Path, farm: duckdb.DuckDBPyConnection) -> None:
+    with Warehouse.open_lake(place) as warehouse:
+        warehouse.sql("SELECT count(DISTINCT dump_id) AS n FROM events")
+
+
+def export(place: Path, farm: duckdb.DuckDBPyConnection) -> None:
+    export_store(farm, Lake(place))
+
+
+def find_held(place: Path, farm: duckdb.DuckDBPyConnection) -> None:
+    find_whole_dumps(Lake(place), ["0" * 64])
+
+
+@pytest.mark.parametrize("damage", [remove, cut])
+@pytest.mark.parametrize(
+    ("use", "table"),
+    [(query, "devices"), (ask, "events"), (export, "dumps"), (find_held, "dumps")],
+)
+def test_a_file_that_is_gone_or_cut_is_named_with_what_tells_of_all(
+    tmp_path: Path,
+    damage: Callable[[Path], str],
+    use: Callable[[Path, duckdb.DuckDBPyConnection], None],
+    table: str,
+) -> None:
+    farm = rows_only_farm()
+    fill(tmp_path / "lake", farm)
+    file = max((tmp_path / "lake" / table).rglob("*.parquet"))
+    problem = damage(file)
+    with pytest.raises(LakeError) as caught:
+        use(tmp_path / "lake", farm)
+    path = file.relative_to(tmp_path / "lake").as_posix()
+    remedy = f"see all that is wrong with: tracehouse lake verify {tmp_path / 'lake'}"
+    assert str(caught.value) == f"{tmp_path / 'lake'}: {path} {problem}; {remedy}"
+
+
+def test_what_fails_in_a_whole_lake_is_told_as_it_is(tmp_path: Path) -> None:
+    Lake(tmp_path).begin()
+    with pytest.raises(OSError, match="another"), damage_told(Lake(tmp_path)):
+        raise OSError("another")
+
+
+def test_a_mistyped_statement_is_told_as_it_is_whatever_the_files(tmp_path: Path) -> None:
+    fill(tmp_path, rows_only_farm(), [1])
+    with Warehouse.open_lake(tmp_path) as warehouse:
+        warehouse.sql("SELECT 1")
+        max((tmp_path / "events").rglob("*.parquet")).unlink()
+        with pytest.raises(StatementError, match="nonsense"):
+            warehouse.sql("SELECT nonsense")

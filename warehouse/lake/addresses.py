@@ -1,0 +1,35 @@
+"""Addresses of lakes, as somebody may have mistyped them. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from ingest.watching.buckets import without_keys
+from warehouse.errors import LakeAddressError
+
+_NOTHING = re.compile(r"\s*|\w+://")
+_MISTYPED = re.compile(
+    r"(?P<scheme>s3|gs|gcs|abfs|abfss|hdfs|viewfs|file)(?P<mark>:/*|//+)(?P<rest>.*)", re.DOTALL
+)
+
+
+def check_address(uri: str) -> None:
+    """Pass if it may be the address of a lake.
+
+    Raises:
+        LakeAddressError: It is empty, or a URI whose '://' is mistyped.
+    """
+    if _NOTHING.fullmatch(uri):
+        raise LakeAddressError(
+            uri,
+            "no address of a lake, wanted a folder, or a URI such as s3://bucket/lake; is it a "
+            "variable that is not set?",
+        )
+    mistyped = None if "://" in uri else _MISTYPED.fullmatch(uri)
+    if mistyped:
+        scheme, mark, rest = mistyped.groups()
+        shown = without_keys(f"://{rest}").removeprefix("://")
+        meant = f"{scheme}://{'/' if scheme == 'file' else ''}{shown}"
+        folder = f"{scheme}{mark}{shown}"
+        problem = f"looks like a URI, and is none; write {meant}, or ./{folder} if it is a folder"
+        raise LakeAddressError(folder, problem)

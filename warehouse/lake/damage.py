@@ -1,0 +1,59 @@
+"""Files of a lake that are gone or cut, told where a question or a write fails for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import duckdb
+
+from warehouse.errors import LakeError, StatementError, WarehouseError
+from warehouse.lake.commits import AddedFile, LakeState, read_state
+from warehouse.lake.place import Lake, LakeFile
+
+
+@contextmanager
+def damage_told(lake: Lake, state: LakeState | None = None) -> Iterator[None]:
+    """Raise what the body does, unless a file of the lake turns out to be gone or cut.
+
+    Args:
+        lake: The lake.
+        state: What it consists of; by default what it does when the body fails.
+
+    Raises:
+        LakeError: A file is gone or cut.
+        Error: The body does; likewise those below.
+        OSError: Likewise.
+        StatementError: Likewise.
+        WarehouseError: Likewise.
+    """
+    try:
+        yield
+    except (duckdb.Error, OSError, StatementError, WarehouseError) as error:
+        found = None if _is_of_the_text(error) else _find_damage(lake, state or read_state(lake))
+        if found is None:
+            raise
+        remedy = f"see all that is wrong with: tracehouse lake verify {lake.name}"
+        raise LakeError(lake.name, f"{found}; {remedy}") from error
+
+
+def size_problem(file: AddedFile, found: LakeFile | None) -> str:
+    """What is wrong with the size of a file; empty if nothing is."""
+    if found is None:
+        return "is gone"
+    if found.byte_count != file.bytes:
+        return f"has {found.byte_count:,} bytes, wanted {file.bytes:,}"
+    return ""
+
+
+def _is_of_the_text(error: Exception) -> bool:
+    """Whether a statement is at fault: files are not looked at for each mistyped name."""
+    return isinstance(error, StatementError) and not isinstance(
+        error.__cause__, OSError | duckdb.OperationalError | duckdb.InvalidInputException
+    )
+
+
+def _find_damage(lake: Lake, state: LakeState) -> str | None:
+    there = {file.path: file for file in lake.list()}
+    problems = ((path, size_problem(state.files[path], there.get(path))) for path in state.files)
+    return next((f"{path} {problem}" for path, problem in problems if problem), None)
