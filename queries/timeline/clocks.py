@@ -12,7 +12,6 @@ from queries.event_blocks.time_scales import (
     parse_delegate_clocks,
     target_per_source,
 )
-from warehouse.errors import QueryError
 
 
 class Clocks(NamedTuple):
