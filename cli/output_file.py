@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.errors import OutputError
+from cli.errors import IncompleteError, OutputError
 from cli.options import Output, check_format, format_for
 
 _OutputFile = Annotated[
@@ -54,7 +54,11 @@ def with_output_file(function: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def standard_output_to(path: Path | None) -> Iterator[None]:
-    """Standard output goes to the file, which stays as it was if the body fails."""
+    """Standard output goes to the file, which stays as it was if the body fails.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
     if path is None:
         yield
         return
@@ -74,6 +78,8 @@ def standard_output_to(path: Path | None) -> Iterator[None]:
             except typer.Exit as exit_:  # it failed in part; this is what it answered
                 ended = exit_
         _put_in_place(beside, target)
+    except IncompleteError as error:
+        raise OutputError(f"{error.place}: {error.problem}; the file is as it was") from error
     finally:
         with suppress(OSError):
             beside.unlink(missing_ok=True)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -114,6 +115,26 @@ def test_a_file_that_cannot_be_written_is_one_line(
     outcome = run("sql", "SELECT 1 AS a", "--output", file, "--store", store)
     assert outcome.code == 1
     assert outcome.error == f"error: {file}: {problem}"
+
+
+def test_a_full_disk_leaves_the_file_as_it_was_and_says_so(
+    run: Run, store: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("before")
+    args = ("sql", "SELECT repeat('x', 1000000) AS a", "--output", file, "--store", store)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    try:
+        outcome = run(*args)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (outcome.code, outcome.error) == (
+        1,
+        f"error: {file}: File too large; the file is as it was",
+    )
+    assert file.read_text() == "before"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
 
 def test_a_file_that_cannot_be_looked_at_is_one_line(run: Run, store: Path, tmp_path: Path) -> None:
