@@ -1,13 +1,19 @@
-"""`--output FILE`: what a command prints, in a file that appears when it is whole."""
+"""`--output FILE`: what a command prints, in a file that appears when it is whole.
+
+It is written beside, under a lock. Ctrl-C ends a command at once, so that the next one that writes
+FILE deletes what is left there.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import wraps
+from glob import escape
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
@@ -69,7 +75,8 @@ def standard_output_to(path: Path | None) -> Iterator[None]:
             yield
         return
     target = path.resolve()
-    beside = target.with_name(f".{target.name[:100]}.{os.getpid()}")
+    _sweep(target)
+    beside = target.with_name(f"{_beginning(target)}{os.getpid()}")
     ended = None
     try:
         with _opened(beside, path):
@@ -85,6 +92,26 @@ def standard_output_to(path: Path | None) -> Iterator[None]:
             beside.unlink(missing_ok=True)
     if ended:
         raise ended
+
+
+def _beginning(target: Path) -> str:
+    """How the names of the files begin that are to take the place of another."""
+    return f".{target.name[:100]}."
+
+
+def _sweep(target: Path) -> None:
+    """Delete what commands left behind that were stopped: nobody holds these files any more."""
+    beginning = _beginning(target)
+    for path in target.parent.glob(f"{escape(beginning)}*"):
+        if not path.name.removeprefix(beginning).isdecimal():
+            continue
+        with suppress(OSError):  # another command writes it, or it is not ours
+            descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+            finally:
+                os.close(descriptor)
 
 
 def _put_in_place(beside: Path, target: Path) -> None:
@@ -113,6 +140,8 @@ def _opened(file: Path, shown: Path) -> Iterator[None]:
         raw = open(shown, "wb", opener=lambda _path, _flags: os.open(file, flags, 0o666))  # noqa: SIM115
     except OSError as error:
         raise OutputError(f"{shown}: {error.strerror}") from error
+    with suppress(OSError):  # a file system without locks
+        fcntl.flock(raw, fcntl.LOCK_EX | fcntl.LOCK_NB)
     before = sys.stdout
     with TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
         sys.stdout = stream
