@@ -129,5 +129,6 @@ test-spark: .venv-spark/.installed ## Fill and ask lakes with Apache Spark, whic
 	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-clean: ## Remove the environment and caches
-	rm -rf .venv .venv-executorch .venv-detection .venv-schemathesis .venv-docs .venv-spark .mypy_cache .pytest_cache .ruff_cache *.egg-info build dist
+clean: ## Remove the environments, the caches and what the demos made
+	rm -rf .venv .venv-executorch .venv-detection .venv-schemathesis .venv-docs .venv-spark .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info build dist
+	rm -rf demo.store demo-serve.store demo.lake demo-serve.png demo-serve.log report.html

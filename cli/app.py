@@ -18,7 +18,7 @@ from cli.errors import OutputError, UsageError
 from cli.exit_codes import ExitCode
 from cli.output.streams import prepare_streams, write_error, write_lines
 from cli.remote.choice import TokenFile, Url, choose_service
-from ingest.errors import IngestError
+from ingest.errors import IngestError, in_our_words
 from queries.printable import printable
 from warehouse.errors import LakeAddressError, QueryError, UnknownQueryError, WarehouseError
 
@@ -193,8 +193,7 @@ def _run(args: Sequence[str] | None) -> NoReturn:
     try:
         code = get_command(app).main(args, prog_name="tracehouse", standalone_mode=False)
     except TyperException as error:  # the command line is malformed
-        said = error.message.replace("Value error, ", "").replace("Input should be", "wanted")
-        error.message = "\n".join(map(printable, said.split("\n")))
+        error.message = "\n".join(map(printable, in_our_words(error.message).split("\n")))
         cast("ClickException", error).show()
         code = error.exit_code
     except OSError:  # of a help text, which Typer prints, or a bug: the one fails once more

@@ -17,6 +17,20 @@ class OutputError(Exception):
     """Nothing can be written where the answer should go, such as a full disk."""
 
 
+class IncompleteError(OutputError):
+    """Part of the answer was written.
+
+    Attributes:
+        place: Where to.
+        problem: What stopped it.
+    """
+
+    def __init__(self, place: str, problem: str) -> None:
+        """Say that the reader has a part."""
+        super().__init__(f"{place}: {problem}; the output is incomplete")
+        self.place, self.problem = place, problem
+
+
 @contextmanager
 def options_at_fault() -> Iterator[None]:
     """What is refused inside is an option's value, whatever the files and the store hold.

@@ -1,20 +1,26 @@
-"""`--output FILE`: what a command prints, in a file that appears when it is whole."""
+"""`--output FILE`: what a command prints, in a file that appears when it is whole.
+
+It is written beside, under a lock. Ctrl-C ends a command at once, so that the next one that writes
+FILE deletes what is left there.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import wraps
+from glob import escape
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from cli.errors import OutputError
+from cli.errors import IncompleteError, OutputError
 from cli.options import Output, check_format, format_for
 
 _OutputFile = Annotated[
@@ -54,7 +60,11 @@ def with_output_file(function: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def standard_output_to(path: Path | None) -> Iterator[None]:
-    """Standard output goes to the file, which stays as it was if the body fails."""
+    """Standard output goes to the file, which stays as it was if the body fails.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
     if path is None:
         yield
         return
@@ -65,7 +75,8 @@ def standard_output_to(path: Path | None) -> Iterator[None]:
             yield
         return
     target = path.resolve()
-    beside = target.with_name(f".{target.name[:100]}.{os.getpid()}")
+    _sweep(target)
+    beside = target.with_name(f"{_beginning(target)}{os.getpid()}")
     ended = None
     try:
         with _opened(beside, path):
@@ -74,11 +85,33 @@ def standard_output_to(path: Path | None) -> Iterator[None]:
             except typer.Exit as exit_:  # it failed in part; this is what it answered
                 ended = exit_
         _put_in_place(beside, target)
+    except IncompleteError as error:
+        raise OutputError(f"{error.place}: {error.problem}; the file is as it was") from error
     finally:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
     if ended:
         raise ended
+
+
+def _beginning(target: Path) -> str:
+    """How the names of the files begin that are to take the place of another."""
+    return f".{target.name[:100]}."
+
+
+def _sweep(target: Path) -> None:
+    """Delete what commands left behind that were stopped: nobody holds these files any more."""
+    beginning = _beginning(target)
+    for path in target.parent.glob(f"{escape(beginning)}*"):
+        if not path.name.removeprefix(beginning).isdecimal():
+            continue
+        with suppress(OSError):  # another command writes it, or it is not ours
+            descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+            finally:
+                os.close(descriptor)
 
 
 def _put_in_place(beside: Path, target: Path) -> None:
@@ -107,6 +140,8 @@ def _opened(file: Path, shown: Path) -> Iterator[None]:
         raw = open(shown, "wb", opener=lambda _path, _flags: os.open(file, flags, 0o666))  # noqa: SIM115
     except OSError as error:
         raise OutputError(f"{shown}: {error.strerror}") from error
+    with suppress(OSError):  # a file system without locks
+        fcntl.flock(raw, fcntl.LOCK_EX | fcntl.LOCK_NB)
     before = sys.stdout
     with TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
         sys.stdout = stream

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from cli.errors import options_at_fault
 from cli.options import Dump, StoreOptions, Yes, with_store_options
 from cli.output.streams import write_note
 from cli.stores import open_to_write
@@ -50,11 +51,14 @@ def amend(
         parse_corrections,
         plan_amendments,
     )
-    from warehouse.storage.choice import choose_dumps
+    from warehouse.storage.choice import check_choice, choose_dumps
 
-    corrections = parse_corrections(stated)
+    chosen_by = _parse(where or [])
+    with options_at_fault():
+        corrections = parse_corrections(stated)
+        check_choice(prefix=dump, where=chosen_by)
     with open_to_write(options.store, wait=options.wait) as warehouse:
-        chosen = choose_dumps(warehouse.writing, prefix=dump, where=_parse(where or []))
+        chosen = choose_dumps(warehouse.writing, prefix=dump, where=chosen_by)
         planned = plan_amendments(warehouse.writing, chosen, corrections)
         if is_meant:
             amend_manifests(warehouse.writing, options.store, planned)

@@ -37,8 +37,15 @@ class TraceFormat(StrEnum):
 
 _FORMAT = (
     "For ui.perfetto.dev and chrome://tracing; flamegraph.pl; speedscope.app; a browser; or the "
-    "nodes of a graph in Model Explorer, of two dumps the change from the first to the second."
+    "nodes of a graph in Model Explorer, of two dumps the change from the first to the second. "
+    "Else as the name of --output ends: .html, .folded, .speedscope.json."
 )
+_BY_ENDING = {
+    ".html": TraceFormat.HTML,
+    ".htm": TraceFormat.HTML,
+    ".folded": TraceFormat.FOLDED,
+    ".speedscope.json": TraceFormat.SPEEDSCOPE,
+}
 _RUN = "Position of a run, or median for one of median length; repeatable. Else all, in turn."
 _PARTS_AT_ONCE = 5_000
 _MOST_DIGITS = 100  # of a dump_id; names of files are as long
@@ -61,8 +68,8 @@ def trace(
     run: Annotated[list[str] | None, typer.Option(metavar="N|median", help=_RUN)] = None,
     *,
     output: Annotated[
-        TraceFormat, typer.Option("--format", metavar="|".join(TraceFormat), help=_FORMAT)
-    ] = TraceFormat.PERFETTO,
+        TraceFormat | None, typer.Option("--format", metavar="|".join(TraceFormat), help=_FORMAT)
+    ] = None,
     output_file: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")
     ] = None,
@@ -78,7 +85,7 @@ def trace(
         BadParameter: It would go to a terminal.
     """
     from queries.timeline.clocks import parse_clocks
-    from queries.timeline.slices import timed_runs
+    from queries.timeline.slices import check_backends, timed_runs
 
     if output_file is None and sys.stdout.isatty():
         raise typer.BadParameter("it is for a program; use --output FILE", param_hint="'--output'")
@@ -86,10 +93,13 @@ def trace(
         clocks = parse_clocks(more["clock"], more["delegate_clock"])
     read = _read_dumps(dumps, store, clocks, more)
     shown = [timed_runs(dump, run or ()) for dump in read]
+    check_backends(clocks, shown)
     with standard_output_to(output_file):
-        for part in _batched(_rendered(shown, output)):
+        for part in _batched(_rendered(shown, output or _format_for(output_file))):
             write_text(part)
     for one in shown:
+        for note in one.notes:
+            write_note(f"note: {one.dump.label}: {note}")
         if one.dump.clocks.ns_per_tick is None:
             write_note(f"note: {one.dump.label}: cycles of unknown rate; 1 ns shown is 1 cycle")
 
@@ -123,6 +133,13 @@ def _etrecord(dump: str, given: str | None) -> Source | None:
     from ingest.sources.companions import CompanionFinder
 
     return file_source(given) if given else CompanionFinder().find(dump_source(dump)).etrecord
+
+
+def _format_for(file: Path | None) -> TraceFormat:
+    """The format that the name of a file ends in."""
+    name = "" if file is None else file.name.lower()
+    found = (form for ending, form in _BY_ENDING.items() if name.endswith(ending))
+    return next(found, TraceFormat.PERFETTO)
 
 
 def _rendered(shown: Sequence[TimedRuns], form: TraceFormat) -> Iterable[str]:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from cli.errors import options_at_fault
 from cli.options import Dump, StoreOptions, Yes, with_store_options
 from cli.output.streams import write_note
 from cli.stores import open_to_write
@@ -30,11 +31,13 @@ def forget(
     """
     import pyarrow as pa
 
-    from warehouse.storage.choice import choose_dumps
+    from warehouse.storage.choice import check_choice, choose_dumps
     from warehouse.storage.forgetting import find_kept_files, finish_forgetting, forget_dumps
 
     stated = {"device": device, "build": build}
     where = {name: value for name, value in stated.items() if value is not None}
+    with options_at_fault():
+        check_choice(prefix=dump, where=where)
     with open_to_write(options.store, wait=options.wait) as warehouse:
         chosen = choose_dumps(warehouse.writing, prefix=dump, where=where)
         if is_meant:

@@ -52,8 +52,14 @@ class _CannedQuery(TyperCommand):
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         parsed: list[str] = super().parse_args(ctx, plain_plots(args))
-        if ctx.params["output_file"] and ctx.params["plot"] not in (None, ON_TERMINAL):
+        if ctx.params["plot"] in (None, ON_TERMINAL):
+            return parsed
+        if ctx.params["output_file"]:
             raise typer.BadParameter("say either --plot FILE or --output FILE")
+        if ctx.params["output"] != Format.TABLE:
+            raise typer.BadParameter(
+                "say either --plot FILE, whose name says its form, or --format"
+            )
         return parsed
 
 

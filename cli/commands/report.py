@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
+from cli.errors import options_at_fault
 from cli.exit_codes import ExitCode
 from cli.options import DEFAULT_STORE, Config, Head, LakeUri, Store, Wait
 from cli.output.streams import write_note, write_text
@@ -80,10 +81,16 @@ def report(
         BadParameter: Neither or both kinds of report are asked for.
         Exit: With status 3, if that was asked for and a regression is confirmed.
     """
+    from warehouse.catalogue.parameters import bind_parameters
+    from warehouse.catalogue.queries import find_query
+
     if is_nightly == (base is not None):
         raise typer.BadParameter("say either --nightly or --base BUILD", param_hint="'--nightly'")
     if base is not None and head is None:
         raise typer.BadParameter("say which build to compare, too", param_hint="'--head'")
+    if base is not None:
+        with options_at_fault():
+            bind_parameters(find_query("comparison"), {"base": base, "head": head})
     asked = _Asked(store, wait, lake)
     suffix = output.suffix.lower() if output else ""
     with _report(asked, config, base=base, head=head) as made:

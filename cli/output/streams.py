@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 
-from cli.errors import OutputError
+from cli.errors import IncompleteError
 from queries.printable import printable, shorten
 
 MAX_NOTE = 2000  # characters of a line on standard error
@@ -72,7 +72,7 @@ def translated_errors() -> Iterator[None]:
     """Turn an error of writing into ours.
 
     Raises:
-        OutputError: Standard output, or the file in its place, is full or broken.
+        IncompleteError: Standard output, or the file in its place, is full or broken.
         BrokenPipeError: The reader has seen enough, which is no error.
     """
     try:
@@ -84,4 +84,4 @@ def translated_errors() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         name = str(sys.stdout.name)
         place = "standard output" if name.startswith("<") else name
-        raise OutputError(f"{place}: {error.strerror}; the output is incomplete") from error
+        raise IncompleteError(place, str(error.strerror)) from error

@@ -126,8 +126,7 @@ def read_tokens(store: Path) -> Sequence[Token]:
     Raises:
         StoreError: They cannot be read.
     """
-    file = store / FILE_NAME
-    return _read(file) if file.exists() else ()
+    return _read(store / FILE_NAME)
 
 
 def create_token(
@@ -160,8 +159,7 @@ def create_token(
         field = str(error.errors()[0]["loc"][0])
         wanted = "at least one" if field == "scopes" else "1 to 64 of A-Z a-z 0-9 . _ -"
         raise UsageError(f"{field}: wanted {wanted}") from error
-    if not store.exists():
-        make_folder(store, is_shared=False)
+    make_folder(store, is_shared=False)
 
     def add(tokens: Sequence[Token]) -> Sequence[Token]:
         if any(token.name == name for token in tokens):
@@ -196,6 +194,8 @@ def _digest(secret: str) -> str:
 def _read(file: Path) -> Sequence[Token]:
     try:
         return _File.model_validate_json(file.read_bytes()).tokens
+    except FileNotFoundError:
+        return ()
     except OSError as error:
         raise StoreError(str(file), f"cannot be read: {error.strerror}") from error
     except ValidationError as error:

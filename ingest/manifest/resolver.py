@@ -14,7 +14,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from ingest.errors import ManifestError
+from ingest.errors import ManifestError, in_our_words
 from ingest.manifest.benchmark_results import parse_benchmark_results
 from ingest.manifest.fields import (
     LAYOUT_FIELDS,
@@ -289,7 +289,7 @@ def _locate(error: ValidationError, layers: Iterable[_Layer], source: str) -> tu
     fault = error.errors(include_url=False, include_context=False)[0]
     path = ".".join(map(str, fault["loc"]))
     places = (layer.place for layer in layers if _states(layer.fields, path))
-    wanted = fault["msg"].removeprefix("Value error, ").replace("Input should be", "wanted")
+    wanted = in_our_words(fault["msg"])
     return next(places, source), _printable(f"{path:.200}: found {quote(fault['input'])}, {wanted}")
 
 

@@ -47,6 +47,15 @@ def target_per_source(source: Clock, target: TimeScale) -> Fraction:
     return Fraction(_NS[source], _NS[target])
 
 
+def parse_clock(text: str) -> Clock:
+    """The runtime's clock.
+
+    Raises:
+        QueryError: if it is neither a unit nor a number of ticks per second.
+    """
+    return _parse_clock(text, "clock", "us or 19200000")
+
+
 def parse_delegate_clocks(text: str) -> dict[str, Clock]:
     """Clocks by backend; "" is the backend of a clock that names none, and holds for all others.
 
@@ -57,23 +66,24 @@ def parse_delegate_clocks(text: str) -> dict[str, Clock]:
     {'': <TimeScale.US: 'us'>, 'HexagonBackend': Fraction(19200000, 1)}
     """
     clocks = {}
+    examples = "us or XnnpackBackend=us or HexagonBackend=19200000"
     for part in text.split(",") if text.strip() else ():
         backend, _, clock = part.rpartition("=")
-        clocks[backend.strip()] = _parse_clock(clock.strip())
+        clocks[backend.strip()] = _parse_clock(clock, "delegate clock", examples)
     return clocks
 
 
-def _parse_clock(text: str) -> Clock:
-    if text.lower() in list(TimeScale):
-        return TimeScale(text.lower())
+def _parse_clock(text: str, what: str, examples: str) -> Clock:
+    stripped = text.strip()
+    if stripped.lower() in list(TimeScale):
+        return TimeScale(stripped.lower())
     try:
-        is_rate = _SLOWEST <= float(text) <= _FASTEST
+        is_rate = _SLOWEST <= float(stripped) <= _FASTEST
     except ValueError:
         is_rate = False
     if not is_rate:
         units = ", ".join(TimeScale)
         raise QueryError(
-            f"delegate clock '{text}': wanted {units} or ticks per second, such as us or "
-            "XnnpackBackend=us or HexagonBackend=19200000"
+            f"{what} '{stripped}': wanted {units} or ticks per second, such as {examples}"
         )
-    return Fraction(text)
+    return Fraction(stripped)

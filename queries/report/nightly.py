@@ -43,12 +43,13 @@ def nightly_report(
     counts = {**view.count_verdicts(), **{f"muted: {k}": n for k, n in night.muted.items()}}
     dumps = int(store.sql(_DUMPS, {"head": night.head})["dumps"][0].as_py())
     shifts = view.run_shifts()
+    verdict = _verdict(groups, counts)
     return Report(
         kind="nightly",
         head=night.head,
         base=view.base,
-        verdict=_verdict(groups, counts),
-        summary=_summary(night.head, groups, counts, shifts),
+        verdict=verdict,
+        summary=f"{night.head}: {_summary(verdict, groups, counts, shifts)}",
         groups=groups,
         run_shifts=shifts,
         operator_changes=view.operator_changes(),
@@ -77,7 +78,7 @@ def _verdict(groups: Sequence[Group], counts: dict[str, int]) -> Verdict:
 
 
 def _summary(
-    head: str, groups: Sequence[Group], counts: dict[str, int], shifts: Sequence[RunShift]
+    verdict: Verdict, groups: Sequence[Group], counts: dict[str, int], shifts: Sequence[RunShift]
 ) -> str:
     states = Counter(group.state for group in groups if group.direction == "regression")
     faster = sum(group.direction == "improvement" for group in groups)
@@ -85,7 +86,8 @@ def _summary(
     words: dict[State, str] = {"confirmed": "confirmed", "new": "suspected"}
     found = [f"{states[state]} {word}" for state, word in words.items() if states[state]]
     noun = "regression" if sum(states[state] for state in words) == 1 else "regressions"
-    what = f"{' and '.join(found)} {noun}" if found else "no regressions"
+    none = "not enough data" if verdict == "not_enough_data" else "no regressions"
+    what = f"{' and '.join(found)} {noun}" if found else none
     moved = sum(shift.is_notable for shift in shifts)
     whole = f", moved as a whole: {moved}" if moved else ""
-    return f"{head}: {what}, improvements: {faster}, series: {series:,}{whole}"
+    return f"{what}, improvements: {faster}, series: {series:,}{whole}"

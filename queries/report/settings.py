@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ingest.errors import in_our_words
 from warehouse.errors import QueryError, suggest
 
 FILE_NAME = "tracehouse.toml"
@@ -130,7 +131,7 @@ def read_settings(path: str | os.PathLike[str] | None = None) -> Settings:
         raise SettingsError(f"{file}: not TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
-        place, problem = first["loc"], first["msg"]
+        place, problem = first["loc"], in_our_words(first["msg"])
         if first["type"] == "extra_forbidden":
             table = _TABLES[str(place[0])] if len(place) > 1 else Settings
             problem = f"there is no such field{suggest(str(place[-1]), list(table.model_fields))}"

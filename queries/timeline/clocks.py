@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from queries.event_blocks.time_scales import TimeScale, parse_delegate_clocks, target_per_source
-from warehouse.errors import QueryError
+from queries.event_blocks.time_scales import (
+    Clock,
+    TimeScale,
+    parse_clock,
+    parse_delegate_clocks,
+    target_per_source,
+)
 
 
 class Clocks(NamedTuple):
@@ -35,16 +40,14 @@ def parse_clocks(clock: str | None, delegate_clock: str | None) -> Clocks:
     >>> parse_clocks("us", "HexagonBackend=19.2e6").of_delegate("HexagonBackend")
     52.083333333333336
     """
-    own = _ns_per_tick(clock or TimeScale.NS)
-    if set(own) != {""}:
-        raise QueryError(f"clock '{clock}': wanted one unit or rate, such as us or 19200000")
-    return Clocks(own[""], _ns_per_tick(delegate_clock or ""))
+    delegates = parse_delegate_clocks(delegate_clock or "")
+    return Clocks(
+        _ns_per_tick(parse_clock(clock or TimeScale.NS)),
+        {backend: _ns_per_tick(stated) for backend, stated in delegates.items()},
+    )
 
 
-def _ns_per_tick(text: str) -> dict[str, float | None]:
-    return {
-        backend: None
-        if clock is TimeScale.CYCLES
-        else float(target_per_source(clock, TimeScale.NS))
-        for backend, clock in parse_delegate_clocks(text).items()
-    }
+def _ns_per_tick(clock: Clock) -> float | None:
+    if clock is TimeScale.CYCLES:
+        return None
+    return float(target_per_source(clock, TimeScale.NS))

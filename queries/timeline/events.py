@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from queries.event_blocks.logged_values import LoggedValues
@@ -75,8 +75,20 @@ class TimedEvent(NamedTuple):
         return self.origin.module_hierarchy
 
 
-def timed_events(dump: TimedDump) -> dict[tuple[int, int], TimedEvent]:
-    """The distinct events of a dump by run signature and event signature."""
+class KnownEvents(NamedTuple):
+    """The distinct events of a dump.
+
+    Attributes:
+        by_signatures: They by run signature and event signature.
+        notes: What does not fit of the ETRecord.
+    """
+
+    by_signatures: Mapping[tuple[int, int], TimedEvent]
+    notes: Sequence[str]
+
+
+def timed_events(dump: TimedDump) -> KnownEvents:
+    """The distinct events of a dump, and whether its ETRecord is of them."""
     profiles = ProfileSamples(dump.tables)
     places = EventPlaces(profiles, LoggedValues(dump.tables["debug_values"], None))
     signatures = {row["event_signature_id"]: row for row in _rows(dump, "event_signatures")}
@@ -85,7 +97,7 @@ def timed_events(dump: TimedDump) -> dict[tuple[int, int], TimedEvent]:
     for run, block in enumerate(dump.tables["runs"]["run_signature_id"].to_pylist()):
         if block is not None:
             first_run.setdefault(block, run)
-    found = {}
+    found, notes = {}, []
     for row in _rows(dump, "run_signatures"):
         block = row["run_signature_id"]
         listed = [signatures[id_] for id_ in row["events"]]
@@ -93,10 +105,11 @@ def timed_events(dump: TimedDump) -> dict[tuple[int, int], TimedEvent]:
         if correlation is not None and block in first_run:
             located = correlation.locate(places.of(block, first_run[block], listed))
             method, origins = located.method, located.origins
+            notes += [f"block {row['name']}: {note}" for note in located.notes]
         for signature, origin in zip(listed, origins, strict=True):
             event = _event(signature, origin, method, block)
             found[block, signature["event_signature_id"]] = event
-    return found
+    return KnownEvents(found, notes)
 
 
 def _event(row: Mapping[str, Any], origin: Origin, method: str | None, block: int) -> TimedEvent:

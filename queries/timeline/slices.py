@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from queries.timeline.axis import Ints, Times, is_wrong, run_offsets, times_of
+from queries.timeline.clocks import Clocks
 from queries.timeline.dumps import TimedDump
 from queries.timeline.events import TimedEvent, timed_events
 from queries.timeline.nesting import Nesting, nest
-from warehouse.errors import QueryError
+from warehouse.errors import QueryError, suggest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,6 +76,7 @@ class TimedRuns:
         runs: The runs, in order; those without events are left out.
         is_flagged: For each row of events whether its duration cannot be right.
         is_placed: Whether its start was told by the call of its delegate.
+        notes: What does not fit of its ETRecord.
     """
 
     dump: TimedDump
@@ -81,6 +84,7 @@ class TimedRuns:
     runs: Sequence[TimedRun]
     is_flagged: Sequence[bool]
     is_placed: Sequence[bool]
+    notes: Sequence[str]
 
 
 def timed_runs(dump: TimedDump, chosen: Sequence[str] = ()) -> TimedRuns:
@@ -95,7 +99,7 @@ def timed_runs(dump: TimedDump, chosen: Sequence[str] = ()) -> TimedRuns:
     Raises:
         QueryError: The dump has no such run.
     """
-    known = timed_events(dump)
+    known, notes = timed_events(dump)
     numbers = _numbers(dump.tables["events"], known)
     described = list(known.values())
     try:
@@ -105,7 +109,22 @@ def timed_runs(dump: TimedDump, chosen: Sequence[str] = ()) -> TimedRuns:
     layout = _Layout(dump, described, numbers, times, is_aligned=bool(chosen))
     shown = _chosen(dump, chosen, described, numbers) or range(dump.tables["runs"].num_rows)
     runs = _on_tracks([run for run in map(layout.run, shown) if run.rows])
-    return TimedRuns(dump, described, runs, times.is_flagged.tolist(), times.is_placed.tolist())
+    return TimedRuns(
+        dump, described, runs, times.is_flagged.tolist(), times.is_placed.tolist(), notes
+    )
+
+
+def check_backends(clocks: Clocks, shown: Iterable[TimedRuns]) -> None:
+    """Pass unless a clock is that of a backend which no event of some dumps ran on.
+
+    Raises:
+        QueryError: It is.
+    """
+    events = chain.from_iterable(one.events for one in shown)
+    known = {event.origin.delegate_backend_name or "" for event in events}
+    for backend in sorted(clocks.delegates.keys() - known - {""}):
+        others = suggest(backend, sorted(known - {""}))
+        raise QueryError(f"delegate clock of {backend}: no event ran on it{others}")
 
 
 def track_name(runs: Sequence[TimedRun]) -> str:

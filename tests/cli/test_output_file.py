@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import fcntl
 import json
+import resource
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from cli.output_file import standard_output_to
 from tests.support.command import Outcome, run_on_terminal
 from tests.support.corpus import CORPUS
 
@@ -114,6 +117,48 @@ def test_a_file_that_cannot_be_written_is_one_line(
     outcome = run("sql", "SELECT 1 AS a", "--output", file, "--store", store)
     assert outcome.code == 1
     assert outcome.error == f"error: {file}: {problem}"
+
+
+def test_what_a_stopped_command_left_is_deleted_and_no_other_file(
+    run: Run, store: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "a[1].csv"
+    left, held, other = (tmp_path / f".a[1].csv.{end}" for end in ("123", "124", "bak"))
+    for path in (left, held, other):
+        path.write_text("part")
+    with held.open() as writer:
+        fcntl.flock(writer, fcntl.LOCK_EX)
+        assert run("sql", "SELECT 1 AS a", "--output", file, "--store", store).code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == [held.name, other.name, file.name]
+
+
+def test_a_command_holds_its_file_until_it_is_in_place(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    with standard_output_to(file):
+        (beside,) = tmp_path.iterdir()
+        with beside.open("r+") as other, pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_full_disk_leaves_the_file_as_it_was_and_says_so(
+    run: Run, store: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("before")
+    args = ("sql", "SELECT repeat('x', 1000000) AS a", "--output", file, "--store", store)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    try:
+        outcome = run(*args)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (outcome.code, outcome.error) == (
+        1,
+        f"error: {file}: File too large; the file is as it was",
+    )
+    assert file.read_text() == "before"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
 
 def test_a_file_that_cannot_be_looked_at_is_one_line(run: Run, store: Path, tmp_path: Path) -> None:

@@ -59,6 +59,14 @@ def test_a_picture_says_what_it_lacks_before_a_store_is_asked(run, tmp_path, mon
     assert "ends in .svg" in done.err
 
 
+def test_what_is_drawn_into_a_file_has_no_other_format(run, store, tmp_path):
+    options = ("--plot", tmp_path / "p.svg", "--format", "json", "--store", store)
+    done = run("query", "percentiles", *options)
+    assert (done.code, done.out) == (2, b"")
+    assert "say either --plot FILE, whose name says its form, or --format" in done.err
+    assert not (tmp_path / "p.svg").exists()
+
+
 def test_what_python_answers_is_drawn_too(run, nightly_store, tmp_path):
     done = run("query", "nightly_verdicts", "--plot", tmp_path / "v.svg", "--store", nightly_store)
     assert (done.code, done.err) == (0, "")

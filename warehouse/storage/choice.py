@@ -13,6 +13,7 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.errors import QueryError
 
 _LEAST_DIGITS = 6
+_PREFIX = re.compile(rf"[0-9a-fA-F]{{{_LEAST_DIGITS},64}}")
 
 
 class ChosenDump(NamedTuple):
@@ -42,13 +43,11 @@ def choose_dumps(
     Raises:
         QueryError: There is none, or several of that SHA-256, or nothing says which.
     """
-    if prefix is None and not where:
-        raise QueryError("nothing says which dumps: name one by its SHA-256, or state a field")
-    rows = connection.execute(read_statement("dumps_of_hash"), {"prefix": _check(prefix)})
+    wanted = check_choice(prefix=prefix, where=where)
+    rows = connection.execute(read_statement("dumps_of_hash"), {"prefix": (prefix or "").lower()})
     dumps = [ChosenDump(*row) for row in rows.fetchall()]
     if prefix is not None and len(dumps) > 1:
         raise QueryError(f"'{prefix}': {len(dumps)} dumps begin like that; give more digits")
-    wanted = {_name(field): value for field, value in (where or {}).items()}
     chosen = [dump for dump in dumps if _states(dump.manifest, wanted)]
     if not chosen:
         asked = [prefix or "", *(f"{name}={value}" for name, value in (where or {}).items())]
@@ -56,14 +55,21 @@ def choose_dumps(
     return chosen
 
 
-def _check(prefix: str | None) -> str:
-    if prefix is None:
-        return ""
-    if not re.fullmatch(rf"[0-9a-f]{{{_LEAST_DIGITS},64}}", prefix.lower()):
+def check_choice(
+    *, prefix: str | None = None, where: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """What manifests must state, by the full names of fields; see `choose_dumps`.
+
+    Raises:
+        QueryError: It is a choice of nothing, whatever the store holds.
+    """
+    if prefix is None and not where:
+        raise QueryError("nothing says which dumps: name one by its SHA-256, or state a field")
+    if prefix is not None and not _PREFIX.fullmatch(prefix):
         raise QueryError(
             f"'{prefix}': wanted the first {_LEAST_DIGITS} or more hex digits of a SHA-256"
         )
-    return prefix.lower()
+    return {_name(field): value for field, value in (where or {}).items()}
 
 
 def _name(field: str) -> str:

@@ -188,7 +188,12 @@ def _segments(archive: Archive) -> dict[str, object]:
 
 def _counts(found: pa.Table, refusals: pa.Table) -> StoreCounts:
     (row,) = found.to_pylist()
-    return StoreCounts(**row, refused=refusals["is_resolved"].to_pylist().count(False))
+    files = {  # one may have been refused for several reasons, one after the other
+        (refusal["source"], refusal["sha256"])
+        for refusal in refusals.select(["source", "sha256", "is_resolved"]).to_pylist()
+        if not refusal["is_resolved"]
+    }
+    return StoreCounts(**row, refused=len(files))
 
 
 def _size(paths: Iterable[Path]) -> int:

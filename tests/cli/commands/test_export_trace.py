@@ -10,6 +10,8 @@ from tests.support.timelines import read_trace
 
 DUMP = CORPUS / "real/prefill_decode_portable_debug.etdp"
 RECORD = MODELS / "prefill_decode_portable.etrecord"
+OTHER_RECORD = MODELS / "mixed_xnnpack.etrecord"
+MIXED = CORPUS / "real/mixed_xnnpack_n20.etdp"
 
 
 def test_a_trace_goes_to_a_file(run, tmp_path):
@@ -43,6 +45,34 @@ def test_the_etrecord_beside_a_dump_is_read_unless_another_is_named(run, tmp_pat
     assert "op_types" in run("export", "trace", dump).text
 
 
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("x.html", "<!doctype html>"),
+        ("x.HTM", "<!doctype html>"),
+        ("x.folded", "Execute;Method::execute "),
+        ("x.speedscope.json", '{"$schema"'),
+        ("x.json", '{"displayTimeUnit"'),
+    ],
+)
+def test_the_name_of_the_file_says_the_format(run, tmp_path, name, start):
+    assert run("export", "trace", DUMP, "--run", "1", "-o", tmp_path / name).code == 0
+    assert (tmp_path / name).read_text().startswith(start)
+
+
+def test_a_format_that_is_stated_holds_whatever_the_name(run, tmp_path):
+    stated = ("--format", "perfetto", "-o", tmp_path / "x.html")
+    assert run("export", "trace", DUMP, *stated).code == 0
+    assert read_trace((tmp_path / "x.html").read_text())
+
+
+def test_an_etrecord_of_another_program_is_said(run):
+    done = run("export", "trace", DUMP, "--run", "1", "--etrecord", OTHER_RECORD)
+    assert done.code == 0
+    assert done.err.startswith(f"note: {DUMP}: block Execute: ")
+    assert "is it of this program?" in done.err
+
+
 @pytest.mark.parametrize("form", ["folded", "speedscope", "html", "model-explorer"])
 def test_each_format_has_its_own_look(run, form):
     done = run("export", "trace", DUMP, "--etrecord", RECORD, "--run", "1", "--format", form)
@@ -71,6 +101,23 @@ def test_a_clock_that_is_none_is_a_fault_of_the_command_line(run):
     done = run("export", "trace", DUMP, "--clock", "hours")
     assert (done.code, done.out) == (2, b"")
     assert "clock 'hours'" in done.err
+
+
+def test_a_clock_that_is_none_is_told_in_the_words_of_its_option(run):
+    done = run("export", "trace", DUMP, "--clock", "min")
+    assert done.code == 2
+    assert "clock 'min': wanted ns, us, ms, s, cycles or ticks per second, such as us" in done.err
+    assert "delegate" not in done.err
+    assert "Backend" not in done.err
+
+
+def test_a_clock_of_a_backend_that_no_event_ran_on_is_refused(run):
+    options = ("--etrecord", OTHER_RECORD, "--delegate-clock")
+    assert run("export", "trace", MIXED, *options, "XnnpackBackend=us").code == 0
+    done = run("export", "trace", MIXED, *options, "Nope=us")
+    assert (done.code, done.out) == (1, b"")
+    told = "error: delegate clock of Nope: no event ran on it; there are XnnpackBackend"
+    assert done.error == told
 
 
 def test_what_cannot_be_exported_leaves_the_file_as_it_was(run, tmp_path):

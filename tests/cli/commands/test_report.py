@@ -23,6 +23,7 @@ Run = Callable[..., Outcome]
         (["--nightly", "--base", "b1"], "say either --nightly or --base BUILD"),
         (["--base", "b1"], "say which build to compare, too"),
         (["--nightly", "--format", "pdf"], "pdf"),
+        (["--base", "b1", "--head", "b1"], "'b1', which is 'base' too; wanted another one"),
     ],
 )
 def test_a_command_line_that_makes_no_sense_is_a_usage_error(

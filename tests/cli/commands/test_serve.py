@@ -66,7 +66,7 @@ def test_a_public_address_without_tokens_is_refused_with_the_command(
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("--port", "70000"), "--port: Input should be less than or equal to 65535"),
+        (("--port", "70000"), "--port: wanted less than or equal to 65535"),
         (("--config", "none.toml"), "none.toml: No such file"),
     ],
 )

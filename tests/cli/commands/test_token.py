@@ -78,3 +78,14 @@ def test_tokens_may_be_made_before_the_store(run: Run, tmp_path: Path) -> None:
 def test_a_store_without_tokens_lists_none(run: Run, tmp_path: Path) -> None:
     outcome = run("token", "list", "--store", tmp_path, "--format", "json")
     assert (outcome.code, json.loads(outcome.text)) == (0, [])
+
+
+@pytest.mark.parametrize(
+    "args", [("list",), ("create", "lab", "--scope", "read"), ("revoke", "lab")], ids=lambda a: a[0]
+)
+def test_a_store_that_cannot_be_looked_at_is_told(
+    run: Run, tmp_path: Path, args: tuple[str, ...]
+) -> None:
+    outcome = run("token", *args, "--store", tmp_path / ("n" * 300))
+    assert (outcome.code, outcome.out) == (1, b"")
+    assert outcome.error.endswith(": File name too long")

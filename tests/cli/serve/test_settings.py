@@ -57,9 +57,9 @@ def test_the_report_s_settings_stand_beside_the_service_s(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[serve]\nport = 70000\n", "x.toml: serve.port: Input should be less than or equal"),
+        ("[serve]\nport = 70000\n", "x.toml: serve.port: wanted less than or equal"),
         ("[serve]\nprot = 1\n", "x.toml: serve.prot: there is no such field; did you mean port?"),
-        ("[serve]\nhost = 1\n", "x.toml: serve.host: Input should be a valid string"),
+        ("[serve]\nhost = 1\n", "x.toml: serve.host: wanted a valid string"),
         ("serve = 1\n", "x.toml: serve: not a table"),
         ("serve\n", "x.toml: not TOML: "),
         (b"\xff", "x.toml: not TOML: "),
@@ -80,10 +80,10 @@ def test_what_a_file_may_not_say_is_told_with_its_place(
 def test_what_an_option_or_a_variable_may_not_say_is_told_with_its_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with pytest.raises(SettingsError, match=r"^--port: Input should be less than"):
+    with pytest.raises(SettingsError, match=r"^--port: wanted less than"):
         read_service_settings({"port": 70000})
     monkeypatch.setenv("TRACEHOUSE_SERVE_SQL_WORKERS", "many")
-    with pytest.raises(SettingsError, match=r"^TRACEHOUSE_SERVE_SQL_WORKERS: Input should be"):
+    with pytest.raises(SettingsError, match=r"^TRACEHOUSE_SERVE_SQL_WORKERS: wanted"):
         read_service_settings({})
 
 

@@ -37,7 +37,7 @@ def report(store, head=None, settings=Settings()):  # noqa: B008 - it is immutab
     ("head", "verdict", "summary"),
     cross_section(
         [
-            ("b0", "not_enough_data", "b0: no regressions, improvements: 0, series: 10"),
+            ("b0", "not_enough_data", "b0: not enough data, improvements: 0, series: 10"),
             ("b8", "clear", "b8: no regressions, improvements: 0, series: 10"),
             ("b9", "suspects", "b9: 1 suspected regression, improvements: 0, series: 10"),
             ("b10", "regressions", "b10: 1 confirmed regression, improvements: 1, series: 10"),

@@ -48,6 +48,16 @@ def counts(status: StoreStatus) -> StoreCounts:
     return status.counts
 
 
+def test_a_file_refused_for_two_reasons_counts_once(tmp_path: Path) -> None:
+    bad = write(tmp_path / "bad.etdp", b"no dump at all" * 9)
+    for manifest in ({}, MANIFEST):
+        ingest(tmp_path / "store", bad, manifest=manifest)
+    with Warehouse.open(tmp_path / "store", read_only=True) as warehouse:
+        reasons = warehouse.query("ingest_errors")["reason"].to_pylist()
+    assert reasons == ["manifest", "bad_identifier"]
+    assert counts(read_status(tmp_path / "store")).refused == 1
+
+
 def test_a_store_that_is_well_is_counted(store: Path) -> None:
     before, size = state(store), (store / FILE_NAME).stat().st_size
     status = read_status(store)
