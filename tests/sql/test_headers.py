@@ -57,29 +57,34 @@ def _without_comments(sql):
     return re.sub(r"--[^\n]*", "", sql)
 
 
-@pytest.mark.parametrize("name", QUERIES)
-def test_header_columns_are_the_query_s_columns(name, connection):
-    query = QUERIES[name]
+def _declared(header):
+    return [(column.name, column.type) for column in header.columns]
+
+
+def _answered(connection, query):
     nulls = dict.fromkeys((param.name for param in query.header.params), None)
-    declared = [(column.name, column.type) for column in query.header.columns]
-    assert declared == _describe(connection, duckdb_text(query.sql), nulls)
+    return _describe(connection, duckdb_text(query.sql), nulls)
 
 
-@pytest.mark.parametrize("name", VIEWS)
-def test_header_columns_are_the_view_s_columns(name, connection):
-    header = parse_header(VIEWS[name], name)
-    assert name[4:] == f"{header.name}.sql"
-    declared = [(column.name, column.type) for column in header.columns]
-    assert declared == _describe(connection, f"TABLE {header.name}", [])
+def test_header_columns_are_the_queries_columns(connection):
+    declared = {name: _declared(query.header) for name, query in QUERIES.items()}
+    assert declared == {name: _answered(connection, query) for name, query in QUERIES.items()}
 
 
-@pytest.mark.parametrize("name", FILTER_FILES)
-def test_header_columns_are_the_filters_columns(name, connection):
-    filters = expand(FILTER_FILES[name], f"{name}.sql", FILTER_FILES)
-    assert filters.header.name == name
-    nulls = dict.fromkeys((param.name for param in filters.header.params), None)
-    declared = [(column.name, column.type) for column in filters.header.columns]
-    assert declared == _describe(connection, duckdb_text(filters.sql), nulls)
+def test_header_columns_are_the_views_columns(connection):
+    headers = {name: parse_header(text, name) for name, text in VIEWS.items()}
+    assert [*headers] == [f"{name[:4]}{header.name}.sql" for name, header in headers.items()]
+    assert {name: _declared(header) for name, header in headers.items()} == {
+        name: _describe(connection, f"TABLE {header.name}", []) for name, header in headers.items()
+    }
+
+
+def test_header_columns_are_the_filters_columns(connection):
+    read = {name: expand(text, f"{name}.sql", FILTER_FILES) for name, text in FILTER_FILES.items()}
+    assert [*read] == [filters.header.name for filters in read.values()]
+    assert {name: _declared(filters.header) for name, filters in read.items()} == {
+        name: _answered(connection, filters) for name, filters in read.items()
+    }
 
 
 # Each part behind those that it reads.
@@ -111,55 +116,60 @@ def test_header_columns_are_the_part_s_columns(name, connection):
     text = f"{header}--   a  INT  A.\nSELECT * FROM {table}\n"
     query = expand(text, "x.sql", FILTER_FILES, PART_FILES)
     assert {part.file for part in query.header.parts} == expected
-    nulls = dict.fromkeys((param.name for param in query.header.params), None)
-    declared = [(column.name, column.type) for column in own.columns]
-    assert declared == _describe(connection, duckdb_text(query.sql), nulls)
+    assert _declared(own) == _answered(connection, query)
 
 
-@pytest.mark.parametrize("name", QUERIES)
-def test_names_that_a_parameter_may_have_are_in_the_store(name, connection):
-    for param in QUERIES[name].header.params:
-        if param.names is not None:
-            column = connection.table(param.names.table).project(param.names.column)
-            assert column.fetchall() == []
-        if param.relation is not None:
-            assert param.relation.other in {other.name for other in QUERIES[name].header.params}
+def test_names_that_a_parameter_may_have_are_in_the_store(connection):
+    for name, query in QUERIES.items():
+        for param in query.header.params:
+            if param.names is not None:
+                column = connection.table(param.names.table).project(param.names.column)
+                assert column.fetchall() == [], name
+            if param.relation is not None:
+                assert param.relation.other in {other.name for other in query.header.params}, name
 
 
-@pytest.mark.parametrize("name", QUERIES)
-def test_header_parameters_are_the_ones_used(name):
-    (statement,) = duckdb.extract_statements(duckdb_text(QUERIES[name].sql))
-    assert {param.name for param in QUERIES[name].header.params} == statement.named_parameters
+def _names(query):
+    return {param.name for param in query.header.params}
 
 
-@pytest.mark.parametrize("name", QUERIES)
-def test_every_use_of_a_parameter_is_cast_to_its_declared_type(name):
-    sql = _without_comments(QUERIES[name].sql)
-    uses = re.findall(r"(?<!:):(\w+)", sql)
-    casts = re.findall(r"CAST\(:(\w+) AS ([\w<>]+)\)", sql)
-    types = {param.name: CASTS.get(param.type, param.type) for param in QUERIES[name].header.params}
-    assert casts == [(use, types[use]) for use in uses]
+def test_header_parameters_are_the_ones_used():
+    texts = {name: duckdb_text(query.sql) for name, query in QUERIES.items()}
+    statements = {name: duckdb.extract_statements(text) for name, text in texts.items()}
+    used = {name: [one.named_parameters for one in found] for name, found in statements.items()}
+    assert used == {name: [_names(query)] for name, query in QUERIES.items()}
 
 
-@pytest.mark.parametrize("name", QUERIES)
-def test_query_is_one_select_with_a_final_order(name, connection):
-    text = duckdb_text(QUERIES[name].sql)
+def test_every_use_of_a_parameter_is_cast_to_its_declared_type():
+    casts, wanted = {}, {}
+    for name, query in QUERIES.items():
+        sql = _without_comments(query.sql)
+        types = {param.name: CASTS.get(param.type, param.type) for param in query.header.params}
+        casts[name] = re.findall(r"CAST\(:(\w+) AS ([\w<>]+)\)", sql)
+        wanted[name] = [(use, types[use]) for use in re.findall(r"(?<!:):(\w+)", sql)]
+    assert casts == wanted
+
+
+def test_queries_are_one_select_with_a_final_order(connection):
+    orders = {name: _orders(connection, query) for name, query in QUERIES.items()}
+    assert orders == {name: ["ORDER_MODIFIER"] for name in QUERIES}
+
+
+def _orders(connection, query):
+    text = duckdb_text(query.sql)
     (statement,) = duckdb.extract_statements(text)
     assert statement.type == duckdb.StatementType.SELECT
     tree = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchall()[0][0]
     (top,) = json.loads(tree)["statements"]
-    modifiers = [modifier["type"] for modifier in top["node"]["modifiers"]]
-    assert modifiers == ["ORDER_MODIFIER"]
+    return [modifier["type"] for modifier in top["node"]["modifiers"]]
 
 
-@pytest.mark.parametrize("name", QUERIES)
-def test_defaults_are_of_their_types(name):
-    bind_parameters(QUERIES[name], _required(name))
+def test_defaults_are_of_their_types():
+    for name, query in QUERIES.items():
+        assert bind_parameters(query, _required(name)).keys() == _names(query)
 
 
-@pytest.mark.parametrize("name", QUERIES)
-def test_query_takes_the_filters_that_its_rows_can_be_told_apart_by(name):
-    names = {param.name for param in QUERIES[name].header.params}
+def test_queries_take_the_filters_that_their_rows_can_be_told_apart_by():
     exempt = {
         "backend_comparison": {"backend"},
         "environment_changes": {"build"},
@@ -173,10 +183,13 @@ def test_query_takes_the_filters_that_its_rows_can_be_told_apart_by(name):
         "run_shifts": {"build"},
         "run_timeline": set(FILTERS),
     }
-    assert set(FILTERS) - names == exempt.get(name, set())
+    lacking = {name: set(FILTERS) - _names(query) for name, query in QUERIES.items()}
+    assert {name: filters for name, filters in lacking.items() if filters} == exempt
 
 
-@pytest.mark.parametrize("name", QUERIES)
-def test_empty_store_has_no_rows(name, connection):
-    values = bind_parameters(QUERIES[name], _required(name))
-    assert connection.execute(duckdb_text(QUERIES[name].sql), values).fetchall() == []
+def test_empty_store_has_no_rows(connection):
+    found = {}
+    for name, query in QUERIES.items():
+        values = bind_parameters(query, _required(name))
+        found[name] = connection.execute(duckdb_text(query.sql), values).fetchall()
+    assert found == {name: [] for name in QUERIES}

@@ -20,6 +20,7 @@ from warehouse.lake.place import Lake
 from warehouse.lake.schemas import FACTS, NAMES
 from warehouse.lake.verification import verify_lake
 
+Contents = dict[str, list[str]]
 LATER = datetime.now(UTC) + 2 * GRACE
 COMPACT = "import sys; from warehouse.lake.compaction import compact_lake as c\n" + (
     "from warehouse.lake.place import Lake; from datetime import datetime\n"
@@ -41,13 +42,19 @@ def made(farm, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def before(made: Path) -> Contents:
+    """What is in that lake."""
+    return contents(made)
+
+
 @pytest.fixture
 def place(made: Path, tmp_path: Path) -> Path:
     """That lake, to compact."""
     return Path(shutil.copytree(made, tmp_path, dirs_exist_ok=True))
 
 
-def contents(place: Path) -> dict[str, list[str]]:
+def contents(place: Path) -> Contents:
     facts = {table: sorted(map(repr, rows_of(place, table))) for table in FACTS}
     names = {table: sorted(set(map(repr, rows_of(place, table)))) for table in NAMES}
     return facts | names
@@ -57,8 +64,7 @@ def parquet_files(place: Path) -> set[str]:
     return {path.relative_to(place).as_posix() for path in place.rglob("*.parquet")}
 
 
-def test_small_parts_become_one_and_nothing_else_changes(place: Path) -> None:
-    before = contents(place)
+def test_small_parts_become_one_and_nothing_else_changes(place: Path, before: Contents) -> None:
     assert len(files_of(place, "events")) == 10
     done = compact_lake(Lake(place))
     assert contents(place) == before
@@ -76,11 +82,10 @@ def test_large_parts_stay_as_they_are(place: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_merged_parts_are_no_larger_than_need_be(
-    place: Path, monkeypatch: pytest.MonkeyPatch
+    place: Path, before: Contents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     size = max(file.bytes for file in files_of(place, "events"))
     monkeypatch.setattr(compaction, "PART_BYTES", 3 * size)
-    before = contents(place)
     compact_lake(Lake(place))
     assert 2 <= len(files_of(place, "events")) <= 5
     assert contents(place) == before
@@ -100,8 +105,7 @@ def test_readers_of_before_go_on_until_the_grace_is_over(farm, place: Path) -> N
         assert lake.sql(text).to_pylist() == wanted
 
 
-def test_old_commits_are_folded_into_one_that_says_the_same(place: Path) -> None:
-    before = contents(place)
+def test_old_commits_are_folded_into_one_that_says_the_same(place: Path, before: Contents) -> None:
     compact_lake(Lake(place))
     files = read_state(Lake(place)).files
     compact_lake(Lake(place), now=LATER)
@@ -110,8 +114,7 @@ def test_old_commits_are_folded_into_one_that_says_the_same(place: Path) -> None
     assert contents(place) == before
 
 
-def test_a_dump_in_two_parts_is_left_in_one(farm, place: Path) -> None:
-    before = contents(place)
+def test_a_dump_in_two_parts_is_left_in_one(farm, place: Path, before: Contents) -> None:
     fill(place, farm, [1, 7])
     assert verify_lake(Lake(place)) != []
     compact_lake(Lake(place))
@@ -138,9 +141,8 @@ def test_what_another_writer_adds_meanwhile_stays(
 
 @pytest.mark.slow
 def test_two_compactions_at_once_lose_and_double_nothing(
-    farm, place: Path, monkeypatch: pytest.MonkeyPatch
+    farm, place: Path, before: Contents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = contents(place)
     again = compaction.write_again
 
     def write_again(*args, **options):
@@ -159,8 +161,9 @@ def test_two_compactions_at_once_lose_and_double_nothing(
 
 
 @pytest.mark.slow
-def test_killed_at_any_moment_it_is_done_by_the_next_call(farm, place: Path) -> None:
-    before = contents(place)
+def test_killed_at_any_moment_it_is_done_by_the_next_call(
+    farm, place: Path, before: Contents
+) -> None:
     moments = [f"lake file:{n}" for n in (1, 4, 9, 13)]
     for moment in [*moments, "lake commit:1", "lake committed:1", "lake commit:3"]:
         for now in (datetime.now(UTC), LATER):

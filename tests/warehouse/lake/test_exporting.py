@@ -67,6 +67,20 @@ def export(store: Path, place: Path) -> Exported:
         return warehouse.export_lake(place)
 
 
+@pytest.fixture(scope="module")
+def exported(made: Path) -> Path:
+    """A lake of that store; only for reading."""
+    place = made.with_name("lake")
+    export(made, place)
+    return place
+
+
+@pytest.fixture
+def filled(exported: Path, place: Path) -> Path:
+    """The same, for a test's own."""
+    return Path(shutil.copytree(exported, place))
+
+
 def contents(asked: Warehouse) -> dict[str, list[str]]:
     """Rows of all tables, told without numbers of a store's own."""
     found: dict[str, list[str]] = {table: [] for table in TABLES}
@@ -134,14 +148,13 @@ def test_progress_tells_how_many_dumps_of_all_are_written(
     assert told[-1].n_events == done.events > 0
 
 
-def test_only_what_is_new_is_written(store: Path, place: Path, tmp_path: Path) -> None:
-    export(store, place)
+def test_only_what_is_new_is_written(store: Path, filled: Path, tmp_path: Path) -> None:
     ingest(store, write(tmp_path / "new.etdp", read_dump("real/cnn_portable_n20")))
-    done = export(store, place)
+    done = export(store, filled)
     assert done.new_dumps == 1
-    check_equal(store, place)
+    check_equal(store, filled)
     for table, keys in NAMES.items():
-        rows = [tuple(map(repr, map(row.get, keys))) for row in rows_of(place, table)]
+        rows = [tuple(map(repr, map(row.get, keys))) for row in rows_of(filled, table)]
         shared = {"graph_nodes", "debug_handles", "delegates", "event_origins", "event_modules"}
         if table not in shared | {"mann_whitney_exact"}:
             assert len(rows) == len(set(rows)), table
@@ -150,16 +163,15 @@ def test_only_what_is_new_is_written(store: Path, place: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     "change", cross_section(["model=mv3", "build=b42", "captured_at=2026-04-01"], 3)
 )
-def test_corrections_reach_the_lake(store: Path, place: Path, change: str) -> None:
-    export(store, place)
+def test_corrections_reach_the_lake(store: Path, filled: Path, change: str) -> None:
     correct(store, change)
-    done = export(store, place)
+    done = export(store, filled)
     assert (done.new_dumps, done.changed_dumps) == (0, 1)
-    check_equal(store, place)
+    check_equal(store, filled)
     back = {"b": "build=secret_build", "m": "model=secret_model"}
     correct(store, back.get(change[0], "captured_at=2026-03-01T23:59:59Z"))
-    assert export(store, place).changed_dumps == 1
-    check_equal(store, place)
+    assert export(store, filled).changed_dumps == 1
+    check_equal(store, filled)
 
 
 def test_companions_that_came_later_reach_the_lake_and_are_not_taken_from_it(
@@ -178,14 +190,13 @@ def test_companions_that_came_later_reach_the_lake_and_are_not_taken_from_it(
     check_equal(store, place)
 
 
-def test_corrected_dumps_keep_events_that_only_the_lake_has(store: Path, place: Path) -> None:
-    export(store, place)
-    before = len(rows_of(place, "events"))
+def test_corrected_dumps_keep_events_that_only_the_lake_has(store: Path, filled: Path) -> None:
+    before = len(rows_of(filled, "events"))
     drop_events(store)
     correct(store, "model=mv3")
-    assert export(store, place).changed_dumps == 1
-    assert len(rows_of(place, "events")) == before
-    assert verify_lake(Lake(place)) == []
+    assert export(store, filled).changed_dumps == 1
+    assert len(rows_of(filled, "events")) == before
+    assert verify_lake(Lake(filled)) == []
 
 
 def test_events_that_were_dropped_before_are_on_record_as_missing(store: Path, place: Path) -> None:
@@ -196,16 +207,15 @@ def test_events_that_were_dropped_before_are_on_record_as_missing(store: Path, p
         assert b"3 of" in lake.query("percentiles").schema.metadata[b"note"]
 
 
-def test_forgotten_dumps_leave_nothing_in_the_files_of_the_lake(store: Path, place: Path) -> None:
-    export(store, place)
+def test_forgotten_dumps_leave_nothing_in_the_files_of_the_lake(store: Path, filled: Path) -> None:
     forget(store)
-    done = export(store, place)
+    done = export(store, filled)
     assert (done.new_dumps, done.changed_dumps, done.forgotten_dumps) == (0, 0, 1)
-    check_equal(store, place)
-    kept = read_state(Lake(place)).files
+    check_equal(store, filled)
+    kept = read_state(Lake(filled)).files
     for table in TABLES:
-        assert "secret" not in repr(rows_of(place, table)), table
-    assert any("secret" in str(p) for p in place.rglob("*.parquet"))  # until it is compacted
+        assert "secret" not in repr(rows_of(filled, table)), table
+    assert any("secret" in str(p) for p in filled.rglob("*.parquet"))  # until it is compacted
     assert not any("secret" in path for path in kept)
 
 
@@ -254,21 +264,19 @@ def test_an_export_that_is_killed_after_its_commit_is_done(store: Path, place: P
 
 
 @pytest.mark.slow
-def test_a_correction_that_is_killed_is_made_by_the_next_export(store: Path, place: Path) -> None:
-    export(store, place)
+def test_a_correction_that_is_killed_is_made_by_the_next_export(store: Path, filled: Path) -> None:
     correct(store, "model=mv3")
-    args = [sys.executable, "-c", EXPORT, str(store), str(place)]
+    args = [sys.executable, "-c", EXPORT, str(store), str(filled)]
     for moment in ("lake file:4", "lake commit:1"):
         killed = subprocess.run(args, env=os.environ | {VARIABLE: moment})
         assert killed.returncode == -9
-        with Warehouse.open_lake(place) as lake:
+        with Warehouse.open_lake(filled) as lake:
             models = {row["model"] for row in lake.query("dumps").to_pylist()}
         assert models == {"mv2", "secret_model"}
-    assert export(store, place).changed_dumps == 1
-    check_equal(store, place)
+    assert export(store, filled).changed_dumps == 1
+    check_equal(store, filled)
 
 
-def test_dumps_without_a_time_are_in_a_partition_of_their_own(store: Path, place: Path) -> None:
-    export(store, place)
-    dates = {path.split("/")[1] for path in (file.path for file in files_of(place, "dumps"))}
+def test_dumps_without_a_time_are_in_a_partition_of_their_own(exported: Path) -> None:
+    dates = {path.split("/")[1] for path in (file.path for file in files_of(exported, "dumps"))}
     assert dates == {"date=unknown", "date=2026-03-01"}

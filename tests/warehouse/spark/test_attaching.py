@@ -68,6 +68,7 @@ def test_companions_that_come_after_their_dumps_are_attached_as_a_store_attaches
     assert take(inbox, lake) == LakeIngest(n_known=3)
 
 
+@pytest.mark.slow
 def test_each_companion_is_attached_when_it_comes_and_the_others_stay(places) -> None:
     inbox, lake = places
     record = inbox / DUMPS[2] / "own.etrecord"

@@ -182,6 +182,7 @@ def test_dump_that_changed_since_it_died_is_left_out_with_its_group(places) -> N
     assert len(globbed(lake, "events")) == sum(map(tiny_dump_events, range(1, 8)))
 
 
+@pytest.mark.slow
 def test_lake_that_is_compacted_meanwhile_is_known_as_before(places) -> None:
     inbox, lake = places
     ingester = LakeIngester(TasksHere(), str(inbox), str(lake))
@@ -210,6 +211,7 @@ def test_two_that_take_the_same_dumps_do_not_bring_them_in_twice(places) -> None
     assert len(globbed(lake, "dumps")) == 8
 
 
+@pytest.mark.slow
 def test_what_another_driver_of_the_same_plan_committed_stays(places) -> None:
     inbox, lake = places
     changed = inbox / "2026-01-01-0" / "0000.etdp"
