@@ -6,6 +6,7 @@ import os
 import re
 import time
 from collections.abc import MutableMapping
+from http import HTTPStatus
 from itertools import count
 from typing import Any
 
@@ -28,6 +29,7 @@ _HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
 )
 UNKNOWN = "unknown"  # route of a request for none that there is
+_NO_ACCESS = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 
 
 class _Request:
@@ -100,7 +102,9 @@ class Watching:
         result = reason or ("ok" if status < 400 else "refused")
         milliseconds = round(seconds * 1000, 3)
         is_audited = method in _WRITES or state.get("is_audited", False)
-        if is_audited and route != UNKNOWN:
+        # Else whoever has no token could fill the audit log until what others did is gone.
+        is_nobody = status in _NO_ACCESS and "bearer" not in state
+        if is_audited and route != UNKNOWN and not is_nobody:
             entry = AuditEntry(
                 bearer, f"{method} {route}", what, result, status, milliseconds,
                 seen.body_bytes, seen.request_id,

@@ -72,11 +72,28 @@ def test_an_upload_is_audited_and_logged_with_its_dump(
 
 
 def test_a_refusal_is_audited_with_its_reason(tmp_path: Path) -> None:
+    secret = create_token(tmp_path, "lab", scopes=[Scope.READ])
+    with serving(tmp_path) as client:
+        client.put(f"/v1/dumps/{SHA256}", headers={"Authorization": f"Bearer {secret}"})
+    (entry,) = audited(tmp_path)
+    assert (entry["bearer"], entry["result"], entry["status"]) == ("lab", "no_scope", 403)
+
+
+def test_who_has_no_token_is_logged_and_cannot_fill_the_audit_log(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     create_token(tmp_path, "lab", scopes=[Scope.INGEST])
     with serving(tmp_path) as client:
         client.put(f"/v1/dumps/{SHA256}", headers={"Authorization": "Bearer x"})
-    (entry,) = audited(tmp_path)
-    assert (entry["bearer"], entry["result"], entry["status"]) == ("", "unknown_token", 401)
+        client.put(f"/v1/dumps/{SHA256}")
+        client.put(f"/v1/dumps/{SHA256}", headers={"Cookie": "tracehouse=x"})
+    assert audited(tmp_path) == []
+    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    assert [(line["status"], line["reason"]) for line in lines] == [
+        (401, "unknown_token"),
+        (401, "no_token"),
+        (403, "other_site"),
+    ]
 
 
 def test_a_refusal_that_gives_no_reason_is_not_audited_as_done(tmp_path: Path) -> None:
