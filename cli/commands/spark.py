@@ -109,14 +109,15 @@ def watch(
     from cli.output.ingest_report import write_refusals
     from ingest.manifest.resolver import check_fields
     from warehouse.lake.place import Lake
-    from warehouse.spark.inboxes import Stated
+    from warehouse.spark.inboxes import Stated, open_place
     from warehouse.spark.ingest import LakeIngest, LakeIngester
     from warehouse.spark.session import opened_session
     from warehouse.spark.tasks import SparkTasks
 
     with options_at_fault():
         check_fields("options", more)
-    Lake(lake)
+    Lake(lake).check_room()
+    open_place(inbox)
     place = checkpoint or _checkpoint_in(lake, inbox)
     counts = LakeIngest()
 

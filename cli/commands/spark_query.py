@@ -63,14 +63,15 @@ def _function(query: Query) -> Callable[..., None]:
         is_csv_safe: CsvSafe = False,
         **params: str | list[str] | bool | None,
     ) -> None:
+        from warehouse.lake.commits import read_filled
         from warehouse.lake.place import Lake
         from warehouse.spark.answers import SparkLake
         from warehouse.spark.session import opened_session
 
         given = given_parameters(query, context, params)
-        Lake(lake)
+        state = read_filled(Lake(lake))
         with opened_session(master) as session:
-            table = SparkLake(session, lake).query(query.header.name, **given)
+            table = SparkLake(session, lake, state).query(query.header.name, **given)
         write_table(table, output, is_csv_safe=is_csv_safe)
 
     add_options(run, map(parameter_option, query.header.params))
@@ -94,15 +95,16 @@ def report(
     from queries.report.forms import render
     from queries.report.nightly import nightly_report
     from queries.report.settings import read_settings
+    from warehouse.lake.commits import read_filled
     from warehouse.lake.place import Lake
     from warehouse.spark.answers import SparkLake
     from warehouse.spark.session import opened_session
     from warehouse.spark.verdicts import judge_on_spark
 
     settings = read_settings(config)
-    Lake(lake)
+    state = read_filled(Lake(lake))
     with opened_session(master) as session:
-        asked = SparkLake(session, lake)
+        asked = SparkLake(session, lake, state)
         judge = partial(judge_on_spark, asked)
         made = nightly_report(asked, settings, head=head, judge=judge)
     write_text(render(made, form))

@@ -237,8 +237,8 @@ class Lake:
                 return schema
         raise LakeError(
             self.name,
-            f"{FORMAT_FILE} says {json.dumps(found)}, this tracehouse knows format {FORMAT}, schemas "
-            f"{OLDEST} to {SCHEMA}: use the tracehouse that wrote it, or a newer one",
+            f"{FORMAT_FILE} says {json.dumps(found)}, this tracehouse knows format {FORMAT}, "
+            f"schemas {OLDEST} to {SCHEMA}: use the tracehouse that wrote it, or a newer one",
         )
 
     def check(self) -> None:

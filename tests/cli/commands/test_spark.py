@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Run
 
 
@@ -14,3 +16,25 @@ def test_an_inbox_without_dumps_is_told_as_ingest_tells_it_before_spark_is_start
     assert (outcome.code, outcome.err) == (wanted.code, wanted.err)
     assert "no dumps in this folder or below" in outcome.error
     assert not (tmp_path / "lake").exists()
+
+
+@pytest.mark.parametrize("command", ["ingest", "watch"])
+def test_an_inbox_that_is_not_there_is_told_before_spark_is_started(
+    run: Run, tmp_path: Path, command: str
+) -> None:
+    outcome = run("spark", command, tmp_path / "nowhere", tmp_path / "lake")
+    assert outcome.code == 1
+    assert outcome.error.startswith(f"error: {tmp_path / 'nowhere'}: cannot be read: No such file")
+    assert not (tmp_path / "lake").exists()
+
+
+@pytest.mark.parametrize("command", ["ingest", "watch"])
+def test_a_lake_that_is_a_file_or_holds_something_else_is_told_before_spark_is_started(
+    run: Run, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "a.etdp").write_bytes(b"dump")
+    outcome = run("spark", command, tmp_path, tmp_path / "a.etdp")
+    assert (outcome.code, "is a file, wanted the folder of a lake" in outcome.error) == (1, True)
+    outcome = run("spark", command, tmp_path, tmp_path)
+    assert (outcome.code, "is no lake, and holds a.etdp" in outcome.error) == (1, True)
+    assert [file.name for file in tmp_path.iterdir()] == ["a.etdp"]

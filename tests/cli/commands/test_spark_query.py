@@ -2,6 +2,7 @@ import pytest
 
 from tests.support.command import Outcome
 from warehouse.catalogue.queries import load_catalogue
+from warehouse.lake.place import Lake
 
 
 @pytest.mark.parametrize("command", ["query", "report"])
@@ -15,6 +16,18 @@ def test_a_lake_must_be_named(run, command):
 def test_help_lists_the_queries_that_sql_answers(run):
     text = run("spark", "query", "--help").text
     assert all(name in text for name in load_catalogue())
+
+
+@pytest.mark.parametrize("command", ["query", "report"])
+def test_what_is_no_lake_or_an_empty_one_is_told_before_spark_is_started(run, tmp_path, command):
+    name = ("percentiles",) if command == "query" else ()
+    outcome = run("spark", command, *name, "--lake", tmp_path)
+    assert outcome.code == 1
+    assert outcome.error.startswith(f"error: {tmp_path}: no lake here; make one with")
+    Lake(tmp_path).begin()
+    outcome = run("spark", command, *name, "--lake", tmp_path)
+    assert outcome.code == 1
+    assert "nothing is in this lake yet" in outcome.error
 
 
 def test_parameters_are_found_wrong_before_spark_is_started(run, tmp_path):
