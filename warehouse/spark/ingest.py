@@ -244,11 +244,11 @@ class LakeIngester:
         decoded = self._decode(plan.groups, at)
         added = [*decoded.added, *self._record(plan)]
         left = [group for group in plan.groups if group.name in decoded.changed]
-        state = self._read_state()
-        unfinished = {file for group in left for file in files_of(group)}
-        self._lake.delete(unfinished - state.files.keys())
-        if added and plan.id not in state.commits:
+        if (added or left) and plan.id not in self._read_state().commits:
+            # Even one that adds nothing: who carries out the same plan sees that it is done.
             write_commit(self._lake, Commit(plan.id, added, (), "spark"))
+        unfinished = {file for group in left for file in files_of(group)}
+        self._lake.delete(unfinished - self._read_state().files.keys())
         finish_plans(self._lake, [plan.id])
         return LakeIngest(
             n_dumps=decoded.n_dumps,

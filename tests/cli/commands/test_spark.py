@@ -24,7 +24,7 @@ def test_an_inbox_that_is_not_there_is_told_before_spark_is_started(
 ) -> None:
     outcome = run("spark", command, tmp_path / "nowhere", tmp_path / "lake")
     assert outcome.code == 1
-    assert outcome.error.startswith(f"error: {tmp_path / 'nowhere'}: does not exist")
+    assert outcome.error.startswith(f"error: {tmp_path / 'nowhere'}: cannot be read: No such file")
     assert not (tmp_path / "lake").exists()
 
 

@@ -230,6 +230,27 @@ def test_what_another_driver_of_the_same_plan_committed_stays(places) -> None:
     assert len(globbed(lake, "dumps")) == len(rows_of(lake, "dumps")) == 8
 
 
+def test_what_another_driver_of_the_same_plan_deleted_is_not_committed(places) -> None:
+    inbox, lake = places
+    take(inbox, lake)
+    fill_inbox(inbox, 1, first=8)
+    (changed,) = inbox.glob("*/0008.etdp")
+
+    class Overtaken(TasksHere):
+        """What this one decoded, another finds changed, before this one commits it."""
+
+        def run(self, pieces, work, schema):
+            rows = super().run(pieces, work, schema)
+            if schema is DECODED_GROUPS:
+                os.unlink(changed)
+                assert take(inbox, lake).n_changed == 1
+            return rows
+
+    take(inbox, lake, Overtaken())
+    assert verify_lake(Lake(lake)) == []
+    assert len(globbed(lake, "dumps")) == len(rows_of(lake, "dumps")) == 8
+
+
 def test_plan_that_is_given_up_leaves_the_files_of_another(places, monkeypatch) -> None:
     inbox, lake = places
     with pytest.raises(DriverDies):
