@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -110,10 +110,9 @@ class Answering:
         note = self.note(connection, text)
         return answer.replace_schema_metadata({"note": note}) if note else answer
 
-    @contextmanager
-    def explained(self) -> Iterator[None]:
+    def explained(self) -> AbstractContextManager[None]:
         """Raise what the body does, a statement of a connection, or what this knows better."""
-        yield
+        return nullcontext()
 
     def interrupt(self) -> None:
         """Stop what is being answered, from another thread."""
