@@ -52,7 +52,7 @@ class _CannedQuery(TyperCommand):
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         parsed: list[str] = super().parse_args(ctx, plain_plots(args))
-        if ctx.params["plot"] in (None, ON_TERMINAL):
+        if ctx.params.get("plot") in (None, ON_TERMINAL):
             return parsed
         if ctx.params["output_file"]:
             raise typer.BadParameter("say either --plot FILE or --output FILE")
