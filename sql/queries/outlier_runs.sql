@@ -68,37 +68,39 @@ spent AS (
 -- How far each event of a slow run is from its median, in ticks of the run's clock.
 excesses AS (
     SELECT
-        e.dump_id, e.run_index, s.event_name, s.instruction_id, s.delegate_id, s.kind,
-        (sum(e.total_ticks) - sum(e.event_count) * max(t.p50_ticks)) * CASE
-            WHEN s.kind = 'delegate_op'
-                THEN max(d.delegate_ns_per_tick) / max(d.ns_per_tick)
+        e.dump_id, e.run_index, e.event_signature_id, s.instruction_id, s.kind,
+        (e.total_ticks - e.event_count * t.p50_ticks) * CASE
+            WHEN s.kind = 'delegate_op' THEN d.delegate_ns_per_tick / d.ns_per_tick
             ELSE 1e0
         END AS excess
     FROM spent AS e
-    JOIN named_event_signatures AS s ON s.event_signature_id = e.event_signature_id
+    JOIN event_signatures AS s ON s.event_signature_id = e.event_signature_id
     JOIN event_stats AS t
         ON t.dump_id = e.dump_id AND t.event_signature_id = e.event_signature_id
     JOIN dumps AS d ON d.dump_id = e.dump_id
     WHERE s.kind IN ('kernel', 'delegate_call', 'delegate_op')
-    GROUP BY
-        e.dump_id, e.run_index, s.event_name, s.instruction_id, s.delegate_id, s.kind
 ),
 -- A call is to blame for what its delegate's operators do not explain.
+explained AS (
+    SELECT dump_id, run_index, instruction_id, sum(excess) AS excess
+    FROM excesses
+    WHERE kind = 'delegate_op'
+    GROUP BY dump_id, run_index, instruction_id
+),
 blamed AS (
     SELECT
-        dump_id, run_index, event_name, instruction_id, delegate_id,
+        e.dump_id, e.run_index, e.event_signature_id, e.instruction_id,
         CASE
-            WHEN kind = 'delegate_call'
-                THEN excess - sum(
-                    CASE WHEN kind = 'delegate_op' THEN excess ELSE 0e0 END
-                ) OVER (PARTITION BY dump_id, run_index, instruction_id)
-            ELSE excess
+            WHEN e.kind = 'delegate_call' THEN e.excess - coalesce(x.excess, 0e0)
+            ELSE e.excess
         END AS own_excess
-    FROM excesses
+    FROM excesses AS e
+    LEFT JOIN explained AS x
+        ON x.dump_id = e.dump_id AND x.run_index = e.run_index
+        AND x.instruction_id = e.instruction_id
     UNION ALL
     SELECT
-        dump_id, run_index, 'Method::execute', CAST(NULL AS INT),
-        CAST(NULL AS STRING), tax_excess
+        dump_id, run_index, CAST(NULL AS BIGINT), CAST(NULL AS INT), tax_excess
     FROM slow
     WHERE dump_id IN (SELECT dump_id FROM excesses)
 ),
@@ -107,8 +109,8 @@ culprits AS (
         *, row_number() OVER (
             PARTITION BY dump_id, run_index
             ORDER BY
-                own_excess DESC, instruction_id NULLS LAST, event_name,
-                delegate_id NULLS LAST
+                own_excess DESC, instruction_id NULLS LAST,
+                event_signature_id NULLS LAST
         ) AS place
     FROM blamed
     WHERE own_excess > 0
@@ -121,12 +123,16 @@ SELECT
     (r.kernel_ticks - r.kernel_p50) * r.ns_per_tick AS kernel_excess_ns,
     (r.delegate_ticks - r.delegate_p50) * r.ns_per_tick AS delegate_excess_ns,
     r.tax_excess * r.ns_per_tick AS tax_excess_ns,
-    c.event_name AS culprit, c.instruction_id, c.delegate_id,
+    CASE
+        WHEN c.own_excess > 0 THEN coalesce(s.event_name, 'Method::execute')
+    END AS culprit,
+    c.instruction_id, s.delegate_id,
     c.own_excess * r.ns_per_tick AS culprit_excess_ns,
     c.own_excess / nullif(r.execute_ticks - r.execute_p50, 0e0) AS culprit_share
 FROM slow AS r
 LEFT JOIN culprits AS c
     ON c.dump_id = r.dump_id AND c.run_index = r.run_index AND c.place = 1
+LEFT JOIN named_event_signatures AS s ON s.event_signature_id = c.event_signature_id
 ORDER BY
     r.device NULLS LAST, r.pool NULLS LAST, r.build, r.model, r.backend NULLS LAST,
     r.group_value NULLS LAST, r.excess DESC NULLS LAST, r.dump_id, r.run_index
