@@ -67,5 +67,5 @@ def make_app(service: Service) -> Starlette:
 
 
 def _routes() -> Sequence[BaseRoute]:
-    modules = (health, metrics, openapi, page, reads, sessions, sql, uploads)
+    modules = (uploads, health, metrics, openapi, page, reads, sessions, sql)  # many uploads
     return [route for module in modules for route in module.routes()]

@@ -9,6 +9,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from cli.serve.joined_writes import JoinedWrites
 from cli.serve.problems import Problem, problem_response
 
 HEAD_SECONDS = 10.0  # in which the head of a request must come
@@ -43,7 +44,8 @@ class Connection(HttpToolsProtocol):
         self._waiting: asyncio.TimerHandle | None = None  # for a head
         self._reading: asyncio.TimerHandle | None = None  # until more of an answer is read
         self._is_in_head, self._head_bytes, self._begun = False, 0, 0
-        super().connection_made(transport)
+        joined: Any = JoinedWrites(transport, self.loop)
+        super().connection_made(joined)
         if len(self.connections) > self.most:
             transport.abort()
         else:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from queue import Empty, Full, Queue
 
 _MOST_AT_ONCE = 1000
+_PAUSE = 0.05  # seconds in which lines gather: a thread woken for each would hold up all others
 
 
 class LineQueue:
@@ -31,6 +32,7 @@ class LineQueue:
         self._write, self._patience = write, patience
         self._waiting: Queue[bytes | None] = Queue(most)
         self._thread = threading.Thread(target=self._run, name="lines", daemon=True)
+        self._ending = threading.Event()
         self.dropped, self.problem = 0, ""
 
     def put(self, line: str, *, is_needed: bool) -> None:
@@ -46,6 +48,7 @@ class LineQueue:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._ending.set()
         with suppress(Full):  # as where a pipe is full that nobody reads
             self._waiting.put(None, timeout=self._patience)
             self._thread.join(self._patience)
@@ -61,6 +64,8 @@ class LineQueue:
                 self.problem = ""
             except OSError as error:  # what is told of it must not end the service
                 self.problem = str(error.strerror or error)
+            if len(lines) < _MOST_AT_ONCE:
+                self._ending.wait(_PAUSE)
 
     def _next(self) -> list[bytes | None]:
         """The lines that wait, at least one."""

@@ -22,6 +22,9 @@ from warehouse.storage.log_records import Delivery, HashedFile
 
 MEMORY_BYTES = 512 << 10  # beyond which a file is not held in memory
 HEAD_BYTES = 64 << 10  # room for the head of a record, before the file's bytes
+# Hashing more at a time lets other threads in, and waits for its turn behind them: for far longer
+# than it takes to hash what is small.
+_KEPT_TURN_BYTES = 2047
 
 _SPOOLED, _ZIPPED, _SEALED = ".part", ".zip", ".sealed"
 
@@ -60,11 +63,13 @@ class Spool:
         Raises:
             StoreError: The disk is full, or the folder cannot be written.
         """
-        self._digest.update(piece)
         self.byte_count += len(piece)
         if self._file is None and self.byte_count <= self._memory_bytes:
+            for start in range(0, len(piece), _KEPT_TURN_BYTES):
+                self._digest.update(piece[start : start + _KEPT_TURN_BYTES])
             self._held += piece
             return
+        self._digest.update(piece)
         with self._told():
             file = self._file
             if file is None:

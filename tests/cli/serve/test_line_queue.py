@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -44,6 +45,15 @@ def test_a_line_that_is_needed_waits_for_room() -> None:
     with lines:
         waiting.join()
     assert b"".join(written) == b"first\nsecond\n"
+
+
+def test_lines_that_come_one_after_the_other_are_written_together() -> None:
+    written: list[bytes] = []
+    with LineQueue(written.append) as lines:
+        for number in range(50):
+            lines.put(f"{number}", is_needed=True)
+            time.sleep(0.001)
+    assert len(written) < 25
 
 
 def test_what_cannot_be_written_is_told_until_it_can() -> None:

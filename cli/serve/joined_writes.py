@@ -1,0 +1,47 @@
+"""What is written to a connection in one turn of the event loop, sent together."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+_MOST_BYTES = 16 << 10  # that wait: what is sent later is not counted against a slow reader before
+
+
+class JoinedWrites:
+    """A transport around another: an answer's head and a short body are one call of the system.
+
+    Each call lets other threads in, and the event loop then waits for its turn.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        """Write to a transport."""
+        self._transport, self._loop = transport, loop
+        self._waiting: list[bytes] = []
+        self._byte_count = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Send data with what else is written in this turn."""
+        if not self._waiting:
+            self._loop.call_soon(self._send)
+        self._waiting.append(data)
+        self._byte_count += len(data)
+        if self._byte_count > _MOST_BYTES:
+            self._send()
+
+    def get_write_buffer_size(self) -> int:
+        """Bytes that are still to be sent."""
+        return self._byte_count + self._transport.get_write_buffer_size()
+
+    def close(self) -> None:
+        """Close the connection when all is sent."""
+        self._send()
+        self._transport.close()
+
+    def _send(self) -> None:
+        if self._waiting:
+            self._transport.write(b"".join(self._waiting))
+            self._waiting, self._byte_count = [], 0
