@@ -23,6 +23,7 @@ from warehouse.errors import StoreError
 from warehouse.intake import content, pipeline
 from warehouse.intake.pipeline import IngestProgress, IngestSummary
 from warehouse.storage import draining
+from warehouse.storage.intake_log import seal_logs
 from warehouse.storage.rebuild import rebuild_store
 
 STATED = Manifest.model_validate(MANIFEST)
@@ -167,6 +168,34 @@ def test_a_damaged_record_is_refused_kept_and_harms_no_other(
     assert recorded == [{"source": source, "reason": reason, "detail": detail}]
 
 
+def test_damage_in_a_later_log_harms_no_other(warehouse: Warehouse, store: Path) -> None:
+    hand_over(store, *map(tiny_incoming, range(2)))
+    seal_logs(store / "inbox")
+    hand_over(store, *map(tiny_incoming, range(2, 4)))
+    path = damage(store, 3, b"\xff")
+    hand_over(store, tiny_incoming(4))
+    summary = warehouse.drain()
+    assert (summary.n_dumps, [one.reason for one in summary.refused]) == (4, ["damaged"])
+    assert left(store) == ["damaged"]
+    assert (store / "inbox/damaged" / f"{path.stem}-0.bytes").exists()
+
+
+def test_a_log_that_cannot_be_read_loses_none_before_it(store: Path) -> None:
+    hand_over(store, *map(tiny_incoming, range(2)))
+    unreadable = store / "inbox" / f"{'9' * 20}-{'0' * 16}.sealed"
+    unreadable.mkdir()
+    with (
+        Warehouse.open(store) as warehouse,
+        pytest.raises(StoreError, match="what is left in it is safe"),
+    ):
+        warehouse.drain()
+    unreadable.rmdir()
+    with Warehouse.open(store) as warehouse:
+        warehouse.drain()
+    assert len(stored_event_counts(store)) == 2
+    assert left(store) == []
+
+
 def test_a_torn_end_is_noted_and_kept(warehouse: Warehouse, store: Path) -> None:
     hand_over(store, tiny_incoming(1))
     (path,) = (store / "inbox").glob("*.log")
@@ -183,7 +212,8 @@ def test_a_torn_end_is_noted_and_kept(warehouse: Warehouse, store: Path) -> None
     "point", cross_section(["log seal", "claim", "decoded", "commit", "log clear"], 5)
 )
 def test_a_drain_that_is_killed_is_gone_on_with(store: Path, point: str) -> None:
-    hand_over(store, *map(tiny_incoming, range(4)))
+    hand_over(store, *map(tiny_incoming, range(2)))
+    hand_over(store, *map(tiny_incoming, range(2, 4)))
     child = os.fork()
     if not child:
         os.environ[VARIABLE] = f"{point}:1"

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+
+from ingest.errors import SourceError
+from tests.support.tiny_dumps import tiny_dump, tiny_incoming
+from warehouse.storage.intake_log import LogWriter, SealedLog, seal_logs
+from warehouse.storage.log_records import Scan, pack_delivery
+from warehouse.storage.logged_dumps import LoggedDumps
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Iterator[list[SealedLog]]:
+    """Two logs of two dumps each; the last dump is damaged."""
+    for first in (0, 2):
+        writer = LogWriter(tmp_path)
+        writer.append([pack_delivery(tiny_incoming(first + i)) for i in range(2)])
+        writer.close()
+    paths = seal_logs(tmp_path)
+    with open(paths[1], "r+b") as file:
+        file.seek(-1, 2)
+        file.write(b"\xff")
+    opened = [log for log in map(SealedLog.open, paths) if log]
+    yield opened
+    for log in opened:
+        log.close()
+
+
+def scanned(log: SealedLog) -> Future[Scan]:
+    found: Future[Scan] = Future()
+    found.set_result(log.scan())
+    return found
+
+
+def test_dumps_of_a_log_come_before_the_next_is_proved(logs: list[SealedLog]) -> None:
+    coming: Future[Scan] = Future()
+    made = iter(LoggedDumps([(logs[0], scanned(logs[0])), (logs[1], coming)]))
+    assert [next(made).name for _ in range(2)] == ["0.etdp", "1.etdp"]
+    coming.set_result(logs[1].scan())
+    assert next(made).name == "2.etdp"
+    damaged = next(made)
+    assert damaged.sha256 is None
+    with pytest.raises(SourceError, match="does not have the SHA-256 it had"):
+        damaged.read()
+
+
+def test_places_of_dumps_are_known_when_they_come(logs: list[SealedLog]) -> None:
+    dumps = LoggedDumps([(logs[0], scanned(logs[0]))])
+    made = iter(dumps)
+    for number in range(2):
+        path, offset, count = dumps.places[next(made).sha256]
+        assert path.read_bytes()[offset : offset + count] == tiny_dump(number)
+
+
+def test_damaged_ones_count_too(logs: list[SealedLog]) -> None:
+    dumps = LoggedDumps([(log, scanned(log)) for log in logs])
+    assert len(dumps) == len(list(dumps)) == 4
+
+
+def test_a_log_that_cannot_be_read_is_told_when_its_turn_comes(logs: list[SealedLog]) -> None:
+    unread: Future[Scan] = Future()
+    unread.set_exception(OSError(5, "Input/output error"))
+    made = iter(LoggedDumps([(logs[0], scanned(logs[0])), (logs[1], unread)]))
+    assert [next(made).name for _ in range(2)] == ["0.etdp", "1.etdp"]
+    with pytest.raises(OSError, match="Input/output"):
+        next(made)

@@ -1,0 +1,113 @@
+"""Dumps in sealed logs, and what is damaged there: given on while later logs are being proved."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ingest.errors import SourceError
+from ingest.incoming import Bytes, Incoming, IncomingFile, unreadable
+from warehouse.archive.segments import sync_and_hash
+from warehouse.engine.store_file import sync_path
+from warehouse.intake.children import FilePart
+from warehouse.loading.history_entries import parse_manifest
+from warehouse.storage.intake_log import SealedLog
+from warehouse.storage.log_records import Damage, LoggedFile, LogRecord, Scan
+
+DAMAGED = "damaged"  # why dumps were refused; and the folder of what is left of them
+
+_COPIED_BYTES = 1 << 20  # at a time
+
+
+class LoggedDumps:
+    """The dumps in logs, each made when its turn comes; then the damaged ones.
+
+    A log is waited for when the dumps before it were made.
+
+    Attributes:
+        notes: What was torn off, as sentences, once all are made.
+        places: Where files of the dumps made so far stand, by SHA-256; ETRecords as they are.
+    """
+
+    def __init__(self, logs: Sequence[tuple[SealedLog, Future[Scan]]]) -> None:
+        """Take logs, and what is found in each; whoever waits for that gets its OSError."""
+        self._logs = logs
+        self.notes: list[str] = []
+        self.places: dict[Hashable, FilePart] = {}
+
+    def __len__(self) -> int:
+        """How many there are, when all logs were looked through."""
+        scans = [scan.result() for _, scan in self._logs]
+        n_damaged = sum(not damage.is_torn for scan in scans for damage in scan.damages)
+        return sum(len(scan.offsets) for scan in scans) + n_damaged
+
+    def __iter__(self) -> Iterator[Incoming]:
+        """Each in turn; what is no record is copied to where it stays before the first of those."""
+        for log, scan in self._logs:
+            for offset in scan.result().offsets:
+                yield self._incoming(log, log.record(offset))
+        yield from map(unreadable, list(self._keep_damaged()))
+
+    def _keep_damaged(self) -> Iterator[SourceError]:
+        for log, scan in self._logs:
+            for damage in scan.result().damages:
+                where = f"{log.path}: offset {damage.offset:,}"
+                kept = f"these {damage.byte_count:,} bytes are kept as {_keep(log, damage)}"
+                what = f"{damage.problem}: {kept}"
+                if damage.is_torn:
+                    remedy = "they were not acknowledged, unless the file was cut"
+                    self.notes.append(f"{where}: {what}; {remedy}")
+                else:
+                    problem = f"{what}; hand over again what was in it"
+                    yield SourceError(where, problem, reason=DAMAGED)
+
+    def _incoming(self, log: SealedLog, record: LogRecord) -> Incoming:
+        etrecord = _companion(log, record.etrecord)
+        for part in filter(None, record[1:4]):
+            self.places[part.sha256] = FilePart(log.path, part.offset, part.byte_count)
+        if record.etrecord:
+            self.places[etrecord] = self.places[record.etrecord.sha256]
+        return Incoming(
+            record.dump.name,
+            _LoggedBytes(record.dump.sha256, log, record.dump),
+            lambda: parse_manifest(record.manifest),
+            record.dump.byte_count,
+            etrecord,
+            _companion(log, record.debug_buffer),
+            record.dump.sha256,  # which the scan proved
+        )
+
+
+@dataclass(frozen=True)
+class _LoggedBytes:
+    """Gives the bytes of a file in a log; equal to another of the same bytes."""
+
+    sha256: str
+    log: SealedLog = field(compare=False)
+    part: LoggedFile = field(compare=False)
+
+    def __call__(self) -> Bytes:
+        return self.log.read(self.part)
+
+
+def _companion(log: SealedLog, part: LoggedFile | None) -> IncomingFile | None:
+    if part is None:
+        return None
+    return IncomingFile(part.name, _LoggedBytes(part.sha256, log, part), part.byte_count)
+
+
+def _keep(log: SealedLog, damage: Damage) -> Path:
+    """Copy damaged bytes of a log to a file, which is on disk; where that is."""
+    folder = log.path.parent / DAMAGED
+    folder.mkdir(exist_ok=True)
+    copy = folder / f"{log.path.stem}-{damage.offset}{'.torn' if damage.is_torn else '.bytes'}"
+    position, end = damage.offset, damage.offset + damage.byte_count
+    with open(copy, "wb") as file:
+        while chunk := log.pread(position, min(_COPIED_BYTES, end - position)):
+            file.write(chunk)
+            position += len(chunk)
+    sync_and_hash(copy)
+    sync_path(folder)
+    return copy
