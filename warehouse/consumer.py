@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.archive.archive import Archive
 from warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
+from warehouse.engine.memory_limit import MemoryLimit
 from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import StoreError, WarehouseError
 from warehouse.storage.intake_log import find_logs
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 _RETRY_SECONDS = 1.0  # after which it tries again what failed, at the earliest
 _SNAPSHOT_SHARE = 20  # times what publishing one took lie between it and the next, at least
-# Of DuckDB, which else holds on to what it has read and written, up to most of the machine.
-_LIMIT = "SET memory_limit = '160MiB'"
 _STARTS = "SELECT CAST('0x' || left(sha256, 16) AS UBIGINT) AS start FROM dumps ORDER BY 1"
 _KNOWN = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest($hashes))"
 
@@ -37,6 +36,7 @@ class Consumer:
     manager: at its end, what is left is brought in and a snapshot is published.
 
     Attributes:
+        memory: How much DuckDB may take of it: whoever asks the live store raises it meanwhile.
         known: Dumps that the store has or will have, and what waits: its size, number and lag.
         accepted: Dumps that were handed over since the start.
         indexed: Dumps that were brought in since the start.
@@ -57,7 +57,6 @@ class Consumer:
     ) -> None:
         """Take a store that is open for writing; nobody else writes it meanwhile."""
         self._warehouse, self._store = warehouse, store
-        warehouse.writing.execute(_LIMIT)
         self._batch_dumps, self._batch_seconds = batch_dumps, batch_seconds
         self._snapshot_seconds = snapshot_seconds
         self._given, self._is_ending = 0, False
@@ -68,6 +67,7 @@ class Consumer:
         self._asked = threading.Lock()
         starts = self._asking.sql(_STARTS)["start"].to_numpy()
         self.known = KnownDumps(starts, self._look_up)
+        self.memory = MemoryLimit(warehouse.writing)
         self.accepted, self.indexed = 0, 0
         self.refused: Counter[str] = Counter()
         self.drain_seconds = 0.0
@@ -92,6 +92,7 @@ class Consumer:
             self._changed.notify()
         self._thread.join()
         self._asking.close()
+        self.memory.close()
 
     def _run(self) -> None:
         is_ending = False
@@ -117,6 +118,7 @@ class Consumer:
 
     def _turn(self, *, is_ending: bool) -> None:
         """Bring in what the inbox holds, which is safe there if that fails."""
+        self.memory.settle()
         try:
             if not self.is_caught_up and not _can_be_asked(self._store):
                 self._warehouse.snapshot()

@@ -46,7 +46,11 @@ def asking(service: Service) -> Iterator[Warehouse]:
     """
     seconds = service.settings.query_seconds
     try:
-        with service.reader() as reader, reader.within(seconds):
+        with (
+            service.consumer.memory.raised(),
+            service.reader() as reader,
+            reader.within(seconds),
+        ):
             yield reader
     except SlowAnswerError as error:
         raise Problem(HTTPStatus.GATEWAY_TIMEOUT, "deadline", str(error)) from error

@@ -70,7 +70,7 @@ def test_what_is_given_is_indexed_and_counted(store: Path) -> None:
 def test_duckdb_holds_on_to_little(store: Path) -> None:
     with Warehouse.open(store) as warehouse, Consumer(warehouse, store, **QUICK):
         limit = "SELECT current_setting('memory_limit')"
-        assert warehouse.writing.execute(limit).fetchall() == [("160.0 MiB",)]
+        assert warehouse.writing.execute(limit).fetchall() == [("96.0 MiB",)]
 
 
 def test_what_others_hand_over_is_indexed_too(store: Path) -> None:

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+GONE = (EOFError, BrokenPipeError, ConnectionResetError)  # raised where the other side is
+
 _LENGTH = struct.Struct("<I")
 
 Message = Mapping[str, Any]

@@ -11,13 +11,14 @@ import os
 import resource
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from warehouse.children.limits import count_data, leave_no_core, limit_data, tie_to_owner
-from warehouse.children.messages import Message, receive, send
+from warehouse.children.messages import GONE, Message, receive, send
 from warehouse.engine.answering import Answering
 from warehouse.engine.connection import translated_errors
 from warehouse.engine.dropped import find_note
@@ -38,16 +39,14 @@ def serve(channel: int, store: str, snapshot: str, bounds: str) -> None:
     os.nice(_PATIENCE)
     with socket.socket(fileno=channel) as asked:
         reader = _SnapshotReader(Path(store), Path(snapshot), Bounds(*json.loads(bounds)))
-        send(asked, reader.prepare())
-        while True:
-            try:
+        with suppress(*GONE):
+            send(asked, reader.prepare())
+            while True:
                 message, _ = receive(asked)
-            except EOFError:
-                return
-            answer = reader.answer(message["text"], message["params"])
-            data = answer.pop("data", b"")
-            send(asked, {**answer, "byte_count": len(data)})
-            asked.sendall(data)
+                answer = reader.answer(message["text"], message["params"])
+                data = answer.pop("data", b"")
+                send(asked, {**answer, "byte_count": len(data)})
+                asked.sendall(data)
 
 
 class _TooLongError(Exception):

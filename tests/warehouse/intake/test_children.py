@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
+import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -14,6 +16,7 @@ import pytest
 
 from ingest.incoming import Incoming
 from ingest.manifest.models import Manifest
+from tests.support.command import ENVIRONMENT
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
@@ -254,6 +257,22 @@ def test_one_child_serves_all_drains_and_is_gone_when_the_store_is_closed(
         (child,) = started
         assert child.process.poll() is None
     assert child.process.poll() is not None
+
+
+def test_a_child_that_starts_when_its_owner_is_gone_says_nothing() -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        ours.close()
+        program = f"from warehouse.intake.child import serve; serve({theirs.fileno()})"
+        started = subprocess.run(
+            [sys.executable, "-c", program],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=[theirs.fileno()],
+            env=ENVIRONMENT,
+            check=True,
+        )
+    assert b"Traceback" not in started.stderr
 
 
 def test_without_a_child_nothing_is_refused_and_all_stays(
