@@ -68,9 +68,13 @@ def test_what_is_given_is_indexed_and_counted(store: Path) -> None:
 
 
 def test_duckdb_holds_on_to_little(store: Path) -> None:
-    with Warehouse.open(store) as warehouse, Consumer(warehouse, store, **QUICK):
-        limit = "SELECT current_setting('memory_limit')"
-        assert warehouse.writing.execute(limit).fetchall() == [("96.0 MiB",)]
+    limit = "SELECT current_setting('memory_limit')"
+    with (
+        Warehouse.open(store) as warehouse,
+        warehouse.writing.cursor() as cursor,
+        Consumer(warehouse, store, **QUICK),
+    ):
+        assert cursor.execute(limit).fetchall() == [("96.0 MiB",)]
 
 
 def test_what_others_hand_over_is_indexed_too(store: Path) -> None:

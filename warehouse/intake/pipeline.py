@@ -243,20 +243,20 @@ def _prefetch(thread: Executor, items: Iterator[_Item]) -> Iterator[_Item]:
 def _groups(
     decodings: Iterable[tuple[_AnyBatch, Future[Content] | None]],
 ) -> Iterator[list[tuple[_AnyBatch, Content | None]]]:
-    """Neighbouring batches to commit together; the first batch and streamed dumps go alone."""
+    """Neighbouring batches to commit together; streamed dumps go alone."""
     group: list[tuple[_AnyBatch, Content | None]] = []
-    n_events, n_bytes, wanted = 0, 0, 1
+    n_events, n_bytes = 0, 0
     for batch, decoding in decodings:
         content = decoding.result() if decoding else None
         if group and content is None:
             yield group
             group, n_events, n_bytes = [], 0, 0
         group.append((batch, content))
-        n_events += content.decoded.tables["events"].num_rows if content else wanted
+        n_events += content.decoded.tables["events"].num_rows if content else COMMIT_EVENTS
         n_bytes += batch.held_bytes
-        if n_events >= wanted or n_bytes >= COMMIT_BYTES or len(group) == COMMIT_BATCHES:
+        if n_events >= COMMIT_EVENTS or n_bytes >= COMMIT_BYTES or len(group) == COMMIT_BATCHES:
             yield group
-            group, n_events, n_bytes, wanted = [], 0, 0, COMMIT_EVENTS
+            group, n_events, n_bytes = [], 0, 0
     if group:
         yield group
 

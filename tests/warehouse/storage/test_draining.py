@@ -20,7 +20,7 @@ from warehouse import Inbox, Warehouse
 from warehouse.archive.archive import Archive
 from warehouse.engine.failpoints import VARIABLE
 from warehouse.errors import StoreError
-from warehouse.intake import content, pipeline
+from warehouse.intake import batches, content, pipeline
 from warehouse.intake.pipeline import IngestProgress, IngestSummary
 from warehouse.storage import draining
 from warehouse.storage.intake_log import seal_logs
@@ -166,6 +166,16 @@ def test_a_damaged_record_is_refused_kept_and_harms_no_other(
     assert kept.read_bytes()[3] == 0xFF
     recorded = warehouse.sql("SELECT source, reason, detail FROM ingest_errors").to_pylist()
     assert recorded == [{"source": source, "reason": reason, "detail": detail}]
+
+
+def test_few_dumps_are_committed_together(
+    warehouse: Warehouse, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "BATCH_FILES", 4)
+    hand_over(store, *map(tiny_incoming, range(7)))
+    told: list[int] = []
+    warehouse.drain(progress=lambda done: told.append(done.done_files))
+    assert told == [7]
 
 
 def test_damage_in_a_later_log_harms_no_other(warehouse: Warehouse, store: Path) -> None:
