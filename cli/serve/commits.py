@@ -27,6 +27,8 @@ from warehouse.storage.spools import Spool
 ACCEPTED, INDEXED = "accepted", "indexed"
 
 _MOST_TOGETHER = 1000  # uploads
+_GATHER_SECONDS = 0.003  # in which others may join: each commit costs as much as an upload
+_ENOUGH = 8  # uploads that wait for no others
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -107,6 +109,8 @@ class Commits:
     async def _run(self) -> None:
         try:
             while self._waiting:
+                if len(self._waiting) < _ENOUGH:
+                    await asyncio.sleep(_GATHER_SECONDS)
                 group = dict(islice(self._waiting.items(), _MOST_TOGETHER))
                 for told in group:
                     del self._waiting[told]

@@ -64,6 +64,22 @@ def test_what_comes_while_the_disk_is_busy_goes_to_it_together(
     assert (len(synced), commits.groups) == (2, 2)
 
 
+@pytest.mark.parametrize(("enough", "groups"), [(8, 1), (1, 2)])
+def test_what_comes_a_moment_later_goes_to_the_disk_with_it_unless_many_wait(
+    commits: Commits, monkeypatch: pytest.MonkeyPatch, enough: int, groups: int
+) -> None:
+    monkeypatch.setattr("cli.serve.commits._GATHER_SECONDS", 0.5)
+    monkeypatch.setattr("cli.serve.commits._ENOUGH", enough)
+
+    async def commit_both() -> None:
+        first = asyncio.create_task(commits.commit(upload_of(0)))
+        await asyncio.sleep(0.01)
+        await asyncio.gather(first, commits.commit(upload_of(1)))
+
+    asyncio.run(commit_both())
+    assert commits.groups == groups
+
+
 def test_the_same_dump_twice_in_a_group_is_written_once(commits: Commits) -> None:
     async def commit_both() -> list[Outcome]:
         return list(await asyncio.gather(*(commits.commit(upload_of(1)) for _ in range(2))))
