@@ -22,6 +22,7 @@ from warehouse.lake.commits import (
     read_state,
     write_commit,
 )
+from warehouse.lake.damage import damage_told
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import finish_plans
 from warehouse.lake.writing import write_group
@@ -122,9 +123,13 @@ class LakeIngester:
 
         Raises:
             SourceError: The inbox cannot be listed.
-            LakeError: The lake cannot be read or written.
+            LakeError: The lake is damaged, or cannot be read or written.
             SparkError: A task failed again and again.
         """
+        with damage_told(self._lake):
+            return self._take(files)
+
+    def _take(self, files: Sequence[FileSeen]) -> LakeIngest:
         done = self._resume()
         for first in range(0, len(files), MOST_FILES):
             surveyed = self._survey(files[first : first + MOST_FILES])
