@@ -42,6 +42,11 @@ def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(groups, "LEAST_BYTES", 1)
 
 
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("warehouse.spark.ingest._PAUSE_SECONDS", 0)
+
+
 def take(inbox: Path, lake: Path, tasks: TasksHere | None = None, stated=None) -> LakeIngest:
     return LakeIngester(tasks or TasksHere(), str(inbox), str(lake), stated).take_all()
 
