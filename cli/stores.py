@@ -14,13 +14,13 @@ from cli.errors import UsageError
 from cli.options import is_store_named
 from cli.output.streams import write_note
 from cli.remote.choice import ServiceChoice, chosen_service
+from warehouse.errors import StoreLockedError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from ingest.incoming import FoundDumps
     from warehouse import Warehouse
-    from warehouse.errors import StoreLockedError
     from warehouse.intake.pipeline import IngestSummary
 
 
@@ -45,18 +45,50 @@ class Asked(Protocol):
 
 @contextmanager
 def open_to_write(
-    store: Path, *, create: bool = False, wait: float = 0.0, is_shared: bool = False
+    store: Path, *, create: bool = False, wait: float | None = None, is_shared: bool = False
 ) -> Iterator[Warehouse]:
-    """The store, open for writing; unless it is shared, what is made meanwhile is its owner's."""
+    """The store, open for writing; unless it is shared, what is made meanwhile is its owner's.
+
+    `wait` is what the command's --wait says; None if it has none.
+    """
     from warehouse import Warehouse
 
     before = os.umask(0o077)  # DuckDB makes its log as the umask says
     os.umask(before if is_shared else before | 0o077)
     try:
-        with Warehouse.open(store, create=create, wait=wait, is_shared=is_shared) as warehouse:
+        with lock_told(wait):
+            opened = Warehouse.open(store, create=create, wait=wait or 0, is_shared=is_shared)
+        with opened as warehouse:
             yield warehouse
     finally:
         os.umask(before)
+
+
+@contextmanager
+def lock_told(wait: float | None) -> Iterator[None]:
+    """Let what tells that others have a store open name a remedy that this command has.
+
+    Args:
+        wait: What its --wait says; None if it has none.
+
+    Raises:
+        StoreLockedError: The body does.
+    """
+    try:
+        yield
+    except StoreLockedError as error:
+        from warehouse.storage.serving import is_served
+
+        again = "stop it, and run the command again"
+        if is_served(Path(error.path)):
+            remedy = f"it is a service or 'tracehouse watch', which keeps the store open: {again}"
+        elif wait is None:
+            raise
+        else:
+            remedy = f"wait for it with {'a longer ' if wait else ''}--wait SECONDS, or {again}"
+        raise StoreLockedError(
+            error.path, error.pid, meanwhile=error.meanwhile, remedy=remedy
+        ) from error
 
 
 def hand_over_instead(store: Path, found: FoundDumps, error: StoreLockedError) -> IngestSummary:
@@ -77,7 +109,9 @@ def hand_over_instead(store: Path, found: FoundDumps, error: StoreLockedError) -
 
 
 @contextmanager
-def open_to_read(store: Path, *, wait: float = 0.0, lake: str | None = None) -> Iterator[Warehouse]:
+def open_to_read(
+    store: Path, *, wait: float | None = None, lake: str | None = None
+) -> Iterator[Warehouse]:
     """The store, open for reading; a note says so if what is read is a snapshot.
 
     With a lake, that is asked, unless a store is named too: then for its dropped events alone.
@@ -94,7 +128,9 @@ def open_to_read(store: Path, *, wait: float = 0.0, lake: str | None = None) -> 
         with Warehouse.open_lake(lake) as asked:
             yield asked
         return
-    with Warehouse.open(store, read_only=True, wait=wait, lake=lake) as warehouse:
+    with lock_told(wait):
+        opened = Warehouse.open(store, read_only=True, wait=wait or 0, lake=lake)
+    with opened as warehouse:
         if taken_at := warehouse.snapshot_time:
             age = max((datetime.now(UTC) - taken_at).total_seconds(), 0.0)
             write_note(

@@ -28,6 +28,7 @@ from collections.abc import Sequence
 _MOST_NAMES = 12  # in a suggestion
 _LONGEST_NAME = 100  # likewise; comparing takes its square
 _MOST_COMPARED = 2000  # names
+_UNLOCK = "wait until it ends, or stop it, and run the command again"
 
 
 class WarehouseError(Exception):
@@ -47,13 +48,13 @@ class StoreError(WarehouseError):
 class StoreLockedError(StoreError):
     """Another process has the store open for writing."""
 
-    def __init__(self, path: str, pid: int | None) -> None:
-        """Name the process, where the system tells it."""
+    def __init__(
+        self, path: str, pid: int | None, *, meanwhile: str = "", remedy: str = _UNLOCK
+    ) -> None:
+        """Name the process, where the system tells it, what is lacking meanwhile, and a remedy."""
         who = "another process" if pid is None else f"process {pid}"
-        super().__init__(
-            path, f"locked by {who}; wait until it ends, or stop it, and run the command again"
-        )
-        self.pid = pid
+        super().__init__(path, f"locked by {who}{meanwhile}; {remedy}")
+        self.pid, self.meanwhile = pid, meanwhile
 
 
 class WriterWaitsError(StoreLockedError):

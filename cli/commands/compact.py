@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from cli.options import StoreOptions, with_store_options
-from cli.stores import open_to_write
+from cli.output.streams import write_note
+from cli.stores import lock_told, open_to_write
 
 
 @with_store_options
@@ -11,8 +12,8 @@ def compact(options: StoreOptions) -> None:
     """Give back the room that was freed in a store, as by 'tracehouse retention'.
 
     A copy of its DuckDB file without free blocks is made beside it, compared table by table, and
-    takes its place; until then there must be room for both. Small segments of the archive are
-    merged.
+    takes its place if it is smaller; until then there must be room for both. Small segments of the
+    archive are merged.
     """
     import pyarrow as pa
 
@@ -20,5 +21,8 @@ def compact(options: StoreOptions) -> None:
 
     with open_to_write(options.store, wait=options.wait):
         pass  # what a writer left behind that was killed is taken over
-    done = compact_store(options.store, wait=options.wait)
+    with lock_told(options.wait):
+        done = compact_store(options.store, wait=options.wait)
     options.write(pa.Table.from_pylist([done._asdict()]))
+    if done.new_bytes == done.old_bytes:
+        write_note("note: the DuckDB file has no room to give back: a copy of it is not smaller")

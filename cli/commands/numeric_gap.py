@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from cli.errors import options_at_fault
+from cli.exit_codes import fail
 from cli.gap_sides import read_sides
 from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, TextOption, add_options
-from cli.output.gap_report import arrange_gaps, write_run_notes
+from cli.output.gap_report import arrange_gaps, write_if_incomparable, write_run_notes
 from cli.output.render import Format, write_table
 
 _MORE = (
@@ -62,6 +63,8 @@ def numeric_gap(
     Without HEAD, BASE is compared with its exported program, run on the representative inputs in
     the ETRecord. That alone needs executorch: pip install 'tracehouse[executorch]'
 
+    Exits 1 if not one value of the two could be compared.
+
     Raises:
         BadParameter: Nothing could be compared with the tolerance.
     """
@@ -77,11 +80,13 @@ def numeric_gap(
     table = gap_table(
         *runs, metric or COMPARATORS, is_every_run=is_every_run, tolerance_db=tolerance
     )
-    table = first_divergence(table) if is_first else table
+    shown = first_divergence(table) if is_first else table
     write_table(
-        arrange_gaps(table) if output is Format.TABLE else table, output, is_csv_safe=is_csv_safe
+        arrange_gaps(shown) if output is Format.TABLE else shown, output, is_csv_safe=is_csv_safe
     )
     write_run_notes(runs)
+    if write_if_incomparable(table):
+        fail()
 
 
 add_options(numeric_gap, _MORE)

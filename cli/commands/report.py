@@ -13,6 +13,7 @@ import typer
 from cli.errors import options_at_fault
 from cli.exit_codes import ExitCode
 from cli.options import DEFAULT_STORE, Config, Head, LakeUri, Store, Wait
+from cli.output.elapsed import elapsed_line
 from cli.output.streams import write_note, write_text
 from cli.output_file import standard_output_to
 from cli.stores import open_to_read, service_instead_of_store
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from cli.remote.reports import RemoteReport
     from queries.report.content import Report
 
+_DOING = "making the report"
 _BY_SUFFIX: dict[str, Form] = {
     ".html": "html",
     ".htm": "html",
@@ -94,7 +96,8 @@ def report(
     asked = _Asked(store, wait, lake)
     suffix = output.suffix.lower() if output else ""
     with _report(asked, config, base=base, head=head) as made:
-        text = _text(made, form or _BY_SUFFIX.get(suffix, "markdown"))
+        with elapsed_line(_DOING):  # a service makes it now
+            text = _text(made, form or _BY_SUFFIX.get(suffix, "markdown"))
         with standard_output_to(output):
             write_text(text)
         if output is not None:
@@ -132,7 +135,10 @@ def _make_report(
     from queries.report.settings import read_settings
 
     settings = read_settings(config)
-    with open_to_read(asked.store, wait=asked.wait, lake=asked.lake) as warehouse:
+    with (
+        open_to_read(asked.store, wait=asked.wait, lake=asked.lake) as warehouse,
+        elapsed_line(_DOING),
+    ):
         if base is None or head is None:
             return nightly_report(warehouse, settings, head=head)
         return compare_report(warehouse, settings, base=base, head=head)

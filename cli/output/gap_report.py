@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from queries.numeric_gap.logged_operators import LoggedRun
 
+_NOT_COMPARED = "not_compared"
 _TELLING = ("method", "base_run_index", "head_run_index", "occurrence")
 
 
@@ -32,3 +33,14 @@ def write_run_notes(runs: Sequence[Sequence[LoggedRun]]) -> None:
     for name, side in zip(("base", "head"), runs, strict=True):
         for note in dict.fromkeys(note for run in side for note in run.notes):
             write_note(f"note: {name}: {note}")
+
+
+def write_if_incomparable(table: pa.Table) -> bool:
+    """Whether nothing could be compared, so that no difference means nothing; if so, it is told."""
+    is_incomparable = set(table["verdict"].to_pylist()) <= {_NOT_COMPARED}
+    if is_incomparable:
+        write_note(
+            f"error: none of {table.num_rows:,} values could be compared; wanted two dumps of one "
+            "program, or the ETRecord of each, and their debug buffers; the column reason says why"
+        )
+    return is_incomparable

@@ -33,10 +33,11 @@ class FileProgress(Protocol):
         """Events in the files handled."""
 
 
-class _Console(Console):
+class ErrorConsole(Console):
     """Standard error, whose cursor stays: Ctrl-C ends the process before a bar could restore it."""
 
     def show_cursor(self, show: bool = True) -> bool:
+        """Leave it as it is."""
         return False
 
 
@@ -57,7 +58,7 @@ def progress_bar(
         TextColumn(unit + ", {task.fields[n_events]:,} events" * has_events),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=_Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=ErrorConsole(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None, n_events=0)
         yield lambda done: bar.update(
             task, completed=done.done_files, total=done.total_files, n_events=done.n_events

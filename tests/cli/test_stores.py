@@ -14,6 +14,7 @@ from tests.support.command import Outcome
 from tests.support.corpus import CORPUS
 from tests.support.cross_section import cross_section
 from warehouse import Warehouse
+from warehouse.storage.serving import served
 
 Run = Callable[..., Outcome]
 DUMP = CORPUS / "real" / "mlp_xnnpack_n1.etdp"
@@ -54,6 +55,41 @@ def test_who_waits_gets_in(run: Run, tmp_path: Path) -> None:
         other = Warehouse.open(store)
         threading.Timer(0.1, other.close).start()
         assert run(*args, "--store", store, "--wait", "60").code == 0
+
+
+_NO_SNAPSHOT = ", and there is no snapshot to read meanwhile, as 'tracehouse snapshot' makes"
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (("snapshot",), "; wait for it with --wait SECONDS"),
+        (("compact",), "; wait for it with --wait SECONDS"),
+        (("rebuild",), "; wait for it with --wait SECONDS"),
+        (("snapshot", "--wait", "0.01"), "; wait for it with a longer --wait SECONDS"),
+        (("query", "dumps"), f"{_NO_SNAPSHOT}; wait for it with --wait SECONDS"),
+        (("numeric-gap", "1", "2"), f"{_NO_SNAPSHOT}; wait until it ends"),
+    ],
+)
+def test_what_a_command_can_do_about_a_store_in_use_is_told(
+    run: Run, tmp_path: Path, args: tuple[str, ...], told: str
+) -> None:
+    store = tmp_path / "store"
+    assert run("ingest", DUMP, *NAMES, "--store", store).code == 0
+    with Warehouse.open(store):
+        done = run(*args, "--store", store)
+    who = f"error: {store}: locked by process {os.getpid()}"
+    again = ", or stop it, and run the command again"
+    assert (done.code, done.error) == (1, f"{who}{told}{again}")
+
+
+def test_who_waits_for_a_service_is_told_that_it_goes_on(run: Run, tmp_path: Path) -> None:
+    with Warehouse.open(tmp_path / "store", create=True), served(tmp_path / "store"):
+        done = run("snapshot", "--store", tmp_path / "store")
+    assert done.error.endswith(
+        f"locked by process {os.getpid()}; it is a service or 'tracehouse watch', which keeps the "
+        "store open: stop it, and run the command again"
+    )
 
 
 def test_migrate_makes_no_store(run: Run, tmp_path: Path) -> None:

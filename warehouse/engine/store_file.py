@@ -70,13 +70,20 @@ def is_made(store: Path) -> bool:
     return False
 
 
-def make_file(store: Path, build: Callable[[Path], None], *, is_shared: bool) -> None:
+def make_file(
+    store: Path,
+    build: Callable[[Path], None],
+    *,
+    is_shared: bool,
+    only_below_bytes: int | None = None,
+) -> None:
     """Make the store's file, which appears only when it is whole and on disk.
 
     Args:
         store: Its directory, which nobody else writes to meanwhile.
         build: Makes a database at the path it is given, and closes it.
         is_shared: Leave its permissions to the umask; else they are its owner's alone.
+        only_below_bytes: Leave what stands there unless the new file is smaller than this.
 
     Raises:
         StoreError: It cannot be made, for instance for want of room.
@@ -88,6 +95,9 @@ def make_file(store: Path, build: Callable[[Path], None], *, is_shared: bool) ->
         build(unfinished)
         if log_of(unfinished).exists():
             raise StoreError(str(store), "a new store cannot be written out: is the disk full?")
+        if only_below_bytes is not None and unfinished.stat().st_size >= only_below_bytes:
+            clear_unfinished(store)
+            return
         if not is_shared:
             unfinished.chmod(unfinished.stat().st_mode & 0o700)
         sync_path(unfinished)

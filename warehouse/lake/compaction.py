@@ -17,6 +17,7 @@ from warehouse.lake.commits import (
     sum_bytes,
     write_commit,
 )
+from warehouse.lake.damage import damage_told
 from warehouse.lake.held import by_part, files_of_parts, find_dumps
 from warehouse.lake.layout import SUFFIX, LakePart, Partition
 from warehouse.lake.place import Lake
@@ -62,10 +63,14 @@ def compact_lake(lake: Lake, *, now: datetime | None = None) -> CompactedLake:
         What was done.
 
     Raises:
-        LakeError: It is no lake, or cannot be read or written.
+        LakeError: It is no lake, is damaged, or cannot be read or written.
     """
     lake.check()
-    now = now or datetime.now(UTC)
+    with damage_told(lake):
+        return _compact(lake, now or datetime.now(UTC))
+
+
+def _compact(lake: Lake, now: datetime) -> CompactedLake:
     clear_plans(lake)
     merged, new = _heal(lake)
     for parts in _small_parts(read_state(lake)):

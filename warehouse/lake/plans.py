@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
@@ -22,6 +22,20 @@ _DAMAGED = (
     "deleted by 'tracehouse lake compact' when a day old"
 )
 _PATIENCE = timedelta(days=1)  # with a writer on another machine
+
+
+class PlannedWork(NamedTuple):
+    """What an unfinished write is to do.
+
+    Attributes:
+        work: As `write_plan` took it.
+        at: When it was put on record.
+        is_alive: Whether its writer may still be at it.
+    """
+
+    work: Any
+    at: datetime
+    is_alive: bool
 
 
 class _Plan(NamedTuple):
@@ -48,7 +62,7 @@ def write_plan(lake: Lake, id_: str, files: Iterable[str], work: object = None) 
     lake.write(_path(id_), json.dumps(value).encode())
 
 
-def read_works(lake: Lake) -> dict[str, Any]:
+def read_works(lake: Lake) -> dict[str, PlannedWork]:
     """What unfinished writes are to do, by the ids of their plans; only of those that tell it.
 
     Raises:
@@ -57,8 +71,10 @@ def read_works(lake: Lake) -> dict[str, Any]:
     works = {}
     for path in _paths(lake):
         with suppress(FileNotFoundError):  # finished meanwhile
-            works[PurePosixPath(path).stem] = _value(lake, path).get("work")
-    return {id_: work for id_, work in works.items() if work}
+            value = _value(lake, path)
+            planned = PlannedWork(value.get("work"), _moment(value), _is_alive(value))
+            works[PurePosixPath(path).stem] = planned
+    return {id_: planned for id_, planned in works.items() if planned.work}
 
 
 def finish_plans(lake: Lake, ids: Iterable[str]) -> None:
@@ -112,10 +128,7 @@ def _path(id_: str) -> str:
 def _read(lake: Lake, path: str) -> _Plan:
     try:
         value = _value(lake, path)
-        at = datetime.fromisoformat(value["at"])
-        is_own = value["host"] == socket.gethostname()
-        is_alive = _is_running(value["pid"]) if is_own else datetime.now(UTC) - at < _PATIENCE
-        return _Plan(path, frozenset(value["files"]), is_alive)
+        return _Plan(path, frozenset(value["files"]), _is_alive(value))
     except FileNotFoundError:  # finished meanwhile
         return _Plan(path, frozenset(), is_alive=True)
 
@@ -133,6 +146,16 @@ def _value(lake: Lake, path: str) -> dict[str, Any]:
     except (ValueError, AttributeError) as error:
         raise LakeError(lake.name, f"{path} {_DAMAGED}") from error
     raise LakeError(lake.name, f"{path} {_DAMAGED}")
+
+
+def _moment(value: Mapping[str, Any]) -> datetime:
+    return datetime.fromisoformat(value["at"])
+
+
+def _is_alive(value: Mapping[str, Any]) -> bool:
+    if value["host"] == socket.gethostname():
+        return _is_running(value["pid"])
+    return datetime.now(UTC) - _moment(value) < _PATIENCE
 
 
 def _is_running(pid: int) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -22,6 +24,7 @@ from warehouse.lake.commits import (
     read_state,
     write_commit,
 )
+from warehouse.lake.damage import damage_told
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import finish_plans
 from warehouse.lake.writing import write_group
@@ -43,6 +46,7 @@ MOST_FILES = 20_000  # in one commit
 _PIECES = 4  # for each core, that an inbox is looked at in
 _PIECE_FILES = 500
 _ATTEMPTS = 20  # while others write the same dumps
+_PAUSE_SECONDS = 0.5  # between two of them, at most
 _MANN_WHITNEY = "mann_whitney_exact"
 
 
@@ -122,9 +126,13 @@ class LakeIngester:
 
         Raises:
             SourceError: The inbox cannot be listed.
-            LakeError: The lake cannot be read or written.
+            LakeError: The lake is damaged, or cannot be read or written.
             SparkError: A task failed again and again.
         """
+        with damage_told(self._lake):
+            return self._take(files)
+
+    def _take(self, files: Sequence[FileSeen]) -> LakeIngest:
         done = self._resume()
         for first in range(0, len(files), MOST_FILES):
             surveyed = self._survey(files[first : first + MOST_FILES])
@@ -148,9 +156,12 @@ class LakeIngester:
             plan = self._plan(judged, state)
             record_plan(self._lake, plan)
             if not self._is_contested(plan, state):
+                plan = plan._replace(is_checked=True)
+                record_plan(self._lake, plan)
                 return done + known + self._carry_out(plan)
             # Files of these names may be another's, who is about to commit them.
             finish_plans(self._lake, [plan.id])
+            time.sleep(random.uniform(0, _PAUSE_SECONDS))  # noqa: S311 - two that meet part
             done += self._resume()
         raise LakeError(
             self._lake.name, "others take the same dumps again and again: wait for them"
@@ -207,9 +218,13 @@ class LakeIngester:
         return IngestPlan(new_id(), self._place.name, tuple(groups), tuple(judged.refused))
 
     def _is_contested(self, plan: IngestPlan, state: LakeState) -> bool:
-        """Whether somebody takes the same dumps, or anything came into the lake since `state`."""
-        others = (other for other in read_plans(self._lake) if other.id != plan.id)
-        if any(not plan.hashes.isdisjoint(other.hashes) for other in others):
+        """Whether somebody takes the same dumps, or anything came into the lake since `state`.
+
+        A plan that has waited so long that others see it no more is contested, too.
+        """
+        plans = {other.id: other.hashes for other in read_plans(self._lake)}
+        own = plans.pop(plan.id, None)
+        if own is None or any(not own.isdisjoint(other) for other in plans.values()):
             return True
         return self._read_state().commits.keys() != state.commits.keys()
 
@@ -221,7 +236,7 @@ class LakeIngester:
         """
         done = LakeIngest()
         for plan in read_plans(self._lake):
-            if plan.inbox != self._place.name:
+            if plan.inbox != self._place.name or not plan.is_checked:
                 continue
             state = self._read_state()
             if self._is_done(plan, state):

@@ -1,12 +1,14 @@
 """What an ingest is about to do: on record before its first file, until its commit.
 
 Whoever comes after one that was broken off does the same again: the same groups, whose files have
-the same names, so that no reader meets a dump twice.
+the same names, so that no reader meets a dump twice. Not before it is checked that nobody else
+takes these dumps: until then who recorded a plan may give it up, and nothing comes of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from warehouse.lake.commits import LakeState
@@ -14,6 +16,8 @@ from warehouse.lake.place import Lake
 from warehouse.lake.plans import finish_plans, read_works, write_plan
 from warehouse.lake.writing import group_files
 from warehouse.spark.groups import DumpGroup, KnownRefusal
+
+_PATIENCE = timedelta(minutes=10)  # with who checks a plan, which takes seconds
 
 
 class IngestPlan(NamedTuple):
@@ -24,12 +28,14 @@ class IngestPlan(NamedTuple):
         inbox: Name of the place that the dumps are in.
         groups: What is to be decoded.
         refused: What is to be put on record.
+        is_checked: Whether nobody else takes the same dumps: it will be carried out.
     """
 
     id: str
     inbox: str
     groups: tuple[DumpGroup, ...]
     refused: tuple[KnownRefusal, ...]
+    is_checked: bool = False
 
     @property
     def hashes(self) -> set[str]:
@@ -53,7 +59,8 @@ def record_plan(lake: Lake, plan: IngestPlan) -> None:
     Raises:
         LakeError: The lake cannot be written.
     """
-    work = {"inbox": plan.inbox, "groups": plan.groups, "refused": plan.refused}
+    work = plan._asdict()
+    del work["id"]
     lake.begin()
     write_plan(lake, plan.id, plan.files(), work)
 
@@ -61,13 +68,17 @@ def record_plan(lake: Lake, plan: IngestPlan) -> None:
 def read_plans(lake: Lake) -> Iterator[IngestPlan]:
     """The plans of ingests that are under way, or were broken off; the oldest first.
 
+    Those that were broken off unchecked are none: nothing came of them, and nothing will.
+
     Raises:
         LakeError: The lake cannot be read.
     """
-    for id_, work in sorted(read_works(lake).items()):
+    for id_, (work, at, is_alive) in sorted(read_works(lake).items()):
         groups = tuple(DumpGroup.of(*group) for group in work["groups"])
         refused = tuple(KnownRefusal(*one) for one in work["refused"])
-        yield IngestPlan(id_, work["inbox"], groups, refused)
+        is_checked = work.get("is_checked", True)  # as older ones say nothing of it
+        if is_checked or (is_alive and datetime.now(UTC) - at < _PATIENCE):
+            yield IngestPlan(id_, work["inbox"], groups, refused, is_checked)
 
 
 def discard_plan(lake: Lake, plan: IngestPlan, state: LakeState) -> None:

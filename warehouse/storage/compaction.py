@@ -39,6 +39,7 @@ class Compacted(NamedTuple):
 def compact_store(path: Path, *, wait: float = 0.0) -> Compacted:
     """Write the DuckDB file of a store anew, with what is in it and no more, and put it in place.
 
+    One that would not be smaller does not take its place, unless deleted dumps are in free blocks.
     The store must have been opened to write before, and closed: it is up to date then. Small
     segments of its archive are merged.
 
@@ -50,10 +51,14 @@ def compact_store(path: Path, *, wait: float = 0.0) -> Compacted:
     lock = StoreLock.for_writing(path, is_shared=False, wait=wait)
     try:
         with translated_errors(path):
-            old_bytes = file.stat().st_size
             take_in_log(file)
-            is_shared = bool(path.stat().st_mode & 0o077)
-            make_file(path, lambda new: _copy(path, new), is_shared=is_shared)
+            old_bytes = file.stat().st_size
+            make_file(
+                path,
+                lambda new: _copy(path, new),
+                is_shared=bool(path.stat().st_mode & 0o077),
+                only_below_bytes=None if is_compaction_wanted(path) else old_bytes,
+            )
             end_wanting(path)
             merged = merge_segments(Archive(path))
     finally:

@@ -22,6 +22,7 @@ from warehouse.errors import (
 from warehouse.storage.snapshots import HeldSnapshot, Snapshot, find_snapshots, hold_newest
 
 PATIENCE = 2.0  # seconds that a writer has to come first where there is nothing else to read
+_NO_SNAPSHOT = ", and there is no snapshot to read meanwhile, as 'tracehouse snapshot' makes"
 NO_STORE = "no store here; create one with 'tracehouse ingest PATHS...'"
 
 
@@ -94,6 +95,8 @@ def open_to_read(store: Path, *, wait: float) -> OpenedStore:
         opened = open_snapshot(store)
         if opened is None and isinstance(error, WriterWaitsError):
             return open_live(store, wait=PATIENCE, is_urgent=True)
+        if opened is None and isinstance(error, StoreLockedError):
+            raise StoreLockedError(error.path, error.pid, meanwhile=_NO_SNAPSHOT) from error
         if opened is None:
             raise
         is_damage = isinstance(error, DamagedStoreError)

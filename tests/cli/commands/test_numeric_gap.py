@@ -56,6 +56,17 @@ def test_debug_buffer_elsewhere_is_named(run, tmp_path):
     assert "no debug buffer" not in named
 
 
+@pytest.mark.parametrize("more", [(), ("--first",)])
+def test_dumps_of_different_programs_are_not_said_to_agree(run, more):
+    done = run("numeric-gap", REAL / "gru_portable_n3_debug.etdp", PORTABLE, *more)
+    assert done.code == 1
+    n = len(run("numeric-gap", REAL / "gru_portable_n3_debug.etdp", PORTABLE).text.splitlines()) - 1
+    assert done.error == (
+        f"error: none of {n} values could be compared; wanted two dumps of one program, or the "
+        "ETRecord of each, and their debug buffers; the column reason says why"
+    )
+
+
 def test_a_tolerance_that_is_no_number_is_refused(run):
     done = run("numeric-gap", PORTABLE, PORTABLE, "--tolerance", "nan")
     assert (done.code, done.out) == (2, b"")

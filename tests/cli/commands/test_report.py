@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import Outcome
+from tests.support.command import Outcome, run_on_terminal
 from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.strange_names import NAMES
@@ -39,6 +39,13 @@ def test_it_is_markdown_on_standard_output(run: Run, nightly_store: Path) -> Non
     assert (outcome.code, outcome.err) == (0, "")
     assert "b10: 1 confirmed regression" in outcome.text
     assert outcome.text.lstrip().startswith("#")
+
+
+def test_a_terminal_sees_that_it_is_made(nightly_store: Path, tmp_path: Path) -> None:
+    args = ("report", "--nightly", "--store", nightly_store, "--output", tmp_path / "r.md")
+    outcome = run_on_terminal(*args)
+    assert outcome.code == 0
+    assert "making the report 0:00:0" in outcome.text
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.feather as feather
 
+from tests.tools.benchmarks.tree_cpu import watched_tree
 from warehouse import Warehouse
 from warehouse.catalogue.queries import find_query, load_catalogue
 
 # Compiling better would cost so few questions as much again; what is compiled must fit.
 _JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m"
-_TICKS = os.sysconf("SC_CLK_TCK")
 _SUMS = {
     "dumps": ("n_runs", "n_events", "byte_count"),
     "runs": ("run_index", "n_events"),
@@ -38,23 +38,6 @@ _SUMS = {
 _WITH_DUMP = "SELECT dump_id FROM dumps ORDER BY sha256 LIMIT 1"
 _OF_BACKENDS = {"base_backend": "portable", "head_backend": "xnnpack"}
 _BUILDS = "SELECT build FROM builds_in_order ORDER BY position DESC LIMIT 2"
-
-
-def tree_cpu_seconds() -> float:
-    """CPU that this process, its children and theirs have used so far."""
-    parents, used = {}, {}
-    for entry in Path("/proc").iterdir():
-        try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-        except (OSError, ValueError):
-            continue
-        parents[entry.name] = fields[1]
-        used[entry.name] = sum(map(int, fields[11:15])) / _TICKS
-    total, own = 0.0, {str(os.getpid())}
-    while own:
-        total += sum(used.get(each, 0.0) for each in own)
-        own = {each for each, parent in parents.items() if parent in own}
-    return total
 
 
 @contextmanager
@@ -108,20 +91,22 @@ def main(engine: str, place: str, answers: str, master: str | None = None) -> No
     costs = {}
 
     def cost(name: str, began: float, before: float) -> None:
-        wall, cpu = time.perf_counter() - began, tree_cpu_seconds() - before
+        wall, cpu = time.perf_counter() - began, tree.seconds() - before
         costs[name] = {"wall s": wall, "CPU s": cpu}
         print(f"{engine} {master or ''} {name}: {wall:.1f} s, CPU {cpu:.1f} s", flush=True)
         (folder / "costs.json").write_text(json.dumps(costs))
 
-    began, before = time.perf_counter(), tree_cpu_seconds()
-    with asked(engine, place, master) as store:
-        questions = list_questions(store)
-        cost("start", began, before)
-        for name, ask in questions.items():
-            began, before = time.perf_counter(), tree_cpu_seconds()
-            answer = ask()
-            cost(name, began, before)
-            feather.write_feather(answer, folder / f"{name}.arrow", compression="uncompressed")
+    with watched_tree() as tree:
+        began, before = time.perf_counter(), tree.seconds()
+        with asked(engine, place, master) as store:
+            questions = list_questions(store)
+            cost("start", began, before)
+            for name, ask in questions.items():
+                began, before = time.perf_counter(), tree.seconds()
+                answer = ask()
+                cost(name, began, before)
+                answers_file = folder / f"{name}.arrow"
+                feather.write_feather(answer, answers_file, compression="uncompressed")
 
 
 if __name__ == "__main__":

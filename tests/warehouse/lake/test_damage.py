@@ -9,6 +9,7 @@ import pytest
 from tests.support.lakes import fill, rows_only_farm
 from warehouse import Warehouse
 from warehouse.errors import LakeError, StatementError
+from warehouse.lake.compaction import compact_lake
 from warehouse.lake.damage import damage_told
 from warehouse.lake.exporting import export_store
 from warehouse.lake.place import Lake
@@ -42,6 +43,10 @@ def export(place: Path, farm: duckdb.DuckDBPyConnection) -> None:
     export_store(farm, Lake(place))
 
 
+def compact(place: Path, farm: duckdb.DuckDBPyConnection) -> None:
+    compact_lake(Lake(place))
+
+
 def find_held(place: Path, farm: duckdb.DuckDBPyConnection) -> None:
     find_whole_dumps(Lake(place), ["0" * 64])
 
@@ -49,7 +54,14 @@ def find_held(place: Path, farm: duckdb.DuckDBPyConnection) -> None:
 @pytest.mark.parametrize("damage", [remove, cut])
 @pytest.mark.parametrize(
     ("use", "table"),
-    [(query, "devices"), (ask, "events"), (export, "dumps"), (find_held, "dumps")],
+    [
+        (query, "devices"),
+        (ask, "events"),
+        (export, "dumps"),
+        (compact, "dumps"),
+        (compact, "events"),
+        (find_held, "dumps"),
+    ],
 )
 def test_a_file_that_is_gone_or_cut_is_named_with_what_tells_of_all(
     tmp_path: Path,
@@ -58,7 +70,8 @@ def test_a_file_that_is_gone_or_cut_is_named_with_what_tells_of_all(
     table: str,
 ) -> None:
     farm = rows_only_farm()
-    fill(tmp_path / "lake", farm)
+    fill(tmp_path / "lake", farm, [1, 2])
+    fill(tmp_path / "lake", farm, [3, 4])
     file = max((tmp_path / "lake" / table).rglob("*.parquet"))
     problem = damage(file)
     with pytest.raises(LakeError) as caught:

@@ -1,15 +1,13 @@
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from tests.support.lakes import dump_ids, files_of, real_looking_farm
+from tests.support.plans import ended_process, state_plan
 from warehouse.errors import LakeError
 from warehouse.lake.commits import LakeState, read_state
 from warehouse.lake.layout import PLANS
@@ -25,17 +23,6 @@ def lake(tmp_path: Path) -> Lake:
 
 def parquet_files(lake: Lake) -> set[str]:
     return {file.path for file in lake.list() if file.path.endswith(".parquet")}
-
-
-def state_plan(lake: Lake, **facts: object) -> None:
-    (plan,) = lake.list(PLANS)
-    lake.write(plan.path, json.dumps(json.loads(lake.read(plan.path)) | facts).encode())
-
-
-def ended_process() -> int:
-    child = subprocess.Popen([sys.executable, "-c", ""])
-    child.wait()
-    return child.pid
 
 
 def test_files_of_a_writer_that_died_are_deleted(lake: Lake) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -39,6 +40,11 @@ def places(tmp_path: Path) -> tuple[Path, Path]:
 @pytest.fixture(autouse=True)
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(groups, "LEAST_BYTES", 1)
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("warehouse.spark.ingest._PAUSE_SECONDS", 0)
 
 
 def take(inbox: Path, lake: Path, tasks: TasksHere | None = None, stated=None) -> LakeIngest:
@@ -271,6 +277,18 @@ def test_files_of_a_plan_are_the_same_whoever_writes_them(places) -> None:
     take(inbox, lake)
     assert first
     assert first == {path: path.read_bytes() for path in first}
+
+
+@pytest.mark.parametrize("table", ["dumps", "ingest_errors"])
+def test_a_file_of_the_lake_that_is_gone_is_named_with_what_tells_of_all(places, table) -> None:
+    inbox, lake = places
+    write(inbox / "lone.etdp", tiny_dump(90))  # which nothing is stated of
+    take(inbox, lake)
+    gone = files_of(lake, table)[0].path
+    (lake / gone).unlink()
+    remedy = f"see all that is wrong with: tracehouse lake verify {lake}"
+    with pytest.raises(LakeError, match=re.escape(f"{lake}: {gone} is gone; {remedy}")):
+        take(inbox, lake)
 
 
 def test_lake_that_cannot_be_written_is_named(places, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from warehouse.engine.failpoints import VARIABLE
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import StoreError, StoreLockedError
 from warehouse.storage import compaction
-from warehouse.storage.compaction import compact_store
+from warehouse.storage.compaction import compact_store, is_compaction_wanted, want_compaction
 from warehouse.storage.retention import drop_old_events, find_old_events
 
 
@@ -80,6 +80,20 @@ def test_a_copy_that_differs_does_not_take_the_place_of_the_store(
     assert (store / FILE_NAME).read_bytes() == before
     with Warehouse.open(store) as warehouse:
         assert table_checksums(warehouse.writing)["dumps"].row_count == 3
+
+
+@pytest.mark.parametrize("has_deleted_dumps", [False, True])
+def test_a_copy_that_is_not_smaller_is_taken_only_to_get_rid_of_deleted_dumps(
+    store: Path, has_deleted_dumps: bool
+) -> None:
+    compact_store(store)
+    if has_deleted_dumps:
+        want_compaction(store)
+    before = (store / FILE_NAME).stat()
+    done = compact_store(store)
+    assert done.old_bytes == before.st_size <= done.new_bytes
+    assert ((store / FILE_NAME).stat().st_ino != before.st_ino) == has_deleted_dumps
+    assert not is_compaction_wanted(store)
 
 
 def test_a_store_in_use_is_not_compacted(store: Path) -> None:
