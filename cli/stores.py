@@ -79,13 +79,15 @@ def lock_told(wait: float | None) -> Iterator[None]:
     except StoreLockedError as error:
         from warehouse.storage.serving import is_served
 
-        again = "stop it, and run the command again"
+        again = "and run the command again"
         if is_served(Path(error.path)):
-            remedy = f"it is a service or 'tracehouse watch', which keeps the store open: {again}"
+            keeper = "it is a service or 'tracehouse watch', which keeps the store open"
+            remedy = f"{keeper}: stop it, {again}"
         elif wait is None:
             raise
         else:
-            remedy = f"wait for it with {'a longer ' if wait else ''}--wait SECONDS, or {again}"
+            longer = "a longer " if wait else ""
+            remedy = f"wait with {longer}--wait SECONDS, or stop that process, {again}"
         raise StoreLockedError(
             error.path, error.pid, meanwhile=error.meanwhile, remedy=remedy
         ) from error

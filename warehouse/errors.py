@@ -28,7 +28,7 @@ from collections.abc import Sequence
 _MOST_NAMES = 12  # in a suggestion
 _LONGEST_NAME = 100  # likewise; comparing takes its square
 _MOST_COMPARED = 2000  # names
-_UNLOCK = "wait until it ends, or stop it, and run the command again"
+_UNLOCK = "wait until that process ends, or stop it, and run the command again"
 
 
 class WarehouseError(Exception):
@@ -53,7 +53,7 @@ class StoreLockedError(StoreError):
     ) -> None:
         """Name the process, where the system tells it, what is lacking meanwhile, and a remedy."""
         who = "another process" if pid is None else f"process {pid}"
-        super().__init__(path, f"locked by {who}{meanwhile}; {remedy}")
+        super().__init__(path, f"locked by {who}; {meanwhile}{remedy}")
         self.pid, self.meanwhile = pid, meanwhile
 
 

@@ -117,11 +117,14 @@ def member_place(member: Member) -> str:
 def operator_text(event_name: str, delegate_id: str | None, ordinal: int) -> str:
     """An operator of a model: its name, its delegate id and which of that name it is.
 
-    >>> operator_text("convolution.out", None, 2), operator_text("", "conv", 1)
+    Delegates name many an event by its id; that is said once.
+
+    >>> operator_text("convolution.out", None, 2), operator_text("conv", "conv", 1)
     ('convolution.out #2', '[conv] #1')
     """
+    name = None if event_name == delegate_id else name_text(event_name)
     place = None if delegate_id is None else f"[{name_text(delegate_id)}]"
-    return " ".join(part for part in (name_text(event_name), place, f"#{ordinal}") if part)
+    return " ".join(part for part in (name, place, f"#{ordinal}") if part)
 
 
 def member_operator(member: Member) -> str:

@@ -57,18 +57,19 @@ def test_who_waits_gets_in(run: Run, tmp_path: Path) -> None:
         assert run(*args, "--store", store, "--wait", "60").code == 0
 
 
-_NO_SNAPSHOT = ", and there is no snapshot to read meanwhile, as 'tracehouse snapshot' makes"
+_NO_SNAPSHOT = "there is no snapshot to read meanwhile, as 'tracehouse snapshot' makes; "
+_WAIT = "wait with --wait SECONDS, or stop that process, "
 
 
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (("snapshot",), "; wait for it with --wait SECONDS"),
-        (("compact",), "; wait for it with --wait SECONDS"),
-        (("rebuild",), "; wait for it with --wait SECONDS"),
-        (("snapshot", "--wait", "0.01"), "; wait for it with a longer --wait SECONDS"),
-        (("query", "dumps"), f"{_NO_SNAPSHOT}; wait for it with --wait SECONDS"),
-        (("numeric-gap", "1", "2"), f"{_NO_SNAPSHOT}; wait until it ends"),
+        (("snapshot",), _WAIT),
+        (("compact",), _WAIT),
+        (("rebuild",), _WAIT),
+        (("snapshot", "--wait", "0.01"), _WAIT.replace("--wait", "a longer --wait")),
+        (("query", "dumps"), _NO_SNAPSHOT + _WAIT),
+        (("numeric-gap", "1", "2"), f"{_NO_SNAPSHOT}wait until that process ends, or stop it, "),
     ],
 )
 def test_what_a_command_can_do_about_a_store_in_use_is_told(
@@ -79,8 +80,7 @@ def test_what_a_command_can_do_about_a_store_in_use_is_told(
     with Warehouse.open(store):
         done = run(*args, "--store", store)
     who = f"error: {store}: locked by process {os.getpid()}"
-    again = ", or stop it, and run the command again"
-    assert (done.code, done.error) == (1, f"{who}{told}{again}")
+    assert (done.code, done.error) == (1, f"{who}; {told}and run the command again")
 
 
 def test_who_waits_for_a_service_is_told_that_it_goes_on(run: Run, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from warehouse.errors import (
 from warehouse.storage.snapshots import HeldSnapshot, Snapshot, find_snapshots, hold_newest
 
 PATIENCE = 2.0  # seconds that a writer has to come first where there is nothing else to read
-_NO_SNAPSHOT = ", and there is no snapshot to read meanwhile, as 'tracehouse snapshot' makes"
+_NO_SNAPSHOT = "there is no snapshot to read meanwhile, as 'tracehouse snapshot' makes; "
 NO_STORE = "no store here; create one with 'tracehouse ingest PATHS...'"
 
 

@@ -59,6 +59,11 @@ def test_an_operator_of_a_delegate_has_its_id() -> None:
     assert member_operator(one) == "DELEGATE_CALL [17] #2"
 
 
+def test_an_operator_that_is_called_as_its_delegate_id_is_named_once() -> None:
+    one = member(event_name="Max Pooling #2", delegate_id="Max Pooling #2", ordinal=1)
+    assert member_operator(one) == "[Max Pooling #2] #1"
+
+
 def test_long_and_strange_names_are_shortened_and_escaped() -> None:
     shown = name_text("\x1b" * 60_000)
     assert len(shown) == 120
