@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from warehouse.intake.pipeline import IngestProgress, IngestSummary
     from warehouse.store import Warehouse
 
+BATCH_BYTES = 128 << 20  # of dumps that are brought in at once, however few they are
+
 _RETRY_SECONDS = 1.0  # after which it tries again what failed, at the earliest
 _SNAPSHOT_SHARE = 20  # times what publishing one took lie between it and the next, at least
 _STARTS = "SELECT CAST('0x' || left(sha256, 16) AS UBIGINT) AS start FROM dumps ORDER BY 1"
@@ -75,11 +77,11 @@ class Consumer:
         self.problem: WarehouseError | None = None
 
     def given(self, count: int = 1) -> None:
-        """Know that so many dumps were handed over to the inbox."""
+        """Know that so many dumps were handed over to the inbox; they are among the known ones."""
         with self._changed:
             self._given += count
             self.accepted += count
-            if self._given >= self._batch_dumps:
+            if self._is_due():
                 self._changed.notify()
 
     def __enter__(self) -> Consumer:
@@ -139,7 +141,8 @@ class Consumer:
         self.known.note_drained(done.done_bytes)
 
     def _is_due(self) -> bool:
-        return self._is_ending or self._given >= self._batch_dumps
+        is_enough = self._given >= self._batch_dumps or self.known.backlog_bytes >= BATCH_BYTES
+        return self._is_ending or is_enough
 
     def _take_in(self, summary: IngestSummary) -> None:
         self._brought_in += summary.n_files

@@ -31,7 +31,8 @@ class ServiceSettings(BaseSettings):
         backlog_bytes: Size of what was accepted and is not yet indexed, from which on uploads are
             put off (429).
         concurrent_uploads: Uploads that are taken at a time; more are put off (429).
-        batch_dumps: Accepted dumps that are indexed at once, without waiting for more.
+        batch_dumps: Accepted dumps that are indexed at once, without waiting for more; so are
+            128 MiB of them.
         batch_seconds: Time after which fewer are.
         snapshot_seconds: Time from one snapshot to the next, while something changes.
         free_bytes: Room on the store's disk below which uploads are refused (507).

@@ -92,6 +92,18 @@ def test_what_was_there_before_is_indexed_first(store: Path) -> None:
         assert consumer.indexed == 1
 
 
+def test_few_dumps_that_are_large_do_not_wait_for_more(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BATCH_BYTES", len(tiny_dump(1) + tiny_dump(2)))
+    with consuming(store, batch_seconds=3600, batch_dumps=10) as (consumer, inbox):
+        await_it(lambda: consumer.is_caught_up)
+        give(consumer, inbox, tiny_incoming(1))
+        assert consumer.indexed == 0
+        give(consumer, inbox, tiny_incoming(2))
+        await_it(lambda: consumer.indexed == 2)
+
+
 def test_what_is_left_at_the_end_is_indexed_and_published(store: Path) -> None:
     with consuming(store, batch_seconds=3600, batch_dumps=10) as (consumer, inbox):
         await_it(lambda: consumer.is_caught_up and find_snapshots(store))

@@ -47,10 +47,10 @@ _Item = TypeVar("_Item")
 
 
 class IncomingDumps(Protocol):
-    """Dumps to ingest, whose number is known before the first of them is made."""
+    """Dumps to ingest, whose number is known when the last of them is made, if not before."""
 
     def __len__(self) -> int:
-        """How many there are."""
+        """How many there are, as far as is known."""
 
     def __iter__(self) -> Iterator[Incoming]:
         """Each in turn."""
@@ -69,7 +69,7 @@ class CommitGroup(NamedTuple, Generic[_AnyBatch]):
 
 
 class IngestProgress(NamedTuple):
-    """How far an ingest has come: dumps handled, dumps in all, bytes read, events committed."""
+    """How far an ingest has come: dumps handled, dumps known of, bytes read, events committed."""
 
     done_files: int
     total_files: int

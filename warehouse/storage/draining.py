@@ -38,7 +38,7 @@ def drain_inbox(
         store: The store's directory.
         children: What decodes: what breaks it is not to break this process.
         jobs: Threads that read and decode; see `ingest_dumps`.
-        progress: Called after each committed batch; the total grows from round to round.
+        progress: Called after each committed batch; the total grows as logs are looked through.
 
     Returns:
         What was done, without seconds. A damaged record is refused and put on record like a dump

@@ -38,8 +38,9 @@ class LoggedDumps:
         self.places: dict[Hashable, FilePart] = {}
 
     def __len__(self) -> int:
-        """How many there are, when all logs were looked through."""
-        scans = [scan.result() for _, scan in self._logs]
+        """How many there are in the logs that were looked through by now."""
+        known = (scan for _, scan in self._logs if scan.done() and not scan.exception())
+        scans = [scan.result() for scan in known]
         n_damaged = sum(not damage.is_torn for scan in scans for damage in scan.damages)
         return sum(len(scan.offsets) for scan in scans) + n_damaged
 

@@ -56,8 +56,11 @@ def test_places_of_dumps_are_known_when_they_come(logs: list[SealedLog]) -> None
         assert path.read_bytes()[offset : offset + count] == tiny_dump(number)
 
 
-def test_damaged_ones_count_too(logs: list[SealedLog]) -> None:
-    dumps = LoggedDumps([(log, scanned(log)) for log in logs])
+def test_all_are_counted_that_are_known_of_damaged_ones_too(logs: list[SealedLog]) -> None:
+    coming: Future[Scan] = Future()
+    dumps = LoggedDumps([(logs[0], scanned(logs[0])), (logs[1], coming)])
+    assert len(dumps) == 2
+    coming.set_result(logs[1].scan())
     assert len(dumps) == len(list(dumps)) == 4
 
 
