@@ -16,6 +16,19 @@ from tests.support.command import COMMAND, ENVIRONMENT
 _ADDRESS = re.compile(r"serving .* at http://127\.0\.0\.1:(\d+)/")
 
 
+class NotStartedError(AssertionError):
+    """A service ended before it listened.
+
+    Attributes:
+        status: Its exit status.
+    """
+
+    def __init__(self, said: str, status: int) -> None:
+        """Tell what it said."""
+        super().__init__(f"the service did not start, and ended with {status}: {said}")
+        self.status = status
+
+
 class ServiceProcess:
     """`tracehouse serve` in a process; at the end of its use it is ended, if it still runs.
 
@@ -42,7 +55,8 @@ class ServiceProcess:
             if found := _ADDRESS.search(line):
                 self.port = int(found[1])
                 return
-        raise AssertionError(f"the service did not start: {self.said}")
+        self._process.stderr.close()
+        raise NotStartedError(self.said, self._process.wait())
 
     @property
     def url(self) -> str:

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.support.service_process import ServiceProcess
+from tests.support.service_process import NotStartedError, ServiceProcess
 from tests.support.tiny_dumps import COUNTED
 from tests.tools.reliability.recorded import Results, run_recorded
 from tests.tools.reliability.rounds import kill_stores
@@ -61,6 +61,12 @@ class Trial:
             random_: Chooses the moments.
             point: Where it dies; by default at some moment.
         """
+        try:
+            return self._kill_round(random_, point)
+        except NotStartedError as error:  # it died of what is left from before
+            return "killed" if point and error.status == -signal.SIGKILL else "broken"
+
+    def _kill_round(self, random_: random.Random, point: str) -> str:
         environment = {VARIABLE: f"{point}:{random_.randint(1, 3)}"} if point else {}
         seconds = LONGEST_WAIT if point else random_.uniform(0.05, LONGEST_LIFE)
         tally = Tally(lambda sha256: self.acknowledged.update([sha256]))
