@@ -19,12 +19,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from warehouse.engine.processes import is_running
 from warehouse.errors import StoreError, StoreLockedError, WriterWaitsError
 
 LOCK_NAME = "lock"
 
 _BUSY = {errno.EAGAIN, errno.EACCES}
 _PAUSE = 0.05  # seconds between two tries
+# For which a lock may outlive its holder: a process that this one was just starting has it until
+# that runs.
+_LEFT_SECONDS = 1.0
 
 
 class StoreLock:
@@ -141,17 +145,21 @@ def _lock(
         StoreError: Locks do not work here.
         StoreLockedError: Others did not let go of it in time.
     """
+    left_until = time.monotonic() + _LEFT_SECONDS
     while True:
         try:
             fcntl.flock(file, kind | fcntl.LOCK_NB)
         except OSError as error:
-            if error.errno in _BUSY and time.monotonic() < deadline:
+            is_busy = error.errno in _BUSY
+            holder = _holder(file) if is_busy else None
+            is_left = holder is None or not is_running(holder)
+            until = max(deadline, left_until) if is_left else deadline
+            if is_busy and time.monotonic() < until:
                 on_busy()
                 time.sleep(_PAUSE)
                 continue
-            holder = _holder(file) if error.errno in _BUSY else None
             os.close(file)
-            if error.errno in _BUSY:
+            if is_busy:
                 raise StoreLockedError(str(store), holder) from error
             raise StoreError(
                 str(store),

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
+from warehouse.engine.processes import is_running
 from warehouse.errors import LakeError
 from warehouse.lake.commits import read_state
 from warehouse.lake.layout import PLANS
@@ -154,17 +155,5 @@ def _moment(value: Mapping[str, Any]) -> datetime:
 
 def _is_alive(value: Mapping[str, Any]) -> bool:
     if value["host"] == socket.gethostname():
-        return _is_running(value["pid"])
+        return is_running(value["pid"])
     return datetime.now(UTC) - _moment(value) < _PATIENCE
-
-
-def _is_running(pid: int) -> bool:
-    if pid == os.getpid():
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

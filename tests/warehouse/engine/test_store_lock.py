@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -121,6 +122,19 @@ def test_a_killed_waiter_leaves_nothing(store: Path) -> None:
     read(store).release()
     lock.release()
     assert sorted(store.iterdir()) == before
+
+
+def test_a_lock_that_outlives_its_holder_for_a_moment_shuts_nobody_out(store: Path) -> None:
+    holder = os.fork()
+    if not holder:
+        lock = StoreLock.for_writing(store, is_shared=False, wait=0)
+        if os.fork():
+            os._exit(0)
+        time.sleep(0.3)  # as a process that was being started when its owner was killed
+        lock.release()
+        os._exit(0)
+    os.waitpid(holder, 0)
+    StoreLock.for_writing(store, is_shared=False, wait=0).release()
 
 
 def test_a_writer_that_does_not_wait_turns_nobody_away(store: Path) -> None:

@@ -1,0 +1,12 @@
+from __future__ import annotations
+
+import os
+
+from tests.support.plans import ended_process
+from warehouse.engine.processes import is_running
+
+
+def test_a_process_runs_until_it_has_ended() -> None:
+    assert is_running(os.getpid())
+    assert is_running(1)
+    assert not is_running(ended_process())
