@@ -30,6 +30,19 @@ def pytest_collection():
         gc.enable()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_generate_tests(metafunc):
+    """Of the parameters that `-m 'not slow'` leaves out nothing is made, which takes seconds."""
+    if metafunc.config.option.markexpr == "not slow" and metafunc._calls:
+        is_slow = any(metafunc.definition.iter_markers("slow"))
+        quick = [call for call in metafunc._calls if not (is_slow or _is_slow(call))]
+        metafunc._calls = quick or metafunc._calls[:1]
+
+
+def _is_slow(call):
+    return any(mark.name == "slow" for mark in call.marks)
+
+
 def pytest_unconfigure():
     gc.unfreeze()  # or what is left at the end would be taken for leaked
 

@@ -230,7 +230,7 @@ def test_each_help_ends_with_examples_of_the_command(run: Run, command: str) -> 
 
 
 def test_reader_that_leaves_early_hears_nothing(store: Path) -> None:
-    command = [*COMMAND, "sql", "SELECT * FROM events", "--store", str(store)]
+    command = [*COMMAND, "sql", "SELECT * FROM events LIMIT 9999", "--store", str(store)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT
     ) as process:

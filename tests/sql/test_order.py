@@ -19,3 +19,4 @@ def test_answer_does_not_depend_on_threads_or_insertion_order(name):
             farm.execute(f"SET threads = {threads}")
             farm.execute(f"SET preserve_insertion_order = {is_preserved}")
             assert run_query(farm, name, **question) == expected
+    farm.execute("SET threads = 1; RESET preserve_insertion_order")  # all farms have one DuckDB

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from starlette.testclient import TestClient
 
@@ -13,6 +16,22 @@ from cli.serve.app import make_app
 from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
 from tests.support.store_template import copy_new_store
+from warehouse.intake import children
+from warehouse.intake.children import DecodingChildren
+
+
+class _KeptChildren(DecodingChildren):
+    """Children that decode for one service after the other, for each takes long to start."""
+
+    def close(self) -> None:
+        """They wait for the next service."""
+
+
+@cache
+def _kept_children() -> DecodingChildren:
+    kept = _KeptChildren()
+    atexit.register(DecodingChildren.close, kept)
+    return kept
 
 
 @contextmanager
@@ -22,5 +41,8 @@ def serving(store: Path, **settings: Any) -> Iterator[TestClient]:
     copy_new_store(store)
     service = Service(store, ServiceSettings(**{**quick, **settings}))
     app = make_app(service)
-    with TestClient(app, "http://127.0.0.1", raise_server_exceptions=False) as client:
+    with (
+        patch.object(children, "DecodingChildren", _kept_children),
+        TestClient(app, "http://127.0.0.1", raise_server_exceptions=False) as client,
+    ):
         yield client

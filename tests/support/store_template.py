@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import atexit
 import shutil
+from contextlib import suppress
 from functools import cache
 from itertools import count
 from pathlib import Path
 from tempfile import mkdtemp
+from weakref import finalize
 
 import duckdb
 
@@ -29,12 +31,27 @@ def copy_new_store(store: Path) -> None:
 
 def connect_new_store() -> duckdb.DuckDBPyConnection:
     """A connection to a new store that nobody else can open."""
-    # Its name is new: DuckDB lets all who connect to a path see the database that is open there.
-    file = Path(shutil.copy(_template(), _template().with_name(f"{next(_NUMBERS)}.duckdb")))
-    connection = duckdb.connect(str(file), config={"threads": 1})
+    name = f"store_{next(_NUMBERS)}"
+    file = Path(shutil.copy(_template(), _template().with_name(f"{name}.duckdb")))
+    connection = _duckdb().cursor()
+    connection.execute(f"ATTACH '{file}' AS {name}")
+    connection.execute(f"USE {name}")
     file.unlink()
-    connection.execute("PRAGMA disable_checkpoint_on_shutdown")  # nobody reads it then
+    finalize(connection, _detach, name).atexit = False
     return connection
+
+
+@cache
+def _duckdb() -> duckdb.DuckDBPyConnection:
+    """One DuckDB for all these stores, which takes longer to start than a store to copy."""
+    connection = duckdb.connect(config={"threads": 1})
+    connection.execute("PRAGMA disable_checkpoint_on_shutdown")  # nobody reads them then
+    return connection
+
+
+def _detach(name: str) -> None:
+    with suppress(duckdb.Error):  # a cursor of it may still be there
+        _duckdb().cursor().execute(f"DETACH {name}")
 
 
 @cache

@@ -94,7 +94,7 @@ def test_attacks_are_refused_and_change_nothing(client: TestClient, name: str, p
     assert ask(client, "SELECT count(*) AS n FROM dumps").json() == [{"n": 1}]
 
 
-@pytest.mark.parametrize("name", cross_section(BOMBS, 24))
+@pytest.mark.parametrize("name", cross_section(BOMBS, 30))
 def test_bombs_end_in_time_and_memory(client: TestClient, name: str) -> None:
     store = service_of(client).store
     ask(client, "SELECT 1")  # by a worker that is there, then

@@ -62,12 +62,12 @@ def add(path: Path, copy: Path, *args, **options) -> Path:
     cross_section(
         [
             (1.15, 8, "bad"),
-            (1.3, 8, "bad"),
             (1.0, 8, "good"),
-            (1.15, 4, "skip"),  # five dumps are wanted
+            (1.3, 8, "bad"),
             (1.07, 8, "skip"),  # half of the change
+            (1.15, 4, "skip"),  # five dumps are wanted
         ],
-        2,
+        3,
     ),
 )
 def test_a_build_made_to_bisect_is_judged_by_its_dumps(

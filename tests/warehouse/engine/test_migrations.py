@@ -199,7 +199,7 @@ def long(new: Path) -> Path:
     return folder / "store"
 
 
-@pytest.mark.parametrize("schema", cross_section([1, 2, 3, 5, 6], 4))
+@pytest.mark.parametrize("schema", cross_section([1, 2, 3, 5, 6], 5))
 def test_rollups_of_a_store_that_had_none_are_those_of_ingest(
     tmp_path: Path, long: Path, schema: int
 ) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import rich_farm
+from tests.support.cross_section import cross_section
 from tests.support.lakes import fill, real_looking_farm, shared_numbers
 from tests.support.small_farm import QUESTIONS
 from warehouse import Warehouse
@@ -54,7 +55,7 @@ def rich(tmp_path_factory: pytest.TempPathFactory):
         yield farm, opened
 
 
-@pytest.mark.parametrize("name", load_catalogue())
+@pytest.mark.parametrize("name", cross_section(load_catalogue(), 3))
 def test_lake_answers_as_the_store_does(farm, lake: Warehouse, rich, name: str) -> None:
     if name in rich_farm.QUESTIONS:
         farm, lake = rich

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,6 +52,15 @@ def find_held(place: Path, farm: duckdb.DuckDBPyConnection) -> None:
     find_whole_dumps(Lake(place), ["0" * 64])
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, duckdb.DuckDBPyConnection]:
+    """A whole lake, and the farm that it is of."""
+    place, farm = tmp_path_factory.mktemp("made") / "lake", rows_only_farm()
+    fill(place, farm, [1, 2])
+    fill(place, farm, [3, 4])
+    return place, farm
+
+
 @pytest.mark.parametrize("damage", [remove, cut])
 @pytest.mark.parametrize(
     ("use", "table"),
@@ -64,14 +74,14 @@ def find_held(place: Path, farm: duckdb.DuckDBPyConnection) -> None:
     ],
 )
 def test_a_file_that_is_gone_or_cut_is_named_with_what_tells_of_all(
+    made: tuple[Path, duckdb.DuckDBPyConnection],
     tmp_path: Path,
     damage: Callable[[Path], str],
     use: Callable[[Path, duckdb.DuckDBPyConnection], None],
     table: str,
 ) -> None:
-    farm = rows_only_farm()
-    fill(tmp_path / "lake", farm, [1, 2])
-    fill(tmp_path / "lake", farm, [3, 4])
+    place, farm = made
+    shutil.copytree(place, tmp_path / "lake")
     file = max((tmp_path / "lake" / table).rglob("*.parquet"))
     problem = damage(file)
     with pytest.raises(LakeError) as caught:
