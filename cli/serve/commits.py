@@ -28,7 +28,7 @@ ACCEPTED, INDEXED = "accepted", "indexed"
 
 _MOST_TOGETHER = 1000  # uploads
 _GATHER_SECONDS = 0.003  # in which others may join: each commit costs as much as an upload
-_ENOUGH = 8  # uploads that wait for no others
+_ENOUGH = 8  # uploads that wait for no others; so do all there are
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -71,8 +71,22 @@ class Commits:
         groups: Commits of what is small since the start.
     """
 
-    def __init__(self, inbox: Inbox, consumer: Consumer, thread: Executor) -> None:
-        """Take a thread of its own for what is small, so that a large dump holds up nobody."""
+    def __init__(
+        self,
+        inbox: Inbox,
+        consumer: Consumer,
+        thread: Executor,
+        count_coming: Callable[[], int],
+    ) -> None:
+        """Begin without any.
+
+        Args:
+            inbox: Takes them.
+            consumer: Is told of them.
+            thread: One of its own for what is small, so that a large dump holds up nobody.
+            count_coming: Uploads that are under way, those that wait to be committed included.
+        """
+        self._count_coming = count_coming
         self._inbox, self._consumer, self._thread = inbox, consumer, thread
         self._waiting: dict[asyncio.Future[Outcome], Upload] = {}
         self._task: asyncio.Task[None] | None = None
@@ -109,7 +123,7 @@ class Commits:
     async def _run(self) -> None:
         try:
             while self._waiting:
-                if len(self._waiting) < _ENOUGH:
+                if len(self._waiting) < min(_ENOUGH, self._count_coming()):
                     await asyncio.sleep(_GATHER_SECONDS)
                 group = dict(islice(self._waiting.items(), _MOST_TOGETHER))
                 for told in group:

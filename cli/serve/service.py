@@ -80,7 +80,9 @@ class Service:
             self.spooling = opened.enter_context(ThreadPoolExecutor(_SPOOLING, "spooling"))
             self.inflating = opened.enter_context(ThreadPoolExecutor(1, "inflating"))
             committing = opened.enter_context(ThreadPoolExecutor(1, "committing"))
-            self.commits = Commits(self.inbox, self.consumer, committing)
+            self.commits = Commits(
+                self.inbox, self.consumer, committing, lambda: self.admission.uploads
+            )
             self.problem: WarehouseError | None = None
             self._opened = opened.pop_all()
 

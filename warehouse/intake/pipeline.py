@@ -34,6 +34,7 @@ from warehouse.loading.records import Refusal
 COMMIT_EVENTS = 4 * 122_880
 COMMIT_BATCHES = 8  # at most, however few events they have: debug buffers need memory too
 COMMIT_BYTES = 64 << 20  # of dumps and their debug buffers, likewise
+FIRST_BYTES = 16 << 20  # likewise, of the first: nothing is committed until they are decoded
 AHEAD_BYTES = (
     16 << 20
 )  # of dumps that are read, and as many decoded, before they are used: a thread
@@ -245,7 +246,7 @@ def _groups(
 ) -> Iterator[list[tuple[_AnyBatch, Content | None]]]:
     """Neighbouring batches to commit together; streamed dumps go alone."""
     group: list[tuple[_AnyBatch, Content | None]] = []
-    n_events, n_bytes = 0, 0
+    n_events, n_bytes, most_bytes = 0, 0, FIRST_BYTES
     for batch, decoding in decodings:
         content = decoding.result() if decoding else None
         if group and content is None:
@@ -254,9 +255,9 @@ def _groups(
         group.append((batch, content))
         n_events += content.decoded.tables["events"].num_rows if content else COMMIT_EVENTS
         n_bytes += batch.held_bytes
-        if n_events >= COMMIT_EVENTS or n_bytes >= COMMIT_BYTES or len(group) == COMMIT_BATCHES:
+        if n_events >= COMMIT_EVENTS or n_bytes >= most_bytes or len(group) == COMMIT_BATCHES:
             yield group
-            group, n_events, n_bytes = [], 0, 0
+            group, n_events, n_bytes, most_bytes = [], 0, 0, COMMIT_BYTES
     if group:
         yield group
 

@@ -18,7 +18,8 @@ from warehouse.intake.pipeline import IngestProgress, IngestSummary, ingest_dump
 from warehouse.storage.intake_log import SealedLog, seal_logs
 from warehouse.storage.logged_dumps import DAMAGED, LoggedDumps
 
-_ROUND_BYTES = 256 << 20  # of logs that are ingested, and then deleted, together
+_ROUND_BYTES = 1 << 30  # of logs that are ingested, and then deleted, together
+_ROUND_LOGS = 256  # likewise, for each is a file that stays open
 
 
 def drain_inbox(
@@ -70,7 +71,7 @@ def _rounds(paths: Sequence[Path]) -> Iterator[list[Path]]:
     for path in paths:
         planned.append(path)
         size += path.stat().st_size
-        if size >= _ROUND_BYTES:
+        if size >= _ROUND_BYTES or len(planned) == _ROUND_LOGS:
             yield planned
             planned, size = [], 0
     if planned:

@@ -33,7 +33,7 @@ def commits(tmp_path: Path) -> Iterator[Commits]:
         ThreadPoolExecutor(1) as thread,
     ):
         consumer = Consumer(warehouse, store, batch_dumps=1, batch_seconds=1, snapshot_seconds=1)
-        yield Commits(inbox, consumer, thread)
+        yield Commits(inbox, consumer, thread, lambda: 9)
         warehouse.drain()
 
 
@@ -64,12 +64,13 @@ def test_what_comes_while_the_disk_is_busy_goes_to_it_together(
     assert (len(synced), commits.groups) == (2, 2)
 
 
-@pytest.mark.parametrize(("enough", "groups"), [(8, 1), (1, 2)])
-def test_what_comes_a_moment_later_goes_to_the_disk_with_it_unless_many_wait(
-    commits: Commits, monkeypatch: pytest.MonkeyPatch, enough: int, groups: int
+@pytest.mark.parametrize(("enough", "coming", "groups"), [(8, 2, 1), (1, 2, 2), (8, 1, 2)])
+def test_what_comes_a_moment_later_goes_to_the_disk_with_it_unless_many_or_all_wait(
+    commits: Commits, monkeypatch: pytest.MonkeyPatch, enough: int, coming: int, groups: int
 ) -> None:
     monkeypatch.setattr("cli.serve.commits._GATHER_SECONDS", 0.5)
     monkeypatch.setattr("cli.serve.commits._ENOUGH", enough)
+    monkeypatch.setattr(commits, "_count_coming", lambda: coming)
 
     async def commit_both() -> None:
         first = asyncio.create_task(commits.commit(upload_of(0)))

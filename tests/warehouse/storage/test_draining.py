@@ -116,10 +116,11 @@ def test_what_is_handed_over_meanwhile_is_for_the_next_drain(
         assert (done.n_dumps, warehouse.drain().n_dumps) == (1, 1)
 
 
+@pytest.mark.parametrize("bound", ["_ROUND_BYTES", "_ROUND_LOGS"])
 def test_logs_of_one_round_are_gone_before_the_next_is_read(
-    warehouse: Warehouse, store: Path, monkeypatch: pytest.MonkeyPatch
+    warehouse: Warehouse, store: Path, monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:
-    monkeypatch.setattr(draining, "_ROUND_BYTES", 1)
+    monkeypatch.setattr(draining, bound, 1)
     hand_over(store, tiny_incoming(1))
     hand_over(store, tiny_incoming(2), Incoming.of_bytes("bad", b"no dump", STATED))
     seen: list[tuple[IngestProgress, int]] = []
