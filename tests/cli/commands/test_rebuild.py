@@ -7,6 +7,8 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.support.command import run_on_terminal
+from tests.support.tiny_dumps import tiny_incoming
+from warehouse import Inbox
 from warehouse.archive.archive import Archive
 
 
@@ -39,6 +41,9 @@ def test_a_damaged_store_names_the_command_that_mends_it(run: Run, own: Path) ->
 
 
 def test_a_damaged_segment_is_named_and_the_exit_tells_it(run: Run, own: Path) -> None:
+    with Inbox.open(own) as inbox:
+        inbox.accept(tiny_incoming(1))
+    assert run("drain", "--store", own).code == 0  # into a segment of its own
     segment = Archive(own).segments()[0]
     segment.path.chmod(0o600)
     segment.path.write_bytes(segment.path.read_bytes()[:-1])
