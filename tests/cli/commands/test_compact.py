@@ -11,7 +11,7 @@ from warehouse import Warehouse
 def test_a_store_is_compacted_and_its_size_told(run: Run, store: Path, tmp_path: Path) -> None:
     own = Path(shutil.copytree(store, tmp_path / "own.store"))
     with Warehouse.open(own) as warehouse:
-        warehouse.writing.execute("INSERT INTO events SELECT e.* FROM events AS e, range(30)")
+        warehouse.writing.execute("INSERT INTO events SELECT e.* FROM events AS e, range(4)")
     assert run("retention", "--raw-days", 0, "--yes", "--store", own).code == 0
     before = run("query", "dumps", "--store", own).text
     done = run("compact", "--store", own, "--format", "json")

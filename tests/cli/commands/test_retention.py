@@ -47,6 +47,7 @@ def test_the_age_is_required(run: Run, own: Path) -> None:
     assert run("retention", "--raw-days", "-1", "--store", own).code == 2
 
 
+@pytest.mark.slow
 def test_with_a_lake_only_what_it_holds_goes_and_is_read_from_there(
     run: Run, own: Path, tmp_path: Path
 ) -> None:

@@ -142,6 +142,7 @@ def test_a_head_whose_dumps_are_too_short_to_judge_says_nothing_of_the_build_bef
     assert (alone.verdict, alone.groups) == ("not_enough_data", [])
 
 
+@pytest.mark.slow
 def test_a_past_report_is_made_again_byte_for_byte_after_later_builds(tmp_path):
     path = ingest_nights(tmp_path / "s", range(8, 11))
     with Warehouse.open(path, read_only=True) as store:

@@ -8,7 +8,7 @@ import time
 
 from tests.tools.benchmarks.tree_cpu import watched_tree
 
-_BURNED = 1.0
+_BURNED = 0.4
 # As Spark's daemon of Python workers: nobody waits for the child that burns CPU.
 _PARENT = f"""
 import os, signal, time

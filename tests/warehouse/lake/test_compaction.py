@@ -81,6 +81,7 @@ def test_large_parts_stay_as_they_are(place: Path, monkeypatch: pytest.MonkeyPat
     assert {file.path for table in FACTS for file in files_of(place, table)} == before
 
 
+@pytest.mark.slow
 def test_merged_parts_are_no_larger_than_need_be(
     place: Path, before: Contents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,6 +115,7 @@ def test_old_commits_are_folded_into_one_that_says_the_same(place: Path, before:
     assert contents(place) == before
 
 
+@pytest.mark.slow
 def test_a_dump_in_two_parts_is_left_in_one(farm, place: Path, before: Contents) -> None:
     fill(place, farm, [1, 7])
     assert verify_lake(Lake(place)) != []

@@ -174,6 +174,7 @@ def test_corrections_reach_the_lake(store: Path, filled: Path, change: str) -> N
     check_equal(store, filled)
 
 
+@pytest.mark.slow
 def test_companions_that_came_later_reach_the_lake_and_are_not_taken_from_it(
     store: Path, place: Path, tmp_path: Path
 ) -> None:
@@ -199,6 +200,7 @@ def test_corrected_dumps_keep_events_that_only_the_lake_has(store: Path, filled:
     assert verify_lake(Lake(filled)) == []
 
 
+@pytest.mark.slow
 def test_events_that_were_dropped_before_are_on_record_as_missing(store: Path, place: Path) -> None:
     drop_events(store)
     export(store, place)
@@ -219,6 +221,7 @@ def test_forgotten_dumps_leave_nothing_in_the_files_of_the_lake(store: Path, fil
     assert not any("secret" in path for path in kept)
 
 
+@pytest.mark.slow
 def test_a_store_that_is_written_meanwhile_is_exported_as_it_was(
     store: Path, place: Path, tmp_path: Path
 ) -> None:

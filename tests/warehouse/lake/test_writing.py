@@ -74,6 +74,7 @@ def test_rows_of_a_dump_keep_their_order_and_devices_stand_together(farm, filled
     )
 
 
+@pytest.mark.slow
 def test_parts_are_bounded_and_a_large_dump_is_one_of_its_own(
     farm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,7 @@ def comparable(lake: Path, table: str) -> list[str]:
     return sorted({repr(row) for row in rows} if table in NAMES else map(repr, rows))
 
 
+@pytest.mark.slow
 def test_companions_that_come_after_their_dumps_are_attached_as_a_store_attaches_them(
     places, tmp_path: Path
 ) -> None:

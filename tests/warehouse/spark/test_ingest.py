@@ -268,6 +268,7 @@ def test_plan_that_is_given_up_leaves_the_files_of_another(places, monkeypatch) 
     assert seen == globbed(lake, "dumps") != []
 
 
+@pytest.mark.slow
 def test_files_of_a_plan_are_the_same_whoever_writes_them(places) -> None:
     inbox, lake = places
     write(inbox / "2026-01-01-0" / "bad.etdp", b"\x10\0\0\0\0\0\0\0ED00")
