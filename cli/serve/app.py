@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -51,7 +51,7 @@ def make_app(service: Service) -> Starlette:
             handler = LogHandler(log)
             logging.getLogger().addHandler(handler)
             open_.callback(logging.getLogger().removeHandler, handler)
-            open_.callback(service.close)
+            open_.callback(_close, service)
             yield
 
     app = Starlette(
@@ -64,6 +64,12 @@ def make_app(service: Service) -> Starlette:
     app.state.questions = Questions(service)
     app.state.sql_turns = SqlTurns(service)
     return app
+
+
+def _close(service: Service) -> None:
+    """Close it; what went wrong is for whoever runs it to tell, in one line."""
+    with suppress(WarehouseError):
+        service.close()
 
 
 def _routes() -> Sequence[BaseRoute]:

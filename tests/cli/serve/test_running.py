@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import socket
 from collections.abc import Iterator
@@ -58,6 +59,21 @@ def test_a_service_ends_whose_log_nobody_reads(
     service.signal(signal.SIGTERM)
 
     assert service.wait() == 0
+
+
+def test_a_last_snapshot_that_cannot_be_written_is_told_in_a_line_and_loses_nothing(
+    service: ServiceProcess, client: httpx2.Client, tmp_path: Path
+) -> None:
+    put(client, tiny_dump(1))
+    snapshots = tmp_path / "store" / "snapshots"
+    shutil.rmtree(snapshots, ignore_errors=True)
+    snapshots.write_bytes(b"")
+    service.signal(signal.SIGTERM)
+    said = service.read_log()
+    assert service.wait() == 1
+    assert "Traceback" not in said
+    assert said.splitlines()[-1].startswith(f"error: {snapshots}: ")
+    assert len(stored_event_counts(tmp_path / "store")) == 1
 
 
 @pytest.mark.slow
