@@ -189,6 +189,7 @@ def test_malformed_manifest_beside_a_dump_is_no_usage_error(
     assert "a.json: captured_at: found 'yesterday'" in outcome.error
 
 
+@pytest.mark.slow
 def test_progress_shows_on_a_terminal_only(run: Run, own: Path, tmp_path: Path) -> None:
     assert run("ingest", DUMP, *NAMES, "--store", own).err == ""
     folder = FARM / "lab-x86-quiet"

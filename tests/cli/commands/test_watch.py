@@ -78,6 +78,7 @@ def arrived(service: StandIn, count: int) -> Callable[[], bool]:
     return lambda: len(service.held) == count
 
 
+@pytest.mark.slow
 def test_it_takes_files_as_they_come_until_it_is_told_to_stop(farm: Path, tmp_path: Path) -> None:
     with stand_in_service() as service:
         args = ["watch", str(farm), *NAMES, "--url", service.url, "--quiet-seconds", "0.2"]

@@ -182,6 +182,7 @@ def test_an_answer_that_is_read_slowly_is_sent_to_its_end(listening: Listening) 
 
 
 @pytest.mark.usefixtures("impatient")
+@pytest.mark.slow
 def test_an_answer_that_nobody_reads_is_given_up(
     listening: Listening, monkeypatch: pytest.MonkeyPatch
 ) -> None:

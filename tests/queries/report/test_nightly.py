@@ -190,6 +190,7 @@ def _report_of(path: Path, folders: list[Path]) -> str:
         return json_form(report(store))
 
 
+@pytest.mark.slow
 def test_report_of_a_fleet_judged_in_parts_is_that_of_the_whole(
     nightly: Warehouse, nightly_path: Path
 ) -> None:

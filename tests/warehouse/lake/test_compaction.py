@@ -124,6 +124,7 @@ def test_a_dump_in_two_parts_is_left_in_one(farm, place: Path, before: Contents)
     assert verify_lake(Lake(place)) == []
 
 
+@pytest.mark.slow
 def test_what_another_writer_adds_meanwhile_stays(
     farm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

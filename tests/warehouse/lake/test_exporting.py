@@ -209,6 +209,7 @@ def test_events_that_were_dropped_before_are_on_record_as_missing(store: Path, p
         assert b"3 of" in lake.query("percentiles").schema.metadata[b"note"]
 
 
+@pytest.mark.slow
 def test_forgotten_dumps_leave_nothing_in_the_files_of_the_lake(store: Path, filled: Path) -> None:
     forget(store)
     done = export(store, filled)

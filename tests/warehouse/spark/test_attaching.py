@@ -108,6 +108,7 @@ def test_attaching_that_was_broken_off_is_done_by_the_next_ingest(places) -> Non
     assert verify_lake(Lake(lake)) == []
 
 
+@pytest.mark.slow
 def test_late_etrecord_that_cannot_be_read_is_on_record_and_tried_once(places) -> None:
     inbox, lake = places
     record = write(inbox / DUMPS[0] / "own.etrecord", b"PK\3\4")

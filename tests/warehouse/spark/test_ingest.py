@@ -236,6 +236,7 @@ def test_what_another_driver_of_the_same_plan_committed_stays(places) -> None:
     assert len(globbed(lake, "dumps")) == len(rows_of(lake, "dumps")) == 8
 
 
+@pytest.mark.slow
 def test_what_another_driver_of_the_same_plan_deleted_is_not_committed(places) -> None:
     inbox, lake = places
     take(inbox, lake)

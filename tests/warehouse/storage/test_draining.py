@@ -55,6 +55,7 @@ def damage(store: Path, offset: int, data: bytes) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_what_is_drained_is_as_if_its_files_were_ingested(store: Path, tmp_path: Path) -> None:
     name = "multiout_portable_n3_debug"
     data, buffer = read_dump(f"real/{name}"), (CORPUS / f"real/{name}.debug.bin").read_bytes()

@@ -191,6 +191,7 @@ def test_dumps_without_an_archive_are_forgotten_without_one(tmp_path: Path, file
     assert contents(tmp_path / "bare")["dumps"] == []
 
 
+@pytest.mark.slow
 def test_who_is_interrupted_before_the_file_is_compacted_is_told_what_ends_it(store: Path) -> None:
     assert not read_status(store).is_uncompacted
     forget(store)
