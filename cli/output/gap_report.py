@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from queries.numeric_gap.logged_operators import LoggedRun
 
-_NOT_COMPARED = "not_compared"
 _TELLING = ("method", "base_run_index", "head_run_index", "occurrence")
 
 
@@ -37,7 +36,9 @@ def write_run_notes(runs: Sequence[Sequence[LoggedRun]]) -> None:
 
 def write_if_incomparable(table: pa.Table) -> bool:
     """Whether nothing could be compared, so that no difference means nothing; if so, it is told."""
-    is_incomparable = set(table["verdict"].to_pylist()) <= {_NOT_COMPARED}
+    from queries.numeric_gap.comparators import NOT_COMPARED
+
+    is_incomparable = set(table["verdict"].to_pylist()) <= {NOT_COMPARED}
     if is_incomparable:
         write_note(
             f"error: none of {table.num_rows:,} values could be compared; wanted two dumps of one "

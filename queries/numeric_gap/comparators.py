@@ -22,6 +22,8 @@ from warehouse.errors import QueryError
 Array = NDArray[Any]
 Comparator = Callable[[Array, Array], float]
 
+NOT_COMPARED = "not_compared"  # a verdict
+
 
 @np.errstate(all="ignore")
 def mse(reference: Array, value: Array) -> float:
@@ -117,7 +119,7 @@ def compare(
 
 def not_compared(reason: str | None, comparators: Collection[Comparator]) -> Comparison:
     """A comparison that could not be made."""
-    return Comparison("not_compared", reason, [None] * len(comparators))
+    return Comparison(NOT_COMPARED, reason, [None] * len(comparators))
 
 
 def count_nan(tensor: TensorValue) -> int | None:

@@ -33,11 +33,17 @@ def serve(channel: int) -> None:
     leave_no_core()
     gc.freeze()
     child = _Child()
-    with socket.socket(fileno=channel) as asked, suppress(*GONE):
-        send(asked, {})
+    with socket.socket(fileno=channel) as asked:
+        with suppress(*GONE):
+            send(asked, {})
         while True:
-            message, _ = receive(asked)
-            send(asked, *child.answer(message))
+            try:
+                message, _ = receive(asked)
+            except GONE:
+                return
+            answer = child.answer(message)
+            with suppress(*GONE):
+                send(asked, *answer)
 
 
 class _Child:

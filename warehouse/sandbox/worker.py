@@ -39,12 +39,17 @@ def serve(channel: int, store: str, snapshot: str, bounds: str) -> None:
     os.nice(_PATIENCE)
     with socket.socket(fileno=channel) as asked:
         reader = _SnapshotReader(Path(store), Path(snapshot), Bounds(*json.loads(bounds)))
+        state = reader.prepare()
         with suppress(*GONE):
-            send(asked, reader.prepare())
-            while True:
+            send(asked, state)
+        while True:
+            try:
                 message, _ = receive(asked)
-                answer = reader.answer(message["text"], message["params"])
-                data = answer.pop("data", b"")
+            except GONE:
+                return
+            answer = reader.answer(message["text"], message["params"])
+            data = answer.pop("data", b"")
+            with suppress(*GONE):
                 send(asked, {**answer, "byte_count": len(data)})
                 asked.sendall(data)
 
