@@ -18,8 +18,8 @@ from warehouse.intake.pipeline import IngestProgress, IngestSummary, ingest_dump
 from warehouse.storage.intake_log import SealedLog, seal_logs
 from warehouse.storage.logged_dumps import DAMAGED, LoggedDumps
 
-_ROUND_BYTES = 1 << 30  # of logs that are ingested, and then deleted, together
-_ROUND_LOGS = 256  # likewise, for each is a file that stays open
+_ROUND_BYTES = 1 << 30  # of logs that are looked through ahead: it is known where each dump stands
+_ROUND_LOGS = 256  # likewise, for each is a file that is open
 
 
 def drain_inbox(
@@ -30,7 +30,7 @@ def drain_inbox(
     jobs: int | None = None,
     progress: Callable[[IngestProgress], None] | None = None,
 ) -> IngestSummary:
-    """Ingest what the inbox holds by now; a log is deleted when all of it is committed.
+    """Ingest what the inbox holds by now; a log is deleted as soon as all of it is committed.
 
     Where it is broken off, the next one goes on: what is in the store already changes nothing.
 
@@ -99,10 +99,24 @@ def _drain_logs(
     jobs: int | None,
     progress: Callable[[IngestProgress], None],
 ) -> IngestSummary:
-    logs = [log for log in map(SealedLog.open, paths) if log]
+    left = dict.fromkeys(log for log in map(SealedLog.open, paths) if log)
     proving = ThreadPoolExecutor(1, "proving")
+
+    def clear(logs: Sequence[SealedLog]) -> None:
+        for log in logs:
+            failpoint("log clear")
+            _clear(log.path, is_kept=not content.is_read(log))
+            log.close()
+            del left[log]
+        if logs:
+            sync_path(logs[0].path.parent)
+
+    def go_on(done: IngestProgress) -> None:
+        clear(list(content.finished(done.done_files)))  # at once: what comes in takes its memory
+        progress(done)
+
     try:
-        content = LoggedDumps([(log, proving.submit(log.scan)) for log in logs])
+        content = LoggedDumps([(log, proving.submit(log.scan)) for log in left])
         failpoint("claim")
         summary = ingest_dumps(
             connection,
@@ -110,15 +124,12 @@ def _drain_logs(
             archive=archive,
             decoder=ChildDecoder(children, content.places),
             jobs=jobs,
-            progress=progress,
+            progress=go_on,
         )
-        is_unread = any(not (one.sha256 or one.reason == DAMAGED) for one in summary.refused)
-        for log in logs:
-            failpoint("log clear")
-            _clear(log.path, is_kept=is_unread)
+        clear(list(left))
     finally:
         proving.shutdown(cancel_futures=True)
-        for log in logs:
+        for log in left:
             log.close()
     return replace(summary, notes=tuple(content.notes))
 
@@ -131,4 +142,3 @@ def _clear(path: Path, *, is_kept: bool) -> None:
         path.rename(folder / path.name)
     else:
         path.unlink()
-    sync_path(path.parent)

@@ -187,7 +187,8 @@ class SealedLog:
         return self._map[offset : offset + byte_count]
 
     def close(self) -> None:
-        """Let go of it; what was read of it stays readable."""
+        """Let go of it, once; what was read of it stays readable."""
+        self._map = None
         os.close(self._file)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Hashable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -34,6 +35,8 @@ class LoggedDumps:
     def __init__(self, logs: Sequence[tuple[SealedLog, Future[Scan]]]) -> None:
         """Take logs, and what is found in each; whoever waits for that gets its OSError."""
         self._logs = logs
+        self._made: deque[tuple[int, SealedLog]] = deque()  # logs, with the dumps up to their ends
+        self._unread: dict[SealedLog, set[LoggedFile]] = defaultdict(set)
         self.notes: list[str] = []
         self.places: dict[Hashable, FilePart] = {}
 
@@ -46,10 +49,24 @@ class LoggedDumps:
 
     def __iter__(self) -> Iterator[Incoming]:
         """Each in turn; what is no record is copied to where it stays before the first of those."""
+        count = 0
         for log, scan in self._logs:
-            for offset in scan.result().offsets:
+            offsets, damages = scan.result()
+            for offset in offsets:
                 yield self._incoming(log, log.record(offset))
+            count += len(offsets)
+            if not damages:  # which are looked at again after the last log
+                self._made.append((count, log))
         yield from map(unreadable, list(self._keep_damaged()))
+
+    def finished(self, count: int) -> Iterator[SealedLog]:
+        """Logs whose dumps are all among the first so many, each told once; none with damage."""
+        while self._made and self._made[0][0] <= count:
+            yield self._made.popleft()[1]
+
+    def is_read(self, log: SealedLog) -> bool:
+        """Whether the bytes of every dump of a log that were asked for could be read."""
+        return not self._unread[log]
 
     def _keep_damaged(self) -> Iterator[SourceError]:
         for log, scan in self._logs:
@@ -70,9 +87,17 @@ class LoggedDumps:
             self.places[part.sha256] = FilePart(log.path, part.offset, part.byte_count)
         if record.etrecord:
             self.places[etrecord] = self.places[record.etrecord.sha256]
+        unread = self._unread[log]
+        unread.add(record.dump)
+
+        def read() -> Bytes:
+            data = log.read(record.dump)
+            unread.discard(record.dump)
+            return data
+
         return Incoming(
             record.dump.name,
-            _LoggedBytes(record.dump.sha256, log, record.dump),
+            read,
             lambda: parse_manifest(record.manifest),
             record.dump.byte_count,
             etrecord,

@@ -118,7 +118,7 @@ def test_what_is_handed_over_meanwhile_is_for_the_next_drain(
 
 
 @pytest.mark.parametrize("bound", ["_ROUND_BYTES", "_ROUND_LOGS"])
-def test_logs_of_one_round_are_gone_before_the_next_is_read(
+def test_logs_of_one_round_are_gone_before_the_next_is_looked_through(
     warehouse: Warehouse, store: Path, monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:
     monkeypatch.setattr(draining, bound, 1)
@@ -127,8 +127,20 @@ def test_logs_of_one_round_are_gone_before_the_next_is_read(
     seen: list[tuple[IngestProgress, int]] = []
     summary = warehouse.drain(progress=lambda done: seen.append((done, len(left(store)))))
     counts = [(one.done_files, one.total_files, n_left) for one, n_left in seen]
-    assert counts == [(1, 1, 2), (3, 3, 1)]
+    assert counts == [(1, 1, 1), (3, 3, 0)]
     assert (summary.n_dumps, len(summary.refused)) == (2, 1)
+
+
+def test_a_log_is_gone_when_its_own_dumps_are_committed(
+    warehouse: Warehouse, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "BATCH_FILES", 2)  # the first batch has half as many
+    monkeypatch.setattr(pipeline, "COMMIT_BATCHES", 1)
+    hand_over(store, *map(tiny_incoming, range(3)))
+    hand_over(store, *map(tiny_incoming, range(3, 5)))
+    seen: list[tuple[int, int]] = []
+    warehouse.drain(progress=lambda done: seen.append((done.done_files, len(left(store)))))
+    assert seen == [(1, 2), (3, 1), (5, 0)]
 
 
 def test_what_could_not_be_committed_stays(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
