@@ -39,6 +39,10 @@ _JOINED_BYTES = 1 << 20  # written together
 _PAUSE = 0.002  # seconds between two looks at a lock
 _LONGEST_APPEND = 30.0  # seconds that a log is waited for, which is still being written to
 
+# Keys of logs that this process writes: all in them is what it hashed, and on disk, or was taken
+# back. What others wrote may have been damaged since, and is hashed again when it is read.
+_OWN: set[bytes] = set()
+
 
 class LogWriter:
     """Appends to a log of its own, or to the next, where it is big enough or was sealed."""
@@ -96,6 +100,7 @@ class LogWriter:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         self._file = os.open(self._path, flags, self._folder.stat().st_mode & 0o666)
         self._size = 0
+        own_log(self._path)
         sync_path(self._folder)
         return self._file
 
@@ -112,6 +117,7 @@ class LogWriter:
     def _undo(self) -> None:
         """Take back what was appended; nothing is appended after what may be left of it."""
         if self._file is not None:
+            disown_log(self._path)
             with suppress(OSError):
                 os.ftruncate(self._file, self._size)
             with suppress(OSError):
@@ -148,8 +154,8 @@ class SealedLog:
             return cls(path, file)
 
     def scan(self) -> Scan:
-        """Its records, each proved; an OSError is passed on."""
-        return scan_log(self._file, self._key)
+        """Its records, each proved unless this process wrote it; an OSError is passed on."""
+        return scan_log(self._file, self._key, is_proved=self._key in _OWN)
 
     def record(self, offset: int) -> LogRecord:
         """A record that was found at an offset.
@@ -190,6 +196,17 @@ class SealedLog:
         """Let go of it, once; what was read of it stays readable."""
         self._map = None
         os.close(self._file)
+        disown_log(self.path)
+
+
+def own_log(path: Path) -> None:
+    """Take note that all that will stand in a log was hashed by this process as it came."""
+    _OWN.add(key_of(path))
+
+
+def disown_log(path: Path) -> None:
+    """Take note that a log may hold something else."""
+    _OWN.discard(key_of(path))
 
 
 def sync_data(file: int) -> None:

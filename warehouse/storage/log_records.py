@@ -125,8 +125,8 @@ def _read(file: Incoming | IncomingFile) -> HashedFile:
     return HashedFile(file.name, data, hashlib.sha256(data).hexdigest())
 
 
-def scan_log(file: int, key: bytes) -> Scan:
-    """Find the records of an open log's file, and prove each to the last bit.
+def scan_log(file: int, key: bytes, *, is_proved: bool = False) -> Scan:
+    """Find the records of an open log's file, and prove each to the last bit, unless they are.
 
     After damage the next record is looked for: one never costs another. An OSError of a file that
     cannot be read is passed on.
@@ -134,7 +134,7 @@ def scan_log(file: int, key: bytes) -> Scan:
     scan, position, size = Scan([], []), 0, os.fstat(file).st_size
     while position < size:
         record = read_record(file, position, key)
-        if record and record.end <= size and _is_whole(file, record):
+        if record and record.end <= size and (is_proved or _is_whole(file, record)):
             scan.offsets.append(position)
             position = record.end
             continue

@@ -17,7 +17,7 @@ from ingest.incoming import Bytes
 from warehouse.engine.failpoints import failpoint
 from warehouse.engine.store_file import sync_path
 from warehouse.errors import StoreError
-from warehouse.storage.intake_log import key_of, name_log, sync_data
+from warehouse.storage.intake_log import key_of, name_log, own_log, sync_data
 from warehouse.storage.log_records import Delivery, HashedFile
 
 MEMORY_BYTES = 512 << 10  # beyond which a file is not held in memory
@@ -115,6 +115,7 @@ class Spool:
             os.pwrite(self._file, padded.head(key_of(self._path)), 0)
             failpoint("spool sync")
             sync_data(self._file)
+            own_log(self._path)
             self._path.rename(self._path.with_suffix(_SEALED))
             failpoint("spool sealed")
             sync_path(self._folder)

@@ -23,7 +23,7 @@ from warehouse.errors import StoreError
 from warehouse.intake import batches, content, pipeline
 from warehouse.intake.pipeline import IngestProgress, IngestSummary
 from warehouse.storage import draining
-from warehouse.storage.intake_log import seal_logs
+from warehouse.storage.intake_log import disown_log, seal_logs
 from warehouse.storage.rebuild import rebuild_store
 
 STATED = Manifest.model_validate(MANIFEST)
@@ -47,8 +47,9 @@ def left(store: Path) -> list[str]:
 
 
 def damage(store: Path, offset: int, data: bytes) -> Path:
-    """Overwrite some of the one log in an inbox."""
+    """Overwrite some of the one log in an inbox, and forget that this process wrote it."""
     (path,) = (store / "inbox").glob("*.log")
+    disown_log(path)
     with open(path, "r+b") as file:
         file.seek(offset)
         file.write(data)

@@ -8,9 +8,9 @@ import pytest
 
 from tests.support.tiny_dumps import tiny_incoming
 from warehouse.errors import StoreError
-from warehouse.storage import intake_log
+from warehouse.storage import intake_log, log_records
 from warehouse.storage.intake_log import LogWriter, SealedLog, seal_logs
-from warehouse.storage.log_records import Delivery, pack_delivery
+from warehouse.storage.log_records import Delivery, LogRecord, pack_delivery
 
 
 def delivery(number: int = 0) -> Delivery:
@@ -86,6 +86,28 @@ def test_what_failed_is_taken_back_and_the_next_append_goes_on(
             writer.append([delivery(2)])
     writer.append([delivery(3)])
     assert names(tmp_path) == ["1.etdp", "3.etdp"]
+
+
+def test_only_what_this_process_wrote_whole_is_not_hashed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed: list[str] = []
+
+    def is_whole(_: int, record: LogRecord) -> bool:
+        hashed.append(record.dump.name)
+        return True
+
+    monkeypatch.setattr(log_records, "_is_whole", is_whole)
+    own, other = LogWriter(tmp_path), LogWriter(tmp_path)
+    own.append([delivery(1)])
+    other.append([delivery(2)])
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdatasync", lambda _: _fail())
+        with pytest.raises(StoreError, match="make room and hand"):
+            other.append([delivery(3)])
+    assert (names(tmp_path), hashed) == (["1.etdp", "2.etdp"], ["2.etdp"])
+    hashed.clear()
+    assert (names(tmp_path), hashed) == (["1.etdp", "2.etdp"], ["1.etdp", "2.etdp"])
 
 
 def test_refusals_of_a_full_disk_leave_no_files(

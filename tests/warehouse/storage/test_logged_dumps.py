@@ -8,14 +8,14 @@ import pytest
 
 from ingest.errors import SourceError
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
-from warehouse.storage.intake_log import LogWriter, SealedLog, seal_logs
+from warehouse.storage.intake_log import LogWriter, SealedLog, disown_log, seal_logs
 from warehouse.storage.log_records import Scan, pack_delivery
 from warehouse.storage.logged_dumps import LoggedDumps
 
 
 @pytest.fixture
 def logs(tmp_path: Path) -> Iterator[list[SealedLog]]:
-    """Two logs of two dumps each; the last dump is damaged."""
+    """Two logs of two dumps each; the last dump was damaged by somebody else."""
     for first in (0, 2):
         writer = LogWriter(tmp_path)
         writer.append([pack_delivery(tiny_incoming(first + i)) for i in range(2)])
@@ -24,6 +24,7 @@ def logs(tmp_path: Path) -> Iterator[list[SealedLog]]:
     with open(paths[1], "r+b") as file:
         file.seek(-1, 2)
         file.write(b"\xff")
+    disown_log(paths[1])
     opened = [log for log in map(SealedLog.open, paths) if log]
     yield opened
     for log in opened:
