@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ingest.errors import DumpError
 from ingest.etdump.arena import Arena, Fault, FaultyDumps
-from ingest.etdump.layouts import LayoutCache, SignatureBook
+from ingest.etdump.layouts import SignatureBook
 from ingest.etdump.runs import read_dumps
 from ingest.profiler_blob.blocks import find_blocks, is_profiler_blob
 from ingest.profiler_blob.runs import read_blob
@@ -57,11 +57,10 @@ def decode_dumps(buffers: Sequence[Any]) -> DecodedBatch:
         The decoded tables and the refusals; ``dump_index`` is the position in `buffers`.
     """
     signatures = SignatureTables()
-    cache = LayoutCache()
     parts: list[Tables] = []
     faults: dict[int, Fault] = {}
     for chunk in _chunks(buffers):
-        for decoded in _decode_chunk(buffers, chunk, cache):
+        for decoded in _decode_chunk(buffers, chunk):
             parts += decoded.parts
             faults.update(decoded.faults)
             signatures.add(decoded.book)
@@ -131,9 +130,7 @@ class _Decoded:
     faults: dict[int, Fault]
 
 
-def _decode_chunk(
-    buffers: Sequence[Any], chunk: list[int], cache: LayoutCache
-) -> Iterator[_Decoded]:
+def _decode_chunk(buffers: Sequence[Any], chunk: list[int]) -> Iterator[_Decoded]:
     """Decode the dumps of a chunk; every one of them is in exactly one of the results.
 
     Decoding stops at the first check that any dump fails, and starts again without the dumps that
@@ -145,7 +142,7 @@ def _decode_chunk(
         if not chunk:
             break
         arena = Arena([buffers[index] for index in chunk])
-        book = SignatureBook(cache=cache)  # what is put down before a fault is found must not stay
+        book = SignatureBook()  # what is put down before a fault is found must not stay
         try:
             parts = list(_decode_arena(arena, book))
         except FaultyDumps as faulty:
@@ -164,7 +161,7 @@ def _decode_chunk(
     half = len(chunk) // 2
     for some in (chunk[:half], chunk[half:]):
         if some:
-            yield from _decode_chunk(buffers, some, cache)
+            yield from _decode_chunk(buffers, some)
 
 
 def _decode_arena(arena: Arena, book: SignatureBook) -> Iterator[Tables]:

@@ -32,7 +32,8 @@ from ingest.signatures import (
 
 _FEW = 512  # events of a run; of more, the distinct ones are found first
 _FEW_RUNS = 64  # runs; fewer are told apart by hand
-_MOST_CACHED = 1 << 17  # events of the layouts that are kept for later
+_MOST_CACHED = 1 << 15  # events of the layouts that are kept for later
+_EVENT_TEXT = 64  # bytes of texts that are as much to keep as an event
 
 _STEP = np.uint64(0xD6E8FEB86659FD93)
 _NONE = np.zeros(0, np.int32)
@@ -66,10 +67,27 @@ _Grouped = tuple[Layout, tuple[EventSignature, ...]]
 
 @dataclass
 class LayoutCache:
-    """Layouts of earlier dumps, so that dumps of one program are grouped once."""
+    """Layouts of earlier dumps, so that dumps of one program are grouped once in a process.
+
+    Threads may share it: what one keeps is whole, and at worst another forgets it.
+    """
 
     known: dict[_Key, _Grouped] = field(default_factory=dict)
     size: int = 0
+
+    def keep(self, key: _Key, layout: _Grouped) -> None:
+        """Keep a layout for later, unless it is large; all others go if they become too many."""
+        size = len(key[0]) + len(key[1]) // 4 + layout[0].text_bytes // _EVENT_TEXT
+        if size > _MOST_CACHED:
+            return
+        if self.size + size > _MOST_CACHED:
+            self.known.clear()
+            self.size = 0
+        self.size += size
+        self.known[key] = layout
+
+
+CACHE = LayoutCache()
 
 
 @dataclass
@@ -81,14 +99,12 @@ class SignatureBook:
         runs: Run signatures: name, bundled input index, ids of event signatures.
         text_bytes: Bytes of the texts of all event signatures.
         run_event_count: Ids in all run signatures.
-        cache: Layouts that are known.
     """
 
     events: dict[int, EventSignature] = field(default_factory=dict)
     runs: dict[int, tuple[bytes | None, int, Ints]] = field(default_factory=dict)
     text_bytes: int = 0
     run_event_count: int = 0
-    cache: LayoutCache = field(default_factory=LayoutCache)
     _ids: dict[EventSignature, int] = field(default_factory=dict)
 
     def layout(
@@ -106,7 +122,7 @@ class SignatureBook:
             FaultyDumps: The texts take more.
         """
         key = (tuple(events), codes.tobytes())
-        known = self.cache.known.get(key)
+        known = CACHE.known.get(key)
         if known is None:
             grouped = group_events(key[0])
             text_bytes = sum(signature.text_bytes for signature in grouped.signatures)
@@ -114,7 +130,7 @@ class SignatureBook:
                 raise FaultyDumps({dump: TOO_MUCH_TEXT})
             ids = [self._id(signature) for signature in grouped.signatures]
             known = _lay_out(key[0], codes, grouped, ids, text_bytes), grouped.signatures
-            self._keep(key, known)
+            CACHE.keep(key, known)
         layout, signatures = known
         if layout.text_bytes > most_text:
             raise FaultyDumps({dump: TOO_MUCH_TEXT})
@@ -128,16 +144,6 @@ class SignatureBook:
     def _id(self, signature: EventSignature) -> int:
         known = self._ids.get(signature)
         return event_signature_id(signature) if known is None else known
-
-    def _keep(self, key: _Key, layout: _Grouped) -> None:
-        size = len(key[0]) + len(key[1]) // 4
-        if size > _MOST_CACHED:
-            return
-        if self.cache.size + size > _MOST_CACHED:
-            self.cache.known.clear()
-            self.cache.size = 0
-        self.cache.size += size
-        self.cache.known[key] = layout
 
     def run_signature(self, name: bytes | None, index: int, layout: Layout) -> int:
         """Id of the run signature with this name, bundled input index and layout."""

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from ingest import DecodedBatch, decode_dumps
-from ingest.etdump import runs
+from ingest.etdump import layouts, runs
+from ingest.etdump.layouts import LayoutCache
 from tests.support.corpus import CORPUS, read_dump
 
 DUMPS = [path.read_bytes() for path in sorted((CORPUS / "real").glob("*.etdp"))]
@@ -41,6 +42,7 @@ def test_decoding_one_small_dump_takes_few_calls_of_functions(
     monkeypatch.setattr(runs, "FEWEST_WORDS", 1 << 15)  # as it is outside of tests
     dump = read_dump("real/cnn_portable_n20")
     decode_dumps([dump])  # what only the first call does
+    monkeypatch.setattr(layouts, "CACHE", LayoutCache())
     count = 0
 
     def note(frame: object, event: str, arg: object) -> None:
