@@ -6,7 +6,7 @@ A manifest in a header is JSON in ASCII: other letters are written as its escape
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from http import HTTPStatus
 
@@ -27,6 +27,7 @@ from cli.serve.threads import run_there
 from ingest.errors import ManifestError
 from ingest.manifest.models import Manifest
 from ingest.manifest.resolver import parse_fields, parse_stated
+from warehouse.consumer import Consumer
 from warehouse.storage.log_records import HashedFile, make_delivery
 from warehouse.storage.spools import Spool
 
@@ -40,6 +41,7 @@ _ERRORS = (
     "SELECT reason, detail FROM ingest_errors WHERE sha256 = $sha256 ORDER BY refused_at DESC "
     "LIMIT 1"
 )
+_UNKNOWN = HTTPStatus.NOT_FOUND, "unknown_dump", "no dump of this SHA-256 was sent"
 _STORED = "SELECT dump_id FROM dumps WHERE sha256 = $sha256"
 
 
@@ -101,23 +103,32 @@ async def get_dump(request: Request) -> Response:
     """
     service = _service(request)
     try:
-        service.access.need(request, Scope.INGEST)
+        bearer = service.access.need(request, Scope.INGEST)
     except Problem as problem:
         if problem.status_code != HTTPStatus.FORBIDDEN:
             raise
-        service.access.need(request, Scope.READ)
+        bearer = service.access.need(request, Scope.READ)
     sha256 = _sha256_of(request)
-    state = await run_in_threadpool(find_state, service, sha256)
+    state = await run_in_threadpool(find_state, service, sha256, bearer.pools)
     return JSONResponse({"sha256": sha256, **state})
 
 
-def find_state(service: Service, sha256: str) -> Mapping[str, str | None]:
+def find_state(
+    service: Service, sha256: str, pools: Collection[str] | None
+) -> Mapping[str, str | None]:
     """State of a dump, and why it is that: as `GET /v1/dumps/{sha256}` says it.
 
+    Args:
+        service: What took it.
+        sha256: Its SHA-256.
+        pools: Device pools that whoever asks is limited to; None for all.
+
     Raises:
-        Problem: It is not known.
+        Problem: It is not known, or of another pool.
     """
     consumer = service.consumer
+    if pools is not None and _pools_of(consumer, sha256).difference(pools):
+        raise Problem(*_UNKNOWN)
     is_caught_up, is_waiting = consumer.is_caught_up, consumer.known.is_waiting(sha256)
     with service.reader() as reader:
         is_stored = reader.sql(_STORED, {"sha256": sha256}).num_rows
@@ -131,7 +142,13 @@ def find_state(service: Service, sha256: str) -> Mapping[str, str | None]:
     if not is_caught_up:
         detail = "not all is indexed yet that was accepted before the service was started"
         raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "starting", detail, retry_after=2)
-    raise Problem(HTTPStatus.NOT_FOUND, "unknown_dump", "no dump of this SHA-256 was sent")
+    raise Problem(*_UNKNOWN)
+
+
+def _pools_of(consumer: Consumer, sha256: str) -> set[str | None]:
+    """The device pool of a dump, if it is known."""
+    manifests = consumer.known.manifests([sha256]).values()
+    return {Manifest.model_validate_json(one).device.pool for one in manifests}
 
 
 async def _take_parts(request: Request, bearer: Bearer, encoding: str | None) -> Response:

@@ -399,6 +399,21 @@ def test_a_bearer_of_some_pools_sends_dumps_of_no_other(
     assert [one["problem"]["reason"] for one in zipped.json()["dumps"]] == ["pool"]
 
 
+def test_a_bearer_of_some_pools_learns_nothing_of_dumps_of_others(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs, other = tiny_dump(1), tiny_dump(2)
+    put(client, theirs, {**MANIFEST, "pool": "lab"})
+    put(client, other)
+    bearer = Bearer("lab", frozenset(Scope), frozenset({"lab"}))
+    monkeypatch.setattr(Access, "need", lambda *_: bearer)
+
+    answers = [client.get(f"/v1/dumps/{sha256_of(one)}") for one in (theirs, other)]
+
+    assert [one.status_code for one in answers] == [200, 404]
+    assert answers[1].json()["reason"] == "unknown_dump"
+
+
 def await_caught_up(client: TestClient) -> None:
     put(client, tiny_dump(1))
     await_state(client, tiny_dump(1))
