@@ -53,3 +53,13 @@ def pytest_addoption(parser):
         action="store_true",
         help="rewrite tests/golden from what the queries answer now",
     )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def new_stores_are_copies():
+    """What makes a store copies one, but where the making is what is tested."""
+    from tests.support.store_template import copy_template
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("warehouse.engine.writer._build", copy_template)
+        yield
