@@ -8,8 +8,10 @@ from hypothesis import settings
 for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS"):
     os.environ.pop(name, None)
 
-# A busy machine is no failure.
-settings.register_profile("unhurried", deadline=None)
+# A busy machine is no failure; CI has the time for as many examples as there are by default.
+settings.register_profile(
+    "unhurried", deadline=None, max_examples=100 if "CI" in os.environ else 40
+)
 settings.load_profile("unhurried")
 
 

@@ -117,6 +117,7 @@ def test_what_is_handed_over_meanwhile_is_for_the_next_drain(
         assert (done.n_dumps, warehouse.drain().n_dumps) == (1, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", ["_ROUND_BYTES", "_ROUND_LOGS"])
 def test_logs_of_one_round_are_gone_before_the_next_is_read(
     warehouse: Warehouse, store: Path, monkeypatch: pytest.MonkeyPatch, bound: str
@@ -131,6 +132,7 @@ def test_logs_of_one_round_are_gone_before_the_next_is_read(
     assert (summary.n_dumps, len(summary.refused)) == (2, 1)
 
 
+@pytest.mark.slow
 def test_what_could_not_be_committed_stays(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hand_over(store, tiny_incoming(1))
     with Warehouse.open(store) as warehouse, monkeypatch.context() as patched:
@@ -170,6 +172,7 @@ def test_a_damaged_record_is_refused_kept_and_harms_no_other(
     assert recorded == [{"source": source, "reason": reason, "detail": detail}]
 
 
+@pytest.mark.slow
 def test_few_dumps_are_committed_together(
     warehouse: Warehouse, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
