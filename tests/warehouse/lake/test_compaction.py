@@ -35,10 +35,10 @@ def farm():
 
 @pytest.fixture(scope="module")
 def made(farm, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake of five parts, from as many commits."""
+    """A lake of ten parts, from as many commits."""
     folder = tmp_path_factory.mktemp("made")
-    for first in range(1, 41, 8):
-        fill(folder, farm, range(first, first + 8))
+    for first in range(1, 41, 4):
+        fill(folder, farm, range(first, first + 4))
     return folder
 
 
@@ -65,7 +65,7 @@ def parquet_files(place: Path) -> set[str]:
 
 
 def test_small_parts_become_one_and_nothing_else_changes(place: Path, before: Contents) -> None:
-    assert len(files_of(place, "events")) == 5
+    assert len(files_of(place, "events")) == 10
     done = compact_lake(Lake(place))
     assert contents(place) == before
     assert all(len(files_of(place, table)) <= 1 for table in (*FACTS, *NAMES))
