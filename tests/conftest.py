@@ -8,8 +8,10 @@ from hypothesis import settings
 for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS"):
     os.environ.pop(name, None)
 
-# A busy machine is no failure.
-settings.register_profile("unhurried", deadline=None)
+# A busy machine is no failure; CI has the time for as many examples as there are by default.
+settings.register_profile(
+    "unhurried", deadline=None, max_examples=100 if "CI" in os.environ else 40
+)
 settings.load_profile("unhurried")
 
 
@@ -53,3 +55,13 @@ def pytest_addoption(parser):
         action="store_true",
         help="rewrite tests/golden from what the queries answer now",
     )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def new_stores_are_copies():
+    """What makes a store copies one, but where the making is what is tested."""
+    from tests.support.store_template import copy_template
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("warehouse.engine.writer._build", copy_template)
+        yield

@@ -108,6 +108,7 @@ def test_uploads_are_answered_for_soon(run: Run, service: tuple[Path, str], tmp_
     assert run("--url", url, "status").code == 0
 
 
+@pytest.mark.slow
 def test_a_token_may_do_what_it_is_for(run: Run, tmp_path: Path) -> None:
     store, dump = tmp_path / "store", CORPUS / "real" / "mlp_xnnpack_n1.etdp"
     names = ("--device", "a", "--pool", "lab", "--build", "b1", "--model", "mlp")

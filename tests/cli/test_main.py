@@ -203,7 +203,7 @@ def test_process_ends_at_once_unless_something_is_left_to_do(is_busy: bool) -> N
     assert done.stderr.startswith("error: ")
 
 
-@pytest.mark.parametrize("module", ["typer", "cli.app", "duckdb", "pyarrow"])
+@pytest.mark.parametrize("module", cross_section(["typer", "cli.app", "duckdb", "pyarrow"], 4))
 def test_ctrl_c_ends_imports_quietly(store: Path, module: str) -> None:
     program = (
         "import os, signal, sys\n"

@@ -29,6 +29,7 @@ def test_plot_without_a_file_stands_for_the_terminal():
     assert plain_plots([]) == []
 
 
+@pytest.mark.slow
 def test_percentiles_have_histograms_when_asked(run, store):
     plain = run("query", "percentiles", "--store", store).text
     drawn = run("query", "percentiles", "--plot", "--store", store).text

@@ -32,6 +32,7 @@ def umask() -> object:
     assert os.umask(before) == 0o022
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("umask")
 def test_a_store_is_made_for_its_owner_unless_it_is_shared(run: Run, tmp_path: Path) -> None:
     assert run("ingest", DUMP, *NAMES, "--store", tmp_path / "own").code == 0
@@ -63,14 +64,20 @@ _WAIT = "wait with --wait SECONDS, or stop that process, "
 
 @pytest.mark.parametrize(
     ("args", "told"),
-    [
-        (("snapshot",), _WAIT),
-        (("compact",), _WAIT),
-        (("rebuild",), _WAIT),
-        (("snapshot", "--wait", "0.01"), _WAIT.replace("--wait", "a longer --wait")),
-        (("query", "dumps"), _NO_SNAPSHOT + _WAIT),
-        (("numeric-gap", "1", "2"), f"{_NO_SNAPSHOT}wait until that process ends, or stop it, "),
-    ],
+    cross_section(
+        [
+            (("snapshot",), _WAIT),
+            (("compact",), _WAIT),
+            (("rebuild",), _WAIT),
+            (("snapshot", "--wait", "0.01"), _WAIT.replace("--wait", "a longer --wait")),
+            (("query", "dumps"), _NO_SNAPSHOT + _WAIT),
+            (
+                ("numeric-gap", "1", "2"),
+                f"{_NO_SNAPSHOT}wait until that process ends, or stop it, ",
+            ),
+        ],
+        3,
+    ),
 )
 def test_what_a_command_can_do_about_a_store_in_use_is_told(
     run: Run, tmp_path: Path, args: tuple[str, ...], told: str

@@ -255,6 +255,7 @@ def test_time_that_moved_between_a_delegate_s_operators_stays_in_its_call():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_regression_is_not_moved_where_the_method_became_slower_or_too_little_was_gained():
     base = [_program(value, 10_000) for value in FLAT]
     for gained in (900, 1_400):
@@ -267,6 +268,7 @@ def test_regression_is_not_moved_where_the_method_became_slower_or_too_little_wa
     assert verdicts["Method::execute"] == verdicts[CONV] == "regression"
 
 
+@pytest.mark.slow
 def test_time_did_not_just_move_inside_a_delegate_if_the_method_became_slower():
     def run(first, second, total):
         return [
@@ -289,6 +291,7 @@ def test_new_operator_keeps_its_verdict_and_costs_its_time():
     assert rows["native_call_new"]["cost_ns"] == 5_000
 
 
+@pytest.mark.slow
 def test_weak_evidence_on_the_devices_of_a_pool_adds_up():
     generator = np.random.default_rng(3)
     samples = Samples()
@@ -322,6 +325,7 @@ def test_pool_is_tested_by_the_sum_of_its_devices():
     assert row["p_adjusted"] == pytest.approx(math.erfc(z / math.sqrt(2)), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_devices_of_other_pools_or_of_none_are_not_added_up():
     samples = Samples()
     for device, pool in (("one", "a"), ("two", "b"), ("three", None), ("four", None)):

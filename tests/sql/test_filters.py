@@ -198,7 +198,7 @@ def test_every_parameter_is_tried():
 
 @pytest.mark.parametrize(
     ("name", "param", "value", "is_chosen"),
-    cross_section([case for case in FILTERED if case[2] == FIRST_VALUES[case[1]]], 13)
+    cross_section([case for case in FILTERED if case[2] == FIRST_VALUES[case[1]]], 26)
     + [
         pytest.param(*case, marks=pytest.mark.slow)
         for case in FILTERED
@@ -215,7 +215,7 @@ def test_filter_answers_as_if_nothing_else_were_stored(
     assert filtered
 
 
-@pytest.mark.parametrize("name", cross_section(sorted({name for name, *_ in FILTERED}), 5))
+@pytest.mark.parametrize("name", cross_section(sorted({name for name, *_ in FILTERED}), 10))
 def test_different_filters_must_all_hold(farm, name):
     values = {param: values[0] for param, values in FILTERS.items() if param != "build"}
     values["device"], values["model"] = (
@@ -231,7 +231,7 @@ def test_different_filters_must_all_hold(farm, name):
     assert filtered
 
 
-@pytest.mark.parametrize(("name", "param"), cross_section(ROWS, 2))
+@pytest.mark.parametrize(("name", "param"), cross_section(ROWS, 4))
 def test_parameter_keeps_exactly_its_rows(farm, name, param):
     value, is_kept = ROWS[name, param]
     rows = _ask(farm, name, **EVERYTHING.get((name, param), {}))
@@ -288,7 +288,7 @@ def _value(dump, key):
     return None if value is None else str(value)
 
 
-@pytest.mark.parametrize(("name", "key"), cross_section(GROUPED, 10))
+@pytest.mark.parametrize(("name", "key"), cross_section(GROUPED, 20))
 def test_group_answers_as_if_it_were_one_device(farm, name, key):
     grouped = _ask(farm, name, group_by=key)
     farm.execute("BEGIN")

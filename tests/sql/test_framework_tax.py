@@ -116,6 +116,7 @@ def test_cycles_of_unknown_rate_give_rows_without_times():
     assert _times(row) == (1, None, None, None, None, None)
 
 
+@pytest.mark.slow
 def test_all_scopes_together_are_the_scopes_one_by_one():
     one_by_one = [_ask(_run(), scope=s) for s in ("delegate", "operator", "run", "total")]
     assert _ask(_run(), scope="all") == [row for rows in one_by_one for row in rows]

@@ -84,6 +84,7 @@ def test_certain_but_small_change_is_unchanged():
     assert row["verdict"] == "regression"
 
 
+@pytest.mark.slow
 def test_overlapping_dumps_give_the_exact_p():
     base, head = BASE[:8], [10_005, 10_025, 10_045, 10_065, 10_085, 10_105, 10_125, 10_145]
     (row,) = _ask(base, head)
@@ -124,6 +125,7 @@ def test_more_than_thirty_dumps_use_the_normal_approximation():
     assert row["p_adjusted"] == pytest.approx(math.erfc(z / math.sqrt(2)), rel=2e-7)
 
 
+@pytest.mark.slow
 def test_ties_widen_the_normal_approximation():
     base, head = [10_000] * 20 + [10_500] * 11, [10_000] * 5 + [10_500] * 26
     (row,) = _ask(base, head)
@@ -157,6 +159,7 @@ def test_interval_is_there_where_some_p_is_one_per_cent_or_less():
     assert row["delta_high"] == pytest.approx(ratios[-1] - 1, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_eight_dumps_are_too_few_among_many_operators():
     many = [Event(f"native_call_{n}.out", 5000, n + 2) for n in range(64)]
     base = [[Event(CONV, value, 1), *many] for value in BASE[:8]]
@@ -195,6 +198,7 @@ def test_both_builds_under_a_microsecond_are_below_resolution():
     assert row["p_adjusted"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("base", "head"), [(600, 1900), (1900, 600)])
 def test_operator_that_one_build_runs_long_enough_is_compared(base, head):
     (row,) = _ask([base + n for n in range(10)], [head + n for n in range(10)])
@@ -284,6 +288,7 @@ def test_operators_of_a_device_the_other_build_never_ran_on_are_not_new():
     ]
 
 
+@pytest.mark.slow
 def test_ordinals_do_not_depend_on_the_device_filter():
     store = StoreRows()
     both = [Event(CONV, 10_000, 1), Event(CONV, 20_000, 2)]
@@ -304,6 +309,7 @@ def test_states_of_one_device_are_one_device():
     assert (row["base_count"], row["verdict"]) == (10, "regression")
 
 
+@pytest.mark.slow
 def test_dump_with_two_signatures_of_an_operator_has_one_value():
     store = StoreRows()
     for build, factor in (("base", 1), ("head", 2)):
@@ -322,6 +328,7 @@ def test_operator_calls_and_loads_are_left_out():
     assert _ask([events] * 10, [events] * 10) == []
 
 
+@pytest.mark.slow
 def test_delta_is_the_median_of_all_ratios():
     generator = np.random.default_rng(7)
     base = generator.integers(9_000, 11_000, 9).tolist()
@@ -331,6 +338,7 @@ def test_delta_is_the_median_of_all_ratios():
     assert row["delta"] == pytest.approx(math.exp(np.median(logs)) - 1, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_change_below_half_a_tick_is_no_alarm():
     store = StoreRows()
     for build, slower in (("base", 0), ("head", 10)):
@@ -366,6 +374,7 @@ def test_as_many_slow_processes_more_or_less_are_unchanged():
     assert row["minimum_detectable"] < 0.01
 
 
+@pytest.mark.slow
 def test_share_of_slow_processes_that_changed_is_a_mode_mix():
     (row,) = _ask(_mixed(14, 6), _mixed(4, 16))
     assert (row["verdict"], row["dumps_needed"]) == ("mode_mix", None)
@@ -384,6 +393,7 @@ def test_head_that_is_slow_throughout_is_a_regression_whatever_a_stray_base_did(
     assert row["verdict"] == "improvement"
 
 
+@pytest.mark.slow
 def test_dumps_that_an_inconclusive_answer_lacks_follow_from_its_interval():
     base = [10_000 + 150 * step for step in range(10)]
     (row,) = _ask(base, base)

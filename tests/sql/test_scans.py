@@ -96,7 +96,7 @@ def _events(farm, params):
     return farm.execute(text, names).fetchone()[0]
 
 
-@pytest.mark.parametrize(("name", "params"), cross_section(ASKED, 3))
+@pytest.mark.parametrize(("name", "params"), cross_section(ASKED, 6))
 def test_scans_give_no_more_events_than_those_of_the_dumps_asked_for(farm, name, params):
     for table, count in _scans(farm, name, params):
         if table == "events":

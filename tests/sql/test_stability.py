@@ -103,6 +103,7 @@ def test_few_dumps_are_noted_and_show_no_change():
     assert (row["cv"], row["score"], row["dump_count"]) == (None, None, 1)
 
 
+@pytest.mark.slow
 def test_more_dumps_show_smaller_changes():
     several = [_ask(VALUES * times)["minimum_detectable"] for times in (1, 3, 4, 6)]
     assert several == sorted(several, reverse=True)

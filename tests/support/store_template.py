@@ -13,10 +13,11 @@ from weakref import finalize
 
 import duckdb
 
-from warehouse import Warehouse
+from warehouse.engine import writer
 from warehouse.engine.seal import seal_file
-from warehouse.engine.store_file import FILE_NAME
+from warehouse.engine.store_file import FILE_NAME, make_file
 
+_BUILD = writer._build
 _NUMBERS = count()
 
 
@@ -27,6 +28,11 @@ def copy_new_store(store: Path) -> None:
         shutil.copy(_template(), store)
         with open(store / FILE_NAME, "rb") as file:
             seal_file(store / FILE_NAME, file.fileno())
+
+
+def copy_template(file: Path) -> None:
+    """Put the file of a new store there, as the store itself would make it."""
+    shutil.copyfile(_template(), file)
 
 
 def connect_new_store() -> duckdb.DuckDBPyConnection:
@@ -58,5 +64,5 @@ def _detach(name: str) -> None:
 def _template() -> Path:
     folder = Path(mkdtemp(prefix="tracehouse-tests-"))
     atexit.register(shutil.rmtree, folder)
-    Warehouse.open(folder, create=True).close()
+    make_file(folder, _BUILD, is_shared=False)
     return folder / FILE_NAME

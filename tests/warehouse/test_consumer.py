@@ -77,6 +77,7 @@ def test_duckdb_holds_on_to_little(store: Path) -> None:
         assert cursor.execute(limit).fetchall() == [("96.0 MiB",)]
 
 
+@pytest.mark.slow
 def test_what_others_hand_over_is_indexed_too(store: Path) -> None:
     with consuming(store) as (consumer, inbox):
         inbox.accept(tiny_incoming(1))
@@ -92,6 +93,7 @@ def test_what_was_there_before_is_indexed_first(store: Path) -> None:
         assert consumer.indexed == 1
 
 
+@pytest.mark.slow
 def test_few_dumps_that_are_large_do_not_wait_for_more(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,6 +115,7 @@ def test_what_is_left_at_the_end_is_indexed_and_published(store: Path) -> None:
     assert len(find_snapshots(store)) == 2
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_told_and_overcome_by_itself(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,6 +159,7 @@ def test_an_inbox_that_cannot_be_read_for_a_while_is_told_and_overcome(
         await_it(lambda: consumer.problem is None)
 
 
+@pytest.mark.slow
 def test_the_backlog_shrinks_while_it_is_indexed(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,6 +193,7 @@ def test_small_segments_are_merged_while_it_runs(
     assert len(list((store / "archive").rglob("*.parquet"))) < 4
 
 
+@pytest.mark.slow
 def test_a_store_that_has_no_snapshot_of_its_schema_gets_one_before_all_else(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -110,6 +110,7 @@ def test_block_that_is_told_all_it_may_be_is_stored_in_bounded_memory(tmp_path):
     assert grown < MOST_GROWN
 
 
+@pytest.mark.slow
 def test_a_dump_that_is_told_too_much_leaves_the_next_one_its_share(tmp_path):
     record = read_etrecord(Source(str(write(tmp_path / "r.etrecord", shared_handles()))))
     known = Correlation(record)

@@ -402,6 +402,7 @@ def test_a_big_dump_is_stored_in_parts_with_the_same_result(
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_of_a_big_dump_that_turns_out_malformed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,8 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Run
 from warehouse import Warehouse
 
@@ -22,6 +24,7 @@ def test_a_store_is_compacted_and_its_size_told(run: Run, store: Path, tmp_path:
     assert run("query", "dumps", "--store", own).text == before
 
 
+@pytest.mark.slow
 def test_a_store_without_room_to_give_back_stays_and_that_is_said(
     run: Run, store: Path, tmp_path: Path
 ) -> None:

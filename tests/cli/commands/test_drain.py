@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.support.command import Outcome
 from tests.support.documents import ROOT
 from tests.support.stores import write
@@ -53,6 +55,7 @@ def test_damage_is_told_and_fails(run: Run, tmp_path: Path) -> None:
     assert outcome.error.endswith("hand over again what was in it [damaged]")
 
 
+@pytest.mark.slow
 def test_a_torn_end_is_told_and_is_no_failure(run: Run, tmp_path: Path) -> None:
     hand_over(tmp_path, 1)
     (log,) = (tmp_path / "inbox").glob("*.log")
@@ -68,6 +71,7 @@ def test_there_is_no_store_to_drain(run: Run, tmp_path: Path) -> None:
     assert "no store here" in outcome.error
 
 
+@pytest.mark.slow
 def test_an_ingest_takes_what_was_handed_over_too(run: Run, tmp_path: Path) -> None:
     store, file = tmp_path / "store", write(tmp_path / "9.etdp", tiny_dump(9))
     hand_over(store, 2)

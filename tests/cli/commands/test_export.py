@@ -26,6 +26,7 @@ def test_exporting_tells_what_was_done(run: Run, store: Path, tmp_path: Path) ->
     assert row["events"] > 0
 
 
+@pytest.mark.slow
 def test_exporting_again_finds_nothing_to_do(run: Run, store: Path, lake: Path) -> None:
     outcome = run("export", "lake", lake, "--store", store, "--format", "json")
     assert set(json.loads(outcome.text)[0].values()) == {0}
@@ -72,6 +73,7 @@ def test_sql_compare_and_report_ask_a_lake_too(
     assert found.out
 
 
+@pytest.mark.slow
 def test_a_store_that_is_named_is_asked_beside_a_lake_whatever_its_name(
     run: Run, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,6 +44,7 @@ def test_summary_counts_what_was_done(run: Run, own: Path) -> None:
     assert row["megabytes"] == pytest.approx(int(size.text.split()[1]) / 1e6)
 
 
+@pytest.mark.slow
 def test_second_ingest_finds_duplicates_only(run: Run, own: Path) -> None:
     args = ("ingest", FARM / "lab-x86-quiet-ab" / "extra.zip", "--store", own, "--format", "json")
     run(*args)
@@ -126,6 +127,7 @@ def test_missing_names_are_told_with_the_ways_to_give_them(run: Run, own: Path) 
     assert outcome.error.count(str(DUMP)) == 1
 
 
+@pytest.mark.slow
 def test_long_lists_of_refused_files_end_in_a_count(run: Run, own: Path, tmp_path: Path) -> None:
     for number in range(23):
         (tmp_path / f"{number}.etdp").write_bytes(b"no dump %d" % number)
@@ -256,6 +258,7 @@ def test_files_beside_a_dump_come_with_it(run: Run, own: Path, folder: Path) -> 
     assert row["run_ns"] > 0
 
 
+@pytest.mark.slow
 def test_an_etrecord_that_is_named_goes_before_the_one_beside_the_dump(
     run: Run, own: Path, folder: Path
 ) -> None:
@@ -293,6 +296,7 @@ def test_a_damaged_etrecord_beside_a_dump_is_told_and_the_dump_taken(
     assert links_of(run, own) == [{"source": None, "has_buffer": True}]
 
 
+@pytest.mark.slow
 def test_an_etrecord_of_another_program_is_taken_with_a_note(run: Run, own: Path) -> None:
     dump, record = CORPUS / "real/cnn_portable_n20.etdp", CORPUS / "models/traced_intdesc.etrecord"
     for _ in range(2):

@@ -40,6 +40,7 @@ def test_a_damaged_store_names_the_command_that_mends_it(run: Run, own: Path) ->
     assert run("query", "dumps", "--store", own).code == 0
 
 
+@pytest.mark.slow
 def test_a_damaged_segment_is_named_and_the_exit_tells_it(run: Run, own: Path) -> None:
     with Inbox.open(own) as inbox:
         inbox.accept(tiny_incoming(1))

@@ -42,6 +42,7 @@ def test_recorded_dump_is_shown_and_stored(run, program, own):
     assert (dump["device"], dump["build"], dump["model"]) == ("bench", "b1", "cnn")
 
 
+@pytest.mark.slow
 def test_this_machine_is_described_unless_options_do(run, program, own):
     run("record", program, *NAMES, "--store", own, "--os", "Debian", "--model", "m", "--pool", "p")
     (dump,) = dumps(run, own)
@@ -51,6 +52,7 @@ def test_this_machine_is_described_unless_options_do(run, program, own):
     assert dump["tick_unit"] == "ns"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stated", cross_section([((),), (("--method", "forward"),)], 2))
 def test_method_that_was_run_stands_in_the_manifest(run, program, own, stated):
     run("record", program, *NAMES, *stated, "--store", own)
@@ -69,6 +71,7 @@ def test_recording_that_the_store_does_not_take_is_kept(run, tmp_path, program, 
     assert (tmp_path / "cnn.etdp").read_bytes()
 
 
+@pytest.mark.slow
 def test_version_of_executorch_is_kept_as_a_tag(run, program, own):
     run("record", program, *NAMES, "--store", own)
     done = run("sql", "SELECT manifest FROM dumps", "--store", own, "--format", "json")
@@ -93,6 +96,7 @@ def test_reference_program_is_recorded_before_in_the_same_session(run, tmp_path,
     assert dump["threads"] >= 1
 
 
+@pytest.mark.slow
 def test_inputs_are_given_to_the_program(run, tmp_path, program, own):
     write_program(program, inputs=("tensor", "number"))
     np.savez(tmp_path / "inputs.npz", np.ones((1, 4)), np.array(3))
@@ -107,6 +111,7 @@ def test_etrecord_is_stored_with_the_dump(run, program, own):
     assert done.text.splitlines()[1]
 
 
+@pytest.mark.slow
 def test_dump_is_kept_where_asked(run, tmp_path, program, own):
     kept = tmp_path / "kept.etdp"
     run("record", program, *NAMES, "--output", kept, "--debug-buffer", "1", "--store", own)
@@ -114,6 +119,7 @@ def test_dump_is_kept_where_asked(run, tmp_path, program, own):
     assert (tmp_path / "kept.debug.bin").stat().st_size == 1_000_000
 
 
+@pytest.mark.slow
 def test_unreadable_dump_is_refused(run, program, own):
     write_program(program, dump="hostile/truncated_00100")
     done = run("record", program, *NAMES, "--store", own)

@@ -75,6 +75,7 @@ def test_the_form_is_that_of_the_files_suffix(
     assert file.read_text().lstrip().lower().startswith(begins)
 
 
+@pytest.mark.slow
 def test_a_form_that_is_named_wins_over_the_suffix(
     run: Run, nightly_store: Path, tmp_path: Path
 ) -> None:
@@ -108,6 +109,7 @@ def test_a_store_without_builds_and_an_unknown_build_are_one_line(
     assert unknown.error.endswith("nothing in the store is called 'b100'; did you mean b10?")
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_line(run: Run, nightly_store: Path) -> None:
     outcome = run("report", "--nightly", "--store", nightly_store, "--output", "/dev/full")
     assert outcome.code == 1
@@ -134,6 +136,7 @@ def test_settings_are_those_of_the_working_directory_or_of_config(
     )
 
 
+@pytest.mark.slow
 def test_a_store_that_cannot_be_read_now_is_answered_from_its_snapshot(
     run: Run, nightly_store: Path, tmp_path: Path
 ) -> None:

@@ -47,6 +47,7 @@ def test_once_it_takes_what_is_new_into_the_store(run: Run, farm: Path, tmp_path
     assert len(stored_event_counts(tmp_path / "store")) == 4
 
 
+@pytest.mark.slow
 def test_what_is_refused_fails_once(run: Run, farm: Path, tmp_path: Path) -> None:
     put(farm / "broken.etdp", b"ED00" * 10)
     args = ("watch", farm, *NAMES, "--once", "--store", tmp_path / "store")

@@ -26,6 +26,7 @@ def test_dumps_are_in_the_store_at_the_end(tmp_path: Path) -> None:
     assert len(stored_event_counts(store)) == 20
 
 
+@pytest.mark.slow
 def test_what_the_store_refuses_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with open_inbox(tmp_path / "store") as take:
         take(BROKEN)
@@ -35,6 +36,7 @@ def test_what_the_store_refuses_is_told(tmp_path: Path, capsys: pytest.CaptureFi
     assert sum(take.consumer.refused.values()) == 1
 
 
+@pytest.mark.slow
 def test_dumps_are_left_to_another_process_that_writes_the_store(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

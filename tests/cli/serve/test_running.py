@@ -61,6 +61,7 @@ def test_a_service_ends_whose_log_nobody_reads(
     assert service.wait() == 0
 
 
+@pytest.mark.slow
 def test_a_last_snapshot_that_cannot_be_written_is_told_in_a_line_and_loses_nothing(
     service: ServiceProcess, client: httpx2.Client, tmp_path: Path
 ) -> None:
@@ -127,6 +128,7 @@ def test_a_damaged_store_is_made_anew_when_the_service_starts(tmp_path: Path) ->
             assert await_state(client, tiny_dump(1))["state"] == "indexed"
 
 
+@pytest.mark.slow
 def test_an_address_that_is_taken_is_said_to_be(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -146,6 +148,7 @@ def test_no_part_of_an_answer_waits_for_the_one_before_it_to_be_acknowledged() -
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
+@pytest.mark.slow
 def test_a_store_that_somebody_writes_is_not_served(tmp_path: Path) -> None:
     with Warehouse.open(tmp_path / "store", create=True):
         outcome = run_process("serve", "--store", tmp_path / "store", "--port", "0")

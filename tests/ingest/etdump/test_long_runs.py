@@ -49,7 +49,9 @@ def rows(tables: dict[str, pa.Table]) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     ("name", "part"),
     [
-        pytest.param(name, part, marks=[] if number % len(PARTS) == place else [pytest.mark.slow])
+        pytest.param(
+            name, part, marks=[] if number % (2 * len(PARTS)) == place else [pytest.mark.slow]
+        )
         for number, name in enumerate(SMALL)
         for place, part in enumerate(PARTS)
     ],

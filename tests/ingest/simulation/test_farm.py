@@ -95,6 +95,7 @@ def test_comparing_builds_finds_every_planted_change(farm, store):
             assert {found[operator] for operator in operators} == {change["kind"]}
 
 
+@pytest.mark.slow
 def test_comparing_builds_flags_nothing_else(farm, store):
     _, _, truth = farm
     builds = [row["build"] for row in store.query("dumps").to_pylist()]

@@ -34,6 +34,7 @@ def states(night):
     ]
 
 
+@pytest.mark.slow
 def test_regressions_come_first_and_confirmed_ones_before_new_ones(nights):
     assert states(nights["b11"]) == [
         ("convolution", "regression", "confirmed"),

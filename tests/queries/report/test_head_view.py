@@ -32,6 +32,7 @@ def test_series_are_counted_by_verdict(nightly, last):
     assert sum(counts.values()) == 11
 
 
+@pytest.mark.slow
 def test_pools_are_no_devices(pool_night):
     view = HeadView(pool_night)
     assert view.count_verdicts() == {"needs_more_dumps": 30}

@@ -146,6 +146,7 @@ def test_the_same_report_is_the_same_page() -> None:
     assert html_text(full_report()) == html_text(full_report())
 
 
+@pytest.mark.slow
 def test_200_groups_of_40_members_are_5_megabytes_at_most() -> None:
     report = large_report()
     start = time.process_time()

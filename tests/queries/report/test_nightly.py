@@ -60,6 +60,7 @@ def test_each_night_has_its_verdict(nightly, head, verdict, summary):
     )
 
 
+@pytest.mark.slow
 def test_the_report_is_of_the_last_build_by_default(nightly):
     found = report(nightly)
     assert found.head == "b11"
@@ -110,6 +111,7 @@ def test_a_regression_that_began_with_another_system_fails_no_night(tmp_path):
     assert [change.attribute for change in group.environment] == ["os_version"]
 
 
+@pytest.mark.slow
 def test_what_is_muted_is_counted_by_reason(nightly):
     found = report(nightly, "b10", Settings(muted=[Mute(event="*conv*", reason="known")]))
     assert found.verdict_counts["muted: known"] == 2

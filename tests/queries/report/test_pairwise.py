@@ -36,6 +36,7 @@ def test_builds_of_the_same_code_are_clear(nightly):
     assert (found.verdict, found.groups) == ("clear", [])
 
 
+@pytest.mark.slow
 def test_settings_mute_raise_thresholds_and_name_owners(nightly):
     owned = compared(nightly, Settings(owners=[Owner(event="*conv*", owner="core")]))
     assert [group.owner for group in owned.groups if group.direction == "regression"] == ["core"]
@@ -62,6 +63,7 @@ def test_a_threshold_may_be_below_what_counts_elsewhere(nightly):
     assert coarse.verdict_counts == {"unchanged": both}
 
 
+@pytest.mark.slow
 def test_a_mute_that_has_expired_when_the_head_was_recorded_mutes_nothing(nightly):
     expired = Mute(event="*convolution*", reason="known", until=date(2000, 1, 1))
     assert slower(compared(nightly, Settings(muted=[expired]))) == ["convolution"]

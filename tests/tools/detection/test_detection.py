@@ -102,6 +102,7 @@ def test_one_cause_on_40_devices_is_one_alert_with_the_right_first_bad_build():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "noise", cross_section([(NOISES[0],), (NOISES[7],)], 2), ids=lambda noise: noise.title
 )

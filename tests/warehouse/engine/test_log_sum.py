@@ -68,6 +68,7 @@ def read_total(file: Path) -> int:
         return int(total)
 
 
+@pytest.mark.slow
 def test_zeros_among_equal_values_that_duckdb_would_read_are_told(tmp_path: Path) -> None:
     whole = tmp_path / "whole" / "some.duckdb"
     whole.parent.mkdir()
@@ -132,6 +133,7 @@ def test_a_rebuild_that_takes_a_log_in_leaves_no_record(tmp_path: Path) -> None:
     assert not sum_of(file).exists()
 
 
+@pytest.mark.slow
 def test_what_was_committed_after_the_last_record_is_kept(tmp_path: Path) -> None:
     file = killed(tmp_path)
     before = sum_of(file).read_bytes()
@@ -158,6 +160,7 @@ def test_a_record_of_an_older_log_says_nothing_of_a_younger_one(tmp_path: Path) 
             assert count_dumps(copy / FILE_NAME) == number
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("torn", cross_section([b"", bytes(20), bytes(19), b"x" * 4096], 4))
 def test_a_torn_record_says_nothing(tmp_path: Path, torn: bytes) -> None:
     file = killed(tmp_path)
@@ -182,6 +185,7 @@ def test_a_log_moved_away_takes_its_record_along(tmp_path: Path) -> None:
     assert count_dumps(copy / FILE_NAME) == 3
 
 
+@pytest.mark.slow
 def test_a_commit_holds_though_its_record_cannot_be_written(tmp_path: Path) -> None:
     file = killed(tmp_path)
     sum_of(file).unlink()

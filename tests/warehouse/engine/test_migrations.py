@@ -108,6 +108,7 @@ def test_an_old_store_answers_as_a_new_one(new: Path, old: Path) -> None:
         assert migrated.schema().equals(expected.schema())
 
 
+@pytest.mark.slow
 def test_tables_are_described_as_this_version_does(tmp_path: Path) -> None:
     Warehouse.open(tmp_path, create=True).close()
     with Warehouse.open(tmp_path, read_only=True) as warehouse:
@@ -148,6 +149,7 @@ def test_a_migration_that_was_broken_off_is_done_again(tmp_path: Path) -> None:
         assert warehouse.sql("SELECT etrecord_id FROM dumps").num_rows == 0
 
 
+@pytest.mark.slow
 def test_a_value_of_events_that_are_gone_is_their_plain_median(new: Path, old: Path) -> None:
     with duckdb.connect(str(old / FILE_NAME)) as connection:
         connection.execute("DELETE FROM events")
@@ -160,6 +162,7 @@ def test_a_value_of_events_that_are_gone_is_their_plain_median(new: Path, old: P
         assert warehouse.sql(other).num_rows > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("delegate_id", "number", "kind"),
     [

@@ -137,6 +137,7 @@ def test_where_locks_do_not_work_a_store_is_refused(
         Warehouse.open(tmp_path, read_only=read_only)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_replaced", cross_section([False, True], 2))
 def test_a_store_that_is_deleted_or_replaced_while_it_is_written_is_an_error(
     tmp_path: Path, is_replaced: bool
@@ -184,6 +185,7 @@ def test_a_store_is_its_owners_unless_it_is_shared(
     assert {mode(path) for path in (tmp_path / "store").iterdir()} == {file}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", cross_section(["md:x", "postgres:x", "sqlite:x", "a'b; --", "s3:x"], 3)
 )

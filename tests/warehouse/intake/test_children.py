@@ -184,6 +184,7 @@ def test_what_a_child_did_not_survive_can_be_ingested_by_its_owner(
         assert warehouse.query("ingest_errors")["is_resolved"].to_pylist() == [True]
 
 
+@pytest.mark.slow
 def test_an_etrecord_that_breaks_a_child_is_refused_and_its_dumps_are_taken(
     store: Path, broken_child: Break
 ) -> None:
@@ -275,6 +276,7 @@ def test_a_child_that_starts_when_its_owner_is_gone_says_nothing() -> None:
     assert b"Traceback" not in started.stderr
 
 
+@pytest.mark.slow
 def test_without_a_child_nothing_is_refused_and_all_stays(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

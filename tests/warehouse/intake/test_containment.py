@@ -194,6 +194,7 @@ def test_a_dump_that_the_store_does_not_take_costs_only_itself(
     assert_only_the_bad_one_is_missing(folder, expected, "uncommittable", type(error).__name__)
 
 
+@pytest.mark.slow
 def test_what_was_refused_goes_in_when_the_fault_is_mended(
     folder: Path, monkeypatch: pytest.MonkeyPatch, broken_store: Break
 ) -> None:
@@ -239,6 +240,7 @@ def test_what_no_dump_is_to_blame_for_stops_the_ingest(
     assert (len(stored["dumps"]), stored["ingest_errors"]) == (BAD, [])
 
 
+@pytest.mark.slow
 def test_a_store_that_is_found_bad_between_commits_stops_the_ingest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,6 +299,7 @@ def test_a_dump_is_taken_without_the_etrecord_that_is_in_its_way(
     assert again.refused == summary.refused
 
 
+@pytest.mark.slow
 def test_an_etrecord_that_breaks_its_reader_is_read_once_and_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -346,6 +349,7 @@ def test_a_debug_buffer_is_attached_to_all_dumps_but_the_one_it_breaks(
     assert (len(stored["tensors"]), len(stored["ingest_errors"])) == (4, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "blamed",
     cross_section([(("program",),), (("debug_buffer",),), (("program", "debug_buffer"),)], 3),

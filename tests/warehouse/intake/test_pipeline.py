@@ -19,6 +19,7 @@ from warehouse.intake import pipeline as ingestion
 RECORD = MODELS / "mixed_xnnpack.etrecord"
 
 
+@pytest.mark.slow
 def test_dumps_in_memory_come_in_as_those_at_paths_do(tmp_path: Path) -> None:
     data = read_dump("real/mixed_xnnpack_n20")
     path = write(tmp_path / "a.etdp", data)
@@ -56,6 +57,7 @@ def test_a_bad_path_is_refused_and_the_others_are_taken(tmp_path: Path) -> None:
         assert warehouse.query("ingest_errors")["is_resolved"].to_pylist() == [True]
 
 
+@pytest.mark.slow
 def test_other_cursors_keep_their_threads_and_the_collector_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

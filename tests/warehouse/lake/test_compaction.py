@@ -106,6 +106,7 @@ def test_readers_of_before_go_on_until_the_grace_is_over(farm, place: Path) -> N
         assert lake.sql(text).to_pylist() == wanted
 
 
+@pytest.mark.slow
 def test_old_commits_are_folded_into_one_that_says_the_same(place: Path, before: Contents) -> None:
     compact_lake(Lake(place))
     files = read_state(Lake(place)).files

@@ -160,6 +160,7 @@ def test_only_what_is_new_is_written(store: Path, filled: Path, tmp_path: Path) 
             assert len(rows) == len(set(rows)), table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change", cross_section(["model=mv3", "build=b42", "captured_at=2026-04-01"], 3)
 )
@@ -241,6 +242,7 @@ with Warehouse.open(sys.argv[1], read_only=True) as warehouse:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "place_of_death",
     cross_section(["lake file:9", "lake file:1", "lake file:30", "lake commit:1"], 4),

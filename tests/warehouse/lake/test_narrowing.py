@@ -65,7 +65,7 @@ def plain(farm, answer):
                   for row in rows)  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "filters"), cross_section(product(FILTERED, FILTERS), 17))
+@pytest.mark.parametrize(("name", "filters"), cross_section(product(FILTERED, FILTERS), 34))
 def test_filtered_answers_are_those_of_the_store(
     farm, lake: Warehouse, name: str, filters: dict[str, str]
 ) -> None:
@@ -121,6 +121,7 @@ def test_events_of_one_dump_are_read_from_its_part(farm, place: Path, tmp_path: 
             assert found.to_pylist() == wanted.to_pylist() != []
 
 
+@pytest.mark.slow
 def test_the_next_question_is_not_narrowed_by_the_last(farm, place: Path) -> None:
     wanted = answer_query(farm, find_query("percentiles"), {}).to_pylist()
     with Warehouse.open_lake(place) as lake:

@@ -154,6 +154,7 @@ def test_a_long_dump_in_parts_has_the_histograms_of_the_whole(tmp_path: Path) ->
     assert len(found["event_histograms"]) > 100
 
 
+@pytest.mark.slow
 def test_what_is_in_memory_is_right_again_after_a_failed_commit(tmp_path: Path) -> None:
     """Ids of dumps, signatures, devices, models and builds of the batch that was rolled back."""
     contents_of = [decode_content([read_dump(name)]) for name in NAMES]

@@ -110,6 +110,7 @@ def test_equal_contents_are_stored_once_over_many_dumps_and_ingests(tmp_path: Pa
     assert len(contents(tmp_path / "store")["tensors"]) == 2
 
 
+@pytest.mark.slow
 def test_a_buffer_in_a_zip_artifact_is_found(tmp_path: Path) -> None:
     path = place(tmp_path / "in")
     with zipfile.ZipFile(tmp_path / "artifact.zip", "w", zipfile.ZIP_DEFLATED) as file:
@@ -138,6 +139,7 @@ def test_a_buffer_that_comes_later_is_attached_as_if_it_had_been_there(tmp_path:
     assert contents(tmp_path / "store") == contents(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_dump_that_comes_again_without_its_buffer_keeps_it(tmp_path: Path) -> None:
     path = place(tmp_path / "in")
     ingest(tmp_path / "store", tmp_path / "in")
@@ -147,6 +149,7 @@ def test_a_dump_that_comes_again_without_its_buffer_keeps_it(tmp_path: Path) -> 
     assert contents(tmp_path / "store") == before
 
 
+@pytest.mark.slow
 def test_another_buffer_replaces_what_the_first_one_told(tmp_path: Path) -> None:
     path = place(tmp_path / "in", buffer=b"\1" * len(read_buffer(DUMP)))
     ingest(tmp_path / "store", tmp_path / "in")

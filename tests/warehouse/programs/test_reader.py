@@ -111,6 +111,7 @@ def test_the_etrecord_of_a_folder_is_stored_once(tmp_path: Path, folder: Path) -
     assert len(contents(tmp_path / "store")["etrecords"]) == 1
 
 
+@pytest.mark.slow
 def test_equal_etrecords_are_one_wherever_they_lie(tmp_path: Path, folder: Path) -> None:
     for name in DUMPS:
         shutil.copy(MIXED, folder / f"{name}.etrecord")
@@ -119,6 +120,7 @@ def test_equal_etrecords_are_one_wherever_they_lie(tmp_path: Path, folder: Path)
     assert len(contents(tmp_path / "store")["etrecords"]) == 1
 
 
+@pytest.mark.slow
 def test_an_etrecord_in_a_zip_artifact_is_found(tmp_path: Path, folder: Path) -> None:
     archive = tmp_path / "artifact.zip"
     with zipfile.ZipFile(archive, "w") as file:
@@ -206,6 +208,7 @@ def test_a_dump_that_comes_again_without_its_etrecord_keeps_it(
     assert contents(tmp_path / "store") == before
 
 
+@pytest.mark.slow
 def test_another_etrecord_replaces_the_link_and_is_traced(tmp_path: Path, folder: Path) -> None:
     shutil.copy(MIXED, folder / "net.etrecord")
     ingest(tmp_path / "store", folder)
@@ -217,6 +220,7 @@ def test_another_etrecord_replaces_the_link_and_is_traced(tmp_path: Path, folder
     assert len(contents(tmp_path / "store")["etrecords"]) == 2
 
 
+@pytest.mark.slow
 def test_a_run_signature_is_traced_to_each_etrecord_of_its_dumps(tmp_path: Path) -> None:
     for end, record in enumerate((MIXED, OTHER), start=2):
         event = timed("native_call_convolution.out", 1, end, instruction_id=0, chain_index=0)
@@ -288,6 +292,7 @@ def test_what_a_big_malformed_dump_brought_comes_in_with_the_next_one(
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_nothing_is_remembered_of_a_batch_that_was_rolled_back(tmp_path: Path) -> None:
     data = read_dump("real/mixed_xnnpack_n20")
     program = ProgramReader().read(file_at(Source(str(MIXED))))

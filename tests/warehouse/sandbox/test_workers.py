@@ -62,6 +62,7 @@ def test_a_statement_is_answered_as_by_the_store_itself(store: Path, sandbox: Sa
     assert sandbox.answer("SELECT 1 AS a WHERE false").table.num_rows == 0
 
 
+@pytest.mark.slow
 def test_one_worker_answers_until_there_is_a_newer_snapshot(tmp_path: Path) -> None:
     store = make_store(tmp_path)
     sandbox = Sandbox(store, BOUNDS)
@@ -145,6 +146,7 @@ def test_what_takes_too_long_is_ended(store: Path, text: str, killed: int) -> No
     assert workers(store) == []
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_replaced(store: Path, sandbox: Sandbox) -> None:
     sandbox.answer("SELECT 1")
     os.kill(workers(store)[0], signal.SIGKILL)

@@ -84,6 +84,7 @@ def test_each_companion_is_attached_when_it_comes_and_the_others_stay(places) ->
     assert verify_lake(Lake(lake)) == []
 
 
+@pytest.mark.slow
 def test_companion_that_went_is_not_taken_from_its_dump(places) -> None:
     inbox, lake = places
     record = inbox / DUMPS[2] / "own.etrecord"
@@ -96,6 +97,7 @@ def test_companion_that_went_is_not_taken_from_its_dump(places) -> None:
     assert files_of(lake, "dumps") == before
 
 
+@pytest.mark.slow
 def test_attaching_that_was_broken_off_is_done_by_the_next_ingest(places) -> None:
     inbox, lake = places
     bring_companions(inbox)

@@ -81,6 +81,7 @@ def test_lake_has_the_rows_that_the_store_of_the_same_dumps_exports(places, tmp_
         assert comparable(lake, table) == comparable(tmp_path / "exported", table), table
 
 
+@pytest.mark.slow
 def test_dumps_of_a_day_and_model_are_in_its_folder_one_file_for_each_group(tmp_path: Path) -> None:
     inbox, lake = fill_inbox(tmp_path / "inbox", 8), tmp_path / "lake"
     done = take(inbox, lake)
@@ -93,6 +94,7 @@ def test_dumps_of_a_day_and_model_are_in_its_folder_one_file_for_each_group(tmp_
     ]
 
 
+@pytest.mark.slow
 def test_second_ingest_changes_nothing(places) -> None:
     inbox, lake = places
     write(inbox / "lone.etdp", tiny_dump(90))  # which nothing is stated of
@@ -102,6 +104,7 @@ def test_second_ingest_changes_nothing(places) -> None:
     assert {path: path.stat().st_mtime_ns for path in lake.rglob("*")} == before
 
 
+@pytest.mark.slow
 def test_same_bytes_twice_come_in_once(places) -> None:
     inbox, lake = places
     shutil.copytree(inbox, inbox / "again")
@@ -109,6 +112,7 @@ def test_same_bytes_twice_come_in_once(places) -> None:
     assert (done.n_dumps, done.n_known, len(rows_of(lake, "dumps"))) == (8, 8, 8)
 
 
+@pytest.mark.slow
 def test_same_bytes_under_another_manifest_are_a_conflict_on_record(places, tmp_path: Path) -> None:
     inbox, lake = places
     take(inbox, lake)
@@ -121,6 +125,7 @@ def test_same_bytes_under_another_manifest_are_a_conflict_on_record(places, tmp_
     assert take(other, lake, stated=STATED) == LakeIngest(n_known=1)
 
 
+@pytest.mark.slow
 def test_refused_dumps_are_rows_and_harm_no_other(places) -> None:
     inbox, lake = places
     bad = write(inbox / "2026-01-01-0" / "bad.etdp", b"\x10\0\0\0\0\0\0\0ED00")
@@ -134,6 +139,7 @@ def test_refused_dumps_are_rows_and_harm_no_other(places) -> None:
     assert {one.source for one in done.refused} == {str(bad), str(lone), str(zipped)}
 
 
+@pytest.mark.slow
 def test_dump_without_a_manifest_is_taken_once_it_has_one(places) -> None:
     inbox, lake = places
     write(inbox / "lone.etdp", tiny_dump(90))
@@ -200,6 +206,7 @@ def test_lake_that_is_compacted_meanwhile_is_known_as_before(places) -> None:
     assert len(rows_of(lake, "dumps")) == 10
 
 
+@pytest.mark.slow
 def test_two_that_take_the_same_dumps_do_not_bring_them_in_twice(places) -> None:
     inbox, lake = places
 
@@ -258,6 +265,7 @@ def test_what_another_driver_of_the_same_plan_deleted_is_not_committed(places) -
     assert len(globbed(lake, "dumps")) == len(rows_of(lake, "dumps")) == 8
 
 
+@pytest.mark.slow
 def test_plan_that_is_given_up_leaves_the_files_of_another(places, monkeypatch) -> None:
     inbox, lake = places
     with pytest.raises(DriverDies):
@@ -281,6 +289,7 @@ def test_files_of_a_plan_are_the_same_whoever_writes_them(places) -> None:
     assert first == {path: path.read_bytes() for path in first}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["dumps", "ingest_errors"])
 def test_a_file_of_the_lake_that_is_gone_is_named_with_what_tells_of_all(places, table) -> None:
     inbox, lake = places

@@ -76,6 +76,7 @@ def test_a_plan_that_is_not_checked_yet_is_not_carried_out_by_another(inbox, lak
     assert count_dumps(lake) == 8
 
 
+@pytest.mark.slow
 def test_a_plan_given_up_for_that_of_a_third_is_nowhere_carried_out(inbox, lake) -> None:
     third = fill_inbox(inbox.parent / "third", 4, days=1)
 
@@ -96,6 +97,7 @@ def test_a_plan_given_up_for_that_of_a_third_is_nowhere_carried_out(inbox, lake)
     assert count_dumps(lake) == 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["here", "elsewhere"])
 def test_a_plan_that_its_driver_left_unchecked_is_none(inbox, lake, place: str) -> None:
     def die() -> None:
@@ -111,6 +113,7 @@ def test_a_plan_that_its_driver_left_unchecked_is_none(inbox, lake, place: str) 
     assert count_dumps(lake) == 7
 
 
+@pytest.mark.slow
 def test_a_plan_that_others_see_no_more_is_not_carried_out_by_its_own_driver(inbox, lake) -> None:
     other = inbox.parent / "other"
     shutil.copytree(inbox, other)
@@ -126,6 +129,7 @@ def test_a_plan_that_others_see_no_more_is_not_carried_out_by_its_own_driver(inb
     assert count_dumps(lake) == 8
 
 
+@pytest.mark.slow
 def test_a_plan_of_an_older_tracehouse_is_carried_out(inbox, lake) -> None:
     with pytest.raises(DriverDies):
         take(inbox, lake, DyingTasks(1))

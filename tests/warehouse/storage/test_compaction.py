@@ -82,6 +82,7 @@ def test_a_copy_that_differs_does_not_take_the_place_of_the_store(
         assert table_checksums(warehouse.writing)["dumps"].row_count == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_deleted_dumps", [False, True])
 def test_a_copy_that_is_not_smaller_is_taken_only_to_get_rid_of_deleted_dumps(
     store: Path, has_deleted_dumps: bool

@@ -118,6 +118,7 @@ def test_what_is_handed_over_meanwhile_is_for_the_next_drain(
         assert (done.n_dumps, warehouse.drain().n_dumps) == (1, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", ["_ROUND_BYTES", "_ROUND_LOGS"])
 def test_logs_of_one_round_are_gone_before_the_next_is_looked_through(
     warehouse: Warehouse, store: Path, monkeypatch: pytest.MonkeyPatch, bound: str
@@ -183,6 +184,7 @@ def test_a_damaged_record_is_refused_kept_and_harms_no_other(
     assert recorded == [{"source": source, "reason": reason, "detail": detail}]
 
 
+@pytest.mark.slow
 def test_few_dumps_are_committed_together(
     warehouse: Warehouse, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

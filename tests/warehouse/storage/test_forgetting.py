@@ -100,6 +100,7 @@ def test_a_forgotten_dump_leaves_the_archive_with_what_only_it_came_with(store: 
     assert not any(one.problem for one in verify_archive(Archive(store)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_merged", cross_section([False, True], 2))
 def test_a_store_that_forgot_is_rebuilt_the_same(store: Path, is_merged: bool) -> None:
     if is_merged:
@@ -126,6 +127,7 @@ class Killed(BaseException):
     """What ends a process, as far as its files can tell."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "moment", cross_section(["before", "at first file", "at last file", "at old file", "end"], 5)
 )

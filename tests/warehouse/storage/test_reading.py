@@ -89,6 +89,7 @@ def test_a_snapshot_is_read_only_while_another_writes(store: Path) -> None:
         Warehouse.open(store, read_only=True)
 
 
+@pytest.mark.slow
 def test_who_asks_while_a_writer_waits_reads_a_snapshot_or_the_store_a_little_later(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +123,7 @@ def test_without_a_snapshot_who_asks_waits_for_a_writer_that_is_soon_done(
         assert asked.result() == (1, False)
 
 
+@pytest.mark.slow
 def test_an_old_store_is_read_through_a_migrated_snapshot_or_refused(store: Path) -> None:
     good = (store / FILE_NAME).read_bytes()
     make_old(store / FILE_NAME)

@@ -62,6 +62,7 @@ def test_a_rebuilt_store_equals_the_old_one_in_every_row(store: Path) -> None:
     assert everything(store) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_files", cross_section([1, 2], 2))
 def test_how_the_archive_is_read_in_batches_changes_nothing(
     store: Path, monkeypatch: pytest.MonkeyPatch, batch_files: int
@@ -155,6 +156,7 @@ def test_a_rebuild_loses_no_dump_that_the_archive_lacks(store: Path, tmp_path: P
     assert contents(store) == before
 
 
+@pytest.mark.slow
 def test_a_rebuild_can_be_forced_and_keeps_the_old_file(store: Path, tmp_path: Path) -> None:
     ingest(store, write(tmp_path / "mine.etdp", read_dump("real/load_only")), archive=False)
     done = rebuild_store(store, is_forced=True)

@@ -91,6 +91,7 @@ def test_dropped_events_of_a_dump_that_the_archive_got_later_stay_away(tmp_path:
     assert everything(store) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", cross_section(["mixed_xnnpack_n20", "mixed_portable_n20"], 2))
 def test_an_etrecord_that_comes_after_events_were_dropped_tells_the_same(
     store: Path, tmp_path: Path, name: str
