@@ -155,17 +155,24 @@ def test_what_could_not_be_committed_stays(store: Path, monkeypatch: pytest.Monk
         assert warehouse.drain().n_dumps == 1
 
 
-def test_a_log_with_a_dump_that_could_not_be_read_is_kept(
+def test_a_log_with_a_dump_that_could_not_be_read_is_kept_and_no_other(
     warehouse: Warehouse, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run_out(_: Any) -> None:
-        raise MemoryError
+    read_whole = content._read_whole
 
-    hand_over(store, tiny_incoming(1))
+    def run_out(dump: Incoming) -> content.ReadFile:
+        if dump.name == "2.etdp":
+            raise MemoryError
+        return read_whole(dump)
+
+    for first in (0, 2, 4):
+        hand_over(store, *map(tiny_incoming, range(first, first + 2)))
+    (_, bad, _) = sorted((store / "inbox").iterdir())
     monkeypatch.setattr(content, "_read_whole", run_out)
-    assert [one.reason for one in warehouse.drain().refused] == ["unreadable"]
+    summary = warehouse.drain()
+    assert (summary.n_dumps, [one.reason for one in summary.refused]) == (5, ["unreadable"])
     assert left(store) == ["damaged"]
-    assert len(list((store / "inbox/damaged").glob("*.sealed"))) == 1
+    assert [path.stem for path in (store / "inbox/damaged").iterdir()] == [bad.stem]
 
 
 def test_a_damaged_record_is_refused_kept_and_harms_no_other(
