@@ -112,8 +112,8 @@ def _drain_logs(
             sync_path(logs[0].path.parent)
 
     def go_on(done: IngestProgress) -> None:
+        progress(done)  # which fails where the store is not there any more
         clear(list(content.finished(done.done_files)))  # at once: what comes in takes its memory
-        progress(done)
 
     try:
         content = LoggedDumps([(log, proving.submit(log.scan)) for log in left])

@@ -19,6 +19,7 @@ from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_incomi
 from warehouse import Inbox, Warehouse
 from warehouse.archive.archive import Archive
 from warehouse.engine.failpoints import VARIABLE
+from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import StoreError
 from warehouse.intake import batches, content, pipeline
 from warehouse.intake.pipeline import IngestProgress, IngestSummary
@@ -129,7 +130,7 @@ def test_logs_of_one_round_are_gone_before_the_next_is_looked_through(
     seen: list[tuple[IngestProgress, int]] = []
     summary = warehouse.drain(progress=lambda done: seen.append((done, len(left(store)))))
     counts = [(one.done_files, one.total_files, n_left) for one, n_left in seen]
-    assert counts == [(1, 1, 1), (3, 3, 0)]
+    assert counts == [(1, 1, 2), (3, 3, 1)]
     assert (summary.n_dumps, len(summary.refused)) == (2, 1)
 
 
@@ -142,7 +143,23 @@ def test_a_log_is_gone_when_its_own_dumps_are_committed(
     hand_over(store, *map(tiny_incoming, range(3, 5)))
     seen: list[tuple[int, int]] = []
     warehouse.drain(progress=lambda done: seen.append((done.done_files, len(left(store)))))
-    assert seen == [(1, 2), (3, 1), (5, 0)]
+    assert seen == [(1, 2), (3, 2), (5, 1)]
+    assert left(store) == []
+
+
+def test_a_log_stays_where_its_dumps_went_into_a_store_that_is_gone(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "COMMIT_BATCHES", 1)
+    monkeypatch.setattr(batches, "BATCH_FILES", 2)
+    hand_over(store, tiny_incoming(1))
+    hand_over(store, tiny_incoming(2))
+    with (
+        pytest.raises(StoreError, match="deleted or replaced"),
+        Warehouse.open(store) as warehouse,
+    ):
+        warehouse.drain(progress=lambda _: (store / FILE_NAME).unlink(missing_ok=True))
+    assert len(left(store)) == 1
 
 
 def test_what_could_not_be_committed_stays(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
