@@ -37,6 +37,7 @@ _OPEN, _SEALED = ".log", ".sealed"
 _NAME = re.compile(rf"\d{{20}}-[0-9a-f]{{{2 * KEY_BYTES}}}")
 _JOINED_BYTES = 1 << 20  # written together
 _PAUSE = 0.002  # seconds between two looks at a lock
+_CLOSED = -1  # in place of a file's number, which the system gives to the next that is opened
 _LONGEST_APPEND = 30.0  # seconds that a log is waited for, which is still being written to
 
 # Keys of logs that this process writes: all in them is what it hashed, and on disk, or was taken
@@ -194,8 +195,8 @@ class SealedLog:
 
     def close(self) -> None:
         """Let go of it, once; what was read of it stays readable."""
-        self._map = None
         os.close(self._file)
+        self._file, self._map = _CLOSED, None
         disown_log(self.path)
 
 

@@ -121,6 +121,20 @@ def test_refusals_of_a_full_disk_leave_no_files(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_closed_log_reads_from_no_file_that_is_opened_after_it(tmp_path: Path) -> None:
+    writer = LogWriter(tmp_path)
+    writer.append([delivery()])
+    writer.close()
+    (path,) = seal_logs(tmp_path)
+    log = SealedLog.open(path)
+    assert log is not None
+    record = log.record(0)
+    log.close()
+    (tmp_path / "other").write_bytes(bytes(1 << 20))
+    with open(tmp_path / "other", "rb"), pytest.raises(StoreError, match="cannot be read"):
+        log.read(record.dump)
+
+
 def test_a_log_that_is_being_written_to_is_left_for_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
