@@ -102,7 +102,7 @@ class Consumer:
             while not is_ending:
                 is_ending = self._await_work()
                 self._turn(is_ending=is_ending)
-        except BaseException:
+        except BaseException:  # whatever ends the thread, whoever asks is told that it has
             problem = "what brings dumps in has ended; start the service anew"
             self.problem = StoreError(str(self._store), problem)
             raise

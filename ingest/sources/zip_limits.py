@@ -47,7 +47,7 @@ def open_zip(
     guarded = _GuardedFile(file, most_bytes, most_members)
     try:
         archive = zipfile.ZipFile(guarded)
-    except BaseException:
+    except BaseException:  # an interrupt too must not leave it open
         guarded.close()
         raise
     guarded.is_listed = True

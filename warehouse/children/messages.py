@@ -12,7 +12,7 @@ import os
 import socket
 import struct
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -60,6 +60,16 @@ def receive(channel: socket.socket) -> Reply:
     finally:
         for file in files:
             os.close(file)
+
+
+def requests(channel: socket.socket) -> Iterator[Message]:
+    """Messages, one after the other, until the other side is gone; an OSError is passed on."""
+    while True:
+        try:
+            message, _ = receive(channel)
+        except GONE:
+            return
+        yield message
 
 
 def receive_bytes(channel: socket.socket, count: int) -> bytes:

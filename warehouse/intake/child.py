@@ -19,7 +19,7 @@ from ingest.debug_buffer import build_tensors
 from ingest.errors import DumpError, IngestError
 from ingest.schemas.dumps import DELEGATE_METADATA
 from warehouse.children.limits import count_data, leave_no_core, limit_data, tie_to_owner
-from warehouse.children.messages import GONE, Message, Tables, receive, send
+from warehouse.children.messages import GONE, Message, Tables, requests, send
 from warehouse.intake.containment import Trouble, contain
 from warehouse.intake.content import Content, decode_content
 from warehouse.intake.messages import flatten_content, flatten_decoded
@@ -36,11 +36,7 @@ def serve(channel: int) -> None:
     with socket.socket(fileno=channel) as asked:
         with suppress(*GONE):
             send(asked, {})
-        while True:
-            try:
-                message, _ = receive(asked)
-            except GONE:
-                return
+        for message in requests(asked):
             answer = child.answer(message)
             with suppress(*GONE):
                 send(asked, *answer)

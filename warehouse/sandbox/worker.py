@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from warehouse.children.limits import count_data, leave_no_core, limit_data, tie_to_owner
-from warehouse.children.messages import GONE, Message, receive, send
+from warehouse.children.messages import GONE, Message, requests, send
 from warehouse.engine.answering import Answering
 from warehouse.engine.connection import translated_errors
 from warehouse.engine.dropped import find_note
@@ -42,11 +42,7 @@ def serve(channel: int, store: str, snapshot: str, bounds: str) -> None:
         state = reader.prepare()
         with suppress(*GONE):
             send(asked, state)
-        while True:
-            try:
-                message, _ = receive(asked)
-            except GONE:
-                return
+        for message in requests(asked):
             answer = reader.answer(message["text"], message["params"])
             data = answer.pop("data", b"")
             with suppress(*GONE):
