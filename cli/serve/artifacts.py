@@ -135,7 +135,7 @@ async def _take(service: Service, bearer: Bearer, packed: Packed) -> Taken:
         return Taken(packed.name, None, Outcome("refused", problem=packed.problem))
     try:
         check_pool(bearer, packed.upload.pool)
-        outcome = await commit(service, packed.upload)
+        outcome = await commit(service, bearer, packed.upload)
     except Problem as problem:
         outcome = Outcome("refused", problem=problem)
     return Taken(packed.name, packed.upload.sha256, outcome)

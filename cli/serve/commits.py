@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Executor
 from http import HTTPStatus
 from itertools import islice
@@ -17,6 +17,7 @@ from typing import NamedTuple
 from cli.serve.problems import Problem
 from cli.serve.threads import run_there
 from ingest.heads import check_heads
+from ingest.manifest.models import Manifest
 from warehouse.consumer import Consumer
 from warehouse.errors import StoreError
 from warehouse.intake.verdicts import Verdict, describe_conflict, explain_verdict
@@ -41,6 +42,7 @@ class Upload(NamedTuple):
         manifest: Its manifest as canonical JSON.
         spool: Where it lies, if it is large.
         pool: Pool of its device.
+        pools: Device pools that whoever sends it is limited to; None for all.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Upload(NamedTuple):
     manifest: str
     spool: Spool | None = None
     pool: str | None = None
+    pools: Collection[str] | None = None
 
     @property
     def sha256(self) -> str:
@@ -184,11 +187,21 @@ def _compare(upload: Upload, known: str | None, *, is_waiting: bool) -> Outcome:
     if known is None:
         return Outcome(ACCEPTED, is_new=True)
     if known != upload.manifest:
-        detail = describe_conflict(upload.sha256, upload.manifest, known)
-        return Outcome("conflict", problem=Problem(HTTPStatus.CONFLICT, "conflict", detail))
+        problem = Problem(HTTPStatus.CONFLICT, "conflict", _explain_conflict(upload, known))
+        return Outcome("conflict", problem=problem)
     if len(upload.delivery.files) > 1:  # something may come with it that did not before
         return Outcome(ACCEPTED, is_new=True)
     return Outcome(ACCEPTED if is_waiting else INDEXED)
+
+
+def _explain_conflict(upload: Upload, known: str) -> str:
+    pool = Manifest.model_validate_json(known).device.pool
+    if upload.pools is None or pool in upload.pools:
+        return describe_conflict(upload.sha256, upload.manifest, known)
+    return (
+        "these bytes are known under another manifest, of a device pool that the token may not "
+        "see: correct what is said here, or ask whoever may see it"
+    )
 
 
 def _refuse(verdict: Verdict) -> Outcome:

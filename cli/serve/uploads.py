@@ -74,7 +74,7 @@ async def put_dump(request: Request) -> Response:
                     detail = f"the body has SHA-256 {spool.sha256}: send it again, or to that name"
                     raise Problem(HTTPStatus.BAD_REQUEST, "sha256", detail)
                 upload = _upload(manifest, spool, [spool.hashed(_name(sha256))])
-                return _answer(sha256, await commit(service, upload))
+                return _answer(sha256, await commit(service, bearer, upload))
 
 
 async def post_dumps(request: Request) -> Response:
@@ -164,7 +164,7 @@ async def _take_parts(request: Request, bearer: Bearer, encoding: str | None) ->
         request.state.what = dump.sha256
         name = form.parts["dump"].file_name or _name(dump.sha256)
         files = [dump.hashed(name), *(_companion(form, part, name) for part in _COMPANIONS)]
-        outcome = await commit(service, _upload(manifest, dump, files))
+        outcome = await commit(service, bearer, _upload(manifest, dump, files))
         return _answer(dump.sha256, outcome)
 
 

@@ -120,9 +120,12 @@ class SegmentWriter:
 
     def _write(self, numbered: Iterable[tuple[int, Entry]]) -> None:
         for rows in _row_groups(numbered):
-            *columns, data = zip(*rows, strict=True)
-            arrays = [*map(pa.array, columns, SEGMENT.types[:-1]), _binary(data)]
-            self._open()[0].write_table(pa.Table.from_arrays(arrays, schema=SEGMENT))
+            self._write_rows(rows)
+
+    def _write_rows(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        *columns, data = zip(*rows, strict=True)
+        arrays = [*map(pa.array, columns, SEGMENT.types[:-1]), _binary(data)]
+        self._open()[0].write_table(pa.Table.from_arrays(arrays, schema=SEGMENT))
 
     def _finish(self) -> str:
         for written in self._written:
@@ -198,8 +201,8 @@ def sync_and_hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _row_groups(numbered: Iterable[tuple[int, Entry]]) -> Iterator[list[tuple[Any, ...]]]:
-    """Rows of the entries, as many at a time as go into a row group."""
+def _row_groups(numbered: Iterable[tuple[int, Entry]]) -> Iterator[Sequence[tuple[Any, ...]]]:
+    """Rows of the entries, a row group at a time, which is gone when the next is made."""
     rows: list[tuple[Any, ...]] = []
     size = 0
     for number, entry in numbered:
@@ -207,13 +210,15 @@ def _row_groups(numbered: Iterable[tuple[int, Entry]]) -> Iterator[list[tuple[An
         count = None if entry.data is None else len(entry.data)
         if rows and size + (count or 0) > ROW_GROUP_BYTES:  # in one, its parts lie side by side
             yield rows
-            rows, size = [], 0
+            rows.clear()
+            size = 0
         for part, data in enumerate(_parts(entry.data)):
             rows.append((*facts, count, part, data))
             size += len(data or b"")
             if size >= ROW_GROUP_BYTES:
                 yield rows
-                rows, size = [], 0
+                rows.clear()
+                size = 0
     if rows:
         yield rows
 
@@ -256,8 +261,8 @@ def _read_rows(segment: Segment, *, with_data: bool) -> Iterator[tuple[int, Entr
             pq.ParquetFile(source, page_checksum_verification=True) as file,
         ):
             for group in range(file.num_row_groups):
-                table = file.read_row_group(group, columns=names, use_threads=False)
-                yield from _entries(table, with_data=with_data)
+                read = partial(file.read_row_group, group, columns=names, use_threads=False)
+                yield from _entries(read(), with_data=with_data)
     except (OSError, pa.ArrowException) as error:
         problem = str(error).splitlines()[0]
         raise ArchiveError(str(segment.path), f"is damaged or gone ({problem})") from error

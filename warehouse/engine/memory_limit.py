@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import duckdb
 
-RESTING = "96MiB"  # it would else hold on to what it wrote, up to most of the machine
+RESTING = "64MiB"  # it would else hold on to what it wrote, up to most of the machine
 ASKING = "512MiB"  # every canned query needs less over 20 M events
 
 

@@ -414,6 +414,28 @@ def test_a_bearer_of_some_pools_learns_nothing_of_dumps_of_others(
     assert answers[1].json()["reason"] == "unknown_dump"
 
 
+def test_a_bearer_of_some_pools_learns_of_a_conflict_but_not_what_others_said(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, other = tiny_dump(1), tiny_dump(2)
+    put(client, ours, {**MANIFEST, "pool": "lab"})
+    put(client, other)
+    bearer = Bearer("lab", frozenset(Scope), frozenset({"lab"}))
+    monkeypatch.setattr(Access, "need", lambda *_: bearer)
+    stated = {**MANIFEST, "pool": "lab", "device": "s24"}
+    packed = zip_of({"a.etdp": other})
+    headers = {"Content-Type": "application/zip", "Tracehouse-Manifest": json.dumps(stated)}
+
+    answers = [put(client, one, stated) for one in (ours, other)]
+    answers.append(client.post("/v1/dumps", content=packed, headers=headers))
+
+    assert [(one.status_code, one.json()["reason"]) for one in answers] == 3 * [(409, "conflict")]
+    assert "'pixel8' there" in answers[0].json()["detail"]
+    for answer in answers[1:]:
+        assert "of a device pool that the token may not see" in answer.json()["detail"]
+        assert "pixel8" not in answer.text
+
+
 def await_caught_up(client: TestClient) -> None:
     put(client, tiny_dump(1))
     await_state(client, tiny_dump(1))

@@ -5,12 +5,13 @@ import os
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from warehouse.archive.archive import Archive
 from warehouse.archive.entries import DUMP, Entry
-from warehouse.archive.rewriting import clear_leftovers, merge_segments
-from warehouse.archive.segments import PART_BYTES, Segment
+from warehouse.archive.rewriting import clear_leftovers, merge_segments, rewrite_segments
+from warehouse.archive.segments import PART_BYTES, ROW_GROUP_BYTES, Segment
 from warehouse.archive.verification import verify_archive
 from warehouse.errors import ArchiveError
 
@@ -47,6 +48,20 @@ def test_small_neighbours_become_one_file_with_the_same_entries(archive: Archive
     assert verify_archive(archive)[0].entry_count == 3
     assert archive.begin()._first == 4
     assert merge_segments(archive) == 0
+
+
+def test_what_was_copied_is_let_go_before_more_is_read(archive: Archive) -> None:
+    for number in range(8):
+        add(archive, f"{number}", bytes(ROW_GROUP_BYTES // 2 - 1))
+    before, held = pa.total_allocated_bytes(), []
+
+    def look(entry: Entry) -> Entry:
+        held.append(pa.total_allocated_bytes() - before)
+        return entry
+
+    rewrite_segments(archive, archive.segments(), look)
+    assert len(held) == 8
+    assert max(held) < 2.5 * ROW_GROUP_BYTES  # what waits, what is read, and what is compressed
 
 
 def test_segments_are_merged_neither_over_a_gap_nor_when_large_nor_when_few(

@@ -21,7 +21,7 @@ def limit_of(connection: duckdb.DuckDBPyConnection) -> str:
 
 def test_more_may_be_taken_while_somebody_asks(connection: duckdb.DuckDBPyConnection) -> None:
     memory = MemoryLimit(connection)
-    assert limit_of(connection) == "96.0 MiB"
+    assert limit_of(connection) == "64.0 MiB"
     with memory.raised():
         with memory.raised():
             memory.settle()
@@ -29,7 +29,7 @@ def test_more_may_be_taken_while_somebody_asks(connection: duckdb.DuckDBPyConnec
         memory.settle()
         assert limit_of(connection) == "512.0 MiB"
     memory.settle()
-    assert limit_of(connection) == "96.0 MiB"
+    assert limit_of(connection) == "64.0 MiB"
     memory.close()
 
 
@@ -42,5 +42,5 @@ def test_what_is_in_use_is_let_go_of_later(connection: duckdb.DuckDBPyConnection
     assert limit_of(connection) == "512.0 MiB"
     connection.execute("DROP TABLE much")
     memory.settle()
-    assert limit_of(connection) == "96.0 MiB"
+    assert limit_of(connection) == "64.0 MiB"
     memory.close()
