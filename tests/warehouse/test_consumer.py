@@ -74,7 +74,7 @@ def test_duckdb_holds_on_to_little(store: Path) -> None:
         warehouse.writing.cursor() as cursor,
         Consumer(warehouse, store, **QUICK),
     ):
-        assert cursor.execute(limit).fetchall() == [("96.0 MiB",)]
+        assert cursor.execute(limit).fetchall() == [("64.0 MiB",)]
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ A segment is never changed: another takes its place, and is there whole before t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
 
 from warehouse.archive.archive import Archive
 from warehouse.archive.entries import Entry
@@ -15,6 +14,7 @@ from warehouse.archive.segments import (
     Segment,
     SegmentWriter,
     check_segment,
+    data_bytes,
     read_entries,
 )
 from warehouse.engine.failpoints import failpoint
@@ -22,7 +22,8 @@ from warehouse.engine.store_file import sync_path
 from warehouse.errors import ArchiveError
 
 MANY_SEGMENTS = 33  # small ones that stand together, and are merged when an ingest ends
-SMALL_BYTES = 32 << 20  # of a segment that is worth merging
+SMALL_BYTES = 32 << 20  # of a segment that is worth merging, on disk
+SMALL_DATA_BYTES = 256 << 20  # likewise, of its data: so a merge takes seconds, however it packs
 
 
 def merge_segments(archive: Archive, *, least: int = 2) -> int:
@@ -34,10 +35,11 @@ def merge_segments(archive: Archive, *, least: int = 2) -> int:
         Segments that are files of their own no more.
     """
     merged = 0
-    for group in _small_groups(archive.segments()):
-        if len(group) >= least:
-            rewrite_segments(archive, group)
-            merged += len(group) - 1
+    for neighbours in _small_neighbours(archive.segments()):
+        for group in _filled(neighbours) if len(neighbours) >= least else ():
+            if len(group) >= least:
+                rewrite_segments(archive, group)
+                merged += len(group) - 1
     return merged
 
 
@@ -91,21 +93,33 @@ def clear_leftovers(archive: Archive) -> None:
     delete_segments(archive, merged)
 
 
-def _small_groups(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
-    """Neighbours without a gap that are small, together as many as make a segment that is not."""
+def _small_neighbours(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
+    """Those that are small on disk, as many as stand together without a gap."""
     group: list[Segment] = []
-    size = 0
-    for before, segment in pairwise([None, *segments]):
-        if segment is None:
-            continue
-        bytes_ = segment.path.stat().st_size
-        is_apart = before is not None and segment.first != before.last + 1
-        if group and (is_apart or bytes_ >= SMALL_BYTES or size >= SMALL_BYTES):
+    for segment in segments:
+        is_small = segment.path.stat().st_size < SMALL_BYTES
+        if group and not (is_small and segment.first == group[-1].last + 1):
             yield group
-            group, size = [], 0
-        if bytes_ < SMALL_BYTES:
+            group = []
+        if is_small:
             group.append(segment)
-            size += bytes_
+    if group:
+        yield group
+
+
+def _filled(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
+    """Those that hold little too, together as many as make a segment that is small no more."""
+    group: list[Segment] = []
+    filled = 0.0
+    for segment in segments:
+        on_disk = segment.path.stat().st_size / SMALL_BYTES
+        share = max(on_disk, data_bytes(segment) / SMALL_DATA_BYTES)
+        if group and (share >= 1 or filled >= 1):
+            yield group
+            group, filled = [], 0.0
+        if share < 1:
+            group.append(segment)
+            filled += share
     if group:
         yield group
 

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
 from itertools import chain, repeat
@@ -176,6 +176,20 @@ def _next_part(parts: Iterator[Any], most_bytes: int) -> Any:
     return next(parts, b"") if most_bytes > 1 else b""
 
 
+@lru_cache(maxsize=1 << 12)
+def data_bytes(segment: Segment) -> int:
+    """Size of the entries of a segment before they were compressed.
+
+    Raises:
+        ArchiveError: The file is damaged or gone.
+    """
+    import pyarrow.parquet as pq
+
+    with _telling_damage(segment), pa.OSFile(str(segment.path)) as source:
+        facts = pq.read_metadata(source)
+        return sum(facts.row_group(group).total_byte_size for group in range(facts.num_row_groups))
+
+
 def check_segment(segment: Segment) -> None:
     """Pass if the file is what was sealed, to the last bit.
 
@@ -255,14 +269,25 @@ def _read_rows(segment: Segment, *, with_data: bool) -> Iterator[tuple[int, Entr
     import pyarrow.parquet as pq
 
     names = [name for name in SEGMENT.names if with_data or name != "data"]
+    with (
+        _telling_damage(segment),
+        pa.OSFile(str(segment.path)) as source,
+        pq.ParquetFile(source, page_checksum_verification=True) as file,
+    ):
+        for group in range(file.num_row_groups):
+            read = partial(file.read_row_group, group, columns=names, use_threads=False)
+            yield from _entries(read(), with_data=with_data)
+
+
+@contextmanager
+def _telling_damage(segment: Segment) -> Iterator[None]:
+    """Let an error of reading a segment say what is wrong.
+
+    Raises:
+        ArchiveError: The file is damaged or gone.
+    """
     try:
-        with (
-            pa.OSFile(str(segment.path)) as source,
-            pq.ParquetFile(source, page_checksum_verification=True) as file,
-        ):
-            for group in range(file.num_row_groups):
-                read = partial(file.read_row_group, group, columns=names, use_threads=False)
-                yield from _entries(read(), with_data=with_data)
+        yield
     except (OSError, pa.ArrowException) as error:
         problem = str(error).splitlines()[0]
         raise ArchiveError(str(segment.path), f"is damaged or gone ({problem})") from error

@@ -78,6 +78,18 @@ def test_segments_are_merged_neither_over_a_gap_nor_when_large_nor_when_few(
     assert merge_segments(archive) == 0
 
 
+def test_what_packs_well_is_not_merged_again_and_again(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("warehouse.archive.rewriting.SMALL_DATA_BYTES", 3 * PART_BYTES)
+    for name in "abcdefgh":
+        add(archive, name, bytes(PART_BYTES))
+    assert sum(one.path.stat().st_size for one in archive.segments()) < PART_BYTES
+    assert merge_segments(archive) == 5
+    assert ranges(archive) == [(1, 3), (4, 6), (7, 8)]
+    assert merge_segments(archive) == 0
+
+
 def test_what_a_killed_merge_left_is_cleared(archive: Archive, tmp_path: Path) -> None:
     for name in "abc":
         add(archive, name)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import shutil
@@ -55,6 +56,29 @@ def files_of_at_most(size: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("copied", [None, 0, 5000])
+def test_a_snapshot_is_whole_where_the_system_copies_nothing_itself_or_not_all(
+    store: Path, monkeypatch: pytest.MonkeyPatch, copied: int | None
+) -> None:
+    told = []
+
+    def fail_after_some(source: int, target: int, _: int, at: int, to: int) -> int:
+        told.append(at)
+        if at or not copied:
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        return os.pwrite(target, os.pread(source, copied, at), to)
+
+    monkeypatch.setattr(snapshots, "_CLONE", 0)
+    if copied is None:
+        monkeypatch.delattr(os, "copy_file_range")
+    else:
+        monkeypatch.setattr(os, "copy_file_range", fail_after_some)
+    with Warehouse.open(store) as writer:
+        snapshot = writer.snapshot()
+        assert snapshot.path.read_bytes() == (store / FILE_NAME).read_bytes()
+    assert told == {None: [], 0: [0], 5000: [0, 5000]}[copied]
 
 
 def test_a_snapshot_is_what_was_committed_when_it_was_published(store: Path) -> None:
