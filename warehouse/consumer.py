@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.archive.archive import Archive
 from warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
 from warehouse.engine.memory_limit import MemoryLimit
-from warehouse.engine.store_file import INBOX_FOLDER
+from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER, log_of
 from warehouse.errors import StoreError, WarehouseError
 from warehouse.storage.intake_log import find_logs
 from warehouse.storage.known_dumps import KnownDumps
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 BATCH_BYTES = 128 << 20  # of dumps that are brought in at once, however few they are
 
+_LARGE_BYTES = 256 << 10  # of a dump with which DuckDB may take more memory: it may be one value
+_LOG_BYTES = 32 << 20  # of DuckDB's log, after which it goes into the store's file
 _RETRY_SECONDS = 1.0  # after which it tries again what failed, at the earliest
 _SNAPSHOT_SHARE = 20  # times what publishing one took lie between it and the next, at least
 _STARTS = "SELECT CAST('0x' || left(sha256, 16) AS UBIGINT) AS start FROM dumps ORDER BY 1"
@@ -59,6 +63,7 @@ class Consumer:
     ) -> None:
         """Take a store that is open for writing; nobody else writes it meanwhile."""
         self._warehouse, self._store = warehouse, store
+        self._log = log_of(store / FILE_NAME)
         self._batch_dumps, self._batch_seconds = batch_dumps, batch_seconds
         self._snapshot_seconds = snapshot_seconds
         self._given, self._is_ending = 0, False
@@ -126,7 +131,7 @@ class Consumer:
                 self._warehouse.snapshot()
             self.known.begin_draining()
             if find_logs(self._store / INBOX_FOLDER):
-                self._take_in(self._warehouse.drain(progress=self._note))
+                self._take_in(self._drain())
             self.known.end_draining()
             self.is_caught_up = True
             merge_segments(Archive(self._store), least=MANY_SEGMENTS)
@@ -137,8 +142,22 @@ class Consumer:
         except OSError as error:
             self.problem = StoreError(str(self._store), f"cannot be read: {error.strerror}")
 
+    def _drain(self) -> IngestSummary:
+        """Bring in what the inbox holds; DuckDB may take more if dumps are large, or not known."""
+        if self.is_caught_up and self.known.largest_bytes <= _LARGE_BYTES:
+            return self._warehouse.drain(progress=self._note)
+        with self.memory.raised():
+            summary = self._warehouse.drain(progress=self._note)
+            self._warehouse.checkpoint()
+            return summary
+
     def _note(self, done: IngestProgress) -> None:
+        """Take note of what was committed; large values in DuckDB's log cannot leave its memory."""
         self.known.note_drained(done.done_bytes)
+        with suppress(FileNotFoundError):
+            if os.stat(self._log).st_size > _LOG_BYTES:
+                with self.memory.raised():  # a checkpoint that lacks memory ends the database
+                    self._warehouse.checkpoint()
 
     def _is_due(self) -> bool:
         is_enough = self._given >= self._batch_dumps or self.known.backlog_bytes >= BATCH_BYTES
@@ -155,7 +174,8 @@ class Consumer:
         start = time.monotonic()
         is_due = is_ending or start >= self._publish_at
         if self._brought_in and is_due:
-            self._warehouse.snapshot()
+            with self.memory.raised():  # as in `_note`
+                self._warehouse.snapshot()
             end = time.monotonic()
             pause = max(self._snapshot_seconds, _SNAPSHOT_SHARE * (end - start))
             self._brought_in, self._publish_at = 0, end + pause

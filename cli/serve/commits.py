@@ -14,10 +14,10 @@ from http import HTTPStatus
 from itertools import islice
 from typing import NamedTuple
 
+from cli.serve.pools import pool_of
 from cli.serve.problems import Problem
 from cli.serve.threads import run_there
 from ingest.heads import check_heads
-from ingest.manifest.models import Manifest
 from warehouse.consumer import Consumer
 from warehouse.errors import StoreError
 from warehouse.intake.verdicts import Verdict, describe_conflict, explain_verdict
@@ -195,8 +195,7 @@ def _compare(upload: Upload, known: str | None, *, is_waiting: bool) -> Outcome:
 
 
 def _explain_conflict(upload: Upload, known: str) -> str:
-    pool = Manifest.model_validate_json(known).device.pool
-    if upload.pools is None or pool in upload.pools:
+    if upload.pools is None or pool_of(known) in upload.pools:
         return describe_conflict(upload.sha256, upload.manifest, known)
     return (
         "these bytes are known under another manifest, of a device pool that the token may not "

@@ -9,6 +9,7 @@ from http import HTTPStatus
 
 from cli.serve.access import Bearer
 from cli.serve.problems import Problem
+from ingest.manifest.models import Manifest
 from warehouse.errors import ParameterError
 from warehouse.store import Warehouse
 
@@ -35,6 +36,11 @@ def check_pool(bearer: Bearer, pool: str | None) -> None:
     if bearer.pools is not None and pool not in bearer.pools:
         detail = f"device.pool: found {pool!r}, wanted {', '.join(sorted(bearer.pools))}"
         raise Problem(HTTPStatus.FORBIDDEN, "pool", detail)
+
+
+def pool_of(manifest: str) -> str | None:
+    """The device pool in a manifest, which is canonical JSON."""
+    return Manifest.model_validate_json(manifest).device.pool
 
 
 def pools_to_ask(reader: Warehouse, pools: Collection[str], given: Sequence[str]) -> list[str]:

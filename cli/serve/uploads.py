@@ -20,7 +20,7 @@ from cli.serve.arrivals import bring, commit, held, refusing
 from cli.serve.artifacts import Taken, answer_taken, read_artifact, take_group
 from cli.serve.commits import Outcome, Upload
 from cli.serve.multipart import PartReader
-from cli.serve.pools import check_pool
+from cli.serve.pools import check_pool, pool_of
 from cli.serve.problems import Problem
 from cli.serve.service import Service
 from cli.serve.threads import run_there
@@ -147,8 +147,7 @@ def find_state(
 
 def _pools_of(consumer: Consumer, sha256: str) -> set[str | None]:
     """The device pool of a dump, if it is known."""
-    manifests = consumer.known.manifests([sha256]).values()
-    return {Manifest.model_validate_json(one).device.pool for one in manifests}
+    return set(map(pool_of, consumer.known.manifests([sha256]).values()))
 
 
 async def _take_parts(request: Request, bearer: Bearer, encoding: str | None) -> Response:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from ingest.incoming import Incoming
+from tests.support.etdump_builder import build_etdump
 from tests.support.store_template import copy_new_store
 from tests.support.stores import make_old
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_incoming
@@ -75,6 +77,37 @@ def test_duckdb_holds_on_to_little(store: Path) -> None:
         Consumer(warehouse, store, **QUICK),
     ):
         assert cursor.execute(limit).fetchall() == [("64.0 MiB",)]
+
+
+@pytest.mark.slow
+def test_dumps_of_large_values_are_indexed_in_the_little_memory_that_duckdb_has(
+    store: Path,
+) -> None:
+    with consuming(store, batch_dumps=4, snapshot_seconds=0.0) as (consumer, inbox):
+        for number in range(16):
+            dump = dump_of_values(number, count=4, byte_count=1 << 20)
+            give(consumer, inbox, Incoming.of_bytes("a", dump, tiny_incoming(1).manifest()))
+        await_it(lambda: consumer.known.backlog_dumps == 0 or consumer.problem)
+        assert (consumer.problem, consumer.indexed) == (None, 16)
+
+
+def dump_of_values(number: int, *, count: int, byte_count: int) -> bytes:
+    """A dump with values that are large and do not pack well, in delegates' metadata."""
+    made = random.Random(number)  # noqa: S311 - nothing secret
+    events = [
+        {
+            "profile_event": {
+                "name": "a",
+                "instruction_id": at,
+                "start_time": 1000 * at,
+                "end_time": 1000 * at + 500,
+                "delegate_debug_id_str": "d",
+                "delegate_debug_metadata": made.randbytes(byte_count),
+            }
+        }
+        for at in range(count)
+    ]
+    return build_etdump({"version": 0, "run_data": [{"name": "Execute", "events": events}]})
 
 
 @pytest.mark.slow

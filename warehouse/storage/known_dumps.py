@@ -53,6 +53,12 @@ class KnownDumps:
         return len(self._accepted) + len(self._draining)
 
     @property
+    def largest_bytes(self) -> int:
+        """Size of the largest dump that is being indexed; 0 without any."""
+        with self._lock:
+            return max((byte_count for _, byte_count in self._draining.values()), default=0)
+
+    @property
     def lag_seconds(self) -> float:
         """How long ago the oldest of these was accepted; 0 without any."""
         with self._lock:
@@ -111,8 +117,9 @@ class KnownDumps:
             self._draining = {}
             self._draining_bytes = self._drained_bytes = 0
             if len(self._recent) > _MOST_RECENT:
-                recent = np.fromiter(self._recent, np.uint64, len(self._recent))
-                self._starts = np.union1d(self._starts, recent)
+                recent = np.sort(np.fromiter(self._recent, np.uint64, len(self._recent)))
+                places = self._starts.searchsorted(recent)
+                self._starts = np.insert(self._starts, places, recent)
                 self._recent = set()
 
     def _may_have(self, sha256: str) -> bool:
