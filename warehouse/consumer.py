@@ -147,17 +147,19 @@ class Consumer:
         if self.is_caught_up and self.known.largest_bytes <= _LARGE_BYTES:
             return self._warehouse.drain(progress=self._note)
         with self.memory.raised():
-            summary = self._warehouse.drain(progress=self._note)
+            summary = self._warehouse.drain(progress=self._note_large)
             self._warehouse.checkpoint()
             return summary
 
     def _note(self, done: IngestProgress) -> None:
-        """Take note of what was committed; large values in DuckDB's log cannot leave its memory."""
         self.known.note_drained(done.done_bytes)
+
+    def _note_large(self, done: IngestProgress) -> None:
+        """Take note of what was committed; large values in DuckDB's log cannot leave its memory."""
+        self._note(done)
         with suppress(FileNotFoundError):
             if os.stat(self._log).st_size > _LOG_BYTES:
-                with self.memory.raised():  # a checkpoint that lacks memory ends the database
-                    self._warehouse.checkpoint()
+                self._warehouse.checkpoint()
 
     def _is_due(self) -> bool:
         is_enough = self._given >= self._batch_dumps or self.known.backlog_bytes >= BATCH_BYTES
@@ -174,8 +176,7 @@ class Consumer:
         start = time.monotonic()
         is_due = is_ending or start >= self._publish_at
         if self._brought_in and is_due:
-            with self.memory.raised():  # as in `_note`
-                self._warehouse.snapshot()
+            self._warehouse.snapshot()
             end = time.monotonic()
             pause = max(self._snapshot_seconds, _SNAPSHOT_SHARE * (end - start))
             self._brought_in, self._publish_at = 0, end + pause
