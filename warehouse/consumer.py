@@ -131,7 +131,7 @@ class Consumer:
                 self._warehouse.snapshot()
             self.known.begin_draining()
             if find_logs(self._store / INBOX_FOLDER):
-                self._take_in(self._drain())
+                self._drain()
             self.known.end_draining()
             self.is_caught_up = True
             merge_segments(Archive(self._store), least=MANY_SEGMENTS)
@@ -142,14 +142,14 @@ class Consumer:
         except OSError as error:
             self.problem = StoreError(str(self._store), f"cannot be read: {error.strerror}")
 
-    def _drain(self) -> IngestSummary:
-        """Bring in what the inbox holds; DuckDB may take more if dumps are large, or not known."""
+    def _drain(self) -> None:
+        """Bring in what the inbox holds; DuckDB may take more for large dumps, and at the start."""
         if self.is_caught_up and self.known.largest_bytes <= _LARGE_BYTES:
-            return self._warehouse.drain(progress=self._note)
+            self._take_in(self._warehouse.drain(progress=self._note))
+            return
         with self.memory.raised():
-            summary = self._warehouse.drain(progress=self._note_large)
+            self._take_in(self._warehouse.drain(progress=self._note_large))
             self._warehouse.checkpoint()
-            return summary
 
     def _note(self, done: IngestProgress) -> None:
         self.known.note_drained(done.done_bytes)

@@ -91,6 +91,21 @@ def test_dumps_of_large_values_are_indexed_in_the_little_memory_that_duckdb_has(
         assert (consumer.problem, consumer.indexed) == (None, 16)
 
 
+def test_what_is_committed_counts_though_the_log_cannot_go_into_the_file(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(warehouse: Warehouse) -> None:
+        raise StoreError("store", "no room")
+
+    with Inbox.open(store) as inbox:
+        inbox.accept(tiny_incoming(1))
+    with monkeypatch.context() as patch:
+        patch.setattr(Warehouse, "checkpoint", fail)
+        with consuming(store) as (consumer, _):
+            await_it(lambda: consumer.problem or consumer.is_caught_up)
+            assert consumer.indexed == 1
+
+
 def dump_of_values(number: int, *, count: int, byte_count: int) -> bytes:
     """A dump with values that are large and do not pack well, in delegates' metadata."""
     made = random.Random(number)  # noqa: S311 - nothing secret

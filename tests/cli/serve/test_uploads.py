@@ -385,8 +385,7 @@ def test_what_is_no_hash_is_refused(client: TestClient) -> None:
 def test_a_bearer_of_some_pools_sends_dumps_of_no_other(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bearer = Bearer("lab", frozenset(Scope), frozenset({"lab"}))
-    monkeypatch.setattr(Access, "need", lambda *_: bearer)
+    limit_to_lab(monkeypatch)
     theirs = {**MANIFEST, "pool": "lab"}
     packed = zip_of({"a.etdp": tiny_dump(3)})
     headers = {"Content-Type": "application/zip", "Tracehouse-Manifest": json.dumps(MANIFEST)}
@@ -405,8 +404,7 @@ def test_a_bearer_of_some_pools_learns_nothing_of_dumps_of_others(
     theirs, other = tiny_dump(1), tiny_dump(2)
     put(client, theirs, {**MANIFEST, "pool": "lab"})
     put(client, other)
-    bearer = Bearer("lab", frozenset(Scope), frozenset({"lab"}))
-    monkeypatch.setattr(Access, "need", lambda *_: bearer)
+    limit_to_lab(monkeypatch)
 
     answers = [client.get(f"/v1/dumps/{sha256_of(one)}") for one in (theirs, other)]
 
@@ -420,8 +418,7 @@ def test_a_bearer_of_some_pools_learns_of_a_conflict_but_not_what_others_said(
     ours, other = tiny_dump(1), tiny_dump(2)
     put(client, ours, {**MANIFEST, "pool": "lab"})
     put(client, other)
-    bearer = Bearer("lab", frozenset(Scope), frozenset({"lab"}))
-    monkeypatch.setattr(Access, "need", lambda *_: bearer)
+    limit_to_lab(monkeypatch)
     stated = {**MANIFEST, "pool": "lab", "device": "s24"}
     packed = zip_of({"a.etdp": other})
     headers = {"Content-Type": "application/zip", "Tracehouse-Manifest": json.dumps(stated)}
@@ -434,6 +431,12 @@ def test_a_bearer_of_some_pools_learns_of_a_conflict_but_not_what_others_said(
     for answer in answers[1:]:
         assert "of a device pool that the token may not see" in answer.json()["detail"]
         assert "pixel8" not in answer.text
+
+
+def limit_to_lab(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take whoever asks for a bearer of one pool."""
+    bearer = Bearer("lab", frozenset(Scope), frozenset({"lab"}))
+    monkeypatch.setattr(Access, "need", lambda *_: bearer)
 
 
 def await_caught_up(client: TestClient) -> None:
