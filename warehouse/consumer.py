@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.archive.archive import Archive
 from warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
+from warehouse.engine.long_values import stored_long_values
 from warehouse.engine.memory_limit import MemoryLimit
-from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER, log_of
+from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER
 from warehouse.errors import StoreError, WarehouseError
 from warehouse.storage.intake_log import find_logs
 from warehouse.storage.known_dumps import KnownDumps
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
 BATCH_BYTES = 128 << 20  # of dumps that are brought in at once, however few they are
 
-_LARGE_BYTES = 256 << 10  # of a dump with which DuckDB may take more memory: it may be one value
-_LOG_BYTES = 32 << 20  # of DuckDB's log, after which it goes into the store's file
 _RETRY_SECONDS = 1.0  # after which it tries again what failed, at the earliest
 _SNAPSHOT_SHARE = 20  # times what publishing one took lie between it and the next, at least
 _STARTS = "SELECT CAST('0x' || left(sha256, 16) AS UBIGINT) AS start FROM dumps ORDER BY 1"
@@ -63,7 +60,7 @@ class Consumer:
     ) -> None:
         """Take a store that is open for writing; nobody else writes it meanwhile."""
         self._warehouse, self._store = warehouse, store
-        self._log = log_of(store / FILE_NAME)
+        self._long_values = stored_long_values(warehouse.writing, store / FILE_NAME)
         self._batch_dumps, self._batch_seconds = batch_dumps, batch_seconds
         self._snapshot_seconds = snapshot_seconds
         self._given, self._is_ending = 0, False
@@ -75,6 +72,7 @@ class Consumer:
         starts = self._asking.sql(_STARTS)["start"].to_numpy()
         self.known = KnownDumps(starts, self._look_up)
         self.memory = MemoryLimit(warehouse.writing)
+        self.memory.allow(self._long_values.held_bytes)
         self.accepted, self.indexed = 0, 0
         self.refused: Counter[str] = Counter()
         self.drain_seconds = 0.0
@@ -131,7 +129,7 @@ class Consumer:
                 self._warehouse.snapshot()
             self.known.begin_draining()
             if find_logs(self._store / INBOX_FOLDER):
-                self._drain()
+                self._take_in(self._warehouse.drain(progress=self._note))
             self.known.end_draining()
             self.is_caught_up = True
             merge_segments(Archive(self._store), least=MANY_SEGMENTS)
@@ -142,24 +140,11 @@ class Consumer:
         except OSError as error:
             self.problem = StoreError(str(self._store), f"cannot be read: {error.strerror}")
 
-    def _drain(self) -> None:
-        """Bring in what the inbox holds; DuckDB may take more for large dumps, and at the start."""
-        if self.is_caught_up and self.known.largest_bytes <= _LARGE_BYTES:
-            self._take_in(self._warehouse.drain(progress=self._note))
-            return
-        with self.memory.raised():
-            self._take_in(self._warehouse.drain(progress=self._note_large))
-            self._warehouse.checkpoint()
-
     def _note(self, done: IngestProgress) -> None:
+        """Take note of what was committed, and of the memory that DuckDB needs for what comes."""
         self.known.note_drained(done.done_bytes)
-
-    def _note_large(self, done: IngestProgress) -> None:
-        """Take note of what was committed; large values in DuckDB's log cannot leave its memory."""
-        self._note(done)
-        with suppress(FileNotFoundError):
-            if os.stat(self._log).st_size > _LOG_BYTES:
-                self._warehouse.checkpoint()
+        self._long_values += done.coming
+        self.memory.allow(self._long_values.held_bytes)
 
     def _is_due(self) -> bool:
         is_enough = self._given >= self._batch_dumps or self.known.backlog_bytes >= BATCH_BYTES

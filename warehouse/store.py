@@ -368,15 +368,6 @@ class Warehouse:
         """
         return self._to_write().connection
 
-    def checkpoint(self) -> None:
-        """Bring what was committed into the store's file; it is safe in the log beside it.
-
-        Raises:
-            StoreError: The disk is full, or the store was opened to be read or was deleted or
-                replaced meanwhile.
-        """
-        self._to_write().checkpoint()
-
     def close(self) -> None:
         """Close the store; further use fails.
 

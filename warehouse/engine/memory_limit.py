@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import duckdb
 
-RESTING = "64MiB"  # it would else hold on to what it wrote, up to most of the machine
-ASKING = "512MiB"  # every canned query needs less over 20 M events
+RESTING = 64 << 20  # it would else hold on to what it wrote, up to most of the machine
+ASKING = 512 << 20  # every canned query needs less over 20 M events
+
+_SETTING = "SELECT parse_formatted_bytes(current_setting('memory_limit'))"
 
 
 class MemoryLimit:
@@ -18,9 +20,11 @@ class MemoryLimit:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Let little be taken from now on."""
         self._connection = connection.cursor()
+        ((self._most,),) = self._connection.execute(_SETTING).fetchall()
         self._lock = threading.Lock()
         self._asking = 0
-        self._is_raised = True
+        self._resting = RESTING
+        self._limit = self._most
         self.settle()
 
     @contextmanager
@@ -28,28 +32,31 @@ class MemoryLimit:
         """Let more be taken until the body ends, and the next `settle`."""
         with self._lock:
             self._asking += 1
-            if not self._is_raised:
-                self._set(ASKING)
-                self._is_raised = True
+            self._set(max(self._limit, ASKING))
         try:
             yield
         finally:
             with self._lock:
                 self._asking -= 1
 
+    def allow(self, byte_count: int) -> None:
+        """Let so many bytes more be taken from now on, unless that is more than it once was."""
+        with self._lock:
+            self._resting = max(self._resting, min(RESTING + byte_count, self._most))
+            self._set(max(self._limit, self._resting))
+
     def settle(self) -> None:
         """Let little be taken again, unless somebody asks or too much is in use."""
         with self._lock:
-            if self._is_raised and not self._asking:
-                try:
-                    self._set(RESTING)
-                    self._is_raised = False
-                except duckdb.OutOfMemoryException:  # the limit stays what it was
-                    pass
+            if not self._asking:
+                with suppress(duckdb.OutOfMemoryException):  # the limit stays what it was
+                    self._set(self._resting)
 
     def close(self) -> None:
         """Leave the limit as it is."""
         self._connection.close()
 
-    def _set(self, limit: str) -> None:
-        self._connection.execute(f"SET memory_limit = '{limit}'")
+    def _set(self, limit: int) -> None:
+        if limit != self._limit:
+            self._connection.execute(f"SET memory_limit = '{limit}B'")
+            self._limit = limit

@@ -50,9 +50,13 @@ class Batch:
     def held_bytes(self) -> int:
         """Bytes of the dumps, and of the debug buffers of all."""
         dumps = (*self.dumps, *(seen.dump for seen in self.seen))
-        logged = (dump.debug_buffer for dump in dumps)
         held = sum(len(dump.data) for dump in dumps if dump.data is not None)
-        return held + sum(len(one.data) for one in logged if one)
+        return held + sum(self.logged_bytes())
+
+    def logged_bytes(self) -> list[int]:
+        """Bytes of each debug buffer."""
+        dumps = (*self.dumps, *(seen.dump for seen in self.seen))
+        return [len(dump.debug_buffer.data) for dump in dumps if dump.debug_buffer]
 
     def program_ids(self) -> set[int]:
         """Ids of the ETRecords that its dumps came with."""

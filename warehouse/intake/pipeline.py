@@ -21,6 +21,7 @@ import duckdb
 from ingest.incoming import Incoming
 from warehouse.archive.archive import Archive
 from warehouse.catalogue.sql_files import read_statement
+from warehouse.engine.long_values import LongValues, find_long_values
 from warehouse.intake.batches import Batch, Plan, plan_batches
 from warehouse.intake.claims import Claims
 from warehouse.intake.committer import CONFLICT, Committed, Committer
@@ -39,6 +40,8 @@ AHEAD_BYTES = (
     16 << 20
 )  # of dumps that are read, and as many decoded, before they are used: a thread
 STREAM_BYTES = 64 << 20  # from this size on a dump is decoded in parts
+
+_NONE = LongValues()
 
 _Reading = tuple[Plan, Future[list[ReadFile]]]
 _AnyBatch = TypeVar("_AnyBatch", bound=Batch)
@@ -68,14 +71,32 @@ class CommitGroup(NamedTuple, Generic[_AnyBatch]):
     batches: list[_AnyBatch]
     content: Content | None
 
+    def find_long_values(self) -> LongValues:
+        """Its long values; what is streamed or a debug buffer may be one, for all that is known."""
+        sizes = [size for batch in self.batches for size in batch.logged_bytes()]
+        if self.content is None:
+            sizes += [batch.held_bytes for batch in self.batches]
+            return LongValues(sum(sizes), max(sizes, default=0))
+        found = find_long_values(self.content.decoded.tables.values())
+        return found + LongValues(sum(sizes), max(sizes, default=0))
+
 
 class IngestProgress(NamedTuple):
-    """How far an ingest has come: dumps handled, dumps known of, bytes read, events committed."""
+    """How far an ingest has come.
+
+    Attributes:
+        done_files: Dumps handled.
+        total_files: Dumps known of.
+        done_bytes: Bytes read.
+        n_events: Events committed.
+        coming: Long values in what is committed next; none after a commit.
+    """
 
     done_files: int
     total_files: int
     done_bytes: int
     n_events: int
+    coming: LongValues = _NONE
 
 
 @dataclass(frozen=True)
@@ -130,7 +151,7 @@ def ingest_dumps(
         decoder: What decodes them.
         jobs: Threads that read and decode, besides the one that commits; by default as many as
             there are cores for.
-        progress: Called after each committed batch.
+        progress: Called after each committed batch, and before one that has long values.
 
     Returns:
         What was done, without notes and seconds. Dumps that cannot be read or decoded, or lack
@@ -139,6 +160,12 @@ def ingest_dumps(
     """
     workers = jobs or max(count_cores() - 1, 1)
     summary, n_done = IngestSummary(), 0
+
+    def report(coming: LongValues = _NONE) -> None:
+        if progress is not None:
+            done = n_done, len(dumps), summary.byte_count, summary.n_events
+            progress(IngestProgress(*done, coming))
+
     programs: set[int] = set()  # ids of the ETRecords that came along
     with (
         ThreadPoolExecutor(workers) as pool,
@@ -151,14 +178,14 @@ def ingest_dumps(
         reading = _hold_back((_start_reading(pool, plan) for plan in plan_batches(dumps)), workers)
         claimed = (claims.claim(plan, read.result()) for plan, read in reading)
         for group in _prefetch(thread, decoded_groups(pool, claimed, workers, decoder)):
+            if (coming := group.find_long_values()) != _NONE:
+                report(coming)
             summary = _add(summary, committer.commit(*group))
             n_done += sum(batch.file_count for batch in group.batches)
             programs.update(id_ for batch in group.batches for id_ in batch.program_ids())
             del group  # or its columns would wait for the next group
             gc.collect(1)  # what came since the last group
-            if progress is not None:
-                n_bytes, n_events = summary.byte_count, summary.n_events
-                progress(IngestProgress(n_done, len(dumps), n_bytes, n_events))
+            report()
         return replace(summary, doubts=_read_doubts(connection, programs))
 
 

@@ -86,7 +86,8 @@ def _after(
     def report(done: IngestProgress) -> None:
         if progress:
             counts = before.n_files, before.n_files, before.byte_count, before.n_events
-            progress(IngestProgress(*map(sum, zip(counts, done, strict=True))))
+            files, total, byte_count, events = map(sum, zip(counts, done[:4], strict=True))
+            progress(IngestProgress(files, total, byte_count, events, done.coming))
 
     return report
 

@@ -53,12 +53,6 @@ class KnownDumps:
         return len(self._accepted) + len(self._draining)
 
     @property
-    def largest_bytes(self) -> int:
-        """Size of the largest dump that is being indexed; 0 without any."""
-        with self._lock:
-            return max((byte_count for _, byte_count in self._draining.values()), default=0)
-
-    @property
     def lag_seconds(self) -> float:
         """How long ago the oldest of these was accepted; 0 without any."""
         with self._lock:

@@ -33,6 +33,26 @@ def test_more_may_be_taken_while_somebody_asks(connection: duckdb.DuckDBPyConnec
     memory.close()
 
 
+def test_more_that_is_needed_may_be_taken_from_then_on(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    connection.execute("SET memory_limit = '2GiB'")
+    memory = MemoryLimit(connection)
+    memory.allow(1 << 20)
+    memory.allow(0)
+    memory.settle()
+    assert limit_of(connection) == "65.0 MiB"
+    with memory.raised():
+        memory.allow(1 << 30)
+    memory.settle()
+    assert limit_of(connection) == "1.0 GiB"
+    with memory.raised():
+        assert limit_of(connection) == "1.0 GiB"
+    memory.allow(1 << 50)
+    assert limit_of(connection) == "2.0 GiB"
+    memory.close()
+
+
 def test_what_is_in_use_is_let_go_of_later(connection: duckdb.DuckDBPyConnection) -> None:
     memory = MemoryLimit(connection)
     connection.execute("SET temp_directory = ''")
