@@ -15,8 +15,8 @@ from warehouse.intake.decoders import Decoder
 from warehouse.loading.records import LoggedBuffer, NewDump, Refusal
 from warehouse.programs.reader import Program, ProgramReader
 
-BATCH_BYTES = 8 << 20
-BATCH_FILES = 280
+BATCH_BYTES = 4 << 20
+BATCH_FILES = 140
 
 
 class Seen(NamedTuple):
