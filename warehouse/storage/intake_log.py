@@ -195,8 +195,9 @@ class SealedLog:
 
     def close(self) -> None:
         """Let go of it, once; what was read of it stays readable."""
+        self._map = None  # first: what ends the file frees its pages, and `os.close` lets others run
         os.close(self._file)
-        self._file, self._map = _CLOSED, None
+        self._file = _CLOSED
         disown_log(self.path)
 
 
