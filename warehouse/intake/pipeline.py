@@ -33,7 +33,7 @@ from warehouse.loading.records import Refusal
 # Fewer events at a time would leave DuckDB's row groups so empty that it rewrites them when the
 # store closes (it looks for four in a row that fit into three), and the file twice as large.
 COMMIT_EVENTS = 4 * 122_880
-COMMIT_BATCHES = 8  # at most, however few events they have: debug buffers need memory too
+COMMIT_BATCHES = 16  # at most, however few events they have: debug buffers need memory too
 COMMIT_BYTES = 64 << 20  # of dumps and their debug buffers, likewise
 FIRST_BYTES = 16 << 20  # likewise, of the first: nothing is committed until they are decoded
 AHEAD_BYTES = (

@@ -195,7 +195,7 @@ class SealedLog:
 
     def close(self) -> None:
         """Let go of it, once; what was read of it stays readable."""
-        self._map = None  # first: what ends the file frees its pages, and `os.close` lets others run
+        self._map = None  # then `os.close` frees its pages if it is deleted, while others run
         os.close(self._file)
         self._file = _CLOSED
         disown_log(self.path)

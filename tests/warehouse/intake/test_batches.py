@@ -24,8 +24,8 @@ def sizes(sources: list[Source]) -> list[tuple[int, int]]:
 def test_members_of_a_zip_are_planned_by_the_size_they_inflate_to(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for i in range(5):
-            archive.writestr(f"{i}.etdp", bytes(3 << 20))
-    assert sizes(find_sources([tmp_path])) == [(1, 3 << 20), (2, 6 << 20), (2, 6 << 20)]
+            archive.writestr(f"{i}.etdp", bytes(3 << 19))
+    assert sizes(find_sources([tmp_path])) == [(1, 3 << 19), (2, 3 << 20), (2, 3 << 20)]
 
 
 def test_debug_buffers_count_and_what_cannot_be_read_does_not(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_how_many_batches_are_committed_together_changes_nothing(
     assert len(steps) <= 24
     assert (len(steps) == 24) == (at_a_time == 1)
     if at_a_time > 500:
-        assert steps == [8, 16, 24]
+        assert steps == [16, 24]
     signatures = contents(tmp_path / "store")["event_signatures"]
     assert len({row[0] for row in signatures}) == len(signatures)
 
