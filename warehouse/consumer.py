@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.archive.archive import Archive
 from warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
 from warehouse.engine.long_values import stored_long_values
-from warehouse.engine.memory_limit import MemoryLimit
+from warehouse.engine.memory_limit import APPENDING, MemoryLimit
 from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER
 from warehouse.errors import StoreError, WarehouseError
 from warehouse.storage.intake_log import find_logs
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 BATCH_BYTES = 128 << 20  # of dumps that are brought in at once, however few they are
 
+_LARGE_BYTES = 1 << 20  # of a dump, on average: these have more events than others
 _RETRY_SECONDS = 1.0  # after which it tries again what failed, at the earliest
 _SNAPSHOT_SHARE = 20  # times what publishing one took lie between it and the next, at least
 _STARTS = "SELECT CAST('0x' || left(sha256, 16) AS UBIGINT) AS start FROM dumps ORDER BY 1"
@@ -123,13 +125,14 @@ class Consumer:
 
     def _turn(self, *, is_ending: bool) -> None:
         """Bring in what the inbox holds, which is safe there if that fails."""
-        self.memory.settle()
+        room = self._make_room()
         try:
             if not self.is_caught_up and not _can_be_asked(self._store):
                 self._warehouse.snapshot()
             self.known.begin_draining()
             if find_logs(self._store / INBOX_FOLDER):
-                self._take_in(self._warehouse.drain(progress=self._note))
+                with room:
+                    self._take_in(self._warehouse.drain(progress=self._note))
             self.known.end_draining()
             self.is_caught_up = True
             merge_segments(Archive(self._store), least=MANY_SEGMENTS)
@@ -139,6 +142,13 @@ class Consumer:
             self.problem = error
         except OSError as error:
             self.problem = StoreError(str(self._store), f"cannot be read: {error.strerror}")
+
+    def _make_room(self) -> AbstractContextManager[None]:
+        """Memory for what waits, which brings large dumps in faster."""
+        if self.known.backlog_bytes > _LARGE_BYTES * self.known.backlog_dumps:
+            return self.memory.raised(APPENDING)
+        self.memory.settle()
+        return nullcontext()
 
     def _note(self, done: IngestProgress) -> None:
         """Take note of what was committed, and of the memory that DuckDB needs for what comes."""

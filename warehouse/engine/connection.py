@@ -205,7 +205,9 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 @contextmanager
-def registered(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> Iterator[None]:
+def registered(
+    connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table | pa.RecordBatchReader
+) -> Iterator[None]:
     """The rows under a name that statements of the body can select from."""
     connection.register(name, rows)
     try:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 import duckdb
 
 RESTING = 64 << 20  # it would else hold on to what it wrote, up to most of the machine
+APPENDING = 160 << 20  # with which two threads append events
 ASKING = 512 << 20  # every canned query needs less over 20 M events
 
 _SETTING = "SELECT parse_formatted_bytes(current_setting('memory_limit'))"
@@ -28,11 +29,11 @@ class MemoryLimit:
         self.settle()
 
     @contextmanager
-    def raised(self) -> Iterator[None]:
+    def raised(self, limit: int = ASKING) -> Iterator[None]:
         """Let more be taken until the body ends, and the next `settle`."""
         with self._lock:
             self._asking += 1
-            self._set(max(self._limit, ASKING))
+            self._set(max(self._limit, limit))
         try:
             yield
         finally:

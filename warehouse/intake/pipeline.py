@@ -28,11 +28,12 @@ from warehouse.intake.committer import CONFLICT, Committed, Committer
 from warehouse.intake.content import Content, ReadFile, decode_apart, merge_contents, read_dumps
 from warehouse.intake.decoders import OWN_DECODER, Decoder
 from warehouse.intake.interpreter import few_collections, short_turns
+from warehouse.loading.appending import ROW_GROUP
 from warehouse.loading.records import Refusal
 
 # Fewer events at a time would leave DuckDB's row groups so empty that it rewrites them when the
 # store closes (it looks for four in a row that fit into three), and the file twice as large.
-COMMIT_EVENTS = 4 * 122_880
+COMMIT_EVENTS = 4 * ROW_GROUP
 COMMIT_BATCHES = 16  # at most, however few events they have: debug buffers need memory too
 COMMIT_BYTES = 64 << 20  # of dumps and their debug buffers, likewise
 FIRST_BYTES = 16 << 20  # likewise, of the first: nothing is committed until they are decoded
