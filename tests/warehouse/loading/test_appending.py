@@ -4,43 +4,33 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
-from ingest.schemas.dumps import STORED
-from tests.support.stores import copy_new_store
-from warehouse.loading.appending import ROW_GROUP, append_rows
-from warehouse.store import Warehouse
+from tests.support.stores import writing
+from warehouse.loading.appending import append_rows
 
-FILLED = """
-SELECT sum(count)::BIGINT AS n FROM pragma_storage_info('events')
-WHERE column_name = 'dump_id' AND segment_type = 'INTEGER' GROUP BY row_group_id
-ORDER BY row_group_id
-"""
+ROWS, PIECE = 1_200_000, 70_001
+GROUP_ROWS = 122_880
+SMALLEST = (
+    "SELECT min(n) FROM (SELECT sum(count) AS n FROM pragma_storage_info('t') "
+    "WHERE column_name = 'n' AND segment_type <> 'VALIDITY' GROUP BY row_group_id)"
+)
 
 
-def events(count: int) -> pa.Table:
-    """Rows of events, in chunks that are no row groups, whose `run_index` tells their order."""
-    columns = {
-        field.name: pa.array(np.zeros(count), field.type)
-        for field in STORED["events"]
-        if field.name != "run_index"
-    }
-    numbered = pa.array(np.arange(count), pa.int32())
-    whole = pa.table(columns).append_column("run_index", numbered)
-    step = ROW_GROUP // 3 * 2
-    return pa.concat_tables(whole.slice(first, step) for first in range(0, max(count, 1), step))
-
-
-@pytest.mark.parametrize("count", [0, 5, ROW_GROUP + 5, 2 * ROW_GROUP, 4 * ROW_GROUP + 5])
-def test_rows_keep_their_order_and_fill_row_groups(tmp_path: Path, count: int) -> None:
-    copy_new_store(tmp_path)
-    with Warehouse.open(tmp_path) as warehouse:
-        append_rows(warehouse.writing, "events", events(count))
-        stored = warehouse.writing.sql(
-            "SELECT run_index FROM events ORDER BY rowid"
-        ).to_arrow_table()
-        filled = warehouse.writing.execute(FILLED).fetchall()
-
-    assert stored["run_index"].to_pylist() == list(range(count))
-    whole, rest = divmod(count, ROW_GROUP)
-    assert [n for (n,) in filled] == [ROW_GROUP] * whole + [rest] * bool(rest)
+def test_rows_stay_in_order_and_fill_their_groups_whatever_threads_there_are(
+    tmp_path: Path,
+) -> None:
+    numbers = np.arange(3 * ROWS)
+    with writing(tmp_path / "store") as connection:
+        connection.execute("SET threads = 4")
+        connection.execute("CREATE TABLE t (dump_id INTEGER, n BIGINT)")
+        for at in range(0, 3 * ROWS, ROWS):
+            ids = np.zeros(ROWS, np.int32)
+            rows = pa.table({"dump_id": ids, "n": numbers[at : at + ROWS] * 7919 % (1 << 40)})
+            pieces = [rows.slice(begin, PIECE) for begin in range(0, ROWS, PIECE)]
+            append_rows(connection, "t", pa.concat_tables(pieces))
+        append_rows(connection, "t", rows.slice(0, 0))
+        connection.execute("CHECKPOINT")
+        ((smallest,),) = connection.execute(SMALLEST).fetchall()
+        stored = connection.sql("SELECT n FROM t").to_arrow_table()["n"].to_numpy()
+    assert smallest == ROWS % GROUP_ROWS  # the last of each append
+    assert (stored == numbers * 7919 % (1 << 40)).all()
