@@ -48,6 +48,12 @@ def give(consumer: Consumer, inbox: Inbox, incoming: Incoming) -> str:
     return sha256
 
 
+def limit_of(warehouse: Warehouse) -> str:
+    with warehouse.writing.cursor() as cursor:
+        ((limit,),) = cursor.execute("SELECT current_setting('memory_limit')").fetchall()
+    return str(limit)
+
+
 def await_it(is_so: Callable[[], object]) -> None:
     deadline = time.monotonic() + 30
     while not is_so():
@@ -70,13 +76,26 @@ def test_what_is_given_is_indexed_and_counted(store: Path) -> None:
 
 
 def test_duckdb_holds_on_to_little(store: Path) -> None:
-    limit = "SELECT current_setting('memory_limit')"
-    with (
-        Warehouse.open(store) as warehouse,
-        warehouse.writing.cursor() as cursor,
-        Consumer(warehouse, store, **QUICK),
-    ):
-        assert cursor.execute(limit).fetchall() == [("64.0 MiB",)]
+    with Warehouse.open(store) as warehouse, Consumer(warehouse, store, **QUICK):
+        assert limit_of(warehouse) == "64.0 MiB"
+
+
+@pytest.mark.parametrize(("more", "limit"), [(0, "64.0 MiB"), (4 << 20, "160.0 MiB")])
+def test_dumps_of_many_events_may_be_appended_by_two_threads(
+    store: Path, monkeypatch: pytest.MonkeyPatch, more: int, limit: str
+) -> None:
+    drain, limits = Warehouse.drain, list[str]()
+
+    def look(warehouse: Warehouse, **how: Any) -> IngestSummary:
+        limits.append(limit_of(warehouse))
+        return drain(warehouse, **how)
+
+    monkeypatch.setattr(Warehouse, "drain", look)
+    with consuming(store) as (consumer, inbox):
+        consumer.known.accept("0" * 64, "{}", more)
+        give(consumer, inbox, tiny_incoming(1))
+        await_it(lambda: consumer.indexed)
+    assert limits[0] == limit
 
 
 @pytest.mark.slow
