@@ -80,9 +80,9 @@ def test_duckdb_holds_on_to_little(store: Path) -> None:
         assert limit_of(warehouse) == "64.0 MiB"
 
 
-@pytest.mark.parametrize(("more", "limit"), [(0, "64.0 MiB"), (4 << 20, "160.0 MiB")])
-def test_dumps_of_many_events_may_be_appended_by_two_threads(
-    store: Path, monkeypatch: pytest.MonkeyPatch, more: int, limit: str
+@pytest.mark.parametrize(("byte_count", "limit"), [(10, "64.0 MiB"), (2 << 20, "160.0 MiB")])
+def test_two_threads_may_append_the_events_of_large_dumps(
+    store: Path, monkeypatch: pytest.MonkeyPatch, byte_count: int, limit: str
 ) -> None:
     drain, limits = Warehouse.drain, list[str]()
 
@@ -91,11 +91,12 @@ def test_dumps_of_many_events_may_be_appended_by_two_threads(
         return drain(warehouse, **how)
 
     monkeypatch.setattr(Warehouse, "drain", look)
-    with consuming(store) as (consumer, inbox):
-        consumer.known.accept("0" * 64, "{}", more)
-        give(consumer, inbox, tiny_incoming(1))
-        await_it(lambda: consumer.indexed)
-    assert limits[0] == limit
+    with consuming(store, batch_seconds=3600.0) as (consumer, inbox):
+        await_it(lambda: consumer.is_caught_up)
+        bad = Incoming.of_bytes("bad", bytes(byte_count), tiny_incoming(1).manifest())
+        give(consumer, inbox, bad)
+        await_it(lambda: consumer.refused)
+    assert limits == [limit]
 
 
 @pytest.mark.slow
