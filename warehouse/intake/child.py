@@ -18,7 +18,13 @@ from ingest import DecodedBatch, stream_dump
 from ingest.debug_buffer import build_tensors
 from ingest.errors import DumpError, IngestError
 from ingest.schemas.dumps import DELEGATE_METADATA
-from warehouse.children.limits import count_data, leave_no_core, limit_data, tie_to_owner
+from warehouse.children.limits import (
+    count_data,
+    leave_no_core,
+    let_owner_go_first,
+    limit_data,
+    tie_to_owner,
+)
 from warehouse.children.messages import GONE, Message, Tables, requests, send
 from warehouse.intake.containment import Trouble, contain
 from warehouse.intake.content import Content, decode_content
@@ -31,6 +37,7 @@ def serve(channel: int) -> None:
     """Decode what is asked for through a socket until its other end is closed."""
     tie_to_owner()
     leave_no_core()
+    let_owner_go_first()  # else it decodes while many threads commit, and rests while one does
     gc.freeze()
     child = _Child()
     with socket.socket(fileno=channel) as asked:

@@ -351,3 +351,15 @@ def test_metadata_that_breaks_its_parser_costs_only_its_dump(
         parsed = warehouse.sql("SELECT parsed FROM delegate_metadata ORDER BY dump_id").to_pylist()
     assert (summary.n_dumps, [r.source for r in summary.refused]) == (2, [b"bomb".hex()])
     assert [row["parsed"] for row in parsed] == ['{"a": 1}', None]
+
+
+def test_the_owner_goes_first() -> None:
+    """A child that is ready computes less than its owner where both want to."""
+    decoding = children.DecodingChildren()
+    try:
+        with decoding.one() as child:
+            child.ask("decode", [], backends=[])
+            own, its = (os.getpriority(os.PRIO_PROCESS, id_) for id_ in (0, child.process.pid))
+        assert own < its
+    finally:
+        decoding.close()
