@@ -13,7 +13,7 @@ from starlette.requests import Request
 
 from cli.serve.bodies import TooLargeProblem, declared_bytes, encoding_of
 from cli.serve.problems import Problem
-from cli.serve.settings import ServiceSettings
+from cli.serve.settings import MOST_WAITING, ServiceSettings
 from warehouse.storage.known_dumps import KnownDumps
 
 _SOON, _LATER = 1, 5  # seconds after which an upload may be tried again
@@ -86,6 +86,9 @@ class Admission:
         if self.uploads >= settings.concurrent_uploads or self._held + held > _HELD_BYTES:
             detail = f"{self.uploads:,} uploads are under way: try again soon"
             raise Problem(HTTPStatus.TOO_MANY_REQUESTS, "busy", detail, retry_after=_SOON)
+        if (n_waiting := self._known.backlog_dumps) >= MOST_WAITING:
+            detail = f"{n_waiting:,} dumps wait to be indexed: try again later"
+            raise Problem(HTTPStatus.TOO_MANY_REQUESTS, "backlog", detail, retry_after=_LATER)
         if waiting and waiting + declared > settings.backlog_bytes:
             detail = f"{waiting:,} bytes wait to be indexed: try again later"
             raise Problem(HTTPStatus.TOO_MANY_REQUESTS, "backlog", detail, retry_after=_LATER)

@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from cli.serve.line_queue import LineQueue
 from cli.serve.service import Service
+from cli.serve.settings import MOST_WAITING
 from queries.printable import printable
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import QueryError, StoreError
@@ -33,6 +34,9 @@ def find_obstacles(service: Service, audit: LineQueue) -> Iterator[tuple[str, st
     waiting, most = service.consumer.known.backlog_bytes, service.settings.backlog_bytes
     if waiting >= most:
         yield "backlog", f"{waiting:,} bytes were accepted and wait, the limit is {most:,}"
+    elif (n_waiting := service.consumer.known.backlog_dumps) >= MOST_WAITING:
+        counts = f"{n_waiting:,} dumps were accepted and wait, the limit is {MOST_WAITING:,}"
+        yield "backlog", counts
     if audit.problem:
         yield "audit", f"the audit log cannot be written: {audit.problem}"
 

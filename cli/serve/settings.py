@@ -17,6 +17,7 @@ from warehouse.errors import suggest
 from warehouse.sandbox.bounds import Bounds
 
 PREFIX = "TRACEHOUSE_SERVE_"  # of environment variables: TRACEHOUSE_SERVE_PORT=8080
+MOST_WAITING = 10_000  # dumps to be indexed: each takes memory, however small it is
 _Bytes = Annotated[int, Field(ge=1 << 16)]
 
 
@@ -52,7 +53,7 @@ class ServiceSettings(BaseSettings):
     max_body_bytes: _Bytes = 2 << 30
     backlog_bytes: _Bytes = 1 << 30
     concurrent_uploads: int = Field(default=256, ge=1, le=10_000)
-    batch_dumps: int = Field(default=500, ge=1)
+    batch_dumps: int = Field(default=500, ge=1, le=MOST_WAITING)
     batch_seconds: float = Field(default=2.0, gt=0, le=3600)
     snapshot_seconds: float = Field(default=60.0, gt=0)
     free_bytes: int = Field(default=1 << 30, ge=0)

@@ -32,6 +32,18 @@ def test_uploads_are_put_off_while_too_much_waits(
     assert answer.headers["Retry-After"] == "5"
 
 
+def test_uploads_are_put_off_while_too_many_wait_however_small(tmp_path: Path) -> None:
+    known = KnownDumps(np.zeros(0, np.uint64), lambda _: {})
+    admission = Admission(tmp_path, ServiceSettings(free_bytes=0), known)
+    for number in range(9_999):
+        known.accept(f"{number:064x}", "stated", 1)
+    with admission.admit(_request(), 1 << 30):
+        known.accept("f" * 64, "stated", 1)
+    with pytest.raises(Problem, match="10,000 dumps wait") as told, admission.admit(_request(), 9):
+        pass
+    assert (told.value.status_code, told.value.reason) == (429, "backlog")
+
+
 def test_one_upload_may_be_larger_than_what_may_wait(tmp_path: Path) -> None:
     with serving(tmp_path / "store", backlog_bytes=1 << 16) as client:
         dump = tiny_dump(1) + bytes(1 << 17)

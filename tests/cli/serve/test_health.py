@@ -51,6 +51,16 @@ def test_too_much_that_waits_stands_in_the_way(
         }
 
 
+def test_too_many_that_wait_stand_in_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KnownDumps, "backlog_dumps", 10_000)
+    with serving(tmp_path) as client:
+        assert obstacles(client) == {
+            "backlog": "10,000 dumps were accepted and wait, the limit is 10,000"
+        }
+
+
 def test_an_audit_log_that_cannot_be_written_stands_in_the_way(tmp_path: Path) -> None:
     with serving(tmp_path) as client:
         client.app.state.audit.problem = "No space left on device"
