@@ -31,14 +31,20 @@ def find_obstacles(service: Service, audit: LineQueue) -> Iterator[tuple[str, st
     else:
         if free < wanted:
             yield "disk", f"{free:,} bytes free, wanted {wanted:,}: make room, or run retention"
-    waiting, most = service.consumer.known.backlog_bytes, service.settings.backlog_bytes
-    if waiting >= most:
-        yield "backlog", f"{waiting:,} bytes were accepted and wait, the limit is {most:,}"
-    elif (n_waiting := service.consumer.known.backlog_dumps) >= MOST_WAITING:
-        counts = f"{n_waiting:,} dumps were accepted and wait, the limit is {MOST_WAITING:,}"
-        yield "backlog", counts
+    if problem := _backlog_problem(service):
+        yield "backlog", problem
     if audit.problem:
         yield "audit", f"the audit log cannot be written: {audit.problem}"
+
+
+def _backlog_problem(service: Service) -> str:
+    """Why uploads are put off; empty if they are not."""
+    known, most_bytes = service.consumer.known, service.settings.backlog_bytes
+    if (waiting := known.backlog_bytes) >= most_bytes:
+        return f"{waiting:,} bytes were accepted and wait, the limit is {most_bytes:,}"
+    if (n_waiting := known.backlog_dumps) >= MOST_WAITING:
+        return f"{n_waiting:,} dumps were accepted and wait, the limit is {MOST_WAITING:,}"
+    return ""
 
 
 def _store_problem(service: Service) -> str:
