@@ -58,6 +58,10 @@ def test_the_report_s_settings_stand_beside_the_service_s(tmp_path: Path) -> Non
     ("text", "said"),
     [
         ("[serve]\nport = 70000\n", "x.toml: serve.port: wanted less than or equal"),
+        (  # or it waited for more dumps than are taken
+            "[serve]\nbatch_dumps = 10001\n",
+            "x.toml: serve.batch_dumps: wanted less than or equal",
+        ),
         ("[serve]\nprot = 1\n", "x.toml: serve.prot: there is no such field; did you mean port?"),
         ("[serve]\nhost = 1\n", "x.toml: serve.host: wanted a valid string"),
         ("serve = 1\n", "x.toml: serve: not a table"),
