@@ -22,7 +22,7 @@ def describe_members(night: HeadNight, changes: Sequence[LevelChange]) -> list[M
     """The series that changed: the builds of their bases against those since the changes."""
     since = [changed_nights(night, change) for change in changes]
     pairs = [(change, change.base, nights) for change, nights in zip(changes, since, strict=True)]
-    found = compare_builds(night.fleet.history, night.replay.shifts, pairs)
+    found = compare_builds(night.fleet.history, pairs)
     return [
         _describe(night, change, nights, found, row)
         for row, (change, _, nights) in enumerate(pairs)
@@ -75,7 +75,7 @@ def compare_nights(
     night: HeadNight, change: LevelChange, base: Ints, head: Ints
 ) -> SampleComparison:
     """Dumps of some nights of a series against those of others, in the frame of its change."""
-    return compare_builds(night.fleet.history, night.replay.shifts, [(change, base, head)])
+    return compare_builds(night.fleet.history, [(change, base, head)])
 
 
 def _values(history: SeriesHistory, series: int, nights: Ints) -> Floats:

@@ -61,7 +61,7 @@ class Base(NamedTuple):
 def find_base(
     history: SeriesHistory,
     cells: Cells,
-    shifts: Floats,
+    framed: Cells,
     usable: Mask,
     most_builds: int,
 ) -> Base:
@@ -73,17 +73,16 @@ def find_base(
     row, build = np.nonzero(chosen)
     slot = newest_first[row, build] - 1
     shape = history.series_count, most_builds
-    raw, framed, spread = (np.full(shape, np.nan) for _ in range(3))
-    family = history.series.family
+    raw, residual, spread = (np.full(shape, np.nan) for _ in range(3))
     raw[row, slot] = cells.median[row, build]
-    framed[row, slot] = cells.median[row, build] - shifts[family[row], build]
-    spread[row, slot] = cells.spread[row, build]
+    residual[row, slot] = framed.median[row, build]
+    spread[row, slot] = framed.spread[row, build]
     return Base(
         chosen,
         chosen.sum(axis=1),
         np.where(chosen, cells.dump_count[:, :before], 0).sum(axis=1),
         row_median(raw),
-        row_median(framed),
+        row_median(residual),
         row_median(spread),
         (cells.is_split[:, :before] & chosen).sum(axis=1) > _SPLIT_SHARE * chosen.sum(axis=1),
         np.full(len(chosen), np.nan),

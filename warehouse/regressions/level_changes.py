@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from warehouse.regressions.history import SeriesHistory, gather_values
 from warehouse.statistics.two_samples import SampleComparison, compare_samples
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
@@ -57,20 +56,18 @@ class LevelChange:
 
 
 def compare_builds(
-    history: SeriesHistory, shifts: Floats, pairs: Sequence[tuple[LevelChange, Ints, Ints]]
+    history: SeriesHistory, pairs: Sequence[tuple[LevelChange, Ints, Ints]]
 ) -> SampleComparison:
     """Compare some builds of changed series with others, in the frame of each change.
 
     Args:
         history: The values.
-        shifts: Shift of each family in each build; shape (families, builds).
         pairs: Changes, each with the builds of the base and those of the head.
     """
     series = np.array([change.series for change, _, _ in pairs], np.int64)
     framed = np.array([change.is_framed for change, _, _ in pairs], bool)
-    offset = shifts[history.series.family[series]] * framed[:, None]
     chosen = np.zeros((2, len(pairs), history.build_count), bool)
     for row, (_, base, head) in enumerate(pairs):
         chosen[0, row, base] = True
         chosen[1, row, head] = True
-    return compare_samples(*(gather_values(history, series, each, offset) for each in chosen))
+    return compare_samples(*(gather_values(history, series, each, framed) for each in chosen))

@@ -123,14 +123,14 @@ class JudgedNight(NamedTuple):
 
 
 def compare_night(
-    history: SeriesHistory, cells: Cells, shifts: Floats, night: int, base: Base, rules: Rules
+    history: SeriesHistory, cells: Cells, framed: Cells, night: int, base: Base, rules: Rules
 ) -> ComparedNight:
     """Compare build number `night` of every series with its base.
 
     Args:
         history: The values.
         cells: Their summaries.
-        shifts: Shift of each family in each build; shape (families, builds).
+        framed: Those of the residuals.
         night: Number of the build.
         base: What it is compared with.
         rules: The numbers that decide.
@@ -138,20 +138,21 @@ def compare_night(
     status = _eligible(history, cells, night, base, rules)
     family = history.series.family
     ready = status == Status.UNCHANGED
-    size = np.bincount(family[ready], minlength=len(shifts))[family]
+    size = np.bincount(family[ready], minlength=history.family_count)[family]
     small = least_p(base.dumps, cells.dump_count[:, night])
     status[ready & (small > rules.q / np.maximum(size, 1))] = Status.NEEDS_MORE_DUMPS
     ready = status == Status.UNCHANGED
     raw_moved = cells.median[:, night] - base.raw
-    framed_moved = cells.median[:, night] - shifts[family, night] - base.framed
+    framed_moved = framed.median[:, night] - base.framed
     limit = _WORTH_TESTING * np.log1p(history.series.min_change)
-    tested = np.flatnonzero(ready & ((np.abs(raw_moved) >= limit) | base.is_split))
-    raw = _compare(history, night, tested, base.chosen, np.zeros_like(shifts))
-    framed = _compare(history, night, tested, base.chosen, shifts)
-    raw_moved[tested], framed_moved[tested] = raw.shift, framed.shift
+    far = (np.abs(raw_moved) >= limit) | (np.abs(framed_moved) >= limit)
+    tested = np.flatnonzero(ready & (far | base.is_split))
+    raw = _compare(history, night, tested, base.chosen, is_framed=False)
+    residual = _compare(history, night, tested, base.chosen, is_framed=True)
+    raw_moved[tested], framed_moved[tested] = raw.shift, residual.shift
     is_framed = base.is_framed[tested]
     decisive = SampleComparison(
-        *(np.where(is_framed, a, b) for a, b in zip(framed, raw, strict=True))
+        *(np.where(is_framed, a, b) for a, b in zip(residual, raw, strict=True))
     )
     return ComparedNight(status, tested, raw, decisive, raw_moved, framed_moved, size)
 
@@ -175,21 +176,19 @@ def judge_night(
         np.log1p(history.series.min_change[tested]),
         np.log1p(history.series.half_tick[tested] / np.exp(base.raw[tested])),
     )
-    way = np.sign(raw.shift)
+    way = np.sign(decisive.shift)
     is_framed = base.is_framed
     has_likes = (history.series.kernel[tested] != NO_KERNEL) & ~is_framed[tested]
     beside = np.where(has_likes, way * (raw.shift - common[family]), np.inf)
-    own = np.minimum(beside, way * decisive.shift)
+    own = np.minimum(beside, np.abs(decisive.shift))
     seen = (raw_p <= rules.q) & (np.abs(raw.shift) >= least)
     agrees = (p <= rules.q) & (own >= least)
-    weak = least * rules.weak_change
-    watched = (np.abs(raw.shift) >= weak) & (own >= weak)
-    watched &= (raw.p <= rules.weak_p) & (decisive.p <= rules.weak_p)
+    watched = (own >= least * rules.weak_change) & (decisive.p <= rules.weak_p)
     moved, error = np.abs(decisive.shift), base.error[tested]
     status = night.status.copy()
     status[tested[seen & ~agrees]] = Status.EXPLAINED_BY_RUN_SHIFT
-    status[tested[seen & agrees]] = Status.WITHIN_BUILD_NOISE
-    status[tested[seen & agrees & (moved > rules.gate * error)]] = Status.HIT
+    status[tested[agrees]] = Status.WITHIN_BUILD_NOISE
+    status[tested[agrees & (moved > rules.gate * error)]] = Status.HIT
     watched &= moved > rules.weak_gate * error
     direction = np.zeros(history.series_count, np.int64)
     direction[tested[watched]] = way[watched].astype(np.int64)
@@ -211,15 +210,14 @@ def _eligible(history: SeriesHistory, cells: Cells, night: int, base: Base, rule
 
 
 def _compare(
-    history: SeriesHistory, night: int, rows: Ints, chosen: Mask, shifts: Floats
+    history: SeriesHistory, night: int, rows: Ints, chosen: Mask, *, is_framed: bool
 ) -> SampleComparison:
-    offset = shifts[history.series.family[rows]]
-    before = offset[:, : chosen.shape[1]]
+    framed = np.full(len(rows), is_framed)
     head = np.zeros((len(rows), night + 1), bool)
     head[:, night] = True
     return compare_samples(
-        gather_values(history, rows, chosen[rows], before),
-        gather_values(history, rows, head, offset),
+        gather_values(history, rows, chosen[rows], framed),
+        gather_values(history, rows, head, framed),
     )
 
 

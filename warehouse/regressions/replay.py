@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warehouse.regressions.baseline import Base, find_base
-from warehouse.regressions.common_shift import common_shift, find_voters
 from warehouse.regressions.errors import MOST_IN_A_ROW, Errors
-from warehouse.regressions.history import Cells, SeriesHistory, summarise_cells
+from warehouse.regressions.history import NO_UNIT, Cells, SeriesHistory, summarise_cells
 from warehouse.regressions.level_changes import LevelChange, compare_builds
 from warehouse.regressions.nightly import JudgedNight, Rules, Status, compare_night, judge_night
-from warehouse.statistics.two_samples import SampleComparison
+from warehouse.regressions.states import NightValues, dump_states
+from warehouse.statistics.two_samples import SampleComparison, row_median
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,6 +33,7 @@ Mask = NDArray[np.bool_]
 _LOOK_BACK = 3  # builds before a suspicion where the change may have begun
 _NIGHTS_TO_BE_GONE = 2
 _FEWEST_NIGHTS = 2  # that confirm
+_MAD_TO_SD = 1.4826
 STILL_THERE = 0.5  # of a change, below which a night is nearer to the old level
 
 
@@ -48,14 +49,18 @@ class Replay(NamedTuple):
     Attributes:
         changes: Suspected, confirmed and fixed ones; by suspicion, then series.
         night: What the last build says by itself.
-        shifts: Shift of each family in each build; shape (families, builds).
+        shifts: Median state of the dumps of each family in each build; shape (families, builds).
         cells: Summaries of the dumps.
+        framed: Those of the residuals.
+        history: The history with its residuals.
     """
 
     changes: list[LevelChange]
     night: JudgedNight
     shifts: Floats
     cells: Cells
+    framed: Cells
+    history: SeriesHistory
 
 
 def replay(history: SeriesHistory, rules: Rules = Rules()) -> Replay:  # noqa: B008 - it is immutable
@@ -64,7 +69,9 @@ def replay(history: SeriesHistory, rules: Rules = Rules()) -> Replay:  # noqa: B
     for build in range(history.build_count):
         nights.judge(build)
     told = [change for change in nights.changes if change.is_loud or change.confirmed is not None]
-    return Replay(told, nights.latest, nights.shifts, nights.cells)
+    return Replay(
+        told, nights.latest, nights.shifts, nights.cells, nights.framed, nights.history
+    )
 
 
 class _Nights:
@@ -76,8 +83,18 @@ class _Nights:
         self.cells = summarise_cells(history)
         self.shifts = np.zeros((history.family_count, history.build_count))
         self.latest: JudgedNight
-        self._history, self._rules = history, rules
-        self._voters = find_voters(history.series)
+        self.history = self._history = history._replace(residuals=history.values.copy())
+        self._rules = rules
+        self.framed = Cells(
+            self.cells.dump_count,
+            np.full(shape, np.nan),
+            np.full(shape, np.nan),
+            self.cells.is_split,
+        )
+        cell = np.repeat(np.arange(len(history.start) - 1), np.diff(history.start))
+        self._series_of_value, build_of_value = np.divmod(cell, history.build_count)
+        self._by_build = np.argsort(build_of_value, kind="stable")
+        self._build_ends = np.cumsum(np.bincount(build_of_value, minlength=history.build_count))
         self._usable = np.ones(shape, bool)
         family = history.series.family
         self._raw_errors = Errors(family, history.build_count)
@@ -86,11 +103,10 @@ class _Nights:
         self._open: dict[int, list[LevelChange]] = {}
 
     def judge(self, build: int) -> None:
-        median = self.cells.median[:, build]
         base = self._find_base(build)
-        self.shifts[:, build] = self._common_shift(base, median - base.framed)
-        night = compare_night(self._history, self.cells, self.shifts, build, base, self._rules)
-        common = self._common_shift(base, night.raw_moved)
+        self._take_out_states(build, base)
+        night = compare_night(self._history, self.cells, self.framed, build, base, self._rules)
+        common = self.shifts[:, build] - self._usual_shift(base)
         self.latest = judge_night(self._history, night, common, base, self._rules)
         self._raw_errors.add(build, night.raw_moved)
         self._framed_errors.add(build, night.framed_moved)
@@ -106,14 +122,45 @@ class _Nights:
             for series, own in zip(news, errors, strict=True):
                 self._suspect(series, build, own)
 
-    def _common_shift(self, base: Base, moved: Floats) -> Floats:
-        dumps = base.dumps / np.maximum(base.builds, 1)
-        families = self._history.family_count
-        return common_shift(self._voters, moved, base.dump_spread, dumps, families)
+    def _take_out_states(self, build: int, base: Base) -> None:
+        """The residuals of a night: its values less the state of the device in their dumps."""
+        history, end = self._history, self._build_ends
+        chosen = self._by_build[end[build - 1] if build else 0 : end[build]]
+        own, value = self._series_of_value[chosen], history.values[chosen]
+        family = history.series.family[own]
+        pairs, dump = np.unique(
+            np.stack([family, history.dump[chosen]]), axis=1, return_inverse=True
+        )
+        dump = dump.ravel()
+        night = NightValues(own, dump, value, pairs.shape[1])
+        state = dump_states(history.series, night, base.framed, base.dump_spread)
+        history.residuals[chosen] = residual = value - state
+        order = np.lexsort((residual, own))
+        series, first, count = np.unique(own[order], return_index=True, return_counts=True)
+        low, high = order[first + (count - 1) // 2], order[first + count // 2]
+        self.framed.median[series, build] = (residual[low] + residual[high]) / 2
+        distance = np.abs(residual - self.framed.median[own, build])
+        order = np.lexsort((distance, own))
+        low, high = order[first + (count - 1) // 2], order[first + count // 2]
+        self.framed.spread[series, build] = _MAD_TO_SD * (distance[low] + distance[high]) / 2
+        has_state = history.series.unit[own] != NO_UNIT
+        order = np.lexsort((state[has_state], family[has_state]))
+        families, first, count = np.unique(
+            family[has_state][order], return_index=True, return_counts=True
+        )
+        self.shifts[families, build] = state[has_state][order[first + count // 2]]
+
+    def _usual_shift(self, base: Base) -> Floats:
+        """The median state of each family in the builds of its base."""
+        before = np.full((self._history.family_count, base.chosen.shape[1]), np.nan)
+        series, build = np.nonzero(base.chosen)
+        family = self._history.series.family[series]
+        before[family, build] = self.shifts[family, build]
+        return np.nan_to_num(row_median(before))
 
     def _find_base(self, build: int) -> Base:
         base = find_base(
-            self._history, self.cells, self.shifts, self._usable[:, :build], self._rules.base_builds
+            self._history, self.cells, self.framed, self._usable[:, :build], self._rules.base_builds
         )
         return base._replace(
             raw_error=self._raw_errors.size(build),
@@ -232,8 +279,7 @@ class _Nights:
         returning = set()
         for series, changes in self._open.items():
             for change in changes if there[series] else ():
-                offset = self.shifts[self._history.series.family[series]] * change.is_framed
-                level = self.cells.median[series] - offset
+                level = (self.framed if change.is_framed else self.cells).median[series]
                 moved = (level[build] - np.median(level[change.base])) / change.shift
                 change.back = [*change.back, build] if moved < STILL_THERE else []
                 if change.back:
@@ -256,4 +302,4 @@ class _Nights:
         self._forget_errors(change.series, slice(change.fixed, build + 1))
 
     def _compare(self, pairs: Sequence[tuple[LevelChange, Ints, Ints]]) -> SampleComparison:
-        return compare_builds(self._history, self.shifts, pairs)
+        return compare_builds(self._history, pairs)

@@ -29,6 +29,7 @@ class SeriesValues(NamedTuple):
         night: Its night.
         size: How many values it has.
         logs: The values, logarithms.
+        dump: The dump of each value.
         floor: Least value of each series that can be compared, a logarithm.
         half_tick: Half of what the clock of each can tell apart.
         has_reference: Whether the values of each are relative to a reference build.
@@ -39,6 +40,7 @@ class SeriesValues(NamedTuple):
     night: Ints
     size: Ints
     logs: Floats
+    dump: Ints
     floor: Floats
     half_tick: Floats
     has_reference: NDArray[np.bool_]
@@ -50,6 +52,9 @@ def number_series(rows: pa.Table, night: Ints) -> SeriesValues:
     lists = rows["logs"].combine_chunks()
     size = np.diff(lists.offsets.to_numpy())
     logs = lists.flatten().to_numpy(zero_copy_only=False)
+    order = np.lexsort((logs, np.repeat(np.arange(len(size)), size)))
+    dump = rows["dumps"].combine_chunks().flatten().to_numpy(zero_copy_only=False)[order]
+    logs = logs[order]
     level = _reference_levels(rows, number, night)
     is_relative = np.zeros(len(first), bool)
     is_relative[number[~np.isnan(level)]] = True
@@ -61,6 +66,7 @@ def number_series(rows: pa.Table, night: Ints) -> SeriesValues:
         night[kept],
         size[kept],
         logs[np.repeat(kept, size)],
+        dump[np.repeat(kept, size)],
         np.log(_most(rows["floor"].to_numpy(), number, len(first))),
         _most(rows["half_tick"].to_numpy(), number, len(first)),
         is_relative,
