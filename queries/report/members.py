@@ -107,7 +107,7 @@ def _rule(
     ]
     if change.pool is not None:
         parts.append(_pool_text(night, change, change.pool))
-    if change.is_framed:
+    if change.reaction:
         parts.append("the shift of the whole device taken out")
     if is_centred:
         parts.append("modes of the process compared each with its own")

@@ -52,8 +52,8 @@ class SeriesHistory(NamedTuple):
         series: What is known of the series.
         build_count: Builds, the head included.
         values: The values, those of one cell (a series and a build) side by side.
-        residuals: The values less the state of the device in their dumps; the same as the values
-            where no state can be told, and in builds not yet judged.
+        states: State of the device in the dump of each value; 0 where none can be told, and in
+            builds that are not judged yet.
         dump: Number of the dump of each value.
         start: Where the values of each cell begin; shape (series * builds + 1,).
     """
@@ -61,7 +61,7 @@ class SeriesHistory(NamedTuple):
     series: Series
     build_count: int
     values: Floats
-    residuals: Floats
+    states: Floats
     dump: Ints
     start: Ints
 
@@ -113,7 +113,7 @@ def lay_out(
     place = np.repeat(start[cell], count) + item
     ordered, owner = np.empty(len(values)), np.empty(len(values), np.int64)
     ordered[place], owner[place] = values[by_value], dump[by_value]
-    return SeriesHistory(series, build_count, ordered, ordered.copy(), owner, start)
+    return SeriesHistory(series, build_count, ordered, np.zeros(len(ordered)), owner, start)
 
 
 def summarise_cells(history: SeriesHistory) -> Cells:
@@ -152,14 +152,14 @@ def find_families(family: Ints, there: Mask) -> Mask:
     return found
 
 
-def gather_values(history: SeriesHistory, rows: Ints, chosen: Mask, is_framed: Mask) -> Floats:
+def gather_values(history: SeriesHistory, rows: Ints, chosen: Mask, reaction: Floats) -> Floats:
     """Values of some builds of some series, a row per series, filled up with NaN.
 
     Args:
         history: The values.
         rows: Numbers of the series.
         chosen: Which builds of each; shape (rows, builds), builds left out at the end allowed.
-        is_framed: Whether the residuals are wanted, of each row, and not the values.
+        reaction: How many times the state of its dump is taken from each value of a row.
     """
     row, build = np.nonzero(chosen)
     cell = rows[row] * history.build_count + build
@@ -170,7 +170,5 @@ def gather_values(history: SeriesHistory, rows: Ints, chosen: Mask, is_framed: M
     owner = np.repeat(row, count)
     place = np.arange(len(owner)) - np.repeat(np.cumsum(total) - total, total)
     source = np.repeat(first, count) + item
-    gathered[owner, place] = np.where(
-        is_framed[owner], history.residuals[source], history.values[source]
-    )
+    gathered[owner, place] = history.values[source] - reaction[owner] * history.states[source]
     return gathered

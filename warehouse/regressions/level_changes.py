@@ -26,7 +26,8 @@ class LevelChange:
         last_good: Last build with dumps before it.
         base: Builds of the old level, at most those of a base.
         is_loud: Whether the first hit was worth a word before it was confirmed.
-        is_framed: Whether it is judged without the family's shifts.
+        reaction: How many times the state of a dump is taken from its values; 0 where the values
+            decide as they are.
         shift: How far it moved, a logarithm.
         errors: Of 1, 2, ... builds in a row, as they were known at the suspicion.
         p_adjusted: p of the night that found it, after Benjamini-Hochberg.
@@ -44,7 +45,7 @@ class LevelChange:
     last_good: int
     base: Ints
     is_loud: bool
-    is_framed: bool
+    reaction: float
     shift: float
     errors: list[float]
     p_adjusted: float
@@ -65,9 +66,9 @@ def compare_builds(
         pairs: Changes, each with the builds of the base and those of the head.
     """
     series = np.array([change.series for change, _, _ in pairs], np.int64)
-    framed = np.array([change.is_framed for change, _, _ in pairs], bool)
+    reaction = np.array([change.reaction for change, _, _ in pairs])
     chosen = np.zeros((2, len(pairs), history.build_count), bool)
     for row, (_, base, head) in enumerate(pairs):
         chosen[0, row, base] = True
         chosen[1, row, head] = True
-    return compare_samples(*(gather_values(history, series, each, framed) for each in chosen))
+    return compare_samples(*(gather_values(history, series, each, reaction) for each in chosen))

@@ -85,18 +85,18 @@ class ComparedNight(NamedTuple):
         status: UNCHANGED for each series that can be tested, else why it cannot.
         tested: Numbers of the series that were tested, ascending; others are near their base.
         raw: The comparison of those as they are, a row each.
+        residual: The same without the states of the device.
         decisive: The same in the frame that decides.
         raw_moved: How far every series is from its base; NaN if unknown.
-        framed_moved: The same less the shift of its family.
         family_size: Series of each one's family that can be tested.
     """
 
     status: Ints
     tested: Ints
     raw: SampleComparison
+    residual: SampleComparison
     decisive: SampleComparison
     raw_moved: Floats
-    framed_moved: Floats
     family_size: Ints
 
 
@@ -123,14 +123,14 @@ class JudgedNight(NamedTuple):
 
 
 def compare_night(
-    history: SeriesHistory, cells: Cells, framed: Cells, night: int, base: Base, rules: Rules
+    history: SeriesHistory, cells: Cells, level: Floats, night: int, base: Base, rules: Rules
 ) -> ComparedNight:
     """Compare build number `night` of every series with its base.
 
     Args:
         history: The values.
         cells: Their summaries.
-        framed: Those of the residuals.
+        level: Mean of the values of each series in the night, the states taken out.
         night: Number of the build.
         base: What it is compared with.
         rules: The numbers that decide.
@@ -143,29 +143,28 @@ def compare_night(
     status[ready & (small > rules.q / np.maximum(size, 1))] = Status.NEEDS_MORE_DUMPS
     ready = status == Status.UNCHANGED
     raw_moved = cells.median[:, night] - base.raw
-    framed_moved = framed.median[:, night] - base.framed
+    framed_moved = level - base.framed
     limit = _WORTH_TESTING * np.log1p(history.series.min_change)
     far = (np.abs(raw_moved) >= limit) | (np.abs(framed_moved) >= limit)
     tested = np.flatnonzero(ready & (far | base.is_split))
-    raw = _compare(history, night, tested, base.chosen, is_framed=False)
-    residual = _compare(history, night, tested, base.chosen, is_framed=True)
-    raw_moved[tested], framed_moved[tested] = raw.shift, residual.shift
+    raw = _compare(history, night, tested, base.chosen, np.zeros(len(tested)))
+    residual = _compare(history, night, tested, base.chosen, base.reaction[tested])
+    raw_moved[tested] = raw.shift
     is_framed = base.is_framed[tested]
     decisive = SampleComparison(
         *(np.where(is_framed, a, b) for a, b in zip(residual, raw, strict=True))
     )
-    return ComparedNight(status, tested, raw, decisive, raw_moved, framed_moved, size)
+    return ComparedNight(status, tested, raw, residual, decisive, raw_moved, size)
 
 
 def judge_night(
-    history: SeriesHistory, night: ComparedNight, common: Floats, base: Base, rules: Rules
+    history: SeriesHistory, night: ComparedNight, base: Base, rules: Rules
 ) -> JudgedNight:
     """What a night says of every series.
 
     Args:
         history: The values.
         night: The night beside its base.
-        common: How far the kernels of each family are from their bases as they are.
         base: What it was compared with.
         rules: The numbers that decide.
     """
@@ -179,7 +178,7 @@ def judge_night(
     way = np.sign(decisive.shift)
     is_framed = base.is_framed
     has_likes = (history.series.kernel[tested] != NO_KERNEL) & ~is_framed[tested]
-    beside = np.where(has_likes, way * (raw.shift - common[family]), np.inf)
+    beside = np.where(has_likes, way * night.residual.shift, np.inf)
     own = np.minimum(beside, np.abs(decisive.shift))
     seen = (raw_p <= rules.q) & (np.abs(raw.shift) >= least)
     agrees = (p <= rules.q) & (own >= least)
@@ -210,14 +209,13 @@ def _eligible(history: SeriesHistory, cells: Cells, night: int, base: Base, rule
 
 
 def _compare(
-    history: SeriesHistory, night: int, rows: Ints, chosen: Mask, *, is_framed: bool
+    history: SeriesHistory, night: int, rows: Ints, chosen: Mask, reaction: Floats
 ) -> SampleComparison:
-    framed = np.full(len(rows), is_framed)
     head = np.zeros((len(rows), night + 1), bool)
     head[:, night] = True
     return compare_samples(
-        gather_values(history, rows, chosen[rows], framed),
-        gather_values(history, rows, head, framed),
+        gather_values(history, rows, chosen[rows], reaction),
+        gather_values(history, rows, head, reaction),
     )
 
 

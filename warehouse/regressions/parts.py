@@ -55,7 +55,7 @@ def without_quiet_values(part: JudgedPart) -> JudgedPart:
     count = np.diff(history.start)
     kept = history._replace(
         values=history.values[np.repeat(is_kept, count)],
-        residuals=history.residuals[np.repeat(is_kept, count)],
+        states=history.states[np.repeat(is_kept, count)],
         dump=history.dump[np.repeat(is_kept, count)],
         start=np.concatenate([[0], np.cumsum(count * is_kept)]),
     )
@@ -108,7 +108,7 @@ def _join_histories(histories: Sequence[SeriesHistory], order: Ints, family: Int
         builds,
         *(
             np.concatenate(each)[place]
-            for each in zip(*((h.values, h.residuals, h.dump) for h in histories), strict=True)
+            for each in zip(*((h.values, h.states, h.dump) for h in histories), strict=True)
         ),
         start,
     )
@@ -131,7 +131,7 @@ def _join_replays(
         _join_nights([one.night for one in replays], places, order),
         shifts,
         Cells(*_in_order([one.cells for one in replays], order)),
-        Cells(*_in_order([one.framed for one in replays], order)),
+        np.concatenate([one.states for one in replays])[order],
         parts[0].fleet.history,
     )
 

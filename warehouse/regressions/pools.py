@@ -82,8 +82,8 @@ def _show(
     since = since[there[since]]
     if not len(base) or not len(since):
         return None
-    is_framed = bool(found.night.is_framed[series])
-    level = (found.framed if is_framed else found.cells).median[series]
+    reaction = float(found.night.base.reaction[series] * found.night.is_framed[series])
+    level = found.cells.median[series] - reaction * found.states[series]
     moved = float(np.median(level[since]) - np.median(level[base]))
     if moved / change.shift < STILL_THERE:
         return None
@@ -94,7 +94,7 @@ def _show(
         pool_shift=change.shift,
         base=base,
         last_good=int(base[-1]),
-        is_framed=is_framed,
+        reaction=reaction,
         shift=moved,
     )
 

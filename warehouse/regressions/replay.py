@@ -23,8 +23,14 @@ from warehouse.regressions.errors import MOST_IN_A_ROW, Errors
 from warehouse.regressions.history import NO_UNIT, Cells, SeriesHistory, summarise_cells
 from warehouse.regressions.level_changes import LevelChange, compare_builds
 from warehouse.regressions.nightly import JudgedNight, Rules, Status, compare_night, judge_night
-from warehouse.regressions.states import NightValues, dump_states
-from warehouse.statistics.two_samples import SampleComparison, row_median
+from warehouse.regressions.states import (
+    NightValues,
+    StateCells,
+    dump_states,
+    group_median,
+    summarise_states,
+)
+from warehouse.statistics.two_samples import SampleComparison
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,7 +39,6 @@ Mask = NDArray[np.bool_]
 _LOOK_BACK = 3  # builds before a suspicion where the change may have begun
 _NIGHTS_TO_BE_GONE = 2
 _FEWEST_NIGHTS = 2  # that confirm
-_MAD_TO_SD = 1.4826
 STILL_THERE = 0.5  # of a change, below which a night is nearer to the old level
 
 
@@ -51,15 +56,15 @@ class Replay(NamedTuple):
         night: What the last build says by itself.
         shifts: Median state of the dumps of each family in each build; shape (families, builds).
         cells: Summaries of the dumps.
-        framed: Those of the residuals.
-        history: The history with its residuals.
+        states: Median state of the dumps of each series in each build.
+        history: The history with its states.
     """
 
     changes: list[LevelChange]
     night: JudgedNight
     shifts: Floats
     cells: Cells
-    framed: Cells
+    states: Floats
     history: SeriesHistory
 
 
@@ -70,7 +75,7 @@ def replay(history: SeriesHistory, rules: Rules = Rules()) -> Replay:  # noqa: B
         nights.judge(build)
     told = [change for change in nights.changes if change.is_loud or change.confirmed is not None]
     return Replay(
-        told, nights.latest, nights.shifts, nights.cells, nights.framed, nights.history
+        told, nights.latest, nights.shifts, nights.cells, nights.states.state, nights.history
     )
 
 
@@ -83,88 +88,68 @@ class _Nights:
         self.cells = summarise_cells(history)
         self.shifts = np.zeros((history.family_count, history.build_count))
         self.latest: JudgedNight
-        self.history = self._history = history._replace(residuals=history.values.copy())
+        self.history = self._history = history._replace(states=np.zeros(len(history.values)))
         self._rules = rules
-        self.framed = Cells(
-            self.cells.dump_count,
-            np.full(shape, np.nan),
-            np.full(shape, np.nan),
-            self.cells.is_split,
-        )
+        self.states = StateCells.empty(shape)
         cell = np.repeat(np.arange(len(history.start) - 1), np.diff(history.start))
         self._series_of_value, build_of_value = np.divmod(cell, history.build_count)
         self._by_build = np.argsort(build_of_value, kind="stable")
         self._build_ends = np.cumsum(np.bincount(build_of_value, minlength=history.build_count))
         self._usable = np.ones(shape, bool)
         family = history.series.family
-        self._raw_errors = Errors(family, history.build_count)
-        self._framed_errors = Errors(family, history.build_count)
+        self._strain = np.ones(shape)
+        self._errors = Errors(family, history.build_count)
         self._suspects: dict[int, LevelChange] = {}
         self._open: dict[int, list[LevelChange]] = {}
 
     def judge(self, build: int) -> None:
         base = self._find_base(build)
-        self._take_out_states(build, base)
-        night = compare_night(self._history, self.cells, self.framed, build, base, self._rules)
-        common = self.shifts[:, build] - self._usual_shift(base)
-        self.latest = judge_night(self._history, night, common, base, self._rules)
-        self._raw_errors.add(build, night.raw_moved)
-        self._framed_errors.add(build, night.framed_moved)
+        self._find_states(build, base)
+        state = self.states.state[:, build]
+        level = self.states.value[:, build] - base.reaction * state
+        moved = state - base.state
+        base = base._replace(strain=self._errors.strain(build, base.reaction, moved))
+        self._strain[:, build] = base.strain
+        night = compare_night(self._history, self.cells, level, build, base, self._rules)
+        self.latest = judge_night(self._history, night, base, self._rules)
+        value = self.states.value[:, build] - base.value
+        tested = night.tested
+        value[tested] = night.residual.shift + (base.reaction * moved)[tested]
+        self._errors.add(build, night.raw_moved, value, np.nan_to_num(moved))
         there = self.cells.dump_count[:, build] > 0
         known = self._settle_open(build, there) | self._settle_suspects(build, there)
         known |= self._suspects.keys()
         news = [n for n in np.flatnonzero(self.latest.direction).tolist() if n not in known]
         if news:
             rows = np.array(news)
-            raw = self._raw_errors.size_in_a_row(build, base.raw_error, rows)
-            framed = self._framed_errors.size_in_a_row(build, base.framed_error, rows)
-            errors = np.where(self.latest.is_framed[rows], framed, raw).T.tolist()
+            reaction = base.reaction * base.is_framed
+            one = np.where(base.is_framed, base.framed_error, base.raw_error)
+            errors = self._errors.size_in_a_row(build, one, rows, reaction).T.tolist()
             for series, own in zip(news, errors, strict=True):
                 self._suspect(series, build, own)
 
-    def _take_out_states(self, build: int, base: Base) -> None:
-        """The residuals of a night: its values less the state of the device in their dumps."""
+    def _find_states(self, build: int, base: Base) -> None:
+        """The state of the device in the dumps of a night, and what its cells say of it."""
         history, end = self._history, self._build_ends
         chosen = self._by_build[end[build - 1] if build else 0 : end[build]]
         own, value = self._series_of_value[chosen], history.values[chosen]
         family = history.series.family[own]
-        pairs, dump = np.unique(
-            np.stack([family, history.dump[chosen]]), axis=1, return_inverse=True
-        )
-        dump = dump.ravel()
-        night = NightValues(own, dump, value, pairs.shape[1])
-        state = dump_states(history.series, night, base.framed, base.dump_spread)
-        history.residuals[chosen] = residual = value - state
-        order = np.lexsort((residual, own))
-        series, first, count = np.unique(own[order], return_index=True, return_counts=True)
-        low, high = order[first + (count - 1) // 2], order[first + count // 2]
-        self.framed.median[series, build] = (residual[low] + residual[high]) / 2
-        distance = np.abs(residual - self.framed.median[own, build])
-        order = np.lexsort((distance, own))
-        low, high = order[first + (count - 1) // 2], order[first + count // 2]
-        self.framed.spread[series, build] = _MAD_TO_SD * (distance[low] + distance[high]) / 2
-        has_state = history.series.unit[own] != NO_UNIT
-        order = np.lexsort((state[has_state], family[has_state]))
-        families, first, count = np.unique(
-            family[has_state][order], return_index=True, return_counts=True
-        )
-        self.shifts[families, build] = state[has_state][order[first + count // 2]]
-
-    def _usual_shift(self, base: Base) -> Floats:
-        """The median state of each family in the builds of its base."""
-        before = np.full((self._history.family_count, base.chosen.shape[1]), np.nan)
-        series, build = np.nonzero(base.chosen)
-        family = self._history.series.family[series]
-        before[family, build] = self.shifts[family, build]
-        return np.nan_to_num(row_median(before))
+        dumps = np.stack([family, history.dump[chosen]])
+        numbers, dump = np.unique(dumps, axis=1, return_inverse=True)
+        night = NightValues(own, dump.ravel(), value, numbers.shape[1])
+        state = dump_states(history.series, night, base)
+        history.states[chosen] = state
+        summarise_states(self.states, build, night, state, base)
+        known = history.series.unit[own] != NO_UNIT
+        self.shifts[family[known], build] = group_median(family[known], state[known])
 
     def _find_base(self, build: int) -> Base:
         base = find_base(
-            self._history, self.cells, self.framed, self._usable[:, :build], self._rules.base_builds
+            self._history, self.cells, self.states, self._usable[:, :build], self._rules.base_builds
         )
         return base._replace(
-            raw_error=self._raw_errors.size(build),
-            framed_error=self._framed_errors.size(build),
+            raw_error=self._errors.size(build, np.zeros(len(base.reaction))),
+            framed_error=self._errors.size(build, base.reaction),
         )
 
     def _suspect(self, series: int, build: int, errors: list[float]) -> None:
@@ -179,7 +164,7 @@ class _Nights:
             last_good=int(before[-1]),
             base=before,
             is_loud=bool(night.status[series] == Status.HIT),
-            is_framed=bool(night.is_framed[series]),
+            reaction=float(night.base.reaction[series] * night.is_framed[series]),
             shift=float(night.comparison.shift[place]),
             errors=errors,
             p_adjusted=float(night.p_adjusted[place]),
@@ -222,6 +207,8 @@ class _Nights:
         for row, (change, nights) in enumerate(zip(changes, since, strict=True)):
             least = float(np.log1p(self._history.series.min_change[change.series]))
             error = change.errors[min(len(nights), MOST_IN_A_ROW) - 1]
+            if change.reaction:
+                error *= float(self._strain[change.series, nights].mean())
             gate = rules.fast_gate if len(nights) == _FEWEST_NIGHTS else rules.slow_gate
             one, all_ = (each.shift[row] * change.direction for each in (alone, both))
             if alone.p[row] > rules.confirm_p or one < least / 2:
@@ -249,11 +236,7 @@ class _Nights:
             usable = self._usable[change.series]
             usable[: change.first_bad] = False
             usable[change.first_bad : build + 1] = True
-            self._forget_errors(change.series, slice(change.first_bad, build + 1))
-
-    def _forget_errors(self, series: int, builds: slice) -> None:
-        self._raw_errors.forget(series, builds)
-        self._framed_errors.forget(series, builds)
+            self._errors.forget(change.series, slice(change.first_bad, build + 1))
 
     def _localise(self, changes: Sequence[LevelChange], build: int) -> None:
         """Move changes to where their dumps are told apart best."""
@@ -279,7 +262,7 @@ class _Nights:
         returning = set()
         for series, changes in self._open.items():
             for change in changes if there[series] else ():
-                level = (self.framed if change.is_framed else self.cells).median[series]
+                level = self._level(change)
                 moved = (level[build] - np.median(level[change.base])) / change.shift
                 change.back = [*change.back, build] if moved < STILL_THERE else []
                 if change.back:
@@ -293,13 +276,22 @@ class _Nights:
         }
         return returning
 
+    def _level(self, change: LevelChange) -> Floats:
+        """The level of a series in each build, as its change is judged."""
+        if not change.reaction:
+            return self.cells.median[change.series]
+        moments = self.states.moments[:, change.series]
+        with np.errstate(invalid="ignore"):
+            level: Floats = (moments[3] - change.reaction * moments[1]) / moments[0]
+        return level
+
     def _fix(self, change: LevelChange, build: int) -> None:
         change.fixed = change.back[0]
         usable = self._usable[change.series]
         usable[change.first_bad : change.fixed] = False
         usable[change.base] = True
         usable[change.fixed : build + 1] = True
-        self._forget_errors(change.series, slice(change.fixed, build + 1))
+        self._errors.forget(change.series, slice(change.fixed, build + 1))
 
     def _compare(self, pairs: Sequence[tuple[LevelChange, Ints, Ints]]) -> SampleComparison:
         return compare_builds(self._history, pairs)

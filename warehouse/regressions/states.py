@@ -8,12 +8,15 @@ their own, for they react differently. An operator that moves by itself barely m
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from warehouse.regressions.history import DELEGATE, KERNELS, NO_KERNEL, NO_UNIT, Series
+from warehouse.regressions.history import KERNELS, NO_KERNEL, NO_UNIT, Series
+
+if TYPE_CHECKING:
+    from warehouse.regressions.baseline import Base
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -25,6 +28,10 @@ _LEAST_SPREAD = 0.01  # of an operator: a smaller one gives no larger vote
 _OPERATOR_SHARE = 1 / 6  # of all votes, at most
 _TYPE_SHARE = 1 / 3  # of all votes, at most, for the operators of one type
 _CAPPINGS = 8  # rounds: each takes from those above their share
+_UNKNOWN_STATE = 0.02  # as if states had differed by that where all operators react alike
+_REACTIONS = (0.1, 4.0)  # least and most
+_FAR = 3.0  # standard deviations
+_MAD_TO_SD = 1.4826
 _FIRST_ROUNDS = 4  # of levels and states by turns, where there is no base
 
 
@@ -44,23 +51,96 @@ class NightValues(NamedTuple):
     dump_count: int
 
 
-def dump_states(series: Series, night: NightValues, level: Floats, spread: Floats) -> Floats:
-    """What the state of its dump adds to each value of a night; 0 where it cannot be told.
+class StateCells(NamedTuple):
+    """What the states of a night say of each series; each of shape (series, builds).
+
+    Attributes:
+        spread: Robust standard deviation of its values, the states taken out; NaN without any.
+        moments: Sums over its dumps: of 1, the state, its square, the value, value times state.
+    """
+
+    spread: Floats
+    moments: Floats
+
+    @property
+    def state(self) -> Floats:
+        """Mean state of the dumps of each series; NaN without any."""
+        with np.errstate(invalid="ignore"):
+            mean: Floats = self.moments[1] / self.moments[0]
+        return mean
+
+    @property
+    def value(self) -> Floats:
+        """Mean of their values, those far off drawn in; NaN without any."""
+        with np.errstate(invalid="ignore"):
+            mean: Floats = self.moments[3] / self.moments[0]
+        return mean
+
+    @classmethod
+    def empty(cls, shape: tuple[int, int]) -> StateCells:
+        """Those of no night."""
+        return cls(np.full(shape, np.nan), np.zeros((5, *shape)))
+
+
+def row_mean(rows: Floats) -> Floats:
+    """The mean of each row without its NaN; NaN for a row of nothing else."""
+    with np.errstate(invalid="ignore"):
+        mean: Floats = np.nansum(rows, axis=1) / np.count_nonzero(~np.isnan(rows), axis=1)
+    return mean
+
+
+def find_reaction(cells: StateCells, series: Ints, build: Ints) -> Floats:
+    """How far each series moves when the device moves by 1, by a regression over chosen cells.
+
+    It is drawn towards 1, all the more the less the states of those cells differ.
+    """
+    shape = len(cells.state)
+    count, state, square, value, product = (
+        np.bincount(series, each[series, build], minlength=shape) for each in cells.moments
+    )
+    least = np.maximum(count, 1)
+    drawn = count * _UNKNOWN_STATE**2
+    with np.errstate(invalid="ignore"):
+        slope = (product - value * state / least + drawn) / (square - state**2 / least + drawn)
+    return np.clip(np.nan_to_num(slope, nan=1.0), *_REACTIONS)
+
+
+def summarise_states(
+    cells: StateCells, build: int, night: NightValues, state: Floats, base: Base
+) -> None:
+    """Fill in the cells of a night. A value far from where it should be counts as less far."""
+    own = night.series
+    series = np.unique(own)
+    residual = night.value - base.reaction[own] * state
+    level = group_median(own, residual)
+    distance = residual - level
+    spread = _MAD_TO_SD * group_median(own, np.abs(distance))
+    cells.spread[own, build] = spread
+    far = _FAR * np.maximum(spread, _LEAST_SPREAD)
+    value = level + np.clip(distance, -far, far) + base.reaction[own] * state
+    sums = (np.ones(len(own)), state, state**2, value, value * state)
+    for moment, each in zip(cells.moments, sums, strict=True):
+        moment[series, build] = np.bincount(own, each, minlength=len(moment))[series]
+
+
+def dump_states(series: Series, night: NightValues, base: Base) -> Floats:
+    """The state of the device in the dump of each value; 0 where it cannot be told.
 
     Args:
         series: What is known of the series.
-        night: The values.
-        level: Level of each series in the base, the states taken out; NaN if unknown.
-        spread: Standard deviation of its residuals there; NaN if unknown.
+        night: The values of a night.
+        base: What the builds before say of every series.
     """
     unit, is_voter = series.unit[night.series], series.kernel[night.series] != NO_KERNEL
     votes = np.flatnonzero(is_voter & (unit != NO_UNIT))
     own = night.series[votes]
     group = night.dump[votes] * _UNITS + unit[votes]
     group_count = night.dump_count * _UNITS
-    weight = _weigh(series, own, group, spread, group_count)
-    levels = _first_levels(night, votes, group, level, weight, group_count)
-    state, is_known = _states(group, night.value[votes] - levels, weight, group_count)
+    reaction = base.reaction[own]
+    weight = _weigh(series, own, group, base.dump_spread / base.reaction, group_count)
+    levels = _first_levels(night, votes, group, base.framed, weight, group_count)
+    moved = (night.value[votes] - levels) / reaction
+    state, is_known = _states(group, moved, weight, group_count)
     share = np.bincount(group, np.exp(np.nan_to_num(levels)), minlength=group_count)
     return _spread_out(series, night, state, np.where(is_known, share, 0.0))
 
@@ -92,17 +172,21 @@ def _first_levels(
     if len(new):
         value, state = night.value[votes[new]], np.zeros(len(new))
         for _ in range(_FIRST_ROUNDS):
-            levels[new] = _median_of(own[new], value - state)
+            levels[new] = group_median(own[new], value - state)
             states, _ = _states(group[new], value - levels[new], weight[new], group_count)
             state = states[group[new]]
     return levels
 
 
-def _median_of(group: Ints, value: Floats) -> Floats:
+def group_median(group: Ints, value: Floats) -> Floats:
     """The median of the group of each value."""
-    _, number = np.unique(group, return_inverse=True)
-    ones = np.ones(len(value))
-    return weighted_median(number, value, ones, int(number.max(initial=-1)) + 1)[number]
+    order = np.lexsort((value, group))
+    first = np.flatnonzero(np.diff(group[order], prepend=-1))
+    count = np.diff(first, append=len(order))
+    middle = value[order[first + (count - 1) // 2]] + value[order[first + count // 2]]
+    median = np.empty(len(value))
+    median[order] = np.repeat(middle / 2, count)
+    return median
 
 
 def _states(
@@ -141,5 +225,3 @@ def weighted_median(group: Ints, value: Floats, weight: Floats, group_count: int
         median[group[chosen]] = value[chosen]
     return (low + high) / 2
 
-
-__all__ = ["DELEGATE", "NightValues", "dump_states", "weighted_median"]
