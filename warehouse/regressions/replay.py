@@ -26,6 +26,7 @@ from warehouse.regressions.nightly import JudgedNight, Rules, Status, compare_ni
 from warehouse.regressions.states import (
     NightValues,
     StateCells,
+    Usual,
     dump_states,
     group_median,
     summarise_states,
@@ -137,9 +138,10 @@ class _Nights:
         dumps = np.stack([family, history.dump[chosen]])
         numbers, dump = np.unique(dumps, axis=1, return_inverse=True)
         night = NightValues(own, dump.ravel(), value, numbers.shape[1])
-        state = dump_states(history.series, night, base)
+        usual = Usual(base.framed, base.dump_spread, base.reaction)
+        state = dump_states(history.series, night, usual)
         history.states[chosen] = state
-        summarise_states(self.states, build, night, state, base)
+        summarise_states(self.states, build, night, state, base.reaction)
         known = history.series.unit[own] != NO_UNIT
         self.shifts[family[known], build] = group_median(family[known], state[known])
 

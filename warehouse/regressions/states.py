@@ -8,15 +8,12 @@ their own, for they react differently. An operator that moves by itself barely m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from warehouse.regressions.history import KERNELS, NO_KERNEL, NO_UNIT, Series
-
-if TYPE_CHECKING:
-    from warehouse.regressions.baseline import Base
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -49,6 +46,20 @@ class NightValues(NamedTuple):
     dump: Ints
     value: Floats
     dump_count: int
+
+
+class Usual(NamedTuple):
+    """What the builds before say of every series.
+
+    Attributes:
+        level: Its level, the states of the device taken out; NaN if unknown.
+        spread: Standard deviation of its dumps, the states taken out; NaN if unknown.
+        reaction: How many times as far as the device it moves with its state.
+    """
+
+    level: Floats
+    spread: Floats
+    reaction: Floats
 
 
 class StateCells(NamedTuple):
@@ -106,39 +117,39 @@ def find_reaction(cells: StateCells, series: Ints, build: Ints) -> Floats:
 
 
 def summarise_states(
-    cells: StateCells, build: int, night: NightValues, state: Floats, base: Base
+    cells: StateCells, build: int, night: NightValues, state: Floats, reaction: Floats
 ) -> None:
     """Fill in the cells of a night. A value far from where it should be counts as less far."""
     own = night.series
     series = np.unique(own)
-    residual = night.value - base.reaction[own] * state
+    residual = night.value - reaction[own] * state
     level = group_median(own, residual)
     distance = residual - level
     spread = _MAD_TO_SD * group_median(own, np.abs(distance))
     cells.spread[own, build] = spread
     far = _FAR * np.maximum(spread, _LEAST_SPREAD)
-    value = level + np.clip(distance, -far, far) + base.reaction[own] * state
+    value = level + np.clip(distance, -far, far) + reaction[own] * state
     sums = (np.ones(len(own)), state, state**2, value, value * state)
     for moment, each in zip(cells.moments, sums, strict=True):
         moment[series, build] = np.bincount(own, each, minlength=len(moment))[series]
 
 
-def dump_states(series: Series, night: NightValues, base: Base) -> Floats:
+def dump_states(series: Series, night: NightValues, usual: Usual) -> Floats:
     """The state of the device in the dump of each value; 0 where it cannot be told.
 
     Args:
         series: What is known of the series.
         night: The values of a night.
-        base: What the builds before say of every series.
+        usual: What the builds before say of every series.
     """
     unit, is_voter = series.unit[night.series], series.kernel[night.series] != NO_KERNEL
     votes = np.flatnonzero(is_voter & (unit != NO_UNIT))
     own = night.series[votes]
     group = night.dump[votes] * _UNITS + unit[votes]
     group_count = night.dump_count * _UNITS
-    reaction = base.reaction[own]
-    weight = _weigh(series, own, group, base.dump_spread / base.reaction, group_count)
-    levels = _first_levels(night, votes, group, base.framed, weight, group_count)
+    reaction = usual.reaction[own]
+    weight = _weigh(series, own, group, usual.spread / usual.reaction, group_count)
+    levels = _first_levels(night, votes, group, usual.level, weight, group_count)
     moved = (night.value[votes] - levels) / reaction
     state, is_known = _states(group, moved, weight, group_count)
     share = np.bincount(group, np.exp(np.nan_to_num(levels)), minlength=group_count)
