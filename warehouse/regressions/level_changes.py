@@ -55,6 +55,11 @@ class LevelChange:
     pool: int | None = None
     pool_shift: float = 0.0
 
+    @property
+    def is_framed(self) -> bool:
+        """Whether it is judged by values without the states of the device."""
+        return self.reaction != 0
+
 
 def compare_builds(
     history: SeriesHistory, pairs: Sequence[tuple[LevelChange, Ints, Ints]]
