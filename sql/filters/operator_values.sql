@@ -3,6 +3,8 @@
 -- Those of reference builds, which are recorded beside others, are left out.
 --
 -- params:
+--   run          STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g.
+--                               'Execute #2'.
 --   event        STRING[] OF named_event_signatures.event_name = NULL  Only those
 --                               of these names, e.g. 'native_call_conv*'; ids of
 --                               delegates where they have none.
@@ -18,6 +20,7 @@
 --   device       STRING  Name of the device.
 --   model        STRING  Name of the model.
 --   backend      STRING  Backend of the model; null if none.
+--   run          STRING  Name of the runs that holds across builds.
 --   event_name   STRING  Name of the operator, else its delegate id.
 --   delegate_id  STRING  Delegate debug id; null outside delegates.
 --   ordinal      INT     Which of the build's instructions of that name and delegate
@@ -27,24 +30,24 @@
 --   position     INT     Place of the build in builds_in_order.
 --   back         BIGINT  1 for the operator's last build on the device, 2 for the one
 --                        before, ...
---   series_id    BIGINT  Numbers device, model, backend, operator and unit.
+--   series_id    BIGINT  Numbers device, model, backend, run, operator and unit.
 --   unit         STRING  ns; ticks where the clock's rate is unknown.
 --   value        DOUBLE  Value of the dump in that unit.
 --   floor        DOUBLE  Least value that can be compared.
 --   y            DOUBLE  Natural logarithm of the value; one of 0 counts as 1.
 SELECT
-    o.dump_id, o.device, o.model, o.backend, o.event_name, o.delegate_id, o.ordinal,
-    o.kind, o.build, b.position,
+    o.dump_id, o.device, o.model, o.backend, o.run, o.event_name, o.delegate_id,
+    o.ordinal, o.kind, o.build, b.position,
     dense_rank() OVER (
         PARTITION BY
-            o.device, o.model, o.backend, o.event_name, o.delegate_id, o.ordinal,
-            o.unit
+            o.device, o.model, o.backend, o.run, o.event_name, o.delegate_id,
+            o.ordinal, o.unit
         ORDER BY b.position DESC
     ) AS back,
     dense_rank() OVER (
         ORDER BY
-            o.device, o.model, o.backend, o.event_name, o.delegate_id, o.ordinal,
-            o.unit
+            o.device, o.model, o.backend, o.run, o.event_name, o.delegate_id,
+            o.ordinal, o.unit
     ) AS series_id,
     o.unit, o.value, o.floor, ln(greatest(o.value, 1e0)) AS y
 FROM operator_stats AS o
@@ -53,6 +56,8 @@ WHERE o.dump_id IN (SELECT dump_id FROM chosen_dumps)
     AND o.value IS NOT NULL
     AND o.build_role IS NULL
     AND o.kind NOT IN ('operator_call', 'load', 'delegate_phase')
+    AND (CAST(:run AS ARRAY<STRING>) IS NULL
+        OR array_contains(CAST(:run AS ARRAY<STRING>), o.run))
     AND (CAST(:event AS ARRAY<STRING>) IS NULL
         OR array_contains(CAST(:event AS ARRAY<STRING>), o.event_name))
     AND (CAST(:delegate_id AS ARRAY<STRING>) IS NULL

@@ -11,6 +11,7 @@
 --   device       STRING  Name of the device.
 --   model        STRING  Name of the model.
 --   backend      STRING  Backend of the model; null if none.
+--   run          STRING  Name of the runs that holds across builds.
 --   event_name   STRING  Name of the operator, else its delegate id.
 --   delegate_id  STRING  Delegate debug id; null outside delegates.
 --   ordinal      INT     Which of the build's instructions of that name and delegate
@@ -18,7 +19,7 @@
 --   build        STRING  Id of the build.
 --   back         BIGINT  1 for the operator's last build on the device, 2 for the one
 --                        before, ...
---   series_id    BIGINT  Numbers device, model, backend, operator and unit.
+--   series_id    BIGINT  Numbers device, model, backend, run, operator and unit.
 --   unit         STRING  ns; ticks where the clock's rate is unknown.
 --   value        DOUBLE  Value of the dump in that unit.
 --   floor        DOUBLE  Least value that can be compared.
@@ -76,8 +77,9 @@ best AS (
     WHERE choice = 1
 )
 SELECT
-    v.dump_id, v.device, v.model, v.backend, v.event_name, v.delegate_id, v.ordinal,
-    v.build, v.back, v.series_id, v.unit, v.value, v.floor, v.y, b.split, b.z, b.reach,
+    v.dump_id, v.device, v.model, v.backend, v.run, v.event_name, v.delegate_id,
+    v.ordinal, v.build, v.back, v.series_id, v.unit, v.value, v.floor, v.y,
+    b.split, b.z, b.reach,
     CASE WHEN v.back <= b.split THEN 1 WHEN v.back <= b.split + 10 THEN 0 END
         AS is_after
 FROM operator_values AS v

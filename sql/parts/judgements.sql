@@ -14,6 +14,7 @@
 --   pool            STRING  Its pool; null if none or several.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
+--   run             STRING  Name of the runs that holds across builds.
 --   event_name      STRING  Name of the operator or of what was added up.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.
 --   ordinal         INT     Which instruction of that name and delegate id.
@@ -74,7 +75,7 @@ sizes AS (
 )
 SELECT
     j.series_id, j.family_id, level, device, pool, model, backend,
-    event_name, delegate_id, ordinal, kind, instruction_id, unit,
+    run, event_name, delegate_id, ordinal, kind, instruction_id, unit,
     base_count, head_count, base_value, head_value, shift, low, high, p_adjusted,
     CAST(CASE
         WHEN verdict = 'needs_more_dumps' THEN greatest(n_needed - n, 1)

@@ -22,6 +22,7 @@
 --   device       STRING  Name of the device.
 --   model        STRING  Name of the model.
 --   backend      STRING  Backend of the model; null if none.
+--   run          STRING  Name of the runs that holds across builds.
 --   event_name   STRING  Name of the operator, else its delegate id.
 --   delegate_id  STRING  Delegate debug id; null outside delegates.
 --   ordinal      INT     Which of the build's instructions of that name and delegate
@@ -49,7 +50,7 @@ WITH shifts AS (
 ),
 series AS (
     SELECT
-        series_id, device, model, backend, event_name, delegate_id, ordinal, unit,
+        series_id, device, model, backend, run, event_name, delegate_id, ordinal, unit,
         count(DISTINCT build) AS build_count, count(*) AS dump_count,
         max(CASE WHEN back = split THEN build END) AS first_bad,
         max(CASE WHEN back = split + 1 THEN build END) AS last_good,
@@ -62,7 +63,7 @@ series AS (
         max(reach) AS reach, max(z) AS z
     FROM scanned_values
     GROUP BY
-        series_id, device, model, backend, event_name, delegate_id, ordinal, unit
+        series_id, device, model, backend, run, event_name, delegate_id, ordinal, unit
 ),
 -- The two-sided normal p is erfc(z / sqrt(2)), as in regression_deltas.
 verdicts AS (
@@ -86,7 +87,8 @@ verdicts AS (
     LEFT JOIN shifts AS s ON s.series_id = v.series_id
 )
 SELECT
-    device, model, backend, event_name, delegate_id, ordinal, build_count, dump_count,
+    device, model, backend, run, event_name, delegate_id, ordinal, build_count,
+    dump_count,
     CASE WHEN has_change THEN first_bad END AS first_bad,
     CASE WHEN has_change THEN last_good END AS last_good,
     unit, CASE WHEN has_change THEN before END AS before,
@@ -98,4 +100,5 @@ FROM (
     FROM verdicts
 ) AS v
 ORDER BY
-    device, model, backend NULLS LAST, event_name, delegate_id NULLS LAST, ordinal, unit
+    device, model, backend NULLS LAST, run, event_name, delegate_id NULLS LAST, ordinal,
+    unit

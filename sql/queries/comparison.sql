@@ -18,6 +18,7 @@
 --   device              STRING  Name of the device; null for a pool.
 --   model               STRING  Name of the model.
 --   backend             STRING  Backend of the model; null if none.
+--   run                 STRING  Name of the runs that holds across builds.
 --   event_name          STRING  Name of the operator, else its delegate id; type or
 --                               path of what was added up.
 --   delegate_id         STRING  Delegate debug id; null outside delegates.
@@ -56,8 +57,8 @@
 --   note                STRING  In what the dumps differ beside the build, such as
 --                               os_version or threads; null if in nothing.
 SELECT
-    v.level, v.device, v.model, v.backend, v.event_name, v.delegate_id, v.ordinal,
-    v.base_count, v.head_count,
+    v.level, v.device, v.model, v.backend, v.run, v.event_name, v.delegate_id,
+    v.ordinal, v.base_count, v.head_count,
     CASE WHEN v.unit = 'ns' THEN v.base_value END AS base_ns,
     CASE WHEN v.unit = 'ns' THEN v.head_value END AS head_ns,
     exp(v.shift) - 1 AS delta,
@@ -70,7 +71,7 @@ SELECT
     CASE WHEN v.unit = 'ns' THEN v.cost END / nullif(sum(CASE
         WHEN v.kind = 'method' AND v.unit = 'ns' THEN v.cost
     END) OVER (
-        PARTITION BY v.level = 'pool', v.device, v.pool, v.model, v.backend
+        PARTITION BY v.level = 'pool', v.device, v.pool, v.model, v.backend, v.run
     ), 0e0) AS change_share,
     e.explained_by, n.note
 FROM verdicts AS v
@@ -81,4 +82,4 @@ LEFT JOIN notes AS n
 LEFT JOIN explanations AS e ON e.series_id = v.series_id
 ORDER BY
     v.level, v.device NULLS LAST, v.pool NULLS LAST, v.model, v.backend NULLS LAST,
-    v.event_name, v.delegate_id NULLS LAST, v.ordinal
+    v.run, v.event_name, v.delegate_id NULLS LAST, v.ordinal

@@ -32,6 +32,7 @@
 --   device              STRING  Name of the device.
 --   model               STRING  Name of the model.
 --   backend             STRING  Backend of the model; null if none.
+--   run                 STRING  Name of the runs that holds across builds.
 --   event_name          STRING  Name of the operator, else its delegate id.
 --   delegate_id         STRING  Delegate debug id; null outside delegates.
 --   ordinal             INT     Which of the build's instructions of that name and
@@ -63,7 +64,7 @@
 --   dumps_needed        BIGINT  Dumps that each build lacks; null if none, or if more
 --                               would not help.
 SELECT
-    v.device, v.model, v.backend, v.event_name, v.delegate_id, v.ordinal,
+    v.device, v.model, v.backend, v.run, v.event_name, v.delegate_id, v.ordinal,
     v.base_count, v.head_count,
     CASE WHEN v.unit = 'ns' THEN v.base_value END AS base_ns,
     CASE WHEN v.unit = 'ns' THEN v.head_value END AS head_ns,
@@ -76,5 +77,5 @@ FROM verdicts AS v
 LEFT JOIN modules AS m ON m.series_id = v.series_id
 WHERE v.level <> 'pool'
 ORDER BY
-    v.device, v.model, v.backend NULLS LAST, v.event_name, v.delegate_id NULLS LAST,
-    v.ordinal
+    v.device, v.model, v.backend NULLS LAST, v.run, v.event_name,
+    v.delegate_id NULLS LAST, v.ordinal

@@ -39,8 +39,8 @@ operator_values AS (
         c.is_head, ln(greatest(o.value, 1e0)) AS y, ln(o.floor) AS floor,
         dense_rank() OVER (
             ORDER BY
-                o.device, o.model, o.backend, o.event_name, o.delegate_id, o.ordinal,
-                o.unit
+                o.device, o.model, o.backend, o.run, o.event_name, o.delegate_id,
+                o.ordinal, o.unit
         ) AS series_id
     FROM operator_stats AS o
     JOIN compared_dumps AS c ON c.dump_id = o.dump_id

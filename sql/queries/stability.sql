@@ -1,6 +1,7 @@
 -- stability: How steady a model runs on a device, and what its noise hides.
 --
--- Of Method::execute, after warm-up (from the sixth run on), in complete runs. The
+-- Of Method::execute, after warm-up (from the sixth run on), in complete runs of one
+-- name. The
 -- value of a dump is the median of its runs, if at least 20 are left; other dumps do
 -- not count. The first figures are those of the dumps' values; those named run_ are of
 -- the runs within a dump, the median over dumps. The score is that of ExecuTorch's
@@ -20,6 +21,7 @@
 --   device              STRING  Name of the device.
 --   model               STRING  Name of the model.
 --   backend             STRING  Backend of the model; null if none.
+--   run                 STRING  Name of the runs that holds across builds.
 --   build               STRING  Id of the build.
 --   dump_count          BIGINT  Dumps that count, at least 1.
 --   run_count           BIGINT  Runs after warm-up in them.
@@ -47,7 +49,7 @@
 --   note                STRING  What makes comparisons doubtful; null if nothing does.
 WITH figures AS (
     SELECT
-        group_id, device, model, backend, build, count(*) AS dump_count,
+        group_id, device, model, backend, run, build, count(*) AS dump_count,
         CAST(sum(run_count) AS BIGINT) AS run_count, median(value_ns) AS p50_ns,
         stddev_samp(value) / nullif(avg(value), 0e0) AS cv,
         (percentile_cont(0.75) WITHIN GROUP (ORDER BY value)
@@ -68,7 +70,7 @@ WITH figures AS (
             ) AS was_slow
         FROM levelled_dumps
     ) AS d
-    GROUP BY group_id, device, model, backend, build
+    GROUP BY group_id, device, model, backend, run, build
 ),
 -- What the 99 % interval would be against as many dumps of the same kind: the place of
 -- its upper end among n * n differences, taken among those that there are.
@@ -108,7 +110,7 @@ scores AS (
     LEFT JOIN intervals AS i ON i.group_id = f.group_id
 )
 SELECT
-    device, model, backend, build, dump_count, run_count, p50_ns,
+    device, model, backend, run, build, dump_count, run_count, p50_ns,
     cv, iqr_share, p99_over_p50, max_over_min, score,
     run_cv, run_iqr_share, run_p99_over_p50, run_max_over_min,
     drift, level_gap, level_steps, minimum_detectable,
@@ -121,4 +123,4 @@ SELECT
         || CASE WHEN level_gap > 0 THEN '; dumps run at two levels' ELSE '' END, 3
     ), '') AS note
 FROM scores
-ORDER BY device, model, backend NULLS LAST, build
+ORDER BY device, model, backend NULLS LAST, run, build

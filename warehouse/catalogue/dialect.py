@@ -11,6 +11,7 @@ import re
 _OF_DUCKDB = {
     "ARRAY<STRING>": "STRING[]",
     "percentile(": "quantile_cont(",
+    "explode(": "unnest(",
     "array(": "list_value(",
     "get_json_object(": "json_extract_string(",
     "try_element_at(": "map_extract_value(",
