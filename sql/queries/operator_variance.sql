@@ -7,6 +7,8 @@
 -- warm-up are not.
 --
 -- params:
+--   run    STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
+--                   #2'.
 --   top_n  INT(1..) = NULL  Only this many rows per build on a device, those of most
 --                           tail.
 --
@@ -19,6 +21,7 @@
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
 --   group           STRING  What the dumps have of what group_by names, else null.
+--   run             STRING  Name of the runs that holds across builds.
 --   event_name      STRING  Name of the operator, else its delegate id.
 --   instruction_id  INT     Instruction id; null outside the program.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.
@@ -35,19 +38,21 @@
 WITH stats AS (
     SELECT
         g.device, g.pool, g.build, g.model, g.backend, g.group_value, s.dump_id,
-        s.event_name, s.instruction_id, s.delegate_id, s.kind, s.sample_count,
+        s.run, s.event_name, s.instruction_id, s.delegate_id, s.kind, s.sample_count,
         s.p50_ns, s.p99_ns,
         max(CASE WHEN s.kind = 'delegate_op' THEN 1 ELSE 0 END) OVER (
-            PARTITION BY s.dump_id, s.instruction_id
+            PARTITION BY s.dump_id, s.run_signature_id, s.instruction_id
         ) AS has_operators
     FROM named_event_stats AS s
     JOIN grouped_dumps AS g ON g.dump_id = s.dump_id
     WHERE s.kind IN ('kernel', 'delegate_call', 'delegate_op')
+        AND (CAST(:run AS ARRAY<STRING>) IS NULL
+            OR array_contains(CAST(:run AS ARRAY<STRING>), s.run))
 ),
 operators AS (
     SELECT
         device, pool, build, model, backend, group_value,
-        event_name, instruction_id, delegate_id, kind,
+        run, event_name, instruction_id, delegate_id, kind,
         count(DISTINCT dump_id) AS dump_count,
         CAST(sum(sample_count) AS BIGINT) AS sample_count,
         median(p50_ns) AS p50_ns, median(p99_ns) AS p99_ns,
@@ -58,7 +63,7 @@ operators AS (
     WHERE kind <> 'delegate_call' OR has_operators = 0
     GROUP BY
         device, pool, build, model, backend, group_value,
-        event_name, instruction_id, delegate_id, kind
+        run, event_name, instruction_id, delegate_id, kind
 ),
 ranked AS (
     SELECT
@@ -69,14 +74,14 @@ ranked AS (
         row_number() OVER (
             PARTITION BY device, pool, build, model, backend, group_value
             ORDER BY
-                tail_sum DESC NULLS LAST, instruction_id NULLS LAST, event_name,
+                tail_sum DESC NULLS LAST, run, instruction_id NULLS LAST, event_name,
                 delegate_id NULLS LAST, kind
         ) AS place
     FROM operators
 )
 SELECT
     device, pool, build, model, backend, group_value AS group,
-    event_name, instruction_id, delegate_id, kind, CAST(place AS INT) AS rank,
+    run, event_name, instruction_id, delegate_id, kind, CAST(place AS INT) AS rank,
     dump_count, sample_count, p50_ns, p99_ns, tail_ns, p99_over_p50,
     tail_sum / nullif(whole_sum, 0e0) AS tail_share
 FROM ranked

@@ -59,11 +59,12 @@ slow AS (
 -- Added up before anything else is joined: few of all events are in slow runs.
 spent AS (
     SELECT
-        e.dump_id, e.run_index, e.event_signature_id, count(*) AS event_count,
+        e.dump_id, e.run_index, e.run_signature_id, e.event_signature_id,
+        count(*) AS event_count,
         sum(e.duration_ticks) AS total_ticks
     FROM events AS e
     WHERE (e.dump_id, e.run_index) IN (SELECT dump_id, run_index FROM slow)
-    GROUP BY e.dump_id, e.run_index, e.event_signature_id
+    GROUP BY e.dump_id, e.run_index, e.run_signature_id, e.event_signature_id
 ),
 -- How far each event of a slow run is from its median, in ticks of the run's clock.
 excesses AS (
@@ -76,7 +77,8 @@ excesses AS (
     FROM spent AS e
     JOIN event_signatures AS s ON s.event_signature_id = e.event_signature_id
     JOIN event_stats AS t
-        ON t.dump_id = e.dump_id AND t.event_signature_id = e.event_signature_id
+        ON t.dump_id = e.dump_id AND t.run_signature_id = e.run_signature_id
+        AND t.event_signature_id = e.event_signature_id
     JOIN dumps AS d ON d.dump_id = e.dump_id
     WHERE s.kind IN ('kernel', 'delegate_call', 'delegate_op')
 ),

@@ -15,8 +15,8 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
 from warehouse.lake.schemas import FACTS
 
-# Tables of which a query reads rows of the dumps that it asks for alone; but of event_stats those
-# of all dumps of their builds and models, by which operators are numbered.
+# Tables of which a query reads rows of the dumps that it asks for alone; but of runs those of all
+# dumps of their models and devices, by which run signatures are numbered.
 NARROWED = [table for table in FACTS if table not in ("dumps", "dropped_events")]
 _SIDES = {"base", "head"}
 
@@ -49,7 +49,7 @@ def _names_builds(side: Parameter) -> bool:
 
 
 def related_dumps(connection: duckdb.DuckDBPyConnection, dumps: Collection[int]) -> list[int]:
-    """Those of the dumps, and all others of their builds and models."""
+    """Those of the dumps, and all others of their models and devices."""
     chosen = pa.table({"dump_id": pa.array(list(dumps), pa.int64())})
     with registered(connection, "chosen", chosen):
         rows = connection.execute(read_statement("lake_related")).fetchall()

@@ -14,14 +14,14 @@ from warehouse.engine.comments import quote
 from warehouse.engine.sql_types import SQL_TYPES
 from warehouse.lake.commits import LakeState
 from warehouse.lake.place import Lake
-from warehouse.lake.schemas import FACTS, NAMES, TABLES
+from warehouse.lake.schemas import FACTS, LATER_COLUMNS, NAMES, TABLES
 
 
 def make_tables(connection: duckdb.DuckDBPyConnection, lake: Lake, state: LakeState) -> None:
     """Make all tables of a lake, for this connection alone."""
     for table in [*FACTS, *NAMES]:
         show_files(connection, lake, table, [file.path for file in state.of(table)])
-    for table in NAMES:
+    for table in [*NAMES, *LATER_COLUMNS]:
         columns = ", ".join(
             f"CAST({field.name} AS {SQL_TYPES[field.type]}) AS {field.name}"
             for field in TABLES[table]
@@ -39,8 +39,7 @@ def show_files(
     """Let the rows of a table, as its writers left them, be those in files of a lake.
 
     Args:
-        connection: Where it is to be shown: a table of dumps under its name, another one with
-            ``lake_`` before it.
+        connection: Where it is to be shown, under its `raw_name`.
         lake: The lake.
         table: The table.
         paths: The files.
@@ -53,13 +52,13 @@ def show_files(
 
 
 def raw_name(table: str) -> str:
-    """What the rows of a table are called before they are settled to one for each thing."""
-    return table if table in FACTS else f"lake_{table}"
+    """What the rows of a table are called as its writers left them, before they are settled."""
+    return f"lake_{table}" if table in NAMES or table in LATER_COLUMNS else table
 
 
 @cache
 def settled_text(table: str) -> str:
-    """What selects the rows of a table that dumps share, once each; any engine takes it."""
+    """What selects the rows of a table, of things that dumps share once each; for any engine."""
     texts = dict(read_sql_files("lake"))
     columns = ", ".join(TABLES[table].names)
     plain = f"SELECT DISTINCT {columns} FROM {raw_name(table)}"  # noqa: S608
@@ -88,7 +87,8 @@ def _read(
     if not lake.is_local:
         return register_files(connection, lake, table, paths)
     files = ", ".join(quote(lake.absolute(path)) for path in paths)
-    return f"read_parquet([{files}], hive_partitioning = false)"
+    options = "union_by_name = true, " if table in LATER_COLUMNS else ""
+    return f"read_parquet([{files}], {options}hive_partitioning = false)"
 
 
 def _empty(table: str) -> str:

@@ -87,7 +87,7 @@ def without(place: Path, copy: Path, kept: str) -> Path:
     shutil.copytree(place, copy)
     for table in NARROWED:
         for file in copy.glob(f"{table}/*/*/*.parquet"):
-            if kept not in file.as_posix() and table != "event_stats":
+            if kept not in file.as_posix() and table != "runs":
                 data = file.read_bytes()
                 rest = int.from_bytes(data[-8:-4], "little") + 8  # the footer, which DuckDB reads
                 file.write_bytes(bytes(len(data) - rest) + data[-rest:])

@@ -51,11 +51,11 @@ def test_it_is_read_as_it_would_be_written_now(older: Path) -> None:
 
 def test_who_writes_into_it_makes_it_one_of_now(older: Path) -> None:
     Lake(older).begin()
-    assert json.loads((older / FORMAT_FILE).read_text()) == {"format": 1, "schema": 7}
+    assert json.loads((older / FORMAT_FILE).read_text()) == {"format": 1, "schema": 8}
 
 
-@pytest.mark.parametrize("schema", [5, 8])
+@pytest.mark.parametrize("schema", [5, 9])
 def test_it_is_refused_if_its_tables_are_others(older: Path, schema: int) -> None:
     (older / FORMAT_FILE).write_text(json.dumps({"format": 1, "schema": schema}))
-    with pytest.raises(LakeError, match="schemas 6 to 7"):
+    with pytest.raises(LakeError, match="schemas 6 to 8"):
         Lake(older).check()
