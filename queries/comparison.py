@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 _SILENT = ["unchanged", "inconclusive", "below_resolution", "needs_more_dumps"]
 _SHOWN = [
-    "level", "device", "model", "backend", "event_name", "delegate_id", "ordinal", "base_ns",
+    "level", "device", "model", "backend", "run", "event_name", "delegate_id", "ordinal", "base_ns",
     "head_ns", "delta", "delta_low", "delta_high", "verdict", "explained_by",
 ]  # fmt: skip
 

@@ -109,7 +109,8 @@ def _describe(
 
 
 def _name(member: Member) -> tuple[str, ...]:
-    parts = member.device, member.model, member.backend, member.event_name, member.delegate_id
+    place = member.device, member.model, member.backend, member.run
+    parts = *place, member.event_name, member.delegate_id
     return (*(part or "" for part in parts), f"{member.ordinal:06}")
 
 

@@ -34,6 +34,7 @@ class Member(_Part):
     pool: str | None
     model: str
     backend: str | None
+    run: str = Field(description="Name of the runs that holds across builds: 'Execute #2'.")
     event_name: str
     delegate_id: str | None
     ordinal: int = Field(description="Which instruction of that name and delegate id, from 1.")
@@ -113,6 +114,7 @@ class OperatorChange(_Part):
     device: str
     model: str
     backend: str | None
+    run: str = Field(description="Name of the runs that holds across builds: 'Execute #2'.")
     event_name: str
     delegate_id: str | None
     ordinal: int

@@ -114,22 +114,26 @@ def member_place(member: Member) -> str:
     return place_text(member.device, member.model, member.backend, member.pool)
 
 
-def operator_text(event_name: str, delegate_id: str | None, ordinal: int) -> str:
+def operator_text(event_name: str, delegate_id: str | None, ordinal: int, run: str = "") -> str:
     """An operator of a model: its name, its delegate id and which of that name it is.
 
-    Delegates name many an event by its id; that is said once.
+    Delegates name many an event by its id; that is said once. Runs are named where a model has
+    several.
 
-    >>> operator_text("convolution.out", None, 2), operator_text("conv", "conv", 1)
+    >>> operator_text("convolution.out", None, 2, "Execute"), operator_text("conv", "conv", 1)
     ('convolution.out #2', '[conv] #1')
+    >>> operator_text("conv", None, 1, "Execute #2")
+    'conv #1 in Execute #2'
     """
     name = None if event_name == delegate_id else name_text(event_name)
     place = None if delegate_id is None else f"[{name_text(delegate_id)}]"
-    return " ".join(part for part in (name, place, f"#{ordinal}") if part)
+    where = f"in {name_text(run)}" if " " in run else None
+    return " ".join(part for part in (name, place, f"#{ordinal}", where) if part)
 
 
 def member_operator(member: Member) -> str:
     """The operator of a member."""
-    return operator_text(member.event_name, member.delegate_id, member.ordinal)
+    return operator_text(member.event_name, member.delegate_id, member.ordinal, member.run)
 
 
 def _sign(value: float) -> str:

@@ -44,6 +44,7 @@ def _describe(
         pool=keys["pool"],
         model=keys["model"],
         backend=keys["backend"],
+        run=keys["run"],
         event_name=keys["event_name"],
         delegate_id=keys["delegate_id"],
         ordinal=keys["ordinal"],

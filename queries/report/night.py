@@ -28,7 +28,7 @@ from warehouse.regressions.series_values import CONTAINERS
 Floats = NDArray[np.float64]
 Judge = Callable[[str, MinChange, Rules], JudgedPart]
 
-SERIES = ("device", "model", "backend", "event_name", "delegate_id", "ordinal")
+SERIES = ("device", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
 _BUILDS = "SELECT build, build_role FROM builds_in_order ORDER BY position"
 _LAST_DAY = "SELECT CAST(max(captured_at) AS DATE) AS day FROM named_dumps WHERE build = $head"
 _DECISIONS = """SELECT group_id, state, reason FROM group_decisions
@@ -63,8 +63,8 @@ class HeadNight:
         groups: The changes put together, those that nobody wants to hear of left out.
         moved: Changes of methods and delegates that got or lost operators.
         muted: How many changes were left out, by reason.
-        modules: Module that an operator of the head runs, by device, model, backend, event name,
-            delegate id and ordinal; of those with an ETRecord.
+        modules: Module that an operator of the head runs, by device, model, backend, run, event
+            name, delegate id and ordinal; of those with an ETRecord.
         decisions: The last decision about each group, by its id, before a later build came.
         until: When that was; null if there is none.
         settings: What the team has settled.

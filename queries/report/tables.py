@@ -48,7 +48,7 @@ def changes(report: Report) -> list[Listing]:
                 (
                     _CHANGES[row.change],
                     place_text(row.device, row.model, row.backend),
-                    operator_text(row.event_name, row.delegate_id, row.ordinal),
+                    operator_text(row.event_name, row.delegate_id, row.ordinal, row.run),
                     cost_text(row.cost_ns),
                     name_text(row.detail, MAX_TEXT),
                 )

@@ -1,4 +1,4 @@
--- named_run_signatures: Run signatures of each dump, under names that hold across builds.
+-- named_run_signatures: Run signatures of dumps under names that hold across builds.
 --
 -- A run signature is another one when an operator is inserted. Runs of two builds are
 -- the same if their names here are: that of the run, with '#2', '#3', ... behind it for

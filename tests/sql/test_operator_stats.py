@@ -91,11 +91,11 @@ def test_other_delegate_ids_stay_as_they_are(delegate_id):
     assert _rows(store, "event_name, delegate_id") == [(delegate_id, delegate_id)]
 
 
-def test_ordinal_counts_instructions_of_the_build_even_where_one_dump_has_fewer():
+def test_ordinal_counts_instructions_of_the_run_signature_even_where_some_are_flagged():
     store = StoreRows()
     conv = [Event("conv", 10, instruction) for instruction in (1, 4, 9)]
     _add(store, conv, runs=1)
-    _add(store, conv[2:], runs=1)
+    _add(store, [one._replace(flags=2) for one in conv[:2]] + conv[2:], runs=1)
     _add(store, conv[1:], runs=1, build="b2")
     _add(store, conv[1:], runs=1, build="b2", model="other")
     found = _rows(store, "build, model, dump_id, instruction_id, ordinal", "dump_id > 1")

@@ -95,9 +95,9 @@ def group_events(events: pa.Table) -> EventGroups:
         order = np.lexsort([columns[place] for place in (3, 2, 1, 0)])
         columns = [column[order] for column in columns]
         first = find_starts(columns[:3])
-    *keys, run, duration = columns
-    count = np.diff(np.append(first, len(run)))
-    return EventGroups(*(key[first] for key in keys), first, count, run, duration)
+    dump, run_signature, signature = (column[first] for column in columns[:3])
+    count = np.diff(np.append(first, len(columns[0])))
+    return EventGroups(dump, run_signature, signature, first, count, *columns[3:])
 
 
 def summarise_events(
