@@ -25,7 +25,10 @@ EVENT_STATS = table(
     field("p90_ticks", pa.float64(), "90th percentile, linear interpolation."),
     field("p95_ticks", pa.float64(), "95th percentile, linear interpolation."),
     field("p99_ticks", pa.float64(), "99th percentile, linear interpolation."),
-    field("steady_count", pa.int64(), "Events after warm-up (from the sixth run of the run signature on)."),
+    field(
+        "steady_count", pa.int64(),
+        "Events after warm-up (from the sixth run of the run signature on).",
+    ),
     field(
         "steady_p50_ticks", pa.float64(), "Median after warm-up; null without such events.",
         nullable=True,
@@ -40,7 +43,8 @@ EVENT_STATS = table(
 
 EVENT_HISTOGRAMS = table(
     "One row per dump, run signature, event signature and bucket with events in it; flagged events "
-    "are left out. A dump of 200 runs or more has a histogram, a shorter one once its events are gone.",
+    "are left out. A dump of 200 runs or more has a histogram, a shorter one once its events are "
+    "gone.",
     DUMP_ID,
     _RUN_SIGNATURE,
     _SIGNATURE,

@@ -25,8 +25,8 @@ VALUES = (
 )  # fmt: skip
 NAMES = (
     "device", "pool", "build", "model", "backend", "group", "run", "module_path", "source_line",
-    "op_type", "event_name", "delegate_id", "instruction_id", "ordinal", "run_name", "allocator", "problem",
-    "position", "run_index", "dump_id",
+    "op_type", "event_name", "delegate_id", "instruction_id", "ordinal", "run_name", "allocator",
+    "problem", "position", "run_index", "dump_id",
 )  # fmt: skip
 MOST_BARS = 60
 MOST_LINES = 8

@@ -4,7 +4,9 @@
 -- row per delegate backend, and one per type of kernel that runs outside of delegates.
 -- Operators are those inside delegates, a call that logs none counting as one, and the
 -- kernels; their shares add up to 1. The time shares of a build add up to 1 with the
--- framework tax. Which backend a delegate is, only ETRecords tell.
+-- framework tax. Which backend a delegate is, only ETRecords tell. Where the dumps of a
+-- build have any in cycles of unknown rate, all times are null: untimed_count says how
+-- many.
 --
 -- filters: grouped_dumps
 --
@@ -29,6 +31,7 @@
 --   run_ns            DOUBLE   Time per run, nanoseconds; null in cycles of unknown
 --                              rate.
 --   time_share        DOUBLE   Time over Method::execute, 0 to 1; null in such cycles.
+--   untimed_count     BIGINT   Dumps with complete runs in cycles of unknown rate.
 WITH instructions AS (
     SELECT
         d.place_id,
@@ -75,8 +78,8 @@ SELECT
         sum(t.operator_count) OVER (PARTITION BY t.place_id) AS DOUBLE
     ) AS operator_share,
     t.calls / p.run_count AS run_calls,
-    t.total_ns / p.run_count AS run_ns,
-    t.total_ns / nullif(p.execute_ns, 0e0) AS time_share
+    CASE WHEN p.untimed_count = 0 THEN t.total_ns / p.run_count END AS run_ns,
+    t.total_ns / nullif(p.execute_ns, 0e0) AS time_share, p.untimed_count
 FROM types AS t
 JOIN places AS p ON p.place_id = t.place_id
 ORDER BY

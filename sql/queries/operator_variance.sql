@@ -4,7 +4,8 @@
 -- of a build are medians over its dumps. The shares of a build add up to 1: an operator
 -- with much of the tail is where the p99 of the model is made. Kernels, delegates' own
 -- operators, and delegate calls that log none; flagged events are left out, those of
--- warm-up are not.
+-- warm-up are not. Where a row has dumps in cycles of unknown rate, all its times are
+-- null: untimed_count says how many.
 --
 -- params:
 --   run    STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
@@ -35,6 +36,7 @@
 --   tail_ns         DOUBLE  Tail.
 --   p99_over_p50    DOUBLE  99th percentile over median.
 --   tail_share      DOUBLE  Tail times events, over that of all operators, 0 to 1.
+--   untimed_count   BIGINT  Dumps of the row in cycles of unknown rate.
 WITH stats AS (
     SELECT
         g.device, g.pool, g.build, g.model, g.backend, g.group_value, s.dump_id,
@@ -55,10 +57,14 @@ operators AS (
         run, event_name, instruction_id, delegate_id, kind,
         count(DISTINCT dump_id) AS dump_count,
         CAST(sum(sample_count) AS BIGINT) AS sample_count,
+        count(p50_ns) = count(*) AS is_timed,
         median(p50_ns) AS p50_ns, median(p99_ns) AS p99_ns,
         median(p99_ns - p50_ns) AS tail_ns,
         median(p99_ns / nullif(p50_ns, 0e0)) AS p99_over_p50,
-        sum((p99_ns - p50_ns) * sample_count) AS tail_sum
+        CASE
+            WHEN count(p50_ns) = count(*) THEN sum((p99_ns - p50_ns) * sample_count)
+        END AS tail_sum,
+        count(DISTINCT CASE WHEN p50_ns IS NULL THEN dump_id END) AS untimed_count
     FROM stats
     WHERE kind <> 'delegate_call' OR has_operators = 0
     GROUP BY
@@ -68,9 +74,10 @@ operators AS (
 ranked AS (
     SELECT
         *,
-        sum(tail_sum) OVER (
-            PARTITION BY device, pool, build, model, backend, group_value
-        ) AS whole_sum,
+        CASE
+            WHEN count(tail_sum) OVER whole = count(*) OVER whole
+            THEN sum(tail_sum) OVER whole
+        END AS whole_sum,
         row_number() OVER (
             PARTITION BY device, pool, build, model, backend, group_value
             ORDER BY
@@ -78,12 +85,17 @@ ranked AS (
                 delegate_id NULLS LAST, kind
         ) AS place
     FROM operators
+    WINDOW whole AS (PARTITION BY device, pool, build, model, backend, group_value)
 )
 SELECT
     device, pool, build, model, backend, group_value AS group,
     run, event_name, instruction_id, delegate_id, kind, CAST(place AS INT) AS rank,
-    dump_count, sample_count, p50_ns, p99_ns, tail_ns, p99_over_p50,
-    tail_sum / nullif(whole_sum, 0e0) AS tail_share
+    dump_count, sample_count,
+    CASE WHEN is_timed THEN p50_ns END AS p50_ns,
+    CASE WHEN is_timed THEN p99_ns END AS p99_ns,
+    CASE WHEN is_timed THEN tail_ns END AS tail_ns,
+    CASE WHEN is_timed THEN p99_over_p50 END AS p99_over_p50,
+    tail_sum / nullif(whole_sum, 0e0) AS tail_share, untimed_count
 FROM ranked
 WHERE place <= coalesce(CAST(:top_n AS INT), place)
 ORDER BY

@@ -134,8 +134,8 @@ def test_rows_of_other_builds_are_left_out_where_statistics_are_scanned():
     asked = "SELECT value, ordinal FROM operator_stats WHERE build = 'b17'"
     ((_, plan),) = store.connect().execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {asked}").fetchall()
     counts = sorted(_scanned(json.loads(plan)["operator"]))
-    assert counts[:2] == [2, 2]  # its values, its instructions
-    assert len(counts) <= 3  # and signatures of the same operator, of which there are few
+    assert counts[0] == 2  # its values
+    assert len(counts) <= 2  # and signatures of the same operator, of which there are few
 
 
 def _scanned(nodes):
