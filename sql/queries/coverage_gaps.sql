@@ -1,8 +1,8 @@
 -- coverage_gaps: What was not recorded: builds without dumps of a model on a device.
 --
--- Expected is every model on every device that has dumps of it in any build, in each
--- build that there is, or in the last ones. Reference builds, which are recorded beside
--- others, are not expected. Builds come in the order of their ordinals, else of their
+-- Expected is every model on every device that has dumps of it in any build of a
+-- branch, in each build of that branch, or in those of the last ones. Reference builds,
+-- which are recorded beside others, are not expected. Builds come in the order of their ordinals, else of their
 -- commit times, else of their first recordings.
 --
 -- params:
@@ -35,7 +35,8 @@ WITH recorded AS (
 ),
 wanted_builds AS (
     SELECT
-        build, CAST(row_number() OVER (ORDER BY position) AS BIGINT) AS place,
+        build, coalesce(branch, '') AS branch,
+        CAST(row_number() OVER (ORDER BY position) AS BIGINT) AS place,
         count(*) OVER () AS build_count
     FROM builds_in_order
     WHERE build_role IS NULL
@@ -48,6 +49,13 @@ counts AS (
         count(*) AS dump_count
     FROM recorded
     GROUP BY device, model, backend, build
+),
+recorded_branches AS (
+    SELECT DISTINCT
+        r.device, r.model, coalesce(r.backend, '') AS backend,
+        coalesce(b.branch, '') AS branch
+    FROM recorded AS r
+    JOIN builds_in_order AS b ON b.build = r.build
 ),
 series AS (
     SELECT
@@ -69,7 +77,10 @@ SELECT
     coalesce(c.dump_count, 0) AS stale_count, l.build AS last_build,
     w.build_count - s.last_place AS builds_since, s.last_captured_at
 FROM series AS s
-CROSS JOIN wanted_builds AS w
+JOIN recorded_branches AS r
+    ON r.device = s.device AND r.model = s.model
+    AND r.backend = coalesce(s.backend, '')
+JOIN wanted_builds AS w ON w.branch = r.branch
 LEFT JOIN wanted_builds AS l ON l.place = s.last_place
 LEFT JOIN counts AS c
     ON c.device = s.device AND c.model = s.model

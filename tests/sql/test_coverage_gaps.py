@@ -58,3 +58,12 @@ def test_builds_that_are_filtered_out_are_not_expected(farm):
 
 def test_a_farm_without_gaps_has_no_rows(farm):
     assert _gaps(farm, device="phone", model="net") == []
+
+
+def test_a_build_of_a_branch_is_expected_of_what_is_recorded_on_that_branch_alone():
+    store = StoreRows()
+    for ordinal, (build, branch) in enumerate({"m1": "main", "f1": "fork", "m2": "main"}.items()):
+        store.add_build(build, ordinal=ordinal, branch=branch)
+    for model, build in (("net", "m1"), ("net", "m2"), ("dw", "m1"), ("dw", "f1")):
+        store.add_dump(model=model, build=build)
+    assert _gaps(store.connect()) == [("phone", "dw", "m2")]
