@@ -68,9 +68,10 @@ def plan_dumps(values: pa.Table, *, change: float) -> pa.Table:
 
     Returns:
         A row per device, model, backend and run, in the order of the values: dump_count that a
-        build has now (the median over builds and operators); operator_count, operators that are not too
-        short for their clock; the dumps it takes for Method::execute (method_dumps), for half of
-        the operators (half_dumps) and for nine of ten (most_dumps), null if more than MOST_DUMPS
+        build has now (the median over builds and operators); operator_count, operators that are
+        not too short for their clock; the dumps it takes for Method::execute (method_dumps), for
+        half of the operators (half_dumps) and for nine of ten (most_dumps), null if more than
+        MOST_DUMPS
         or where fewer than 8 dumps tell of the noise; seen_share, operators that dump_count dumps
         are enough for, 0 to 1.
     """
