@@ -44,7 +44,8 @@ operator_values AS (
         ) AS series_id
     FROM operator_stats AS o
     JOIN compared_dumps AS c ON c.dump_id = o.dump_id
-    WHERE o.kind IN ('kernel', 'delegate_op') AND o.value IS NOT NULL
+    WHERE o.build IN (CAST(:base AS STRING), CAST(:head AS STRING))
+        AND o.kind IN ('kernel', 'delegate_op') AND o.value IS NOT NULL
 ),
 levels AS (
     SELECT

@@ -48,6 +48,7 @@ def member(**changes: Any) -> Member:
         "pool": "phones",
         "model": "mobilenet_v2",
         "backend": "xnnpack",
+        "run": "Execute",
         "event_name": "native_call_convolution.out",
         "delegate_id": None,
         "ordinal": 3,
@@ -168,7 +169,12 @@ def full_report() -> Report:
     """A night on which there is something to say in every part."""
     here: dict[str, Any] = {"device": "pixel8", "model": "mobilenet_v2", "backend": "xnnpack"}
     s24: dict[str, Any] = {"device": "s24", "model": "llama_1b", "backend": "vulkan"}
-    new_op: dict[str, Any] = {"event_name": "aten::clone.out", "delegate_id": None, "ordinal": 9}
+    new_op: dict[str, Any] = {
+        "run": "Execute",
+        "event_name": "aten::clone.out",
+        "delegate_id": None,
+        "ordinal": 9,
+    }
     return report(
         group(
             *(member(device=name, delta=0.062 - i / 300) for i, name in enumerate(_DEVICES)),
