@@ -3,7 +3,8 @@
 -- A dump does not tell which instruction allocated. But it lists a profile event when
 -- that ends, and an allocation when it is made: so it was made in the next event to
 -- end, be it a kernel, a call of a delegate, or something outside the program's
--- instructions, such as the load of a method. Where an instruction calls its delegate
+-- instructions, such as the load of a method. That is known from the order of the file;
+-- only where an event repeats in a run it is taken from the clock. Where an instruction calls its delegate
 -- several times in a run, what its delegate allocates can be told only for the first.
 --
 -- filters: grouped_dumps
