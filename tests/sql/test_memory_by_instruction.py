@@ -93,6 +93,12 @@ def test_huge_times_do_not_overflow():
     assert [(row[3], row[6]) for row in rows] == [("native_call_add.out", 2.0**63)]
 
 
+def test_bytes_are_exact_integers():
+    (row,) = _rows(_store(RUN, (0, "temp", 2**60 + 1)))
+    assert row[-2:] == (2**60 + 1, 2**60 + 1)
+    assert {type(value) for value in row[-2:]} == {int}
+
+
 @pytest.mark.parametrize("gone", [True, False])
 def test_without_the_events_bytes_stay_and_have_no_instruction(gone):
     store = _store(RUN, (0, "temp", 64))
