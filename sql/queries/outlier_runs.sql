@@ -2,7 +2,7 @@
 --
 -- Of complete runs (with a Method::execute and without a flagged event), after warm-up
 -- (from the sixth of its run signature in the dump on), where at least 20 are left:
--- those that take longer than their median by min_excess or more. The excess is split
+-- those that take longer than their median by min_excess of it or more. The excess is split
 -- into that of kernels, of delegate calls and of the rest, the framework's own; the
 -- culprit is the event that exceeds its own median in the dump most, without what it
 -- calls; null where the events are gone, or none is longer than usual.
@@ -22,7 +22,8 @@
 --   dump_id              BIGINT  Dump of the run.
 --   run_index            INT     Position of the run in its dump, from 0.
 --   run_name             STRING  Name of the run; null if it has none.
---   excess               DOUBLE  Time over the median, less 1; lower is better.
+--   excess               DOUBLE  Time over the median, less 1; null if the median is 0;
+--                                lower is better.
 --   execute_ns           DOUBLE  Method::execute, nanoseconds; null in cycles of
 --                                unknown rate, like all that end in _ns.
 --   p50_ns               DOUBLE  Median of the dump's runs like it.
@@ -54,6 +55,7 @@ slow AS (
     JOIN medians AS m
         ON m.dump_id = r.dump_id AND m.run_signature_id = r.run_signature_id
     WHERE r.nth > 5
+        AND r.execute_ticks > m.execute_p50
         AND r.execute_ticks >= (1 + CAST(:min_excess AS DOUBLE)) * m.execute_p50
 ),
 -- Added up before anything else is joined: few of all events are in slow runs.
@@ -137,4 +139,5 @@ LEFT JOIN culprits AS c
 LEFT JOIN named_event_signatures AS s ON s.event_signature_id = c.event_signature_id
 ORDER BY
     r.device NULLS LAST, r.pool NULLS LAST, r.build, r.model, r.backend NULLS LAST,
-    r.group_value NULLS LAST, r.excess DESC NULLS LAST, r.dump_id, r.run_index
+    r.group_value NULLS LAST, r.excess DESC NULLS FIRST,
+    r.execute_ticks * r.ns_per_tick DESC NULLS LAST, r.dump_id, r.run_index

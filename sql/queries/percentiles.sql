@@ -1,9 +1,8 @@
 -- percentiles: Percentiles of every event's duration, over all dumps of a build.
 --
--- Exact, by linear interpolation as numpy's default; with approx within 1 % of the
--- least duration that as many events do not exceed, which is faster over many long
--- dumps and counts those too whose events are gone: dumps of 200 runs or more have
--- histograms. Flagged events and events timed in cycles of unknown rate never count.
+-- Exact, by linear interpolation as numpy's default; with approx within 1 % of that,
+-- which is faster over many long dumps and counts those too whose events are gone:
+-- dumps of 200 runs or more have histograms. Flagged events and events timed in cycles of unknown rate never count.
 -- Events of different dumps count alike: a long dump weighs more than a short one.
 --
 -- params:
@@ -95,6 +94,20 @@ steps AS (
     FROM buckets
     WHERE duration_ns IS NOT NULL
 ),
+-- The two events that a percentile lies between: of n in order those at (n - 1) times
+-- the percentage, counted from 0.
+neighbours AS (
+    SELECT
+        s.group_id, s.run_id, s.key_id, p.percent, s.total,
+        min(CASE WHEN s.reached * 100 > (s.total - 1) * p.percent THEN s.duration_ns END)
+            AS below,
+        min(CASE
+            WHEN s.reached * 100 > (s.total - 1) * p.percent + 99 THEN s.duration_ns
+        END) AS above
+    FROM steps AS s
+    CROSS JOIN (VALUES (10), (50), (90), (95), (99)) AS p (percent)
+    GROUP BY s.group_id, s.run_id, s.key_id, p.percent, s.total
+),
 -- All five at once: the samples of a group are held once, not five times.
 exact_quantiles AS (
     SELECT
@@ -117,13 +130,17 @@ exact_quantiles AS (
 ),
 quantiles AS (
     SELECT
-        group_id, run_id, key_id, sum(event_count) AS counted,
-        min(CASE WHEN reached * 100 >= total * 10 THEN duration_ns END) AS p10_ns,
-        min(CASE WHEN reached * 100 >= total * 50 THEN duration_ns END) AS p50_ns,
-        min(CASE WHEN reached * 100 >= total * 90 THEN duration_ns END) AS p90_ns,
-        min(CASE WHEN reached * 100 >= total * 95 THEN duration_ns END) AS p95_ns,
-        min(CASE WHEN reached * 100 >= total * 99 THEN duration_ns END) AS p99_ns
-    FROM steps
+        group_id, run_id, key_id, max(total) AS counted,
+        max(CASE WHEN percent = 10 THEN value END) AS p10_ns,
+        max(CASE WHEN percent = 50 THEN value END) AS p50_ns,
+        max(CASE WHEN percent = 90 THEN value END) AS p90_ns,
+        max(CASE WHEN percent = 95 THEN value END) AS p95_ns,
+        max(CASE WHEN percent = 99 THEN value END) AS p99_ns
+    FROM (
+        SELECT
+            *, below + (above - below) * ((total - 1) * percent % 100 / 100e0) AS value
+        FROM neighbours
+    ) AS n
     GROUP BY group_id, run_id, key_id
     UNION ALL
     SELECT

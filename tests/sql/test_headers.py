@@ -96,7 +96,7 @@ ALL_PARTS = """\
 """
 # Those that read other filters than compared_dumps, likewise.
 OF_OTHERS = {
-    "chosen_dumps": ("node_costs",),
+    "chosen_dumps": ("program_nodes", "run_steps", "run_nodes", "node_costs"),
     "grouped_dumps": ("placed_dumps", "places", "logged_runs", "allocating_events"),
 }
 

@@ -39,7 +39,9 @@ def clock_steps(tables):
 
 def grouped_median(ticks, step):
     ordered = sorted(ticks)
-    middle = ordered[(len(ordered) - 1) // 2]
+    middle, upper = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    if middle != upper:
+        return (middle + upper) / 2
     below = sum(one < middle for one in ordered)
     share = (len(ordered) / 2 - below) / ordered.count(middle)
     return max(middle - step / 2 + step * share, 0.0)

@@ -148,6 +148,8 @@ def test_grouped_median_of_a_delegate_moves_with_the_share_of_each_count_of_its_
     assert value(2, 3, 3, 3) == pytest.approx(2_500 + 1_000 / 3)
     assert value(3, 3, 3, 4) == pytest.approx(2_500 + 2_000 / 3)
     assert value(2, 2, 3, 3) == 2_500
+    assert value(2, 2, 9, 9) == 5_500
+    assert value(*[100] * 10, *[200] * 10) == 150_000
     assert value(0, 0, 0, 5) == pytest.approx(500 / 3)
     assert value(0, 0, 0, 0) == 0
     of_a_kernel = value(2, 3, 3, 3, signature=2)
