@@ -31,21 +31,32 @@ def forget(
     """
     import pyarrow as pa
 
+    from warehouse.errors import NoSuchDumpError
     from warehouse.storage.choice import check_choice, choose_dumps
+    from warehouse.storage.compaction import is_compaction_wanted
     from warehouse.storage.forgetting import find_kept_files, finish_forgetting, forget_dumps
 
     stated = {"device": device, "build": build}
     where = {name: value for name, value in stated.items() if value is not None}
     with options_at_fault():
         check_choice(prefix=dump, where=where)
+    is_interrupted = is_meant and is_compaction_wanted(options.store)
     with open_to_write(options.store, wait=options.wait) as warehouse:
-        chosen = choose_dumps(warehouse.writing, prefix=dump, where=where)
-        if is_meant:
+        try:
+            chosen = choose_dumps(warehouse.writing, prefix=dump, where=where)
+        except NoSuchDumpError:
+            if not is_interrupted:
+                raise
+            chosen = []  # opening the store deleted what was left of those dumps
+        if chosen and is_meant:
             forget_dumps(warehouse.writing, options.store, chosen)
     if is_meant:
         finish_forgetting(options.store, wait=options.wait)
-    rows = pa.Table.from_pylist([one._asdict() for one in chosen])
-    options.write(rows.drop_columns(["manifest"]))
+    if chosen:
+        rows = pa.Table.from_pylist([one._asdict() for one in chosen])
+        options.write(rows.drop_columns(["manifest"]))
+    else:
+        write_note("note: an interrupted 'tracehouse forget' is done now; no such dump is left")
     if not is_meant:
         write_note("note: nothing was changed; --yes deletes these dumps for good")
     for path in find_kept_files(options.store) if is_meant else ():
