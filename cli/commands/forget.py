@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,11 @@ from cli.errors import options_at_fault
 from cli.options import Dump, StoreOptions, Yes, with_store_options
 from cli.output.streams import write_note
 from cli.stores import open_to_write
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from warehouse.storage.choice import ChosenDump
 
 
 @with_store_options
@@ -31,8 +36,7 @@ def forget(
     """
     import pyarrow as pa
 
-    from warehouse.errors import NoSuchDumpError
-    from warehouse.storage.choice import check_choice, choose_dumps
+    from warehouse.storage.choice import check_choice
     from warehouse.storage.compaction import is_compaction_wanted
     from warehouse.storage.forgetting import find_kept_files, finish_forgetting, forget_dumps
 
@@ -42,12 +46,7 @@ def forget(
         check_choice(prefix=dump, where=where)
     is_interrupted = is_meant and is_compaction_wanted(options.store)
     with open_to_write(options.store, wait=options.wait) as warehouse:
-        try:
-            chosen = choose_dumps(warehouse.writing, prefix=dump, where=where)
-        except NoSuchDumpError:
-            if not is_interrupted:
-                raise
-            chosen = []  # opening the store deleted what was left of those dumps
+        chosen = _choose(warehouse.writing, dump, where, is_interrupted=is_interrupted)
         if chosen and is_meant:
             forget_dumps(warehouse.writing, options.store, chosen)
     if is_meant:
@@ -61,3 +60,26 @@ def forget(
         write_note("note: nothing was changed; --yes deletes these dumps for good")
     for path in find_kept_files(options.store) if is_meant else ():
         write_note(f"note: {path}: was put aside, and may hold what was forgotten; delete it")
+
+
+def _choose(
+    connection: duckdb.DuckDBPyConnection,
+    prefix: str | None,
+    where: dict[str, str],
+    *,
+    is_interrupted: bool,
+) -> list[ChosenDump]:
+    """The dumps that are meant; none if opening the store ended a forget that was interrupted.
+
+    Raises:
+        NoSuchDumpError: There is none, and no forget was interrupted.
+    """
+    from warehouse.errors import NoSuchDumpError
+    from warehouse.storage.choice import choose_dumps
+
+    try:
+        return choose_dumps(connection, prefix=prefix, where=where)
+    except NoSuchDumpError:
+        if is_interrupted:
+            return []
+        raise

@@ -77,9 +77,7 @@ def test_drain_fails_where_a_segment_cannot_be_written(
         assert warehouse.drain().n_dumps == 1
 
 
-@pytest.mark.parametrize(
-    ("kind", "count"), [("open", 3), ("rename", 3), ("write", 9)]
-)
+@pytest.mark.parametrize(("kind", "count"), [("open", 3), ("rename", 3), ("write", 9)])
 def test_export_of_a_lake_fails_where_it_cannot_be_written(
     store: Path, library: Path, kind: str, count: int
 ) -> None:
