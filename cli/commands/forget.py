@@ -12,8 +12,7 @@ from cli.output.streams import write_note
 from cli.stores import open_to_write
 
 if TYPE_CHECKING:
-    import duckdb
-
+    from warehouse import Warehouse
     from warehouse.storage.choice import ChosenDump
 
 
@@ -46,7 +45,7 @@ def forget(
         check_choice(prefix=dump, where=where)
     is_interrupted = is_meant and is_compaction_wanted(options.store)
     with open_to_write(options.store, wait=options.wait) as warehouse:
-        chosen = _choose(warehouse.writing, dump, where, is_interrupted=is_interrupted)
+        chosen = _choose(warehouse, dump, where, is_interrupted=is_interrupted)
         if chosen and is_meant:
             forget_dumps(warehouse.writing, options.store, chosen)
     if is_meant:
@@ -63,7 +62,7 @@ def forget(
 
 
 def _choose(
-    connection: duckdb.DuckDBPyConnection,
+    warehouse: Warehouse,
     prefix: str | None,
     where: dict[str, str],
     *,
@@ -78,7 +77,7 @@ def _choose(
     from warehouse.storage.choice import choose_dumps
 
     try:
-        return choose_dumps(connection, prefix=prefix, where=where)
+        return choose_dumps(warehouse.writing, prefix=prefix, where=where)
     except NoSuchDumpError:
         if is_interrupted:
             return []
