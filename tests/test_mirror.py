@@ -18,6 +18,7 @@ BEHAVIOURS = {
     "cli/test_uploading_document.py": "docs/uploading.md",
     "cli/test_absurd_clocks.py": "rates that no clock has, through all commands",
     "cli/commands/test_ingest_paths.py": "paths that cannot be read, beside others",
+    "cli/test_failing_disk.py": "commands whose disk fails",
     "cli/test_demo.py": "tests/data/demo.sh",
     "cli/test_demo_serve.py": "tests/data/demo-serve.sh",
     "cli/test_json.py": "the contract in docs/json.md",

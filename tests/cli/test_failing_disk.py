@@ -1,0 +1,88 @@
+"""A disk that fails fails the command with the cause in one line, and no dump is blamed for it."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.failing_disk import COMPILER, build_failing_disk, run_on_failing_disk
+from tests.support.stores import ingest, make_and_ingest, write
+from tests.support.tiny_dumps import tiny_dump, tiny_incoming
+from warehouse import Inbox, Warehouse
+
+pytestmark = pytest.mark.skipif(
+    not shutil.which(COMPILER), reason=f"no C compiler ({COMPILER}) to build what makes disks fail"
+)
+FAULTS = [
+    ("open", 1, errno.EIO),
+    ("rename", 1, errno.ENOSPC),
+    ("write", 12, errno.EIO),
+]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_failing_disk(tmp_path_factory.mktemp("library"))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    ingest(tmp_path / "store", write(tmp_path / "first.etdp", tiny_dump(0)))
+    return tmp_path / "store"
+
+
+def assert_fails_in_one_line(result: object, *causes: str) -> None:
+    code, out, err = (getattr(result, name) for name in ("returncode", "stdout", "stderr"))
+    assert (code, out) == (1, "")
+    assert err.startswith("error: ")
+    assert len(err.splitlines()) == 1
+    assert any(cause in err for cause in causes)
+
+
+def counts(store: Path) -> tuple[int, int]:
+    """Dumps, and files on record as refused."""
+    with Warehouse.open(store, read_only=True) as warehouse:
+        text = "SELECT count(*) AS n, (SELECT count(*) FROM ingest_errors) AS r FROM dumps"
+        (row,) = warehouse.sql(text).to_pylist()
+    return row["n"], row["r"]
+
+
+@pytest.mark.parametrize(("kind", "count", "error"), FAULTS)
+def test_ingest_fails_where_a_segment_cannot_be_written(
+    store: Path, library: Path, kind: str, count: int, error: int
+) -> None:
+    dump = write(store.parent / "second.etdp", tiny_dump(1))
+    names = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
+    fault = {"path": "/archive/", "kind": kind, "count": count, "error": error}
+    result = run_on_failing_disk(library, "ingest", dump, "--store", store, *names, **fault)  # type: ignore[arg-type]
+    assert_fails_in_one_line(result, "Input/output error", "No space left on device")
+    assert counts(store) == (1, 0)
+    assert make_and_ingest(store, dump).n_dumps == 1
+
+
+@pytest.mark.parametrize(("kind", "count", "error"), FAULTS)
+def test_drain_fails_where_a_segment_cannot_be_written(
+    store: Path, library: Path, kind: str, count: int, error: int
+) -> None:
+    with Inbox.open(store) as inbox:
+        inbox.accept(tiny_incoming(1))
+    fault = {"path": "/archive/", "kind": kind, "count": count, "error": error}
+    result = run_on_failing_disk(library, "drain", "--store", store, **fault)  # type: ignore[arg-type]
+    assert_fails_in_one_line(result, "Input/output error", "No space left on device")
+    assert counts(store) == (1, 0)
+    with Warehouse.open(store) as warehouse:
+        assert warehouse.drain().n_dumps == 1
+
+
+@pytest.mark.parametrize(("kind", "count"), [("open", 3), ("rename", 3), ("write", 9)])
+def test_export_of_a_lake_fails_where_it_cannot_be_written(
+    store: Path, library: Path, kind: str, count: int
+) -> None:
+    result = run_on_failing_disk(
+        library, "export", "lake", store.parent / "lake", "--store", store,
+        path="/lake/", kind=kind, count=count, error=errno.EIO,
+    )  # fmt: skip
+    assert_fails_in_one_line(result, "Input/output error")
