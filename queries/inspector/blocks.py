@@ -20,6 +20,7 @@ from queries.event_blocks.time_scales import TimeScale
 from queries.event_blocks.values_by_run import ValuesByRun
 from queries.inspector.events import Event, MetadataParser, PerfData
 from queries.inspector.frames import Columns, new_frame
+from queries.inspector.tensors import TensorForm, numpy_array
 
 _OUTSIDE = -1  # instruction of what is not in the program
 _UNPRINTED = (
@@ -57,18 +58,21 @@ class EventBlock:
 
 
 def inspector_block(
-    block: BuiltBlock, parser: MetadataParser | None, converter: Converter | None
+    block: BuiltBlock,
+    parser: MetadataParser | None,
+    converter: Converter | None,
+    form: TensorForm = numpy_array,
 ) -> EventBlock:
     """The block with the Inspector's attributes; its events carry the parser and the converter."""
     expected = block.reference_output
     return EventBlock(
         block.name,
-        [_event(event, parser, converter) for event in block.events],
+        [_event(event, parser, converter, form) for event in block.events],
         block.source_time_scale,
         block.target_time_scale,
         block.bundled_input_index,
-        [_plain(value) for value in block.run_output],
-        None if expected is None else [_plain(value) for value in expected],
+        [_plain(value, form) for value in block.run_output],
+        None if expected is None else [_plain(value, form) for value in expected],
         block.method,
     )
 
@@ -130,7 +134,12 @@ def _metadata(event: Event) -> Iterator[tuple[str, Any]]:
         yield "delegate_debug_metadata", metadata
 
 
-def _event(event: BuiltEvent, parser: MetadataParser | None, converter: Converter | None) -> Event:
+def _event(
+    event: BuiltEvent,
+    parser: MetadataParser | None,
+    converter: Converter | None,
+    form: TensorForm,
+) -> Event:
     samples, handles = event.samples, event.debug_handles
     return Event(
         event.name,
@@ -144,7 +153,7 @@ def _event(event: BuiltEvent, parser: MetadataParser | None, converter: Converte
         event.is_delegated_op,
         event.delegate_backend_name,
         samples.metadata if samples else [],
-        [_plain(value) for value in event.debug_data],
+        [_plain(value, form) for value in event.debug_data],
         event.instruction_id,
         parser,
         converter,
@@ -202,7 +211,7 @@ def _one_run(values: Sequence[Any]) -> ValuesByRun:
     return ValuesByRun((0,), lambda _: logged)
 
 
-def _plain(value: RecordedValue) -> Any:
+def _plain(value: RecordedValue, form: TensorForm) -> Any:
     if isinstance(value, list):
-        return [tensor.array for tensor in value]
-    return value.array if isinstance(value, TensorValue) else value
+        return [form(tensor) for tensor in value]
+    return form(value) if isinstance(value, TensorValue) else value

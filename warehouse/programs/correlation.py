@@ -43,6 +43,12 @@ BYTES_PER_EVENT = 1_024
 _MOST_LISTED = 10
 
 
+class UnknownGraphError(QueryError, KeyError):
+    """An ETRecord has no graph of that name; the Inspector raises KeyError."""
+
+    __str__ = Exception.__str__  # KeyError would quote it
+
+
 @dataclass(frozen=True)
 class BlockOrigin:
     """Where the events of one block come from.
@@ -72,11 +78,13 @@ class Correlation:
                 without edge dialect program tells none.
 
         Raises:
-            QueryError: if there is no graph of another name.
+            UnknownGraphError: if there is no graph of another name.
         """
         known = sorted({key.name for key in record.programs})
         if graph not in (EDGE_PROGRAM, *known):
-            raise QueryError(f"{record.source}: has no graph '{graph}'{suggest(graph, known)}")
+            raise UnknownGraphError(
+                f"{record.source}: has no graph '{graph}'{suggest(graph, known)}"
+            )
         self._methods = [MethodOrigins(record, name, graph) for name in record.debug_handles]
         self._told = _nothing_told(record)
         self.record = record

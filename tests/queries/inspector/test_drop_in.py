@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
+import errno
 import importlib.util
 import io
 
 import numpy as np
 import pytest
 
-from ingest.errors import DumpError
+from ingest.errors import DumpError, EtRecordError, SourceError
 from queries.inspector import Inspector, TimeScale, compare_results
 from tests.support.corpus import CORPUS, read_golden
 from tests.support.etrecord_builder import MODELS
@@ -72,6 +73,40 @@ def test_a_dump_can_be_given_as_bytes_and_exactly_one_must_be():
         Inspector(etdump_path=str(DUMP), etdump_data=data)
     with pytest.raises(DumpError, match="etdump_data: offset 0"):
         Inspector(etdump_data=data[:100])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "ours", "problem"),
+    [
+        ({"etdump_path": "gone.etdp"}, FileNotFoundError, SourceError, "gone.etdp: does not exist"),
+        ({"etdump_path": str(CORPUS)}, OSError, SourceError, "corpus: is a folder"),
+        ({"debug_buffer_path": "gone.bin"}, FileNotFoundError, SourceError, "gone.bin: does not"),
+        ({"etrecord": "gone.etrecord"}, FileNotFoundError, SourceError, "gone.etrecord: does not"),
+        ({"etrecord": str(DUMP)}, RuntimeError, EtRecordError, "n1_debug.etdp: "),
+        ({"etrecord": 5}, TypeError, QueryError, "etrecord: wanted a path or .* not a int"),
+        (
+            {"etrecord": str(RECORD), "reference_graph_name": "nope"},
+            KeyError, QueryError, "has no graph 'nope'",
+        ),
+        ({"target_time_scale": TimeScale.CYCLES}, RuntimeError, QueryError, "cannot convert ns"),
+        ({"etdump_data": b""}, ValueError, QueryError, "exactly one of"),
+        ({"tensors": "jax"}, ValueError, QueryError, "wanted 'numpy' or 'torch'"),
+    ],
+)  # fmt: skip
+def test_errors_are_of_the_inspectors_classes_and_of_ours(arguments, kind, ours, problem):
+    with pytest.raises(kind, match=problem) as raised:
+        Inspector(**{"etdump_path": str(MIXED), **arguments})
+    assert isinstance(raised.value, ours)
+
+
+def test_a_missing_file_is_named_as_the_system_names_it(tmp_path):
+    record = tmp_path / "model.etrecord"
+    record.write_bytes(RECORD.read_bytes())
+    inspector = Inspector(etdump_path=str(MIXED), etrecord=record)
+    record.unlink()
+    with pytest.raises(FileNotFoundError) as raised:
+        inspector.get_exported_program()
+    assert (raised.value.filename, raised.value.errno) == (str(record), errno.ENOENT)
 
 
 def test_an_etrecord_object_is_read_as_it_saves_itself():
