@@ -20,7 +20,7 @@ from queries.numeric_gap.run_values import Operator
 from warehouse.errors import QueryError
 
 _INSPECTOR = "executorch.devtools.inspector"
-_METHOD = "forward"  # what representative inputs are for
+METHOD = "forward"  # what representative inputs are for
 _UNSET_HANDLE = 0
 # What its readers and torch raise for files and programs that they cannot handle.
 _FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError,
@@ -93,7 +93,7 @@ def run_program(
         if handles != (_UNSET_HANDLE,)
     ]
     traces = {node.name: node.meta.get("stack_trace") for node in module.graph.nodes}
-    return ReferenceRun(LoggedRun(None, _METHOD, operators), names, traces)
+    return ReferenceRun(LoggedRun(None, METHOD, operators), names, traces)
 
 
 def _reference_module(
@@ -106,10 +106,10 @@ def _reference_module(
     """
     programs = record.edge_dialect_program
     if isinstance(programs, dict):
-        if _METHOD not in programs:
+        if METHOD not in programs:
             known = ", ".join(programs)
-            raise WrongValueError(f"{etrecord.name}: has methods {known}, wanted {_METHOD}")
-        record.edge_dialect_program = programs[_METHOD]
+            raise WrongValueError(f"{etrecord.name}: has methods {known}, wanted {METHOD}")
+        record.edge_dialect_program = programs[METHOD]
     module, _ = inspector._resolve_reference_graph(SimpleNamespace(_etrecord=record), *choice)
     return module
 
