@@ -19,7 +19,7 @@ from queries.event_blocks.table import FRAMEWORK_EVENT
 from queries.event_blocks.time_scales import TimeScale
 from queries.event_blocks.values_by_run import ValuesByRun
 from queries.inspector.events import Event, MetadataParser, PerfData
-from queries.inspector.frames import Columns, new_frame
+from queries.inspector.frames import Columns, as_one_type, html_table, new_frame
 from queries.inspector.tensors import TensorForm, numpy_array
 
 _OUTSIDE = -1  # instruction of what is not in the program
@@ -55,6 +55,13 @@ class EventBlock:
                 include_delegate_debug_data=include_delegate_debug_data,
             )
         )
+
+    def _repr_html_(self) -> str:
+        """The block's events as a table, for notebooks."""
+        columns = event_columns(
+            [self], unit=self.target_time_scale, include_delegate_debug_data=False
+        )
+        return html_table(printed_columns(columns))
 
 
 def inspector_block(
@@ -108,9 +115,11 @@ def event_columns(
         for name, value in event.asdict(units).items():
             columns[name].append(value[0] if isinstance(value, list) else value)
     if include_delegate_debug_data:
+        metadata: dict[str, list[Any]] = {}
         for row, (_, event) in enumerate(rows):
             for name, value in _metadata(event):
-                columns.setdefault(name, [math.nan] * len(rows))[row] = value
+                metadata.setdefault(name, [math.nan] * len(rows))[row] = value
+        columns |= {name: as_one_type(values) for name, values in metadata.items()}
     return columns
 
 
@@ -129,7 +138,7 @@ def _metadata(event: Event) -> Iterator[tuple[str, Any]]:
     if not metadata:
         return
     if isinstance(metadata, Mapping):
-        yield from metadata.items()
+        yield from zip(metadata, as_one_type([*metadata.values()]), strict=True)
     else:
         yield "delegate_debug_metadata", metadata
 

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
+from collections.abc import Iterable
 from typing import IO, Any
 
+from ingest.debug_buffer import OUTSIDE_BUFFER, TensorValue
 from ingest.sources.paths import Source, read_source
 from queries.errors import WrongValueError
+from queries.event_blocks.blocks import BuiltBlock
 from queries.event_blocks.build import EDGE_KEY, Buffer, build_event_blocks, decode_tables
 from queries.event_blocks.module_totals import module_totals
 from queries.event_blocks.reference_outputs import with_reference_outputs
@@ -102,6 +106,8 @@ class Inspector:
             )
             for block in with_reference_outputs(blocks, correlation, bundled_input)
         ]
+        if debug_buffer_path is not None:
+            _warn_of_missing(blocks, os.fspath(debug_buffer_path))
 
     def to_dataframe(
         self, include_units: bool = True, include_delegate_debug_data: bool = False
@@ -117,7 +123,9 @@ class Inspector:
     ) -> None:
         """Print a table with one row per event but OPERATOR_CALL, on standard output by default."""
         columns = printed_columns(self._columns(include_units, include_delegate_debug_data))
-        (file or sys.stdout).writelines(f"{line}\n" for line in grid_lines(columns))
+        stream = file if file is not None else sys.stdout
+        if stream is not None:  # as it is in a process without a terminal: print() does likewise
+            stream.writelines(f"{line}\n" for line in grid_lines(columns))
 
     def save_data_to_tsv(
         self,
@@ -228,6 +236,25 @@ def _tables(path: Path | None, data: bytes | None) -> Any:
 def _bytes(path: Path) -> Buffer:
     with file_errors():
         return read_source(Source(os.fspath(path)))
+
+
+def _warn_of_missing(blocks: Iterable[BuiltBlock], debug_buffer: str) -> None:
+    """Warn if logged tensors cannot be read from the debug buffer, and tell why."""
+    logged = (
+        value
+        for block in blocks
+        for values in (block.run_output, *(event.debug_data for event in block.events))
+        for value in values
+    )
+    tensors = (one for value in logged for one in (value if isinstance(value, list) else [value]))
+    missing = [one.missing for one in tensors if isinstance(one, TensorValue) and one.missing]
+    reasons = [reason for reason in missing if reason.startswith(OUTSIDE_BUFFER)]
+    if reasons:
+        warnings.warn(
+            f"{debug_buffer}: {len(reasons):,} logged tensors are {reasons[0]}; "
+            "is it this dump's debug buffer?",
+            stacklevel=3,
+        )
 
 
 def _time_scale(scale: Any) -> TimeScale:

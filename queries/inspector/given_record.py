@@ -69,6 +69,10 @@ class GivenRecord:
             except EtRecordError as error:
                 raise InvalidRecordError(error.source, error.problem) from error
 
+    def __deepcopy__(self, memo: object) -> GivenRecord:
+        """The same: nothing changes it."""
+        return self
+
     @contextmanager
     def on_disk(self) -> Iterator[Source]:
         """The record as a file, saved if need be."""
