@@ -24,6 +24,7 @@ BEHAVIOURS = {
     "cli/test_json.py": "the contract in docs/json.md",
     "cli/test_lake_addresses.py": "mistyped addresses of lakes, through all commands",
     "cli/test_strange_names.py": "names that would steer a terminal, through all commands",
+    "executorch/test_comparators.py": "comparators written for torch, beside the Inspector",
     "executorch/test_drop_in.py": "the drop-in beside the Inspector",
     "executorch/test_reading_our_dumps.py": "what ExecuTorch makes of our dumps",
     "executorch/test_recording.py": "the real runtime",

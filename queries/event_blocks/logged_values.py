@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ingest.debug_buffer import DebugBuffer, TensorValue
 
@@ -19,7 +20,10 @@ LoggedValue = bool | int | float | TensorValue | list[TensorValue] | None
 
 
 def logged_value(value: Any) -> LoggedValue:
-    """A value as it would be logged: an array is a tensor, None a missing one, also in a list."""
+    """A value as it would be logged; also in a list, an array is a tensor, None a missing one.
+
+    So is a tensor of torch, wherever it is kept.
+    """
     if value is None:
         return TensorValue("", None, None, "missing")
     if isinstance(value, list):
@@ -27,8 +31,22 @@ def logged_value(value: Any) -> LoggedValue:
     if isinstance(value, TensorValue | str) or not hasattr(value, "__array__"):
         known: LoggedValue = value
         return known
-    array = np.asarray(value)
-    return TensorValue.of_array(array.dtype.name, array)
+    array = as_array(value)
+    dtype = str(value.dtype).removeprefix("torch.") if _is_torch(value) else array.dtype.name
+    return TensorValue.of_array(dtype, array)
+
+
+def as_array(value: Any) -> NDArray[Any]:
+    """An array, or a tensor of torch as one, with bfloat16 widened to float32."""
+    if not _is_torch(value):
+        return np.asarray(value)
+    plain = value.detach().cpu()
+    is_bfloat16 = str(plain.dtype) == "torch.bfloat16"  # which numpy does not know
+    return np.asarray((plain.float() if is_bfloat16 else plain).numpy())
+
+
+def _is_torch(value: Any) -> bool:
+    return hasattr(value, "detach")
 
 
 class Instruction(NamedTuple):
