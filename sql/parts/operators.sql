@@ -1,11 +1,12 @@
 -- operators: What each dump of two builds has of each operator, method and delegate.
 --
--- Reads compared_dumps.
+-- Reads recorded_dumps: those of reference builds, too.
 --
 -- columns:
 --   level               STRING  method, delegate or operator.
 --   dump_id             INT     Dump it was measured in.
---   is_head             INT     1 for a dump of the head, 0 for one of the base.
+--   is_head             INT     1 for a dump of the head, 0 for one of the base; null
+--                               for a reference build's.
 --   device              STRING  Name of the device.
 --   pool                STRING  Device pool; null if none.
 --   model               STRING  Name of the model.
@@ -29,5 +30,5 @@ SELECT
     o.event_name, o.delegate_id, o.ordinal, o.kind, o.instruction_id,
     o.event_signature_id, o.unit, o.value, o.floor, o.half_tick
 FROM operator_stats AS o
-JOIN compared_dumps AS c ON c.dump_id = o.dump_id
+JOIN recorded_dumps AS c ON c.dump_id = o.dump_id
 WHERE o.kind NOT IN ('operator_call', 'load', 'delegate_phase')
