@@ -58,7 +58,7 @@ EXAMPLES = {
     ),
     "accept": ("tracehouse accept 3f9c2a7d1e0b --reason 'more accurate, worth it'",),
     "bisect-step": ("tracehouse bisect-step 3f9c2a7d1e0b --head b42 --build b40",),
-    "plan": ("tracehouse plan --change 0.05 --device 'pixel*'",),
+    "plan": ("tracehouse plan --change 5% --device 'pixel*'",),
     "sql": (
         'tracehouse sql "SELECT device, count(*) AS n FROM named_dumps GROUP BY device"',
         "tracehouse sql - --format parquet --output slow.parquet < slow.sql",

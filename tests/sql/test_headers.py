@@ -34,7 +34,12 @@ PART_FILES = {
     path.name.removesuffix(".sql"): path.read_text(encoding="utf-8")
     for path in sorted((files("sql") / "parts").iterdir())
 }
-CASTS = {"STRING[]": "ARRAY<STRING>", "TAG[]": "ARRAY<STRING>", "TAG_KEY": "STRING"}
+CASTS = {
+    "STRING[]": "ARRAY<STRING>",
+    "TAG[]": "ARRAY<STRING>",
+    "TAG_KEY": "STRING",
+    "SHARE": "DOUBLE",
+}
 FILTERS = ("device", "pool", "build", "model", "backend", "tag", "since", "until")
 
 

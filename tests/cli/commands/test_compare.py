@@ -109,7 +109,8 @@ def test_older_head_is_doubted_and_builds_recorded_side_by_side_are_not(
 def test_wrong_name_or_parameter_is_one_line(run: Run, store: Path) -> None:
     for args, problem in (
         (("b1", "b1"), "'b1', which is 'base' too; wanted another one"),
-        (("b1", "b2", "--q", "2"), "parameter 'q': 2.0, wanted 0 to 1"),
+        (("b1", "b2", "--q", "200%"), "parameter 'q': 2.0, wanted 0 to 1"),
+        (("b1", "b2", "--min-change", "5"), "'5' would be 500 %: write 5%"),
     ):
         outcome = run("compare", *args, "--store", "nowhere")
         assert outcome.code == 2
