@@ -53,10 +53,10 @@ def write_oddities(notes: Sequence[str]) -> None:
 
 
 def write_notes(summary: IngestSummary) -> None:
-    """Print that, and what ETRecords and dumps disagree on."""
+    """Print that, what ETRecords and dumps disagree on, and clocks that cannot be right."""
     write_oddities(summary.notes)
     lines = [f"note: {doubt}" for doubt in summary.doubts[:SHOWN]]
-    _write(lines, len(summary.doubts), "they stand in event_origins.doubt")
+    _write(lines, len(summary.doubts), "those of ETRecords stand in event_origins.doubt")
 
 
 def _write(lines: Sequence[str], count: int, remedy: str) -> None:

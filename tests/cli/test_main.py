@@ -60,7 +60,7 @@ def test_no_help_tells_what_the_code_raises() -> None:
     ("args", "end"),
     [
         (["completion", "tcsh"], ": 'tcsh' is not one of 'bash', 'zsh', 'fish'."),
-        (["plan", "--change", "-1"], "'--change': wanted greater than or equal to 0"),
+        (["ingest", "x", "--jobs", "0"], "'--jobs': wanted greater than or equal to 1"),
     ],
 )
 def test_a_value_that_is_wrong_is_told_in_our_words(run: Run, args: list[str], end: str) -> None:
