@@ -99,7 +99,7 @@ ROOMS = {
     "cli.handover": {"errors", "exit_codes", "output", "remote", "stores"},
     "cli.gap_sides": {"files", "stores"},
     "cli.manifest_options": {"options"},
-    "cli.output_file": {"errors", "options"},
+    "cli.output_file": {"errors", "options", "output"},
     "cli.plots": {"output", "output_file"},
     "cli.health": set(),
     "cli.plain_parameters": set(),

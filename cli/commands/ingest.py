@@ -95,6 +95,7 @@ def ingest(
         BadParameter: A service is asked for what is a store's.
     """
     start = time.perf_counter()
+    from cli.output.interrupt import told_progress
     from cli.output.progress import progress_bar
     from ingest.incoming import FoundDumps
     from ingest.manifest.resolver import check_fields
@@ -117,7 +118,8 @@ def ingest(
     try:
         with (
             open_to_write(store, create=True, wait=wait, is_shared=is_shared) as warehouse,
-            progress_bar(is_quiet=is_quiet) as progress,
+            progress_bar(is_quiet=is_quiet) as bar,
+            told_progress(bar) as progress,
         ):
             handed_over = warehouse.drain(jobs=jobs, progress=progress)
             summary = handed_over + warehouse.ingest(
