@@ -70,6 +70,13 @@ def ingest(
     is_quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Show neither progress nor notes, only refusals.")
     ] = False,
+    is_trial: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Decode everything and show what would come in or be refused; write nothing.",
+        ),
+    ] = False,
     store: Store = DEFAULT_STORE,
     wait: Wait = 0.0,
     is_shared: Shared = False,
@@ -105,6 +112,14 @@ def ingest(
     with options_at_fault():
         check_fields("options", more)
         found = FoundDumps(paths, manifest=more, layout=layout, etrecord=record)
+    if is_trial:
+        from cli.handover.trial import try_ingest
+
+        table, tried = try_ingest(store, found, jobs=jobs, is_quiet=is_quiet)
+        write_table(table, output, is_csv_safe=is_csv_safe)
+        if tried.refused and not keep_going:
+            fail()
+        return
     if service := service_instead_of_store():
         if not is_archived or has_snapshot or is_shared:
             raise typer.BadParameter(

@@ -341,3 +341,30 @@ def test_seconds_are_those_of_the_command(
     monkeypatch.setattr(Warehouse, "ingest", ingest)
     row = summary_of(run("ingest", DUMP, *NAMES, "--store", own, "--format", "json"))
     assert row["seconds"] > 0
+
+
+def test_dry_run_shows_what_would_come_in_and_writes_nothing(
+    run: Run, own: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "bad.etdp").write_bytes(b"no dump")
+    asked = ("ingest", DUMP, tmp_path / "bad.etdp", *NAMES, "--store", own)
+    outcome = run(*asked, "--dry-run", "--format", "json")
+    assert outcome.code == 1
+    (row,) = json.loads(outcome.text)
+    assert (row["device"], row["build"], row["model"], row["dump_count"]) == ("d1", "b1", "m1", 1)
+    refused, said = outcome.err.splitlines()
+    assert refused.startswith(f"refused: {tmp_path}/bad.etdp: ")
+    assert said == (
+        f"dry run: nothing was written; to come in: 1 dump, in {own} already: 0, refused: 1 file"
+    )
+    assert not own.exists()
+
+
+def test_dry_run_knows_what_is_in_the_store(run: Run, own: Path) -> None:
+    asked = ("ingest", DUMP, *NAMES, "--store", own)
+    run(*asked)
+    before = {path: path.read_bytes() for path in own.rglob("*.duckdb")}
+    outcome = run(*asked, "--dry-run")
+    assert outcome.code == 0
+    assert "to come in: 0 dumps, in " in outcome.error
+    assert {path: path.read_bytes() for path in own.rglob("*.duckdb")} == before
