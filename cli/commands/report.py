@@ -97,12 +97,15 @@ def report(
     suffix = output.suffix.lower() if output else ""
     with _report(asked, config, base=base, head=head) as made:
         with elapsed_line(_DOING):  # a service makes it now
-            text = _text(made, form or _BY_SUFFIX.get(suffix, "markdown"))
+            chosen = form or _BY_SUFFIX.get(suffix, "markdown")
+            text = _text(made, chosen)
         with standard_output_to(output):
             write_text(text)
         if output is not None:
             write_note(made.summary)
-            write_note(f"report: {os.fspath(output)}")
+            is_said = form is not None or suffix in _BY_SUFFIX
+            known = f", in {chosen}, as its name ends in none of {', '.join(_BY_SUFFIX)}"
+            write_note(f"report: {os.fspath(output)}{'' if is_said else known}")
         if slack is not None:
             from queries.report.slack import post_payload
 

@@ -154,8 +154,9 @@ def _commands(
     commands = compare_commands(member, bad, good)
     bad_commit, good_commit = commits.get(bad), commits.get(good)
     if bad_commit and good_commit:
+        step = f"./record.sh || exit 125; tracehouse bisect-step {group} --head {quote(head)}"
         commands += [
             f"git bisect start {quote(bad_commit)} {quote(good_commit)}",
-            f"git bisect run tracehouse bisect-step {group} --head {quote(head)}",
+            f"git bisect run sh -c {quote(step)}",
         ]
     return commands

@@ -77,8 +77,7 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
         head=head,
         base=[base],
         verdict="regressions" if slower else "clear" if is_known else "not_enough_data",
-        summary=f"{head} against {base}: slower: {slower}, faster: {len(groups) - slower}, "
-        f"series: {len(own):,}",
+        summary=f"{head} against {base}: {_count_operators(groups)}, series: {len(own):,}",
         groups=groups,
         run_shifts=[],
         operator_changes=_operator_changes(own, base=base, head=head),
@@ -90,6 +89,14 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
         verdict_counts=dict(sorted(counts.items())),
         rules={"q": chosen.q, "min_change": chosen.min_change, "least_dumps": _FEWEST_DUMPS},
     )
+
+
+def _count_operators(groups: Sequence[Group]) -> str:
+    """How many operators got slower and faster: the unit of `tracehouse compare`."""
+    counts: Counter[str] = Counter()
+    for group in groups:
+        counts[group.direction] += len(group.members)
+    return f"operators slower: {counts['regression']}, faster: {counts['improvement']}"
 
 
 def _list_changes(

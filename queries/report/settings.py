@@ -7,10 +7,12 @@ import tomllib
 from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ingest.errors import in_our_words
+from warehouse.catalogue.shares import parse_share
 from warehouse.errors import QueryError, suggest
 
 FILE_NAME = "tracehouse.toml"
@@ -19,6 +21,16 @@ _OF_THE_SERVICE = "serve"  # the table that `tracehouse serve` reads
 
 class SettingsError(QueryError):
     """A settings file that cannot be read or says something else than it may."""
+
+
+def _parse_share(value: object) -> object:
+    """A share that is written as text or number; a plain 5 is questioned either way."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 1:
+        return parse_share(f"{value:g}")
+    return parse_share(value) if isinstance(value, str) else value
+
+
+Share = Annotated[float, BeforeValidator(_parse_share)]
 
 
 class _Table(BaseModel):
@@ -44,7 +56,7 @@ class _Pattern(_Table):
 class Threshold(_Pattern):
     """The smallest change of some series that counts, as a share."""
 
-    min_change: float = Field(gt=0, le=10)
+    min_change: Share = Field(gt=0, le=10)
 
 
 class Owner(_Pattern):
@@ -64,8 +76,8 @@ class Nightly(_Table):
     """The numbers of the nightly rule; see docs/regressions.md."""
 
     base_builds: int = Field(default=8, ge=4, le=64)
-    q: float = Field(default=0.01, gt=0, lt=0.5)
-    min_change: float = Field(default=0.03, gt=0, le=10)
+    q: Share = Field(default=0.01, gt=0, lt=0.5)
+    min_change: Share = Field(default=0.03, gt=0, le=10)
     gate: float = Field(default=3.5, ge=1, le=20)
 
 

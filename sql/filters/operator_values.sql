@@ -1,6 +1,7 @@
 -- operator_values: Values of operators in the chosen dumps, as comparisons take them.
 --
--- Those of reference builds, which are recorded beside others, are left out.
+-- Those of reference builds, which are recorded beside others, are left out unless
+-- `build` names them.
 --
 -- params:
 --   run          STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g.
@@ -54,7 +55,7 @@ FROM operator_stats AS o
 JOIN builds_in_order AS b ON b.build = o.build
 WHERE o.dump_id IN (SELECT dump_id FROM chosen_dumps)
     AND o.value IS NOT NULL
-    AND o.build_role IS NULL
+    AND (o.build_role IS NULL OR CAST(:build AS ARRAY<STRING>) IS NOT NULL)
     AND o.kind NOT IN ('operator_call', 'load', 'delegate_phase')
     AND (CAST(:run AS ARRAY<STRING>) IS NULL
         OR array_contains(CAST(:run AS ARRAY<STRING>), o.run))

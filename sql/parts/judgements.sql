@@ -3,8 +3,8 @@
 -- Reads scored and tested.
 --
 -- params:
---   q           DOUBLE(0..1) = 0.01  Share of false alarms accepted among alarms.
---   min_change  DOUBLE(0..) = 0.03   Smallest change that counts, as a share.
+--   q           SHARE(0..1) = 0.01  Share of false alarms accepted among alarms.
+--   min_change  SHARE(0..) = 0.03   Smallest change that counts, as a share.
 --
 -- columns:
 --   series_id       BIGINT  Number of the series.

@@ -1,6 +1,6 @@
 -- operators: What each dump of two builds has of each operator, method and delegate.
 --
--- Reads compared_dumps.
+-- Reads recorded_dumps: those of reference builds, too.
 --
 -- params:
 --   run  STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
@@ -9,7 +9,8 @@
 -- columns:
 --   level               STRING  method, delegate or operator.
 --   dump_id             INT     Dump it was measured in.
---   is_head             INT     1 for a dump of the head, 0 for one of the base.
+--   is_head             INT     1 for a dump of the head, 0 for one of the base; null
+--                               for a reference build's.
 --   device              STRING  Name of the device.
 --   pool                STRING  Device pool; null if none.
 --   model               STRING  Name of the model.
@@ -35,8 +36,7 @@ SELECT
     o.run, o.event_name, o.delegate_id, o.ordinal, o.kind, o.instruction_id,
     o.run_signature_id, o.event_signature_id, o.unit, o.value, o.floor, o.half_tick
 FROM operator_stats AS o
-JOIN compared_dumps AS c ON c.dump_id = o.dump_id
-WHERE o.build IN (CAST(:base AS STRING), CAST(:head AS STRING))
-    AND o.kind NOT IN ('operator_call', 'load', 'delegate_phase')
+JOIN recorded_dumps AS c ON c.dump_id = o.dump_id
+WHERE o.kind NOT IN ('operator_call', 'load', 'delegate_phase')
     AND (CAST(:run AS ARRAY<STRING>) IS NULL
         OR array_contains(CAST(:run AS ARRAY<STRING>), o.run))

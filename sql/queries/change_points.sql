@@ -14,7 +14,7 @@
 -- half of it), regression, improvement.
 --
 -- params:
---   min_change  DOUBLE(0..) = 0.03  Smallest change that counts, as a share.
+--   min_change  SHARE(0..) = 0.03  Smallest change that counts, as a share.
 --
 -- filters: scanned_values
 --

@@ -10,7 +10,8 @@
 --
 -- filters: compared_dumps
 --
--- parts: operators, levels AS measured, verdicts, modules, notes, explanations
+-- parts: recorded_dumps, operators AS absolute, relative AS operators
+-- parts: levels AS measured, verdicts, modules, notes, explanations
 --
 -- columns:
 --   level               STRING  method, delegate, operator, operator_type, module or
@@ -50,6 +51,8 @@
 --                               that there is one, null for clocks of unknown rate.
 --   dumps_needed        BIGINT  Dumps that each build lacks; null if none, or if more
 --                               would not help.
+--   reference           STRING  Reference build that values of this model on the device
+--                               are relative to; null if none.
 --   change_share        DOUBLE  cost_ns over that of the method; null if the method is
 --                               not known to have changed.
 --   explained_by        STRING  Of a method or delegate that changed, the three that
@@ -68,6 +71,7 @@ SELECT
     CASE WHEN v.level = 'module' THEN v.event_name ELSE m.module_path END
         AS module_path,
     v.kind, v.pool, CASE WHEN v.unit = 'ns' THEN v.cost END AS cost_ns, v.dumps_needed,
+    r.reference,
     CASE WHEN v.unit = 'ns' THEN v.cost END / nullif(sum(CASE
         WHEN v.kind = 'method' AND v.unit = 'ns' THEN v.cost
     END) OVER (
@@ -79,6 +83,13 @@ LEFT JOIN modules AS m ON m.series_id = v.series_id
 LEFT JOIN notes AS n
     ON n.device = v.device AND n.model = v.model
     AND n.backend IS NOT DISTINCT FROM v.backend
+LEFT JOIN (
+    SELECT device, model, backend, max(reference) AS reference
+    FROM operators
+    GROUP BY device, model, backend
+) AS r
+    ON r.device = v.device AND r.model = v.model
+    AND r.backend IS NOT DISTINCT FROM v.backend
 LEFT JOIN explanations AS e ON e.series_id = v.series_id
 ORDER BY
     v.level, v.device NULLS LAST, v.pool NULLS LAST, v.model, v.backend NULLS LAST,

@@ -2,7 +2,7 @@
 --
 -- The dump is what counts once: its runs resemble one another. Its value is the grouped
 -- median of the operator after warm-up (from the sixth run on), if at least 20 events
--- are left; else it has no row.
+-- are left; else it has no row. Reference builds have rows where `build` names them.
 --
 -- filters: operator_values
 --

@@ -8,7 +8,7 @@
 -- calls; null where the events are gone, or none is longer than usual.
 --
 -- params:
---   min_excess  DOUBLE(0..) = 0.5  Least excess over the median, as a share of it.
+--   min_excess  SHARE(0..) = 0.5  Least excess over the median, as a share of it.
 --
 -- filters: grouped_runs
 --

@@ -21,12 +21,14 @@
 -- improvement. Alike for a factor and its inverse: base and head swapped give the
 -- opposite verdict.
 --
--- Sound as an alarm only if the builds were recorded interleaved: a change of the
--- device's state between two sessions looks like a change of code.
+-- Where both builds were recorded in sessions with a reference build (build.role in the
+-- manifest), values are relative to it, and the device's state cancels. Without one, an
+-- alarm is sound only if the builds were recorded interleaved: a change of the device's
+-- state between two sessions looks like a change of code.
 --
 -- filters: compared_dumps
 --
--- parts: operators AS measured, verdicts, modules
+-- parts: recorded_dumps, operators AS absolute, relative AS measured, verdicts, modules
 --
 -- columns:
 --   device              STRING  Name of the device.
@@ -63,6 +65,8 @@
 --                               that there is one, null for clocks of unknown rate.
 --   dumps_needed        BIGINT  Dumps that each build lacks; null if none, or if more
 --                               would not help.
+--   reference           STRING  Reference build that values of this model on the device
+--                               are relative to; null if none.
 SELECT
     v.device, v.model, v.backend, v.run, v.event_name, v.delegate_id, v.ordinal,
     v.base_count, v.head_count,
@@ -72,9 +76,17 @@ SELECT
     exp(v.low) - 1 AS delta_low, exp(v.high) - 1 AS delta_high,
     v.p_adjusted, exp((v.high - v.low) / 2) - 1 AS minimum_detectable, v.verdict,
     v.instruction_id, m.module_path, v.kind, v.pool,
-    CASE WHEN v.unit = 'ns' THEN v.cost END AS cost_ns, v.dumps_needed
+    CASE WHEN v.unit = 'ns' THEN v.cost END AS cost_ns, v.dumps_needed,
+    r.reference
 FROM verdicts AS v
 LEFT JOIN modules AS m ON m.series_id = v.series_id
+LEFT JOIN (
+    SELECT device, model, backend, max(reference) AS reference
+    FROM measured
+    GROUP BY device, model, backend
+) AS r
+    ON r.device = v.device AND r.model = v.model
+    AND r.backend IS NOT DISTINCT FROM v.backend
 WHERE v.level <> 'pool'
 ORDER BY
     v.device, v.model, v.backend NULLS LAST, v.run, v.event_name,

@@ -34,7 +34,12 @@ PART_FILES = {
     path.name.removesuffix(".sql"): path.read_text(encoding="utf-8")
     for path in sorted((files("sql") / "parts").iterdir())
 }
-CASTS = {"STRING[]": "ARRAY<STRING>", "TAG[]": "ARRAY<STRING>", "TAG_KEY": "STRING"}
+CASTS = {
+    "STRING[]": "ARRAY<STRING>",
+    "TAG[]": "ARRAY<STRING>",
+    "TAG_KEY": "STRING",
+    "SHARE": "DOUBLE",
+}
 FILTERS = ("device", "pool", "build", "model", "backend", "tag", "since", "until")
 
 
@@ -89,7 +94,8 @@ def test_header_columns_are_the_filters_columns(connection):
 
 # Each part behind those that it reads.
 ALL_PARTS = """\
--- parts: operators, levels AS measured, series, plain_samples, modes, samples
+-- parts: recorded_dumps, operators AS absolute, relative AS operators
+-- parts: levels AS measured, series, plain_samples, modes, samples
 -- parts: two_samples, compared, pools AS scored, tested, judgements, verdicts
 -- parts: modules, notes, explanations
 -- parts: logged_dumps, logged_values, value_pairs
@@ -112,7 +118,8 @@ def test_header_columns_are_the_part_s_columns(name, connection):
     if filters in OF_OTHERS:
         parts = f"-- parts: {', '.join(OF_OTHERS[filters])}\n"
     header = f"-- x: X.\n--\n-- filters: {filters}\n--\n{parts}--\n-- columns:\n"
-    table = {"levels": "measured", "pools": "scored"}.get(name, name)
+    renamed = {"operators": "absolute", "relative": "operators"}
+    table = (renamed | {"levels": "measured", "pools": "scored"}).get(name, name)
     text = f"{header}--   a  INT  A.\nSELECT * FROM {table}\n"
     query = expand(text, "x.sql", FILTER_FILES, PART_FILES)
     assert {part.file for part in query.header.parts} == expected

@@ -211,6 +211,18 @@ def test_a_folder_that_is_not_empty_is_refused_and_left_alone(tmp_path):
     assert contents(tmp_path) == {"mine.txt": b"mine"}
 
 
+def test_the_same_farm_may_be_written_again_and_another_may_not(tmp_path):
+    size = FarmSize(1, 1, 1, 1, 1)
+    write(tmp_path, size)
+    before = contents(tmp_path)
+    write(tmp_path, size)
+    assert contents(tmp_path) == before
+    for other in ((size, 1), (FarmSize(1, 1, 1, 1, 2), 0)):
+        with pytest.raises(SinkError, match="not empty"):
+            write(tmp_path, *other)
+    assert contents(tmp_path) == before
+
+
 def test_a_farm_larger_than_the_disk_is_refused(tmp_path):
     with pytest.raises(SinkError, match="MB free, wanted"):
         write(tmp_path, FarmSize(1000, 1000, 1, 10**6, 1))

@@ -102,7 +102,8 @@ def test_commands_reproduce_and_bisect_it(nights):
         "tracehouse query build_history --event native_call_convolution.out "
         f"--device {device} --model net",
         "git bisect start c0ffee09 c0ffee08",
-        f"git bisect run tracehouse bisect-step {alert.id} --head b9",
+        "git bisect run sh -c "
+        f"'./record.sh || exit 125; tracehouse bisect-step {alert.id} --head b9'",
     ]
     assert len(alerts_of(nights["b9"], {"b8": "c0ffee08", "b9": None})[0].commands) == 2
 

@@ -40,7 +40,7 @@ def test_builds_of_the_same_code_are_clear(nightly):
 def test_settings_mute_raise_thresholds_and_name_owners(nightly):
     owned = compared(nightly, Settings(owners=[Owner(event="*conv*", owner="core")]))
     assert [group.owner for group in owned.groups if group.direction == "regression"] == ["core"]
-    coarse = Settings(thresholds=[Threshold(event="*convolution*", min_change=9.0)])
+    coarse = Settings(thresholds=[Threshold(event="*convolution*", min_change=0.99)])
     assert slower(compared(nightly, coarse)) == []
     muted = compared(nightly, Settings(muted=[Mute(event="*convolution*", reason="known")]))
     assert slower(muted) == []
