@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from queries.report.content import BuildPoint, Member
+from queries.report.content import BuildPoint, EnvironmentChange, Member
+from queries.report.environment import Environments, Family
 from queries.report.night import SERIES, HeadNight
 from warehouse.regressions.history import SeriesHistory
 from warehouse.regressions.level_changes import LevelChange, compare_builds
@@ -69,6 +70,18 @@ def changed_nights(night: HeadNight, change: LevelChange) -> Ints:
     nights = np.arange(change.first_bad, end)
     there: Ints = nights[night.replay.cells.dump_count[change.series, nights] > 0]
     return there
+
+
+def changed_environment(
+    environments: Environments, night: HeadNight, change: LevelChange
+) -> list[EnvironmentChange]:
+    """What changed around the code between the dumps that show a change and those before it."""
+    keys, nights = night.fleet.name(change.series), night.fleet.nights
+    since = np.setdiff1d(changed_nights(night, change), change.back)
+    base, head = ([nights[number] for number in each.tolist()] for each in (change.base, since))
+    family = Family(keys["device"], keys["model"], keys["backend"])
+    has_reference = bool(night.fleet.has_reference[change.series])
+    return environments.changes(family, base, head, has_reference=has_reference)
 
 
 def compare_nights(

@@ -121,6 +121,7 @@ def report(*groups: Group, **changes: Any) -> Report:
         "exact_changes": [],
         "framework_tax": [],
         "coverage": coverage(),
+        "sensitivity": [],
         "quality": Quality(stability=[], environment=[], warnings=[]),
         "refused": [],
         "verdict_counts": {"unchanged": 4_812, "inconclusive": 96},
@@ -136,6 +137,7 @@ def coverage(**changes: Any) -> Coverage:
         "model_count": 2,
         "dump_count": 180,
         "series_count": 4_911,
+        "judged_count": 4_908,
         "missing": [],
         "too_few": [],
     }

@@ -26,7 +26,7 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 _WORTH_TESTING = 0.6  # of the smallest change that counts: medians further apart are tested
-_FEW_DUMPS = 8
+FEW_DUMPS = 8
 
 
 class Rules(NamedTuple):
@@ -202,8 +202,8 @@ def _eligible(history: SeriesHistory, cells: Cells, night: int, base: Base, rule
     status = np.full(history.series_count, Status.UNCHANGED, np.int64)
     with np.errstate(invalid="ignore"):
         status[~(base.raw >= history.series.floor)] = Status.BELOW_RESOLUTION
-    few = (head < rules.least_dumps) | (base.dumps < _FEW_DUMPS)
-    few |= (head < _FEW_DUMPS) & (base.dumps < rules.least_base_dumps)
+    few = (head < rules.least_dumps) | (base.dumps < FEW_DUMPS)
+    few |= (head < FEW_DUMPS) & (base.dumps < rules.least_base_dumps)
     status[few] = Status.NEEDS_MORE_DUMPS
     status[base.builds < rules.least_builds] = Status.NEEDS_MORE_BUILDS
     status[head == 0] = Status.NO_DATA
