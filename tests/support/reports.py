@@ -20,6 +20,7 @@ from queries.report.content import (
     Refused,
     Report,
     RunShift,
+    Sensitivity,
     Stability,
     TaxRow,
 )
@@ -161,6 +162,24 @@ def stability(device: str, **changes: Any) -> Stability:
     return Stability(**fields | changes)
 
 
+def sensitivity(**changes: Any) -> Sensitivity:
+    """A model in which too large a change could hide."""
+    fields: dict[str, Any] = {
+        "device": "pixel8",
+        "model": "mobilenet_v2",
+        "backend": "xnnpack",
+        "series_count": 69,
+        "judged_count": 60,
+        "explained_count": 49,
+        "typical": 0.38,
+        "worst": 7.52,
+        "worst_operator": "aten::mul.out #1",
+        "is_blind": True,
+        "missing": None,
+    }
+    return Sensitivity(**fields | changes)
+
+
 def read_xml(text: str) -> ElementTree.Element:
     """The root of XML that we made."""
     return ElementTree.fromstring(text)  # noqa: S314
@@ -230,9 +249,7 @@ def full_report() -> Report:
                 stability("pixel8"),
                 stability("budget-1", cv=0.214, score=41.0, note="its noise hides up to 22 %"),
             ],
-            environment=[
-                EnvironmentChange(device="s24", attribute="os_version", base="14", head="15")
-            ],
+            environment=[EnvironmentChange(**s24, attribute="os_version", base="14", head="15")],
             warnings=["pixel8 ran at two firmware versions"],
         ),
         refused=[
@@ -272,8 +289,7 @@ def named_report(names: Sequence[str]) -> Report:
         quality=Quality(
             stability=[stability(name, note=name) for name in names],
             environment=[
-                EnvironmentChange(device=name, attribute=name, base=name, head=name)
-                for name in names
+                EnvironmentChange(**here, attribute=name, base=name, head=name) for name in names
             ],
             warnings=list(names),
         ),

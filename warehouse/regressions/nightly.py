@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from warehouse.regressions.baseline import Base
 from warehouse.regressions.history import NO_KERNEL, Cells, SeriesHistory, gather_values
+from warehouse.regressions.mode_shares import WATCHED_P
 from warehouse.statistics.two_samples import SampleComparison, compare_samples, least_p
 
 Floats = NDArray[np.float64]
@@ -194,6 +195,20 @@ def judge_night(
     direction = np.zeros(history.series_count, np.int64)
     direction[tested[watched]] = way[watched].astype(np.int64)
     return JudgedNight(status, direction, base, tested, decisive, p, is_framed)
+
+
+def find_other_shares(night: JudgedNight) -> Ints:
+    """Which way the share of slow dumps may have moved: 1 for more, -1 for fewer, else 0.
+
+    Only series that are not watched for another reason count.
+    """
+    found = night.comparison
+    with np.errstate(invalid="ignore"):
+        way = np.sign(np.nan_to_num(found.head_slow - found.base_slow)).astype(np.int64)
+    is_other = (found.share_p <= WATCHED_P) & (night.direction[night.tested] == 0)
+    ways = np.zeros(len(night.status), np.int64)
+    ways[night.tested[is_other]] = way[is_other]
+    return ways
 
 
 def _eligible(history: SeriesHistory, cells: Cells, night: int, base: Base, rules: Rules) -> Ints:
