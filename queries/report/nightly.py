@@ -89,7 +89,7 @@ def _summary(
     }
     found = [f"{count} {word}" for word, count in counts.items() if count]
     noun = "regression" if sum(counts.values()) == 1 else "regressions"
-    what = f"{noun}: {', '.join(found)}" if found else "no regressions seen"
+    what = f"{' and '.join(found)} {noun}" if found else "no regressions"
     if verdict == "not_enough_data":
         what = join_first("not enough data", coverage.too_few)
     moved = sum(shift.is_notable for shift in shifts)

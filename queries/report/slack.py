@@ -113,7 +113,6 @@ def _counts(report: Report) -> str:
     parts, coverage = outline(report), report.coverage
     counts = [
         (len(parts.failures), "regression"),
-        (len(parts.environment), "regression with another environment"),
         (len(parts.suspects), "suspect"),
         (len(parts.improvements), "improvement"),
         (coverage.device_count, "device"),
@@ -122,6 +121,8 @@ def _counts(report: Report) -> str:
         (len(report.refused), "refused dump"),
     ]
     texts = [figures.count_text(count, what) for count, what in counts]
+    if parts.environment:
+        texts.insert(1, f"{len(parts.environment):,} with another environment")
     return " · ".join([*texts, f"{len(coverage.missing):,} without data"])
 
 

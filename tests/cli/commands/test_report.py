@@ -70,7 +70,7 @@ def test_the_form_is_that_of_the_files_suffix(
     outcome = run(*args)
     assert (outcome.code, outcome.out) == (0, b"")
     assert outcome.err == (
-        f"b9: 1 suspected regression, improvements: 0, series: 10\nreport: {file}\n"
+        f"b9: 1 suspected regression, improvements: 0, series judged: 10 of 10\nreport: {file}\n"
     )
     assert file.read_text().lstrip().lower().startswith(begins)
 
