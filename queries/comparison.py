@@ -150,7 +150,7 @@ def _operator(row: Row) -> str:
         return str(row["event_name"]) or "the program"
     if row["level"] in ("method", "operator_type"):
         return str(row["event_name"])
-    return operator_text(row["event_name"], row["delegate_id"], row["ordinal"])
+    return operator_text(row["event_name"], row["delegate_id"], row["ordinal"], row["run"] or "")
 
 
 def _change(row: Row) -> str:

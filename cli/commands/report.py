@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 import typer
 
 from cli.errors import options_at_fault
-from cli.exit_codes import ExitCode
+from cli.exit_codes import STATUS_OF_VERDICT
 from cli.options import DEFAULT_STORE, Config, Head, LakeUri, Store, Wait
 from cli.output.elapsed import elapsed_line
 from cli.output.streams import write_note, write_text
@@ -51,7 +51,11 @@ _Slack = Annotated[
     typer.Option("--slack", metavar="URL", help="Post it to a Slack webhook too."),
 ]
 _Fail = Annotated[
-    bool, typer.Option("--fail-on-regression", help="Exit 3 if a regression is confirmed.")
+    bool,
+    typer.Option(
+        "--fail-on-regression",
+        help="Exit 3 if a regression is confirmed, 4 if only such with another environment are.",
+    ),
 ]
 
 
@@ -81,7 +85,7 @@ def report(
 
     Raises:
         BadParameter: Neither or both kinds of report are asked for.
-        Exit: With status 3, if that was asked for and a regression is confirmed.
+        Exit: With status 3 or 4, if that was asked for and a regression is confirmed.
     """
     from warehouse.catalogue.parameters import bind_parameters
     from warehouse.catalogue.queries import find_query
@@ -110,8 +114,8 @@ def report(
             from queries.report.slack import post_payload
 
             post_payload(_text(made, "slack"), slack)
-        if is_failing and made.verdict == "regressions":
-            raise typer.Exit(ExitCode.REGRESSIONS)
+        if is_failing and made.verdict in STATUS_OF_VERDICT:
+            raise typer.Exit(STATUS_OF_VERDICT[made.verdict])
 
 
 @contextmanager

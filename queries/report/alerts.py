@@ -7,14 +7,16 @@ from itertools import islice
 from shlex import quote
 
 from queries.report.content import EnvironmentChange, Group, Headline, Member, State
+from queries.report.environment import may_explain
 from queries.report.members import describe_members
 from queries.report.night import HeadNight
 from warehouse.regressions.groups import ChangeGroup
+from warehouse.regressions.level_changes import LevelChange
 
 _FEWEST_DUMPS = 8  # that a recording should have to confirm
 
 
-Environment = Callable[[str, str], list[EnvironmentChange]]
+Environment = Callable[[HeadNight, LevelChange], list[EnvironmentChange]]
 
 
 def list_alerts(
@@ -25,7 +27,7 @@ def list_alerts(
     Args:
         night: The night.
         commits: Source revision of each build, where known.
-        environment: What changed around the code between two builds.
+        environment: What changed around the code where a series changed.
 
     Returns:
         Open regressions first, each kind by cost and then id.
@@ -82,11 +84,11 @@ def _describe(
     decision = night.decisions.get(group.id)
     first = members[0]
     bad, good = nights[group.first_bad].build, nights[group.last_good].build
-    devices = {member.device for member in members}
-    around = [change for change in environment(good, bad) if change.device in devices]
+    around = [environment(night, change) for change in group.changes]
     headline = make_headline(group.operator, members, explains)
-    if around:
-        names = ", ".join(sorted({change.attribute for change in around}))
+    named = list(dict.fromkeys(change for changes in around for change in changes))
+    if named:
+        names = ", ".join(sorted({change.attribute for change in named}))
         headline = headline.model_copy(update={"title": f"{headline.title}, with another {names}"})
     return Group(
         id=group.id,
@@ -103,7 +105,8 @@ def _describe(
             device=first.device or "", model=first.model, event=first.event_name
         ),
         fixed_in=nights[max(fixed)].build if state == "fixed" else None,
-        environment=around,
+        environment=named,
+        is_of_environment=all(any(map(may_explain, changes)) for changes in around),
         commands=_commands(night.head, group.id, first, bad, good, commits),
     )
 

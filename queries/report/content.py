@@ -11,7 +11,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Direction = Literal["regression", "improvement"]
-Verdict = Literal["regressions", "suspects", "clear", "not_enough_data"]
+Verdict = Literal[
+    "regressions", "other_environment", "suspects", "blind", "clear", "not_enough_data"
+]
 State = Literal["new", "confirmed", "acknowledged", "accepted", "fixed"]
 
 
@@ -57,6 +59,8 @@ class EnvironmentChange(_Part):
     """What changed around the code between base and head."""
 
     device: str
+    model: str
+    backend: str | None
     attribute: str = Field(description="E.g. os_version, firmware, governor, threads.")
     base: str
     head: str
@@ -91,7 +95,11 @@ class Group(_Part):
     owner: str | None = Field(description="From tracehouse.toml.")
     fixed_in: str | None = Field(description="Build from which it is gone; null if it is there.")
     environment: list[EnvironmentChange] = Field(
-        description="What changed around the code where it began; then it may be no regression."
+        description="What changed around the code where it began, by model."
+    )
+    is_of_environment: bool = Field(
+        default=False,
+        description="Whether such a change, other than of temperature, may explain every member.",
     )
     commands: list[str] = Field(description="Commands that show it again and bisect it.")
 
@@ -152,15 +160,39 @@ class Missing(_Part):
     last_build: str = Field(description="The last build with dumps of it.")
 
 
+class Sensitivity(_Part):
+    """How small a change of a model's operators on a device would have been told."""
+
+    device: str
+    model: str
+    backend: str | None
+    series_count: int = Field(description="Operators that the head has.")
+    judged_count: int = Field(description="Those of them that could be judged.")
+    explained_count: int = Field(
+        description="Those of them whose change was explained by the shift of the whole run."
+    )
+    typical: float | None = Field(
+        description="The change that could hide in an operator, the median by time; null where "
+        "half of the time was not judged."
+    )
+    worst: float | None = Field(description="The largest such change; null if none was judged.")
+    worst_operator: str | None = Field(description="The operator in which it could hide.")
+    is_blind: bool = Field(description="Whether its silence says too little to be green.")
+    missing: str | None = Field(description="What it takes to judge all of it; null if nothing.")
+
+
 class Coverage(_Part):
     """What the head was recorded on."""
 
     device_count: int
     model_count: int
     dump_count: int
-    series_count: int = Field(description="Operators of a model on a device with a verdict.")
+    series_count: int = Field(description="Operators of a model on a device that it has.")
+    judged_count: int = Field(description="Those of them that could be judged.")
     missing: list[Missing]
-    too_few: list[str] = Field(description="'DEVICE MODEL BACKEND: N dumps, M wanted'.")
+    too_few: list[str] = Field(
+        description="What it takes to judge a model: 'DEVICE MODEL BACKEND: N dumps, M wanted'."
+    )
 
 
 class Stability(_Part):
@@ -208,6 +240,9 @@ class Report(_Part):
     exact_changes: list[ExactChange]
     framework_tax: list[TaxRow]
     coverage: Coverage
+    sensitivity: list[Sensitivity] = Field(
+        description="How small a change would have been told, by model and device."
+    )
     quality: Quality
     refused: list[Refused]
     verdict_counts: dict[str, int] = Field(description="Series by verdict.")

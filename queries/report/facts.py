@@ -54,7 +54,7 @@ def read_facts(
         _framework_tax(store, base, head),
         Quality(
             stability=[_stability(row) for row in steadiness],
-            environment=changed_environment(store, base, head) if base else [],
+            environment=_changed_environment(store, base, head) if base else [],
             warnings=warnings,
         ),
         [
@@ -100,12 +100,13 @@ def _exact_changes(store: AskedStore, base: str, head: str) -> list[ExactChange]
     ]
 
 
-def changed_environment(store: AskedStore, base: str, head: str) -> list[EnvironmentChange]:
-    """What changed around the code between two builds, by device."""
+def _changed_environment(store: AskedStore, base: str, head: str) -> list[EnvironmentChange]:
     rows = store.query("environment_changes", base=base, head=head).to_pylist()
     return [
         EnvironmentChange(
             device=row["device"],
+            model=row["model"],
+            backend=row["backend"],
             attribute=row["attribute"],
             base=row["base"] or "unknown",
             head=row["head"] or "unknown",

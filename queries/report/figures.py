@@ -145,3 +145,12 @@ def _digits(size: float) -> str:
     if size >= _MOST:
         return f"{size:.4g}"
     return f"{size:,.{sum(size < edge for edge in (999.95, 99.995, 9.9995))}f}"
+
+
+def change_text(share: float) -> str:
+    """The size of a change, without its direction.
+
+    >>> change_text(0.031), change_text(7.52)
+    ('3.1 %', '752 %')
+    """
+    return f"{100 * share:.3g} %"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from queries.report.content import Coverage, Missing, OperatorChange, RunShift
+from queries.report.content import Coverage, Missing, OperatorChange, RunShift, Sensitivity
 from queries.report.members import describe_members
 from queries.report.night import HeadNight
 from warehouse.regressions.history import find_families
@@ -31,7 +32,6 @@ class HeadView:
         own = np.array([recording.build == night.head for recording in nights])
         self._is_pool = night.fleet.is_pool
         self._there = (counts[:, own].sum(axis=1) > 0) & ~self._is_pool
-        self._most_dumps = counts[:, own].max(axis=1, initial=0)
         family = night.fleet.history.series.family
         there = find_families(family, counts > 0)
         self._own = own
@@ -50,10 +50,10 @@ class HeadView:
         names = {status: status.name.lower() for status in Status} | {Status.HIT: "suspect"}
         return {names[Status(status)]: count for status, count in counts.items()}
 
-    def coverage(self, dump_count: int) -> Coverage:
+    def coverage(self, dump_count: int, sensitivity: Sequence[Sensitivity]) -> Coverage:
         """What the head was recorded on, and what is missing."""
-        missing, too_few = [], []
-        nights, family = self._night.fleet.nights, self._night.fleet.history.series.family
+        missing = []
+        nights = self._night.fleet.nights
         for number, (device, model, backend) in enumerate(self._names):
             before = self._lately[self._family_there[number, self._lately]]
             if not self._heads[number] and len(before):
@@ -61,19 +61,19 @@ class HeadView:
                 missing.append(
                     Missing(device=device, model=model, backend=backend, last_build=last)
                 )
-            dumps = int(self._most_dumps[family == number].max(initial=0))
-            if 0 < dumps < self._night.rules.least_dumps:
-                name = " ".join(filter(None, (device, model, backend)))
-                wanted = self._night.rules.least_dumps
-                too_few.append(f"{name}: {dumps} dumps, {wanted} wanted")
         there = [name for name, is_there in zip(self._names, self._heads, strict=True) if is_there]
         return Coverage(
             device_count=len({device for device, _, _ in there}),
             model_count=len({(model, backend) for _, model, backend in there}),
             dump_count=dump_count,
             series_count=int(self._there.sum()),
+            judged_count=sum(row.judged_count for row in sensitivity),
             missing=missing,
-            too_few=too_few,
+            too_few=[
+                f"{' '.join(filter(None, (row.device, row.model, row.backend)))}: {row.missing}"
+                for row in sensitivity
+                if row.missing is not None
+            ],
         )
 
     def run_shifts(self) -> list[RunShift]:

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from queries.report import figures
 from queries.report.outline import SIGNS, STATES, facts, outline, range_text, verdict_text
 from queries.report.plots import history_plot, interval_plot, strip_plot
+from queries.report.sight import Sight
 from queries.report.tables import changes, evidence
 
 if TYPE_CHECKING:
@@ -126,17 +127,18 @@ def _tiles(report: Report) -> list[tuple[str, str, str]]:
     parts, coverage = outline(report), report.coverage
     counts = [
         ("bad", len(parts.failures), "regression"),
+        ("warn", len(parts.environment), "with another environment"),
         ("warn", len(parts.suspects), "suspect"),
         ("good", len(parts.improvements), "improvement"),
-        ("", coverage.series_count, "series judged"),
+        ("", coverage.judged_count, f"of {coverage.series_count:,} series judged"),
+        ("warn", Sight.of(report.sensitivity).blind, f"of {coverage.model_count:,} models blind"),
         ("", coverage.device_count, "device"),
         ("", coverage.model_count, "model"),
         ("", coverage.dump_count, "dump"),
         ("warn", len(coverage.missing), "without data"),
     ]
-    fixed = {"series judged", "without data"}
     return [
-        (kind if count else "", f"{count:,}", what if what in fixed or count == 1 else f"{what}s")
+        (kind if count else "", f"{count:,}", what if " " in what or count == 1 else f"{what}s")
         for kind, count, what in counts
     ]
 
@@ -147,6 +149,9 @@ def _parts(report: Report) -> list[Chapter]:
     room = max(0, MAX_OPEN - len(bad))
     return [
         Chapter("regressions", "Regressions", bad, "None is confirmed."),
+        Chapter(
+            "environment", "Came with another environment", _views(parts.environment, room), ""
+        ),
         Chapter("suspects", "Suspects", _views(parts.suspects, room), ""),
         Chapter("improvements", "Improvements", _views(parts.improvements, 0), ""),
         Chapter("settled", "Acknowledged, accepted and fixed", _views(parts.settled, 0), ""),

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 from queries.report import figures
 from queries.report.outline import facts, line_text, outline, verdict_text
+from queries.report.sight import sensitivity_text
 
 if TYPE_CHECKING:
     from queries.report.content import Group, Report
@@ -22,8 +23,9 @@ _OUTCOMES = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 def junit_text(report: Report) -> str:
     """The XML: a suite of groups, one of what was measured, one of refused dumps.
 
-    A confirmed regression is a failure and a refused dump an error; a suspect is
-    skipped, as is a model on a device that the head has no data of.
+    A confirmed regression is a failure and a refused dump an error; one that came with another
+    environment and a suspect are skipped, as is a model on a device that the head has no data of,
+    or that the report is blind on.
     """
     suites = [
         _suite("groups", [_verdict(report), *_groups(report)], report.head),
@@ -50,16 +52,16 @@ def _suite(name: str, cases: list[ElementTree.Element], head: str) -> ElementTre
 
 
 def _verdict(report: Report) -> ElementTree.Element:
-    has_data = report.verdict != "not_enough_data"
+    is_seen = report.verdict not in {"blind", "not_enough_data"}
     return _case(
-        "report", "verdict", "system-out" if has_data else "skipped", verdict_text(report),
+        "report", "verdict", "system-out" if is_seen else "skipped", verdict_text(report),
         report.summary,
     )  # fmt: skip
 
 
 def _groups(report: Report) -> Iterator[ElementTree.Element]:
     parts = outline(report)
-    tags = zip(parts, ("failure", "skipped", "system-out", "system-out"), strict=True)
+    tags = zip(parts, ("failure", "skipped", "skipped", "system-out", "system-out"), strict=True)
     for groups, tag in tags:
         for group in groups:
             name = f"{group.headline.operator} {group.id}"
@@ -87,6 +89,10 @@ def _measured(report: Report) -> Iterator[ElementTree.Element]:
         dumps = figures.count_text(row.dump_count, "dump")
         place = figures.place_text(row.device, row.model, row.backend)
         yield _case("measured", place, "system-out", dumps, *([row.note] if row.note else []))
+    for model in report.sensitivity:
+        if model.is_blind or model.missing is not None:
+            place = figures.place_text(model.device, model.model, model.backend)
+            yield _case("sensitivity", place, "skipped", sensitivity_text(model))
     for missing in report.coverage.missing:
         place = figures.place_text(missing.device, missing.model, missing.backend)
         yield _case("measured", place, "skipped", f"no data since build {missing.last_build}")

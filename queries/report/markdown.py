@@ -22,7 +22,14 @@ _PLAIN = re.compile(r"[^\s`|\\]([^`|\\]*[^\s`|\\])?")  # can stand between backt
 _MARKS = re.compile(r"[!-/:-@\[-`{-~]")
 _LIVE_MARKS = re.compile(r"[!-/:-@\[-^`{-~]|(?<![^\W_])_|_(?![^\W_])")  # _ only where a word ends
 _HARMLESS = frozenset(" .,:;()%+/='-")
-_LIGHTS = {"regressions": "🔴", "suspects": "🟡", "clear": "🟢", "not_enough_data": "⚪"}
+_LIGHTS = {
+    "regressions": "🔴",
+    "other_environment": "🟠",
+    "suspects": "🟡",
+    "blind": "🟡",
+    "clear": "🟢",
+    "not_enough_data": "⚪",
+}
 
 
 def markdown_text(report: Report) -> str:
@@ -71,6 +78,7 @@ def _blocks(report: Report) -> Iterator[str]:
     base = ", ".join(_build(build) for build in report.base[:MAX_ROWS]) or "none"
     yield f"Head {_build(report.head)}, base {base}. {_counts(report)}\n"
     yield from _groups("Regressions", parts.failures)
+    yield from _groups("Regressions with another environment", parts.environment)
     yield from _groups("Suspects", parts.suspects)
     yield from _summaries("Improvements", parts.improvements)
     yield from _summaries("Acknowledged, accepted and fixed", parts.settled)
@@ -86,7 +94,7 @@ def _build(name: str) -> str:
 def _counts(report: Report) -> str:
     coverage = report.coverage
     return (
-        f"{coverage.series_count:,} series judged on "
+        f"{coverage.judged_count:,} of {coverage.series_count:,} series judged on "
         f"{figures.count_text(coverage.device_count, 'device')}, "
         f"{figures.count_text(coverage.model_count, 'model')}, "
         f"{figures.count_text(coverage.dump_count, 'dump')}."

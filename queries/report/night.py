@@ -67,6 +67,7 @@ class HeadNight:
             name, delegate id and ordinal; of those with an ETRecord.
         decisions: The last decision about each group, by its id, before a later build came.
         until: When that was; null if there is none.
+        day: The day of the head's last recording; null if unknown.
         settings: What the team has settled.
         rules: The numbers behind the verdicts.
     """
@@ -80,6 +81,7 @@ class HeadNight:
     modules: dict[tuple[object, ...], str]
     decisions: dict[str, GroupDecision]
     until: datetime | None
+    day: date | None
     settings: Settings
     rules: Rules
 
@@ -107,7 +109,8 @@ def judge_head(
     changes = tell_of_devices(result, fleet.history, fleet.pool)
     rebuilt = find_rebuilt(fleet.history.series.family, result.cells.dump_count > 0)
     groups, moved = group_changes(changes, list_places(fleet), builds, rebuilt)
-    heard, muted = _leave_out_muted(fleet, groups, settings, last_day(store, head))
+    day = last_day(store, head)
+    heard, muted = _leave_out_muted(fleet, groups, settings, day)
     named = store.sql(read_statement("modules_of_build"), {"head": head}).to_pylist()
     modules = {tuple(row[name] for name in SERIES): row["module_path"] for row in named}
     until = store.sql(read_statement("known_until"), {"head": head})["until"][0].as_py()
@@ -123,6 +126,7 @@ def judge_head(
         modules,
         decisions,
         until,
+        day,
         settings,
         rules,
     )

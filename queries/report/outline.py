@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from queries.report.figures import cost_text, count_text
+from queries.report.sight import Sight, join_first
 
 if TYPE_CHECKING:
-    from queries.report.content import Group, Report
+    from collections.abc import Sequence
+
+    from queries.report.content import Group, Report, Sensitivity, Verdict
 
 STATES = {
     "new": "suspect",
@@ -16,7 +19,6 @@ STATES = {
     "accepted": "accepted",
     "fixed": "fixed",
 }
-_NO_EXCUSE = "temperature"
 _SETTLED = {"acknowledged", "accepted", "fixed"}
 SIGNS = {"regression": "▲", "improvement": "▼"}
 
@@ -25,46 +27,61 @@ class Outline(NamedTuple):
     """The groups of a report by what to do about them, each part in the report's order."""
 
     failures: list[Group]
+    environment: list[Group]
     suspects: list[Group]
     improvements: list[Group]
     settled: list[Group]
 
 
 def outline(report: Report) -> Outline:
-    """Sort the groups of a report.
+    """Sort the groups of a report; see `sort_groups`."""
+    return sort_groups(report.groups)
 
-    Failures are regressions that are confirmed, suspects those that are new;
-    settled is what somebody works on or accepted, what is fixed, and what began with another
-    environment.
+
+def sort_groups(groups: Sequence[Group]) -> Outline:
+    """Sort groups by what to do about them.
+
+    Failures are regressions that are confirmed, environment those of them that came with another
+    environment, suspects those that are new; settled is what somebody works on or accepted, and
+    what is fixed.
     """
-    parts = Outline([], [], [], [])
-    for group in report.groups:
-        if group.state in _SETTLED or is_of_environment(group):
+    parts = Outline([], [], [], [], [])
+    for group in groups:
+        if group.state in _SETTLED:
             parts.settled.append(group)
         elif group.direction == "improvement":
             parts.improvements.append(group)
+        elif group.state == "new":
+            parts.suspects.append(group)
         else:
-            (parts.suspects if group.state == "new" else parts.failures).append(group)
+            (parts.environment if group.is_of_environment else parts.failures).append(group)
     return parts
 
 
-def is_of_environment(group: Group) -> bool:
-    """Whether something changed around the code on every device that a group is about.
-
-    A warmer night is worth a word, and no reason to let a regression pass.
-    """
-    changed = {change.device for change in group.environment if change.attribute != _NO_EXCUSE}
-    return all(member.device in changed for member in group.members)
+def find_verdict(parts: Outline, sensitivity: Sequence[Sensitivity]) -> Verdict:
+    """The verdict of a report: the worst that its groups say, else how much it could have seen."""
+    if parts.failures:
+        return "regressions"
+    if parts.environment:
+        return "other_environment"
+    if parts.suspects:
+        return "suspects"
+    if not any(row.judged_count for row in sensitivity):
+        return "not_enough_data"
+    return "blind" if any(row.is_blind for row in sensitivity) else "clear"
 
 
 def verdict_text(report: Report) -> str:
     """The verdict in a few words, with how many groups make it."""
-    parts = outline(report)
+    parts, seen = outline(report), Sight.of(report.sensitivity)
     texts = {
         "regressions": count_text(len(parts.failures), "regression"),
+        "other_environment": f"{count_text(len(parts.environment), 'regression')} "
+        "with another environment",
         "suspects": f"{count_text(len(parts.suspects), 'suspect')}, nothing confirmed",
-        "clear": "Nothing got slower",
-        "not_enough_data": "Not enough data",
+        "blind": f"Blind on {seen.share(seen.blind)}: {seen.limits}",
+        "clear": f"Nothing got slower{seen.reach}",
+        "not_enough_data": join_first("Not enough data", report.coverage.too_few),
     }
     return texts[report.verdict]
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
+import numpy as np
+
 from ingest.signatures import operator_type
 from queries.report.alerts import compare_commands, make_headline
 from queries.report.content import (
@@ -20,10 +22,16 @@ from queries.report.content import (
     Missing,
     OperatorChange,
     Report,
+    Sensitivity,
 )
+from queries.report.environment import Environments, Family, may_explain
 from queries.report.facts import read_facts
+from queries.report.figures import count_text, operator_text
 from queries.report.night import SERIES, last_day
+from queries.report.outline import find_verdict, sort_groups
+from queries.report.sensitivity import SeriesLimits, describe_sensitivity
 from queries.report.settings import Settings
+from queries.report.sight import Sight
 from warehouse.store import Warehouse
 
 Row = Mapping[str, Any]
@@ -32,6 +40,7 @@ Key = tuple[object, ...]
 _FAMILY = ("device", "model", "backend")
 _CONTAINERS = ("method", "delegate")
 _FEWEST_DUMPS = 8
+_NOT_JUDGED = {"new_op", "removed_op", "needs_more_dumps", "below_resolution"}
 _DUMPS = """SELECT device, model, backend, count(*) FILTER (build = $base) AS base,
 count(*) FILTER (build = $head) AS head FROM named_dumps
 WHERE build IN ($base, $head) GROUP BY ALL ORDER BY ALL"""
@@ -54,10 +63,10 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
         for row in found_rows.to_pylist()
         if row["level"] in {"operator", *_CONTAINERS}
     ]
-    values = _read_values(store, base, head)
+    values, environments = _read_values(store, base, head), Environments(store)
     found, muted = _list_changes(own, settings, last_day(store, head))
     groups = [
-        _describe(key, members, own, values, settings, base=base, head=head)
+        _describe(key, members, own, values, settings, environments, base=base, head=head)
         for key, members in sorted(found.items())
     ]
     groups.sort(
@@ -67,23 +76,25 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
             group.id,
         )
     )
+    sensitivity = _sensitivity(own, settings, last_day(store, head))
     facts = read_facts(store, base=base, head=head)
     counts = Counter(row["verdict"] for row in own) + Counter(muted)
     dumps = store.sql(_DUMPS, {"base": base, "head": head}).to_pylist()
-    slower = sum(group.direction == "regression" for group in groups)
-    is_known = any(counts[name] for name in ("unchanged", "inconclusive", "improvement"))
+    parts, seen = sort_groups(groups), Sight.of(sensitivity)
+    blind = f", blind on {seen.share(seen.blind)}, {seen.limits}" if seen.blind else ""
     return Report(
         kind="compare",
         head=head,
         base=[base],
-        verdict="regressions" if slower else "clear" if is_known else "not_enough_data",
-        summary=f"{head} against {base}: {_count_operators(groups)}, series: {len(own):,}",
+        verdict=find_verdict(parts, sensitivity),
+        summary=f"{head} against {base}: {_count_operators(groups)}, series: {len(own):,}{blind}",
         groups=groups,
         run_shifts=[],
         operator_changes=_operator_changes(own, base=base, head=head),
         exact_changes=facts.exact_changes,
         framework_tax=facts.framework_tax,
-        coverage=_coverage(dumps, own, base),
+        coverage=_coverage(dumps, own, base, sensitivity),
+        sensitivity=sensitivity,
         quality=facts.quality,
         refused=facts.refused,
         verdict_counts=dict(sorted(counts.items())),
@@ -147,18 +158,25 @@ def _describe(  # noqa: PLR0913 - all that a group is made of
     rows: Sequence[Row],
     values: Mapping[Key, Mapping[str, list[float]]],
     settings: Settings,
+    environments: Environments,
     *,
     base: str,
     head: str,
 ) -> Group:
     direction, operator = key
-    families = {tuple(row[name] for name in _FAMILY) for row in members}
+    families = {Family(*(row[name] for name in _FAMILY)) for row in members}
+    around = {
+        family: environments.changes(
+            family, environments.nights(family, base), environments.nights(family, head)
+        )
+        for family in sorted(families, key=str)
+    }
     explains = [
         _member(row, values, base=base, head=head)
         for row in rows
         if row["level"] in _CONTAINERS
         and row["verdict"] == direction
-        and tuple(row[name] for name in _FAMILY) in families
+        and Family(*(row[name] for name in _FAMILY)) in families
     ]
     told = [_member(row, values, base=base, head=head) for row in members]
     told.sort(key=lambda member: (-abs(member.cost_ns or 0.0), member.device or "", member.model))
@@ -177,7 +195,8 @@ def _describe(  # noqa: PLR0913 - all that a group is made of
         reason=None,
         owner=settings.owner(device=first.device or "", model=first.model, event=first.event_name),
         fixed_in=None,
-        environment=[],
+        environment=[change for changes in around.values() for change in changes],
+        is_of_environment=all(any(map(may_explain, changes)) for changes in around.values()),
         commands=compare_commands(first, head, base),
     )
 
@@ -239,13 +258,54 @@ def _cost(row: Row) -> float | None:
     return row["cost_ns"]  # type: ignore[no-any-return]
 
 
-def _coverage(dumps: Sequence[Row], rows: Sequence[Row], base: str) -> Coverage:
+def _sensitivity(rows: Sequence[Row], settings: Settings, day: date | None) -> list[Sensitivity]:
+    """How small a change the two builds would have shown, by model; what is muted is left out."""
+    families: dict[Family, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row["head_count"] and settings.mute(**_place(row), on=day) is None:
+            families[Family(*(row[name] for name in _FAMILY))].append(row)
+    return [
+        describe_sensitivity(
+            family,
+            SeriesLimits(
+                [operator_text(*(row[name] for name in SERIES[3:])) for row in own],
+                np.array([_smallest_change(row, settings) for row in own]),
+                np.array([row["head_ns"] or 1.0 for row in own]),
+                np.zeros(len(own), bool),
+                np.array([row["level"] in _CONTAINERS for row in own]),
+            ),
+            _missing(own),
+        )
+        for family, own in families.items()
+    ]
+
+
+def _smallest_change(row: Row, settings: Settings) -> float:
+    """The smallest change of a series that would have been told; infinite if it was not judged."""
+    shown = row["minimum_detectable"]
+    if row["verdict"] in _NOT_JUDGED or shown is None:
+        return math.inf
+    return max(settings.min_change(**_place(row)), float(shown))
+
+
+def _missing(rows: Sequence[Row]) -> str:
+    """What it takes to judge a model."""
+    needed = max((row["dumps_needed"] or 0 for row in rows), default=0)
+    counts = (min(row["base_count"], row["head_count"]) for row in rows)
+    there = max(counts, default=0)
+    return f"{count_text(there, 'dump')} of each build, {there + needed:,} wanted"
+
+
+def _coverage(
+    dumps: Sequence[Row], rows: Sequence[Row], base: str, sensitivity: Sequence[Sensitivity]
+) -> Coverage:
     there = [row for row in dumps if row["head"]]
     return Coverage(
         device_count=len({row["device"] for row in there}),
         model_count=len({(row["model"], row["backend"]) for row in there}),
         dump_count=sum(row["head"] for row in there),
         series_count=sum(bool(row["head_count"]) for row in rows),
+        judged_count=sum(row.judged_count for row in sensitivity),
         missing=[
             Missing(
                 device=row["device"], model=row["model"], backend=row["backend"], last_build=base

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from queries.printable import json_text, printable
 from queries.report import figures
 from queries.report.outline import facts, line_text, outline, verdict_text
+from queries.report.sight import sensitivity_text
 from warehouse.errors import QueryError
 
 if TYPE_CHECKING:
@@ -80,10 +81,17 @@ def _blocks(report: Report) -> Iterator[_Block]:
     verdict = f"{verdict_text(report)}: {kind} of {report.head}"
     yield {"type": "header", "text": _plain(verdict, MAX_HEADER)}
     yield _section(report.summary)
-    open_groups = [*parts.failures, *parts.suspects]
+    open_groups = [*parts.failures, *parts.environment, *parts.suspects]
     for group in open_groups[:_GROUPS]:
         yield _section(line_text(group))
         yield _context(" · ".join(f"{label}: {text}" for label, text in facts(group)))
+    blind = [row for row in report.sensitivity if row.is_blind]
+    if blind:
+        lines = (
+            f"{figures.place_text(row.device, row.model, row.backend)}: {sensitivity_text(row)}"
+            for row in blind[:_GROUPS]
+        )
+        yield _section("\n".join(["Blind on:", *lines]))
     if len(open_groups) > _GROUPS:
         yield _section(f"{len(open_groups) - _GROUPS:,} more groups are in the report.")
     yield _context(_counts(report))
@@ -93,7 +101,10 @@ def _fallback(report: Report) -> str:
     """The message without blocks, in which Slack reads markup: hence & < > are escaped."""
     parts = outline(report)
     lines = [f"{verdict_text(report)}: {report.head}", report.summary]
-    lines += [line_text(group) for group in [*parts.failures, *parts.suspects][:_GROUPS]]
+    lines += [
+        line_text(group)
+        for group in [*parts.failures, *parts.environment, *parts.suspects][:_GROUPS]
+    ]
     text = "\n".join(figures.name_text(line, _TITLE) for line in lines)
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
@@ -110,6 +121,8 @@ def _counts(report: Report) -> str:
         (len(report.refused), "refused dump"),
     ]
     texts = [figures.count_text(count, what) for count, what in counts]
+    if parts.environment:
+        texts.insert(1, f"{len(parts.environment):,} with another environment")
     return " · ".join([*texts, f"{len(coverage.missing):,} without data"])
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from queries.report.figures import (
     MAX_TEXT,
     NONE,
+    change_text,
     cost_text,
     count_text,
     name_text,
@@ -72,10 +73,13 @@ def changes(report: Report) -> list[Listing]:
         ),
         _listing(
             "Environment",
-            "It changed around the code: not a regression of the code.",
-            ("Device", "Attribute", "Base", "Head"),
+            "It changed around the code, from the build before to the head.",
+            ("Where", "Attribute", "Base", "Head"),
             (
-                tuple(map(name_text, (row.device, row.attribute, row.base, row.head)))
+                (
+                    place_text(row.device, row.model, row.backend),
+                    *map(name_text, (row.attribute, row.base, row.head)),
+                )
                 for row in report.quality.environment
             ),
         ),
@@ -123,7 +127,24 @@ def evidence(report: Report) -> list[Listing]:
                 for row in coverage.missing
             ),
         ),
-        _listing("Too few dumps", "", ("What is wanted",), _texts(coverage.too_few)),
+        _listing("Too little data", "", ("What is wanted",), _texts(coverage.too_few)),
+        _listing(
+            "Sensitivity",
+            "A smaller change of an operator would not have been told.",
+            ("Where", "Typical>", "Worst>", "Operator", "Judged>", "Explained by run>", "Light"),
+            (
+                (
+                    place_text(row.device, row.model, row.backend),
+                    NONE if row.typical is None else change_text(row.typical),
+                    NONE if row.worst is None else change_text(row.worst),
+                    name_text(row.worst_operator),
+                    f"{number_text(row.judged_count)} of {number_text(row.series_count)}",
+                    number_text(row.explained_count),
+                    "blind" if row.is_blind else "seen" if row.judged_count else "not judged",
+                )
+                for row in sorted(report.sensitivity, key=lambda row: not row.is_blind)
+            ),
+        ),
         _listing("Warnings", "", ("Warning",), _texts(quality.warnings)),
         _listing(
             "Refused dumps",

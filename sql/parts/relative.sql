@@ -47,7 +47,8 @@ sessions AS (
         device, model, backend, run, event_name, delegate_id, ordinal, unit, session,
         max(reference) AS reference, max_by(level, reference) AS level
     FROM levels
-    GROUP BY device, model, backend, run, event_name, delegate_id, ordinal, unit, session
+    GROUP BY
+        device, model, backend, run, event_name, delegate_id, ordinal, unit, session
 ),
 placed AS (
     SELECT a.*, s.session, s.reference, s.level AS reference_level
@@ -67,12 +68,14 @@ usual AS (
         median(reference_level) AS level
     FROM (
         SELECT
-            device, model, backend, run, event_name, delegate_id, ordinal, unit, session,
+            device, model, backend, run, event_name, delegate_id, ordinal, unit,
+            session,
             reference_level, min(is_head) AS low, max(is_head) AS high
         FROM placed
         WHERE reference_level IS NOT NULL AND value IS NOT NULL
         GROUP BY
-            device, model, backend, run, event_name, delegate_id, ordinal, unit, session,
+            device, model, backend, run, event_name, delegate_id, ordinal, unit,
+            session,
             reference_level
     ) AS s
     GROUP BY device, model, backend, run, event_name, delegate_id, ordinal, unit

@@ -20,6 +20,7 @@ from queries.report.content import (
     Refused,
     Report,
     RunShift,
+    Sensitivity,
     Stability,
     TaxRow,
 )
@@ -122,6 +123,7 @@ def report(*groups: Group, **changes: Any) -> Report:
         "exact_changes": [],
         "framework_tax": [],
         "coverage": coverage(),
+        "sensitivity": [],
         "quality": Quality(stability=[], environment=[], warnings=[]),
         "refused": [],
         "verdict_counts": {"unchanged": 4_812, "inconclusive": 96},
@@ -137,6 +139,7 @@ def coverage(**changes: Any) -> Coverage:
         "model_count": 2,
         "dump_count": 180,
         "series_count": 4_911,
+        "judged_count": 4_908,
         "missing": [],
         "too_few": [],
     }
@@ -158,6 +161,24 @@ def stability(device: str, **changes: Any) -> Stability:
         "note": None,
     }
     return Stability(**fields | changes)
+
+
+def sensitivity(**changes: Any) -> Sensitivity:
+    """A model in which too large a change could hide."""
+    fields: dict[str, Any] = {
+        "device": "pixel8",
+        "model": "mobilenet_v2",
+        "backend": "xnnpack",
+        "series_count": 69,
+        "judged_count": 60,
+        "explained_count": 49,
+        "typical": 0.38,
+        "worst": 7.52,
+        "worst_operator": "aten::mul.out #1",
+        "is_blind": True,
+        "missing": None,
+    }
+    return Sensitivity(**fields | changes)
 
 
 def read_xml(text: str) -> ElementTree.Element:
@@ -234,9 +255,7 @@ def full_report() -> Report:
                 stability("pixel8"),
                 stability("budget-1", cv=0.214, score=41.0, note="its noise hides up to 22 %"),
             ],
-            environment=[
-                EnvironmentChange(device="s24", attribute="os_version", base="14", head="15")
-            ],
+            environment=[EnvironmentChange(**s24, attribute="os_version", base="14", head="15")],
             warnings=["pixel8 ran at two firmware versions"],
         ),
         refused=[
@@ -276,8 +295,7 @@ def named_report(names: Sequence[str]) -> Report:
         quality=Quality(
             stability=[stability(name, note=name) for name in names],
             environment=[
-                EnvironmentChange(device=name, attribute=name, base=name, head=name)
-                for name in names
+                EnvironmentChange(**here, attribute=name, base=name, head=name) for name in names
             ],
             warnings=list(names),
         ),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warehouse.regressions.history import SeriesHistory, gather_values
+from warehouse.regressions.mode_shares import Modes, ShareChange, compare_shares, count_slow
 from warehouse.statistics.two_samples import SampleComparison, compare_samples
 
 Floats = NDArray[np.float64]
@@ -36,6 +37,8 @@ class LevelChange:
         back: Nights in a row that were back.
         pool: Series of the pool that shows it, where the series by itself does not.
         pool_shift: How far the pool moved, if so.
+        modes: Its modes, where the share of slow dumps is what moved; `shift` is then what that
+            does to the mean.
     """
 
     series: int
@@ -54,6 +57,7 @@ class LevelChange:
     back: list[int] = field(default_factory=list)
     pool: int | None = None
     pool_shift: float = 0.0
+    modes: Modes | None = None
 
 
 def compare_builds(
@@ -74,3 +78,41 @@ def compare_builds(
         chosen[0, row, base] = True
         chosen[1, row, head] = True
     return compare_samples(*(gather_values(history, series, each, offset) for each in chosen))
+
+
+def compare_mode_shares(
+    history: SeriesHistory, shifts: Floats, change: LevelChange, nights: Ints
+) -> ShareChange:
+    """The share of slow dumps of some nights against that of a change's base.
+
+    Raises:
+        ValueError: The change is none of modes.
+    """
+    if change.modes is None:
+        raise ValueError("not a change of the share of slow dumps")
+    offset = shifts[history.series.family[change.series]] * change.is_framed
+    base, head = (
+        count_slow(history, offset, change.series, each, change.modes.split)
+        for each in (change.base, nights)
+    )
+    return compare_shares(base, head, change.modes.gap)
+
+
+def share_of_change(
+    history: SeriesHistory, shifts: Floats, medians: Floats, change: LevelChange, night: int
+) -> float:
+    """How far a night is from the old level of a change: 0 for there, 1 for the new level.
+
+    Args:
+        history: The values.
+        shifts: Shift of each family in each build; shape (families, builds).
+        medians: Median of each cell; shape (series, builds).
+        change: The change.
+        night: The night.
+    """
+    if change.modes is not None:
+        found = compare_mode_shares(history, shifts, change, np.array([night]))
+        return found.moved / change.shift
+    offset = shifts[history.series.family[change.series]] * change.is_framed
+    level = medians[change.series] - offset
+    return float((level[night] - np.median(level[change.base])) / change.shift)

@@ -22,8 +22,21 @@ from warehouse.regressions.baseline import Base, find_base
 from warehouse.regressions.common_shift import common_shift, find_voters
 from warehouse.regressions.errors import MOST_IN_A_ROW, Errors
 from warehouse.regressions.history import Cells, SeriesHistory, summarise_cells
-from warehouse.regressions.level_changes import LevelChange, compare_builds
-from warehouse.regressions.nightly import JudgedNight, Rules, Status, compare_night, judge_night
+from warehouse.regressions.level_changes import (
+    LevelChange,
+    compare_builds,
+    compare_mode_shares,
+    share_of_change,
+)
+from warehouse.regressions.mode_shares import WATCHED_P, Modes
+from warehouse.regressions.nightly import (
+    JudgedNight,
+    Rules,
+    Status,
+    compare_night,
+    find_other_shares,
+    judge_night,
+)
 from warehouse.statistics.two_samples import SampleComparison
 
 Floats = NDArray[np.float64]
@@ -97,7 +110,8 @@ class _Nights:
         there = self.cells.dump_count[:, build] > 0
         known = self._settle_open(build, there) | self._settle_suspects(build, there)
         known |= self._suspects.keys()
-        news = [n for n in np.flatnonzero(self.latest.direction).tolist() if n not in known]
+        moved = self.latest.direction + find_other_shares(self.latest)
+        news = [n for n in np.flatnonzero(moved).tolist() if n not in known]
         if news:
             rows = np.array(news)
             raw = self._raw_errors.size_in_a_row(build, base.raw_error, rows)
@@ -123,19 +137,24 @@ class _Nights:
     def _suspect(self, series: int, build: int, errors: list[float]) -> None:
         night = self.latest
         place = int(np.searchsorted(night.tested, series))
+        found = night.comparison
+        is_share = found.share_p[place] <= WATCHED_P and not (
+            night.direction[series] and found.is_centred[place]
+        )
         before = np.flatnonzero(night.base.chosen[series])
         change = LevelChange(
             series=series,
-            direction=int(night.direction[series]),
+            direction=int(night.direction[series] or find_other_shares(night)[series]),
             suspected=build,
             first_bad=build,
             last_good=int(before[-1]),
             base=before,
             is_loud=bool(night.status[series] == Status.HIT),
             is_framed=bool(night.is_framed[series]),
-            shift=float(night.comparison.shift[place]),
+            shift=float(found.shift[place]),
             errors=errors,
-            p_adjusted=float(night.p_adjusted[place]),
+            p_adjusted=float(found.share_p[place] if is_share else night.p_adjusted[place]),
+            modes=Modes(float(found.split[place]), float(found.gap[place])) if is_share else None,
         )
         self._suspects[series] = change
         self.changes.append(change)
@@ -145,7 +164,13 @@ class _Nights:
         """Confirm or clear what was suspected; the series that were confirmed."""
         waiting = [self._suspects[n] for n in sorted(self._suspects) if there[n]]
         confirmed = []
-        for change, answer in zip(waiting, self._ask_again(waiting, build), strict=True):
+        by_share = [change for change in waiting if change.modes is not None]
+        waiting = [change for change in waiting if change.modes is None]
+        answers = [
+            *self._ask_again(waiting, build),
+            *(self._ask_shares(change, build) for change in by_share),
+        ]
+        for change, answer in zip([*waiting, *by_share], answers, strict=True):
             if answer is _Answer.WAIT:
                 self._usable[change.series, build] = False
                 continue
@@ -186,18 +211,35 @@ class _Nights:
                 answers.append(_Answer.WAIT if wait else _Answer.NO)
         return answers
 
+    def _ask_shares(self, change: LevelChange, build: int) -> _Answer:
+        """Whether the share of slow dumps moved: by all nights since, and the last as well."""
+        nights = self._nights_since(change.suspected, change, build)
+        found = compare_mode_shares(self._history, self.shifts, change, nights)
+        moved = found.moved * change.direction
+        least = float(np.log1p(self._history.series.min_change[change.series]))
+        lasting = (found.last - found.base) / (found.head - found.base) if moved > 0 else 0
+        if lasting < STILL_THERE:
+            return _Answer.NO
+        if found.p <= self._rules.both_p and moved >= least:
+            return _Answer.YES
+        return _Answer.WAIT if len(nights) < self._rules.most_nights else _Answer.NO
+
     def _nights_since(self, first: int, change: LevelChange, build: int) -> Ints:
         nights = np.arange(first, build + 1)
         there: Ints = nights[self.cells.dump_count[change.series, nights] > 0]
         return there
 
     def _confirm(self, changes: Sequence[LevelChange], build: int) -> None:
-        self._localise(changes, build)
+        self._localise([change for change in changes if change.modes is None], build)
         figures = self._compare(
             [(change, change.base, np.arange(change.first_bad, build + 1)) for change in changes]
         )
         for row, change in enumerate(changes):
             change.confirmed, change.shift = build, float(figures.shift[row])
+            if change.modes is not None:
+                nights = self._nights_since(change.first_bad, change, build)
+                found = compare_mode_shares(self._history, self.shifts, change, nights)
+                change.shift = found.moved
             self._open.setdefault(change.series, []).append(change)
             usable = self._usable[change.series]
             usable[: change.first_bad] = False
@@ -229,12 +271,10 @@ class _Nights:
 
     def _settle_open(self, build: int, there: Mask) -> set[int]:
         """End changes that are gone; the series that may be on their way back."""
-        returning = set()
+        returning, known = set(), (self._history, self.shifts, self.cells.median)
         for series, changes in self._open.items():
             for change in changes if there[series] else ():
-                offset = self.shifts[self._history.series.family[series]] * change.is_framed
-                level = self.cells.median[series] - offset
-                moved = (level[build] - np.median(level[change.base])) / change.shift
+                moved = share_of_change(*known, change, build)
                 change.back = [*change.back, build] if moved < STILL_THERE else []
                 if change.back:
                     returning.add(series)

@@ -14,7 +14,7 @@ from warehouse import Warehouse
 
 
 def alerts_of(night, commits):
-    return list_alerts(night, commits, lambda base, head: [])
+    return list_alerts(night, commits, lambda night, change: [])
 
 
 @pytest.fixture(scope="module")
@@ -115,17 +115,16 @@ def test_the_owner_is_that_of_the_settings(nights):
 
 
 def test_what_changed_around_the_code_between_good_and_bad_is_told(nights):
-    asked = []
-
-    def environment(base, head):
-        asked.append((base, head))
-        names = ("tablet", "os_version"), ("watch", "firmware")
-        return [EnvironmentChange(device=d, attribute=a, base="1", head="2") for d, a in names]
+    def environment(night, change):
+        names = {name: night.fleet.name(change.series)[name] for name in ("device", "model")}
+        named = {"backend": None, "attribute": "os_version", "base": "1", "head": "2"}
+        is_tablet = names["device"] == "tablet"
+        return [EnvironmentChange(**names, **named)] if is_tablet else []
 
     alert = list_alerts(nights["b9"], {}, environment)[0]
-    assert asked == [("b8", "b9")]
     assert [change.device for change in alert.environment] == ["tablet"]
     assert alert.headline.title.endswith(", with another os_version")
+    assert not alert.is_of_environment  # the phone's is as it was
 
 
 @pytest.mark.slow

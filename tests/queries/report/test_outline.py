@@ -2,9 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from queries.report.content import EnvironmentChange
-from queries.report.outline import facts, line_text, outline, verdict_text
-from tests.support.reports import group, member, report
+from queries.report.forms import render
+from queries.report.outline import (
+    facts,
+    find_verdict,
+    line_text,
+    outline,
+    sort_groups,
+    verdict_text,
+)
+from tests.support.reports import group, member, report, sensitivity
 
 
 @pytest.mark.parametrize(
@@ -27,17 +34,53 @@ def test_a_group_is_in_the_part_of_its_state_and_direction(state, delta, part) -
 
 
 @pytest.mark.parametrize(
-    ("device", "attribute", "part"),
+    ("state", "part"),
+    [("confirmed", "environment"), ("new", "suspects"), ("accepted", "settled")],
+)
+def test_what_came_with_another_environment_is_in_a_part_of_its_own(state, part) -> None:
+    one = group(state=state, is_of_environment=True)
+    found = outline(report(one))
+    assert getattr(found, part) == [one]
+    assert find_verdict(found, []) != "regressions"
+
+
+@pytest.mark.parametrize(
+    ("groups", "verdict"),
     [
-        ("pixel8", "os_version", "settled"),
-        ("pixel8", "temperature", "failures"),
-        ("other", "os_version", "failures"),
+        ([{}, {"is_of_environment": True}, {"state": "new"}], "regressions"),
+        ([{"is_of_environment": True}, {"state": "new"}], "other_environment"),
+        ([{"state": "new", "is_of_environment": True}], "suspects"),
+        ([{"state": "accepted", "is_of_environment": True}], "clear"),
     ],
 )
-def test_what_began_with_another_environment_is_no_failure(device, attribute, part) -> None:
-    change = EnvironmentChange(device=device, attribute=attribute, base="1", head="2")
-    one = group(member(device="pixel8"), environment=[change])
-    assert getattr(outline(report(one)), part) == [one]
+def test_the_verdict_is_the_worst_that_the_groups_say(groups, verdict) -> None:
+    parts = sort_groups([group(**fields) for fields in groups])
+    assert find_verdict(parts, [sensitivity(is_blind=False)]) == verdict
+
+
+def test_without_groups_the_verdict_is_how_much_was_seen() -> None:
+    nothing, seen = sort_groups([]), sensitivity(is_blind=False)
+    assert find_verdict(nothing, [seen]) == "clear"
+    assert find_verdict(nothing, [seen, sensitivity()]) == "blind"
+    assert find_verdict(nothing, [sensitivity(judged_count=0)]) == "not_enough_data"
+    assert find_verdict(nothing, []) == "not_enough_data"
+
+
+def test_the_title_of_a_blind_report_says_how_much_could_hide() -> None:
+    seen = sensitivity(is_blind=False, model="net", typical=0.03, worst=0.1)
+    found = report(verdict="blind", sensitivity=[sensitivity(), seen])
+    title = "Blind on 1 of 2 models: changes of 38 % could hide, at worst of 752 %"
+    assert verdict_text(found) == title
+    for form in ("html", "markdown", "junit", "slack"):
+        assert title in render(found, form)
+        assert "49" in render(found, form)  # explained by the shift of the run
+
+
+def test_the_title_of_a_green_report_says_where_it_holds() -> None:
+    seen = sensitivity(is_blind=False)
+    other = sensitivity(model="net", judged_count=0, missing="1 build before it, 2 wanted")
+    found = report(verdict="clear", sensitivity=[seen, other])
+    assert verdict_text(found) == "Nothing got slower on 1 of 2 models"
 
 
 @pytest.mark.parametrize(
@@ -47,6 +90,7 @@ def test_what_began_with_another_environment_is_no_failure(device, attribute, pa
         ("suspects", "1 suspect, nothing confirmed"),
         ("clear", "Nothing got slower"),
         ("not_enough_data", "Not enough data"),
+        ("other_environment", "0 regressions with another environment"),
     ],
 )
 def test_the_verdict_counts_its_groups(verdict, text) -> None:
