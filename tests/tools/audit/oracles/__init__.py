@@ -1,0 +1,50 @@
+"""Every canned query worked out from raw bytes, plainly and slowly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from tests.tools.audit.oracles import contents, memory, programs, runs, times, values, verdicts
+from tests.tools.audit.oracles.places import Asked, Row
+from tests.tools.audit.recordings import Recording
+
+Oracle = Callable[[Sequence[Recording], Asked], list[Row]]
+
+ORACLES: Mapping[str, Oracle] = {
+    oracle.__name__: oracle
+    for oracle in (
+        contents.counter_totals,
+        contents.coverage,
+        contents.coverage_gaps,
+        contents.data_quality,
+        contents.dumps,
+        contents.environment_changes,
+        memory.exact_changes,
+        memory.memory_by_instruction,
+        memory.memory_deltas,
+        memory.memory_totals,
+        programs.delegate_transitions,
+        programs.delegation_coverage,
+        programs.event_blocks,
+        programs.run_timeline,
+        runs.cold_start,
+        runs.outlier_runs,
+        runs.stability,
+        runs.token_latency,
+        runs.warmup,
+        times.framework_tax,
+        times.op_type_history,
+        times.operator_hotspots,
+        times.operator_variance,
+        times.percentiles,
+        times.tax_history,
+        values.build_history,
+        values.device_comparison,
+        values.dump_values,
+        values.scaling,
+        verdicts.change_points,
+        verdicts.comparison,
+        verdicts.regression_deltas,
+        verdicts.run_shifts,
+    )
+}
