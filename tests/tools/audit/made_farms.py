@@ -150,7 +150,7 @@ def coarse_memory() -> Farm:
     made = Farm("coarse_memory")
     runs = [_allocating(n, 0, coarse=1_000) for n in range(4)]
     made.add(dump_of(runs), manifest("phone", "old", "net", hour=1))
-    runs = [_allocating(n, 8, coarse=1, now=2**32 - 900, wraps_at=2**32) for n in range(4)]
+    runs = [_allocating(n, 8, coarse=1, now=2**32 - 500, wraps_at=2**32) for n in range(4)]
     made.add(dump_of(runs), manifest("tablet", "old", "net", hour=1))
     return made
 
@@ -160,7 +160,7 @@ def _allocating(
 ) -> Content:
     tape = Tape(now, wraps_at)
     tape.allocators = [{"name": "heap"}, {"name": "temp"}, {}]
-    for instruction, kernel in enumerate(("add.out", "mul.out", "add.out")):
+    for instruction, kernel in ((2, "add.out"), (0, "mul.out"), (1, "add.out")):  # as a jump has it
         tape.allocate(1, 100 + more + instruction)
         if number != 2:
             tape.allocate(2, 8)
@@ -180,7 +180,10 @@ def even_runs() -> Farm:
     """Values of an even number of runs, half of them twice as long as the others; and no ticks."""
     made = Farm("even_runs")
     for hour in range(2):
-        runs = [execution([("relu.out", 100_000 if n < 15 else 200_000)]) for n in range(25)]
+        runs = [
+            execution([("relu.out", 100_000 if n < 15 else 200_000)], now=1_000 + hour)
+            for n in range(25)
+        ]
         made.add(dump_of(runs), manifest("phone", "old", hour=hour))
     empty = Tape(5, 2**64)
     empty.log("Method::execute", 5, 0, chain=-1)
@@ -203,10 +206,10 @@ def language() -> Farm:
     made = Farm("language")
     for hour in range(8):
         for place, (build, facts) in enumerate(BUILDS.items()):
-            prompts = 24 + (24 if build == "new" else 0)
+            prompts = 26 + (20 if build == "new" else 0)
             runs = [load(30_000 + hour), load(20_000 + hour)]
             for n in range(48):
-                if n % 48 < prompts:
+                if n < prompts:
                     runs.append(_method(4, 40_000, (hour, place, 1, n)))
                 runs.append(_method(3, 1_000, (hour, place, 2, n)))
             made.add(dump_of(runs), manifest("phone", build, "llm", hour=hour, build_facts=facts))

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from tests.support.plain_signatures import EventSignature, RunSignature, group_run, text
@@ -268,6 +268,7 @@ def duration(start: int, end: int) -> int | None:
     return end - start if end - start < 2**63 else None
 
 
+@cache
 def kind_of(signature: EventSignature) -> str:
     """What kind of event it is."""
     if signature.delegate_id_int is not None:
@@ -280,6 +281,7 @@ def kind_of(signature: EventSignature) -> str:
     return KINDS.get(signature.name, "other")
 
 
+@cache
 def delegate_of(signature: EventSignature) -> str | None:
     """The delegate debug id as rows show it: of Vulkan's JSON the kernel and its node."""
     if signature.delegate_id_int is not None:
@@ -294,6 +296,7 @@ def delegate_of(signature: EventSignature) -> str | None:
     return stated
 
 
+@cache
 def name_of(signature: EventSignature) -> str:
     """The name of an event; of what it logged where it has none, else its delegate id."""
     return signature.name or signature.debug_name or delegate_of(signature) or ""

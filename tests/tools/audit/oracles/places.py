@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any
 
 from tests.tools.audit.recordings import Event, Recording, Run, parse_time
@@ -151,14 +152,15 @@ def series_of(dump: Recording, run: Run) -> Series:
     Runs of one name that do other work (prefill and decode, one that failed) are told apart by
     which of them came first in the dump.
     """
-    return run.name, _ranks(dump)[run.signature]
+    return _series(dump)[run.index]
 
 
-def _ranks(dump: Recording) -> dict[Any, int]:
-    ranks: dict[Any, int] = {}
+@cache
+def _series(dump: Recording) -> list[Series]:
+    """Of each run its name, and the place of its signature among those of that name."""
+    places: dict[str | None, dict[Any, int]] = {}
+    found = []
     for run in dump.runs:
-        if run.signature not in ranks:
-            ranks[run.signature] = sum(
-                known is not None and known.name == run.name for known in ranks
-            )
-    return ranks
+        own = places.setdefault(run.name, {})
+        found.append((run.name, own.setdefault(run.signature, len(own))))
+    return found
