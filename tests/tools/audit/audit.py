@@ -16,7 +16,9 @@ from tests.tools.audit.farms import Farm
 from tests.tools.audit.oracles import ORACLES
 from tests.tools.audit.questions import Question
 from tests.tools.audit.surfaces import REFERENCE, Surface, dump_numbers, make_store
+from warehouse.errors import QueryError
 
+REFUSED = "a refusal"
 LISTED = KNOWN + EXPLAINED
 OF_APPROXIMATE = dict.fromkeys(("p10_ns", "p50_ns", "p90_ns", "p95_ns", "p99_ns"), "error_share")
 
@@ -136,7 +138,11 @@ def _ask(surface: Surface, store: Path, questions: Sequence[Question], farm: Far
                 name: numbers[value] if name == "dump" else value
                 for name, value in question.asked.items()
             }
-            table = ask(question.query, **asked)
+            try:
+                table = ask(question.query, **asked)
+            except QueryError as error:
+                answers.append(Answer(question, [REFUSED], [{REFUSED: str(error)}]))
+                continue
             rows = _renumbered(table, {there: here for here, there in numbers.items()})
             answers.append(Answer(question, table.column_names, rows))
     return answers
@@ -153,6 +159,10 @@ def _renumbered(answer: pa.Table, numbers: Mapping[int, int]) -> list[Row]:
 def _audit_values(tally: Tally, farm: Farm, answer: Answer) -> None:
     question = answer.question
     wanted = ORACLES[question.query](farm.recordings, question.asked)
+    if answer.columns == [REFUSED]:
+        refusal = Difference(REFUSED, "", answer.rows[0][REFUSED], f"{len(wanted)} rows")
+        tally.findings += explain(ORACLE, question, [refusal])
+        return
     names = [name for name in answer.columns if wanted and name in wanted[0]]
     bounds = OF_APPROXIMATE if question.asked.get("approx") else None
     _count(tally, answer, names)
@@ -189,5 +199,7 @@ def explain(
 def _count(tally: Tally, answer: Answer, names: Sequence[str]) -> None:
     tally.answers += 1
     tally.values += len(answer.rows) * len(answer.columns)
+    if answer.columns == [REFUSED]:
+        return
     tally.columns.setdefault(answer.question.query, set()).update(answer.columns)
     tally.computed.setdefault(answer.question.query, set()).update(names)

@@ -46,6 +46,7 @@ def plain() -> Farm:
                         device, build, "net", "xnnpack", hour=hour, build_facts=facts,
                         device_facts=PHONE if device == "phone" else {},
                         counters=counters, tokens=16 << (hour % 3),
+                        tags={"in": {"h": 224, "w": 224}},
                         run={"threads": 4, "temperature_c": 30 + hour + (6 if more else 0)},
                     ),
                 )  # fmt: skip

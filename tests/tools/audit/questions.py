@@ -23,7 +23,6 @@ class Question:
 
 Asked = Mapping[str, Any]
 NOTHING: Asked = {}
-TWO_BUILDS: Asked = {"base": "old", "head": "new"}
 EVERY_EVENT: Asked = {"event": "*"}
 
 # Asked of every farm, with these parameters.
@@ -80,22 +79,38 @@ MORE: tuple[tuple[str, str, Asked], ...] = (
     ("plain", "coverage_gaps", {"fresh_since": "2026-01-01T12:00:00Z"}),
     ("faults", "coverage_gaps", {"last_n": 2}),
     ("language", "token_latency", {"step": 16}),
-    ("clocks", "run_timeline", {"dump": 13, "run": 0}),
+    ("clocks", "run_timeline", {"dump": 13, "run": 7}),
+    ("long_runs", "percentiles", {"approx": True}),
+    ("plain", "dumps", {"tag": "in.h=224"}),
+    ("plain", "scaling", {"size_tag": "in.h"}),
+    ("mixed_clocks", "operator_hotspots", {"group_by": "pool"}),
+    ("mixed_clocks", "framework_tax", {"group_by": "pool"}),
+    ("mixed_clocks", "token_latency", {"group_by": "pool"}),
+    ("mixed_clocks", "operator_variance", {"group_by": "pool"}),
+    ("mixed_clocks", "delegation_coverage", {"group_by": "pool"}),
     ("clocks", "run_timeline", {"dump": 9, "run": 3}),
     ("clocks", "event_blocks", {"dump": 11}),
     ("faults", "event_blocks", {"dump": 2}),
 )
 FARMS = (
     "plain", "clocks", "faults", "memory", "coarse_memory", "even_runs", "language", "long_runs",
-    "mixed_clocks", "branches",
+    "mixed_clocks", "branches", "widened", "nights", "corpus",
 )  # fmt: skip
-OF_BUILDS_OLD_AND_NEW = ("plain", "memory", "language")
+# Farms of two builds, and what these are called.
+PAIRS = {
+    "plain": ("old", "new"),
+    "memory": ("old", "new"),
+    "language": ("old", "new"),
+    "widened": ("base", "f136"),
+    "nights": ("qt-qt00", "qt-qt01"),
+    "corpus": ("real", "synthetic"),
+}
 
 QUESTIONS: tuple[Question, ...] = (
     *(Question(farm, query, asked) for farm in FARMS for query, asked in EVERYWHERE),
     *(
-        Question(farm, query, TWO_BUILDS)
-        for farm in OF_BUILDS_OLD_AND_NEW
+        Question(farm, query, {"base": base, "head": head})
+        for farm, (base, head) in PAIRS.items()
         for query in OF_TWO_BUILDS
     ),
     *(Question(*more) for more in MORE),

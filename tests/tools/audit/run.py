@@ -13,7 +13,7 @@ import time
 
 from rich.console import Console
 
-from tests.tools.audit import made_farms  # noqa: F401 - fills the list of farms
+from tests.tools.audit import made_farms, shipped_farms  # noqa: F401 - they fill the list of farms
 from tests.tools.audit.audit import Tally, audit_farm
 from tests.tools.audit.differences import ORACLE
 from tests.tools.audit.farms import MAKERS

@@ -82,8 +82,8 @@ def memory_by_instruction(dumps: Sequence[Recording], asked: Asked) -> list[Row]
 
 
 def _allocating(run: Run, place: int) -> tuple[int | None, str | None]:
-    """Instruction and name of the event that ends next in the file."""
-    after = next((event for event in run.events if event.place > place), None)
+    """Instruction and name of the event that ends next in the file, be it in the same entry."""
+    after = next((event for event in run.events if event.place >= place), None)
     if after is None:
         return None, None
     step = [
