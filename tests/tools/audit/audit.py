@@ -11,14 +11,13 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from tests.tools.audit.comparing import Difference, Row, compare_order, compare_rows
-from tests.tools.audit.differences import EXPLAINED, KNOWN, ORACLE, UNAUDITED, Known
+from tests.tools.audit.differences import EXPLAINED, KNOWN, ORACLE, REFUSED, UNAUDITED, Known
 from tests.tools.audit.farms import Farm
 from tests.tools.audit.oracles import ORACLES
 from tests.tools.audit.questions import Question
 from tests.tools.audit.surfaces import REFERENCE, Surface, dump_numbers, make_store
 from warehouse.errors import QueryError
 
-REFUSED = "a refusal"
 LISTED = KNOWN + EXPLAINED
 OF_APPROXIMATE = dict.fromkeys(("p10_ns", "p50_ns", "p90_ns", "p95_ns", "p99_ns"), "error_share")
 
@@ -186,7 +185,7 @@ def explain(
     listed: Sequence[Known] = LISTED,
 ) -> list[Finding]:
     """Differences with their reasons, and those that are listed but are none."""
-    own = [one for one in listed if one.is_of(against, question.farm, question.query)]
+    own = [one for one in listed if one.is_of(against, question.name)]
     findings, met = [], set()
     for difference in differences:
         reason = next((one for one in own if one.covers(difference.column)), None)

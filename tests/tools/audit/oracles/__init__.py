@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from tests.tools.audit.oracles import contents, memory, programs, runs, times, values, verdicts
+from tests.tools.audit.oracles import (
+    contents,
+    memory,
+    programs,
+    runs,
+    shifts,
+    times,
+    values,
+    verdicts,
+)
 from tests.tools.audit.oracles.places import Asked, Row
 from tests.tools.audit.recordings import Recording
 
@@ -42,9 +51,9 @@ ORACLES: Mapping[str, Oracle] = {
         values.device_comparison,
         values.dump_values,
         values.scaling,
-        verdicts.change_points,
+        shifts.change_points,
         verdicts.comparison,
         verdicts.regression_deltas,
-        verdicts.run_shifts,
+        shifts.run_shifts,
     )
 }

@@ -143,24 +143,26 @@ def history_facts(dumps: Sequence[Recording], build: str) -> Row:
     return {"build_ordinal": known["ordinal"]} | {name: known[name] for name in names}
 
 
-Series = tuple[Any, ...]
-
-
-def series_of(dump: Recording, run: Run) -> Series:
+def series_of(dump: Recording, run: Run) -> str:
     """What run a run is, so that it is the same in other builds: only like runs are compared.
 
-    Runs of one name that do other work (prefill and decode, one that failed) are told apart by
-    which of them came first in the dump.
+    Runs of one name that do other work, such as prefill and decode, are numbered in the order in
+    which they come; one that failed is said to be incomplete.
     """
     return _series(dump)[run.index]
 
 
 @cache
-def _series(dump: Recording) -> list[Series]:
-    """Of each run its name, and the place of its signature among those of that name."""
-    places: dict[str | None, dict[Any, int]] = {}
+def _series(dump: Recording) -> list[str]:
+    numbers: dict[Any, dict[Any, int]] = {}
     found = []
     for run in dump.runs:
-        own = places.setdefault(run.name, {})
-        found.append((run.name, own.setdefault(run.signature, len(own))))
+        kinds = {event.kind for event in run.events}
+        rank = "method" if "method" in kinds else "load" if "load" in kinds else "neither"
+        own = numbers.setdefault((run.name, run.bundled_input_index, rank), {})
+        number = own.setdefault(frozenset(event.key for event in run.events), len(own) + 1)
+        name = run.name or "run"
+        name += f" input {run.bundled_input_index}" if run.bundled_input_index >= 0 else ""
+        name += f" #{number}" if number > 1 else ""
+        found.append(f"{name} (incomplete)" if rank == "neither" else name)
     return found

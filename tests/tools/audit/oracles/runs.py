@@ -48,8 +48,8 @@ def stability(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
             if len(steady) >= 20:
                 key = (*of_device(dump), dump.build, series_of(dump, runs[0]))
                 groups[key].append((dump, steady))
-    names = ("device", "model", "backend", "build")
-    return [dict(zip(names, key, strict=False)) | _steadiness(own) for key, own in groups.items()]
+    names = ("device", "model", "backend", "build", "run")
+    return [dict(zip(names, key, strict=True)) | _steadiness(own) for key, own in groups.items()]
 
 
 def _steadiness(own: list[tuple[Recording, list[float]]]) -> Row:

@@ -9,7 +9,6 @@ from typing import Any
 from tests.tools.audit.oracles.places import (
     Asked,
     Row,
-    Series,
     builds_in_order,
     chosen,
     event_named,
@@ -35,15 +34,16 @@ SHARES = {"p10_ns": 0.1, "p50_ns": 0.5, "p90_ns": 0.9, "p95_ns": 0.95, "p99_ns":
 def percentiles(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
     rows = []
     for place, own in grouped(dumps, asked).items():
-        samples: dict[tuple[Series, Row], Any] = {}
+        samples: dict[Any, Any] = {}
         for dump in own:
             for run in dump.runs:
                 for event in run.events:
                     if event.ns is not None:
                         key = series_of(dump, run), event.key
                         samples.setdefault(key, (event, []))[1].append(event.ns)
-        for event, times in samples.values():
-            rows.append(named(place) | event_named(event) | _described(times))
+        for (run_name, _), (event, times) in samples.items():
+            row = named(place) | {"run": run_name} | event_named(event)
+            rows.append(row | _described(times))
     return rows
 
 
@@ -253,14 +253,15 @@ def _tails(own: list[Recording]) -> list[tuple[Row, float | None]]:
                     event.kind == "delegate_call" and event.instruction in inside
                 ):
                     found[series_of(dump, run), event.key][dump.number].append(event)
-    return [_tail(list(by_dump.values())) for by_dump in found.values()]
+    return [_tail(list(by_dump.values()), run) for (run, _), by_dump in found.items()]
 
 
-def _tail(by_dump: list[list[Event]]) -> tuple[Row, float | None]:
+def _tail(by_dump: list[list[Event]], run: str) -> tuple[Row, float | None]:
     times = [[e.ns for e in events if e.ns is not None] for events in by_dump]
     p50, p99 = ([percentile(t, share) if t else None for t in times] for share in (0.5, 0.99))
     tails = [difference(high, low) for high, low in zip(p99, p50, strict=True)]
     row = event_named(by_dump[0][0]) | {
+        "run": run,
         "dump_count": len(by_dump),
         "sample_count": sum(map(len, by_dump)),
         "p50_ns": middle(p50),

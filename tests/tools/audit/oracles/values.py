@@ -13,7 +13,6 @@ from typing import Any
 from tests.tools.audit.oracles.places import (
     Asked,
     Row,
-    Series,
     builds_in_order,
     chosen,
     history_facts,
@@ -31,13 +30,13 @@ ENOUGH = 20  # events after warm-up
 OPERATOR = ("device", "model", "backend", "event_name", "delegate_id", "ordinal")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Value:
     """What one dump says of one operator.
 
     Attributes:
         dump: The dump.
-        series: Which run the operator is of.
+        series: Which run the operator is of, by a name that holds across builds.
         event: One of its events.
         ticks: Durations of them all, in order.
         steady: Those after warm-up.
@@ -45,7 +44,7 @@ class Value:
     """
 
     dump: Recording
-    series: Series
+    series: str
     event: Event
     ticks: tuple[int, ...]
     steady: tuple[int, ...]
@@ -54,6 +53,10 @@ class Value:
     @property
     def kind(self) -> str:
         return self.event.kind
+
+    @property
+    def instruction(self) -> int | None:
+        return self.event.instruction
 
     @property
     def rate(self) -> float | None:
@@ -97,12 +100,12 @@ class Value:
     def operator(self) -> Row:
         """The columns that tell which operator it is."""
         key = (*of_device(self.dump), self.event.name, self.event.delegate, self.ordinal)
-        return dict(zip(OPERATOR, key, strict=True))
+        return dict(zip(OPERATOR, key, strict=True)) | {"run": self.series}
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """The same and which run it is of, as a key."""
-        return (*self.operator.values(), self.series)
+        """The same as a key; the run is its last part."""
+        return tuple(self.operator.values())
 
 
 def values_of(dumps: Sequence[Recording]) -> list[Value]:
@@ -142,7 +145,7 @@ def _samples(dump: Recording) -> dict[Any, tuple[Event, list[tuple[int, int]]]]:
     return samples
 
 
-def _of_build(dump: Recording, series: Series, event: Event) -> tuple[Any, ...]:
+def _of_build(dump: Recording, series: str, event: Event) -> tuple[Any, ...]:
     return dump.build, *dump.model, series, event.name, event.delegate
 
 
@@ -202,14 +205,13 @@ def build_history(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
             groups[value.key, value.dump.build].append(value)
     rows = []
     for build in builds_in_order(dumps):
-        for (key, of_build), own in groups.items():
+        for (_, of_build), own in groups.items():
             if of_build == build:
                 times = [value.typical_ns or 0.0 for value in own]
                 rows.append(
                     own[0].operator
                     | history_facts(dumps, build)
                     | {
-                        "series": key[-1],
                         "build": build,
                         "dump_count": len(own),
                         "sample_count": sum(len(value.ticks) for value in own),
@@ -218,11 +220,7 @@ def build_history(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
                         "max_ns": max(times),
                     }
                 )
-    return _without_series(with_changes(rows, "p50_ns", (*OPERATOR, "series")))
-
-
-def _without_series(rows: list[Row]) -> list[Row]:
-    return [{name: row[name] for name in row if name != "series"} for row in rows]
+    return with_changes(rows, "p50_ns", (*OPERATOR, "run"))
 
 
 def device_comparison(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
@@ -241,9 +239,9 @@ def device_comparison(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
         mine = medians[what, device, pool]
         pool_ns = middle(value for key, value in alike.items() if key[2] == pool)
         socs = [soc for value in own if (soc := value.dump.fact("device", "soc"))]
-        names = ("model", "backend", "build", "event_name", "delegate_id", "ordinal")
+        names = ("model", "backend", "build", "event_name", "delegate_id", "ordinal", "run")
         rows.append(
-            dict(zip(names, what, strict=False))
+            dict(zip(names, what, strict=True))
             | {
                 "device": device,
                 "pool": pool,
@@ -267,7 +265,7 @@ def scaling(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
             dump = value.dump
             sizes[dump.device, dump.build, *dump.model, value.series][size].append(value)
     rows = []
-    for (device, build, model, backend, _), by_size in sizes.items():
+    for (device, build, model, backend, run), by_size in sizes.items():
         medians = {size: middle(v.typical_ns for v in own) or 0.0 for size, own in by_size.items()}
         slopes = [
             math.log(medians[b] / medians[a]) / math.log(b / a)
@@ -280,6 +278,7 @@ def scaling(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
                     "build": build,
                     "model": model,
                     "backend": backend,
+                    "run": run,
                     "size": size,
                     "dump_count": len({value.dump.number for value in own}),
                     "p50_ns": medians[size],
