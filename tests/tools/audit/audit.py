@@ -139,8 +139,8 @@ def _ask(surface: Surface, store: Path, questions: Sequence[Question], farm: Far
             }
             try:
                 table = ask(question.query, **asked)
-            except QueryError as error:
-                answers.append(Answer(question, [REFUSED], [{REFUSED: str(error)}]))
+            except QueryError:  # each surface says so in words of its own
+                answers.append(Answer(question, [REFUSED], [{REFUSED: True}]))
                 continue
             rows = _renumbered(table, {there: here for here, there in numbers.items()})
             answers.append(Answer(question, table.column_names, rows))
@@ -159,7 +159,7 @@ def _audit_values(tally: Tally, farm: Farm, answer: Answer) -> None:
     question = answer.question
     wanted = ORACLES[question.query](farm.recordings, question.asked)
     if answer.columns == [REFUSED]:
-        refusal = Difference(REFUSED, "", answer.rows[0][REFUSED], f"{len(wanted)} rows")
+        refusal = Difference(REFUSED, "no row", REFUSED, f"{len(wanted)} rows")
         tally.findings += explain(ORACLE, question, [refusal])
         return
     names = [name for name in answer.columns if wanted and name in wanted[0]]

@@ -161,6 +161,7 @@ def _service(store: Path) -> Iterator[Ask]:
 def _command(store: Path) -> Iterator[Ask]:
     """`tracehouse query`, whose answer is read from the Arrow file that it writes."""
     from cli.main import main
+    from warehouse.errors import QueryError
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "answer.arrow"
@@ -169,8 +170,10 @@ def _command(store: Path) -> Iterator[Ask]:
             options = ["--store", str(store), "--output", str(file)]
             for key, value in params.items():
                 options += [f"--{key.replace('_', '-')}", str(value)]
-            with suppress(SystemExit), redirect_stderr(StringIO()):
-                assert not main(["query", name, *options]), name
+            said = StringIO()
+            with redirect_stderr(said), suppress(SystemExit):
+                if main(["query", name, *options]):
+                    raise QueryError(said.getvalue())
             with pa.OSFile(str(file)) as source:
                 return pa.ipc.open_stream(source).read_all()
 
