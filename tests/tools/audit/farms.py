@@ -31,6 +31,8 @@ class Farm:
         copies: Dumps, by their position, that come once more under another name.
         amendments: What is corrected after the ingest.
         is_quick: Whether the quick audit has it.
+        broken: Files that are no dumps, by name.
+        etrecords: ETRecords that lie beside dumps, by the dump's position.
     """
 
     name: str
@@ -38,6 +40,8 @@ class Farm:
     copies: tuple[int, ...] = ()
     amendments: tuple[Amendment, ...] = ()
     is_quick: bool = True
+    broken: dict[str, bytes] = field(default_factory=dict)
+    etrecords: dict[int, Path] = field(default_factory=dict)
 
     def add(self, data: bytes, manifest: Mapping[str, Any]) -> None:
         """One more dump."""
@@ -47,7 +51,7 @@ class Farm:
     def recordings(self) -> list[Recording]:
         """What the oracles are told: each dump once, with what is right of it."""
         return [
-            Recording(number, data, self._right(manifest), f"{number:03}.etdp")
+            Recording(number, data, self._right(manifest), self.etrecords.get(number - 1))
             for number, (data, manifest) in enumerate(self.dumps, start=1)
         ]
 
@@ -60,7 +64,13 @@ class Farm:
         for name, (data, manifest) in listed:
             (folder / f"{name}.etdp").write_bytes(data)
             (folder / f"{name}.json").write_text(json.dumps(manifest))
-        return [folder / f"{name}.etdp" for name, _ in listed]
+        for position, etrecord in self.etrecords.items():
+            (folder / f"{names[position]}.etrecord").write_bytes(etrecord.read_bytes())
+        for name, data in self.broken.items():
+            (folder / name).write_bytes(data)
+            stated = json.dumps(manifest("phone", "broken"))
+            (folder / name).with_suffix(".json").write_text(stated)
+        return [folder / f"{name}.etdp" for name, _ in listed] + [folder / n for n in self.broken]
 
     def _right(self, manifest: dict[str, Any]) -> dict[str, Any]:
         for amendment in self.amendments:

@@ -105,6 +105,9 @@ def faults() -> Farm:
         stated = manifest("phone", build, hour=hour, build_facts=facts,
                           device_facts={} if build == "wrong" else {"pool": "lab"})  # fmt: skip
         made.add(dump_of(runs), stated)
+    whole = dump_of([load(99)])
+    made.broken = {"cut.etdp": whole[:40], "other.etdp": whole[:4] + b"ED01" + whole[8:8] + b"abcd"
+                   + whole[12:], "short.etdp": b"ED00"}  # fmt: skip
     made.add(dump_of([]), manifest("phone", "empty", hour=4))
     made.add(dump_of([load(77)]), manifest("phone", "loaded", hour=5))
     return made
@@ -255,3 +258,25 @@ def branches() -> Farm:
     other = [execution([("relu.out", 6_000 + noise(7, n))]) for n in range(RUNS)]
     made.add(dump_of(other), manifest("phone", "b0", hour=4, build_facts={"ordinal": 0}))
     return made
+
+
+@farm
+def logged() -> Farm:
+    """Values logged in two builds; on one device the new one gives another from one place on."""
+    made = Farm("logged")
+    for hour, (build, facts) in enumerate(BUILDS.items()):
+        for place, device in enumerate(("same", "other")):
+            runs = [load(50 + 10 * hour + place)]
+            runs += [_logging(n, 9 if device == "other" and hour and n else 0) for n in range(3)]
+            made.add(dump_of(runs), manifest(device, build, hour=hour, build_facts=facts))
+    return made
+
+
+def _logging(number: int, more: int) -> Content:
+    tape = Tape(1_000 + number)
+    for instruction, kernel in enumerate(("add.out", "mul.out", "add.out")):
+        tape.value(10 * number + instruction, instruction)
+        tape.value(5 + (more if instruction > 0 else 0), instruction)
+        tape.kernel(kernel, 90 + instruction, instruction)
+    tape.log("Method::execute", 1_000 + number, 0, chain=-1)
+    return tape.run()

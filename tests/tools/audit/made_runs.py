@@ -60,13 +60,11 @@ class Tape:
         event = {"allocator_id": allocator_id, "allocation_size": size}
         self.events.append({"allocation_event": event})
 
-    def output(self, value: int) -> None:
-        """A logged integer, of the instruction 0."""
+    def value(self, value: int, instruction: int) -> None:
+        """A logged integer."""
         entry = {"val": "Int", "int_value": {"int_val": value}}
-        self.events.append(
-            {"debug_event": {"name": "", "instruction_id": 0, "chain_index": 0,
-                             "debug_entry": entry}}
-        )  # fmt: skip
+        event = {"name": "", "instruction_id": instruction, "chain_index": 0}
+        self.events.append({"debug_event": event | {"debug_entry": entry}})
 
     def run(self, name: str | None = "Execute", **fields: Any) -> Content:
         """What was logged, as a run."""

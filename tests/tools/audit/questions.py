@@ -79,6 +79,14 @@ MORE: tuple[tuple[str, str, Asked], ...] = (
     ("plain", "coverage_gaps", {"fresh_since": "2026-01-01T12:00:00Z"}),
     ("faults", "coverage_gaps", {"last_n": 2}),
     ("language", "token_latency", {"step": 16}),
+    ("faults", "ingest_errors", NOTHING),
+    ("programs", "roofline", {"peak_gflops": 1.5, "peak_gbps": 2.0}),
+    ("logged", "numeric_divergence", {"base": "old", "head": "new"}),
+    ("programs", "module_totals", NOTHING),
+    ("programs", "module_totals", {"scope": "own"}),
+    ("programs", "layer_hotspots", NOTHING),
+    ("programs", "layer_hotspots", {"top_n": 2}),
+    ("programs", "backend_comparison", {"base_backend": "again", "head_backend": "xnnpack"}),
     ("clocks", "run_timeline", {"dump": 13, "run": 7}),
     ("long_runs", "percentiles", {"approx": True}),
     ("plain", "dumps", {"tag": "in.h=224"}),
@@ -94,7 +102,7 @@ MORE: tuple[tuple[str, str, Asked], ...] = (
 )
 FARMS = (
     "plain", "clocks", "faults", "memory", "coarse_memory", "even_runs", "language", "long_runs",
-    "mixed_clocks", "branches", "widened", "nights", "corpus",
+    "mixed_clocks", "branches", "logged", "widened", "nights", "corpus",
 )  # fmt: skip
 # Farms of two builds, and what these are called.
 PAIRS = {

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 from tests.support.plain_signatures import EventSignature, RunSignature, group_run, text
@@ -110,7 +111,7 @@ class Run:
     signature: RunSignature | None
     events: tuple[Event, ...]
     allocations: tuple[Allocation, ...]
-    debug_places: tuple[int, ...]
+    values: tuple[Mapping[str, Any], ...]
     bundled_input_index: int
 
     @cached_property
@@ -135,13 +136,13 @@ class Recording:
         number: Its number, from 1 in order of arrival.
         data: Its bytes.
         manifest: What was stated of it in the end, as plain JSON.
-        source: File that it came from.
+        etrecord: The ETRecord that came with it, if one did.
     """
 
     number: int
     data: bytes
     manifest: Mapping[str, Any]
-    source: str = ""
+    etrecord: Path | None = None
 
     @cached_property
     def sha256(self) -> str:
@@ -241,7 +242,7 @@ class Recording:
             RunSignature(name, bundled, distinct) if "events" in run else None,
             tuple(found),
             tuple(allocations),
-            tuple(place for place, event in enumerate(events) if _is_logged(event)),
+            tuple(event["debug_event"] for event in events if "debug_event" in event),
             bundled,
         )
 
@@ -331,7 +332,3 @@ def _signed(number: int) -> int:
 
 def _nth(names: list[str | None], number: int) -> str | None:
     return names[number - 1] if 0 < number <= len(names) else None
-
-
-def _is_logged(event: Mapping[str, Any]) -> bool:
-    return "debug_event" in event

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from zipfile import ZipFile
 
-from tests.support.corpus import FARM, dump_names, read_dump
+from tests.support.corpus import CORPUS, FARM, dump_names, read_dump
 from tests.support.reference_reader import DumpFault, read_reference
 from tests.tools.audit.farms import Farm, farm, manifest
 
@@ -40,6 +40,24 @@ def _add_all(made: Farm, files: Mapping[str, bytes], folder: str) -> None:
         if name.startswith(folder) and name.endswith(".etdp"):
             own = json.loads(files[f"{name.removesuffix('.etdp')}.json"])
             made.add(data, common | own)
+
+
+@farm
+def programs() -> Farm:
+    """Real dumps with the ETRecord of their program; one program under two backends' names."""
+    made = Farm("programs", is_quick=False)
+    for place, (dump, record, backend) in enumerate(
+        (
+            ("mixed_xnnpack_n20", "mixed_xnnpack", "xnnpack"),
+            ("mixed_xnnpack_n20_debug", "mixed_xnnpack", "again"),
+            ("cnn_xnnpack_n20", "cnn_xnnpack", "xnnpack"),
+            ("multiout_portable_n3", "multiout_portable", "portable"),
+        )
+    ):
+        stated = manifest("host", "old", record.split("_")[0], backend, hour=place)
+        made.add(read_dump(f"real/{dump}"), stated)
+        made.etrecords[place] = CORPUS / "models" / f"{record}.etrecord"
+    return made
 
 
 @farm

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -42,10 +43,18 @@ def make_store(farm: Farm, folder: Path) -> Path:
     store = folder / "store"
     with Warehouse.open(store, create=True) as warehouse:
         summary = warehouse.ingest(farm.write(folder / "files"))
-        assert not summary.refused, summary.refused
+        refused = {Path(refusal.source).name for refusal in summary.refused}
+        assert refused == {*farm.broken}, summary.refused
         _amend(warehouse, store, farm)
         warehouse.snapshot()
     return store
+
+
+@contextmanager
+def stored(farm: Farm) -> Iterator[Path]:
+    """A farm in a store that is gone afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield make_store(farm, Path(folder))
 
 
 def _amend(warehouse: Any, store: Path, farm: Farm) -> None:
@@ -188,6 +197,10 @@ def _spark(store: Path) -> Iterator[Ask]:
         yield SparkLake(_session(), str(lake)).query
 
 
+_OPENED = ExitStack()  # what stays open until this process ends
+atexit.register(_OPENED.close)
+
+
 @cache
 def _session() -> Any:
     """Spark on this machine, which starts once; it ends with this process."""
@@ -196,7 +209,7 @@ def _session() -> Any:
     settings = {"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false",
                 "spark.sql.codegen.wholeStage": "false", "spark.network.timeout": "800s",
                 "spark.sql.codegen.factoryMode": "NO_CODEGEN"}  # fmt: skip
-    return ExitStack().enter_context(opened_session("local[2,2]", settings=settings))
+    return _OPENED.enter_context(opened_session("local[2,2]", settings=settings))
 
 
 def _lack_of_spark() -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 from pathlib import Path
 
 import pytest
 
+from tests.support.reference_reader import DumpFault, read_reference
 from tests.tools.audit import audit, made_farms, shipped_farms  # noqa: F401 - they fill MAKERS
 from tests.tools.audit.audit import Tally, audit_farm, explain
 from tests.tools.audit.comparing import ORDER, ROWS, Difference, compare_order, compare_rows
@@ -14,7 +16,7 @@ from tests.tools.audit.differences import KNOWN, ORACLE, UNAUDITED, Known
 from tests.tools.audit.farms import MAKERS
 from tests.tools.audit.oracles import NOT_COMPUTED, ORACLES
 from tests.tools.audit.questions import QUESTIONS, Question
-from tests.tools.audit.surfaces import REFERENCE, SURFACES
+from tests.tools.audit.surfaces import REFERENCE, SURFACES, stored
 from warehouse.catalogue.queries import load_catalogue
 
 QUICK_FARMS = ("faults", "coarse_memory")
@@ -59,7 +61,7 @@ def test_all_surfaces_answer_as_the_store_does(farm: str) -> None:
 def test_every_canned_query_has_an_oracle_or_a_reason() -> None:
     assert set(load_catalogue()) == set(ORACLES) | set(NOT_COMPUTED)
     assert not set(ORACLES) & set(NOT_COMPUTED)
-    assert {question.query for question in QUESTIONS} == set(ORACLES)
+    assert {question.query for question in QUESTIONS} == set(load_catalogue())
 
 
 def test_every_farm_is_asked_and_every_listed_difference_is_of_a_question() -> None:
@@ -137,3 +139,17 @@ def test_farms_are_made_alike_each_time(tmp_path: Path) -> None:
     made = [MAKERS["faults"]().write(tmp_path / str(number)) for number in range(2)]
     assert [path.read_bytes() for path in made[0]] == [path.read_bytes() for path in made[1]]
     assert REFERENCE.name not in {one.name for one in SURFACES}
+
+
+def test_refused_files_are_refused_for_the_reference_readers_reason() -> None:
+    farm = MAKERS["faults"]()
+    with stored(farm) as store, REFERENCE.open(store) as ask:
+        rows = ask("ingest_errors").to_pylist()
+    found = {row["sha256"]: (row["reason"], row["is_resolved"]) for row in rows}
+    wanted = {}
+    for data in farm.broken.values():
+        with pytest.raises(DumpFault) as caught:
+            read_reference(data)
+        wanted[hashlib.sha256(data).hexdigest()] = caught.value.reason, False
+    assert found == wanted
+    assert len({reason for reason, _ in wanted.values()}) == len(farm.broken)

@@ -45,7 +45,7 @@ def dumps(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
             "n_events": _events(dump),
             "n_flagged_events": _flagged(dump),
             "n_allocations": sum(len(run.allocations) for run in dump.runs),
-            "n_debug_events": sum(len(run.debug_places) for run in dump.runs),
+            "n_debug_events": sum(len(run.values) for run in dump.runs),
             "tick_unit": dump.tick_unit,
             "byte_count": len(dump.data),
             "sha256": dump.sha256,
@@ -152,7 +152,7 @@ _PROBLEMS = {
     "no capture time": lambda d, _: d.captured_at is None,
     "unordered build": lambda _, b: b["ordinal"] is None and b["committed_at"] is None,
     "unknown environment": lambda d, _: all(d.fact("run", n) is None for n in _ENVIRONMENT),
-    "no ETRecord": lambda _, __: True,
+    "no ETRecord": lambda d, _: d.etrecord is None,
 }
 
 

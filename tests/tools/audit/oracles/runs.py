@@ -116,13 +116,14 @@ def _levels(own: list[tuple[Recording, list[float]]], values: list[float]) -> Ro
     if not gaps or widest <= 0.08 or widest <= 8 * median(gap for gap, _ in gaps):
         return {"level_gap": None, "level_steps": 0}
     edge = min(y for gap, y in gaps if gap == widest)
-    in_time = sorted(zip(own, values, strict=True), key=lambda pair: _when(pair[0][0]))
+    in_time = sorted(zip(own, values, strict=True), key=lambda pair: when(pair[0][0]))
     slow = [math.log(max(value, 1.0)) >= edge for _, value in in_time]
     steps = sum(before != after for before, after in pairwise(slow))
     return {"level_gap": math.expm1(widest), "level_steps": steps}
 
 
-def _when(dump: Recording) -> tuple[bool, float, int]:
+def when(dump: Recording) -> tuple[bool, float, int]:
+    """Place of a dump in the order of time."""
     at = dump.captured_at
     return at is None, at.timestamp() if at else 0.0, dump.number
 
