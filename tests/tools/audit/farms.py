@@ -61,9 +61,9 @@ class Farm:
         names = [f"{number:03}" for number in range(1, len(self.dumps) + 1)]
         listed = [*zip(names, self.dumps, strict=True)]
         listed += [(f"copy-{names[place]}", self.dumps[place]) for place in self.copies]
-        for name, (data, manifest) in listed:
+        for name, (data, facts) in listed:
             (folder / f"{name}.etdp").write_bytes(data)
-            (folder / f"{name}.json").write_text(json.dumps(manifest))
+            (folder / f"{name}.json").write_text(json.dumps(facts))
         for position, etrecord in self.etrecords.items():
             (folder / f"{names[position]}.etrecord").write_bytes(etrecord.read_bytes())
         for name, data in self.broken.items():

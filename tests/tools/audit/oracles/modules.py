@@ -12,8 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.tools.audit.events import Event
 from tests.tools.audit.oracles.places import Asked, Row, chosen, grouped, named
-from tests.tools.audit.recordings import Event, Recording
+from tests.tools.audit.recordings import Recording
 from tests.tools.audit.statistics import difference, ratio, whole_sum
 from tests.tools.parity.program import Node, Program, read_program
 

@@ -9,7 +9,8 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
-from tests.tools.audit.recordings import Event, Recording, Run, parse_time
+from tests.tools.audit.events import Event
+from tests.tools.audit.recordings import Recording, Run, parse_time
 
 Asked = Mapping[str, Any]
 Row = dict[str, Any]

@@ -6,14 +6,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from tests.tools.audit.events import Event, delegate_of, operator_type
 from tests.tools.audit.oracles.places import Asked, Row, grouped, named
-from tests.tools.audit.recordings import (
-    Event,
-    Recording,
-    Run,
-    delegate_of,
-    operator_type,
-)
+from tests.tools.audit.recordings import Recording, Run
 from tests.tools.audit.statistics import difference, percentile, ratio, scaled, whole_sum
 
 

@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any
 
 from tests.support.plain_comparison import exact_p
+from tests.tools.audit.events import Event
 from tests.tools.audit.oracles.places import (
     Asked,
     Row,
@@ -19,10 +20,9 @@ from tests.tools.audit.oracles.places import (
     of_device,
     series_of,
 )
-from tests.tools.audit.recordings import WARM_UP_RUNS, Event, Recording, Run
+from tests.tools.audit.recordings import WARM_UP_RUNS, Recording, Run
 from tests.tools.audit.statistics import (
     middle,
-    percentile,
     ratio,
     scaled,
     spread,
@@ -30,18 +30,18 @@ from tests.tools.audit.statistics import (
 )
 
 
-def _alike(dump: Recording) -> dict[Any, list[Run]]:
+def alike(dump: Recording) -> dict[Any, list[Run]]:
     """Complete runs of a dump by run signature, in order."""
-    alike: dict[Any, list[Run]] = defaultdict(list)
+    found: dict[Any, list[Run]] = defaultdict(list)
     for run in dump.complete_runs:
-        alike[run.signature].append(run)
-    return alike
+        found[run.signature].append(run)
+    return found
 
 
 def stability(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
     groups: dict[Any, list[tuple[Recording, list[float]]]] = defaultdict(list)
     for dump in chosen(dumps, asked):
-        for runs in _alike(dump).values():
+        for runs in alike(dump).values():
             steady = [
                 run.ticks("method") * (dump.ns_per_tick or 1.0) for run in runs[WARM_UP_RUNS:]
             ]
@@ -153,9 +153,9 @@ def _start(dump: Recording) -> Row | None:
     )
     first = steady = None
     if runs:
-        alike = _alike(dump)[runs[0].signature][WARM_UP_RUNS:]
+        same = alike(dump)[runs[0].signature][WARM_UP_RUNS:]
         first = float(runs[0].ticks("method"))
-        steady = median(run.ticks("method") for run in alike) if len(alike) >= 5 else None
+        steady = median(run.ticks("method") for run in same) if len(same) >= 5 else None
     first_ns = scaled(first, dump.ns_per_tick)
     loading = init if load is None else load
     return {
@@ -174,7 +174,7 @@ def warmup(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
     for place, own in grouped(dumps, asked).items():
         by_signature: dict[Any, list[tuple[Recording, list[int]]]] = defaultdict(list)
         for dump in own:
-            for signature, runs in _alike(dump).items():
+            for signature, runs in alike(dump).items():
                 if len(runs) >= 20:
                     by_signature[signature].append((dump, [run.ticks("method") for run in runs]))
         for signature, found in by_signature.items():
@@ -213,7 +213,7 @@ def outlier_runs(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
     least, rows = asked.get("min_excess", 0.5), []
     for place, own in grouped(dumps, asked).items():
         for dump in own:
-            for runs in _alike(dump).values():
+            for runs in alike(dump).values():
                 steady = runs[WARM_UP_RUNS:]
                 if len(steady) >= 20:
                     rows += [named(place) | row for row in _slow(dump, runs, steady, least)]
@@ -285,97 +285,3 @@ def _own_excess(key: Any, over: dict[Any, float]) -> float:
         return over[key]
     inner = [v for k, v in over.items() if k[3] == "delegate_op" and k[1] == key[1]]
     return over[key] - sum(inner)
-
-
-def token_latency(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
-    step, rows = asked.get("step"), []
-    for place, own in grouped(dumps, asked).items():
-        positions: dict[int, list[Row]] = defaultdict(list)
-        for dump in own:
-            for number, turn in enumerate(_turns(dump)):
-                for row in _tokens(dump, number, turn, step):
-                    positions[row["position"]].append(row)
-        rows += [named(place) | _latency(at, tokens) for at, tokens in positions.items()]
-    return rows
-
-
-Turn = tuple[list[Run], list[Run], list[float | None]]
-
-
-def _turns(dump: Recording) -> list[Turn]:
-    """Turns: the runs of the prompt, those of its tokens, and the ticks to what starts next."""
-    alike = _alike(dump)
-    if not alike:
-        return []
-    most = max(map(len, alike.values()))
-    common = [runs for runs in alike.values() if len(runs) == most]
-    decoding = max(common, key=lambda runs: runs[0].index)
-    runs = dump.complete_runs
-    tokens = set(range(len(runs))) & {i for i, run in enumerate(runs) if run in decoding}
-    if len(decoding) == len(runs):
-        tokens -= {0}
-    turns: list[Turn] = []
-    for place, run in enumerate(runs):
-        is_token = place in tokens
-        if not turns or (not is_token and turns[-1][1]):
-            turns.append(([], [], []))
-        turns[-1][1 if is_token else 0].append(run)
-        if is_token:
-            is_paced = place + 1 in tokens
-            pace = _start_of(runs[place + 1]) - _start_of(run) if is_paced else None
-            turns[-1][2].append(pace)
-    return turns
-
-
-def _start_of(run: Run) -> int:
-    return min(event.start for event in run.events)
-
-
-def _tokens(dump: Recording, number: int, turn: Turn, step: int | None) -> list[Row]:
-    prompt, tokens, paces = turn
-    rate = dump.ns_per_tick
-    rows = []
-    for place, (run, pace) in enumerate(zip(tokens, paces, strict=True), start=1):
-        at = place - (place - 1) % step if step else 1
-        rows.append(
-            {
-                "position": at,
-                "turn": (dump.number, number),
-                "token_ns": scaled(run.ticks("method"), rate),
-                "pace_ns": scaled(pace, rate) if pace is not None and pace > 0 else None,
-                "prompt_ns": scaled(sum(r.ticks("method") for r in prompt), rate)
-                if place == 1 and prompt
-                else None,
-            }
-        )
-    for at in {row["position"] for row in rows}:
-        own = [row for row in rows if row["position"] == at]
-        own[0]["drift_ns"] = _slope([row["token_ns"] for row in own])
-    return rows
-
-
-def _slope(times: list[float | None]) -> float | None:
-    known = [time for time in times if time is not None]
-    n = len(known)
-    if n < 3:
-        return None
-    centre, mean = (n - 1) / 2, sum(known) / n
-    above = sum((place - centre) * (time - mean) for place, time in enumerate(known))
-    return above / sum((place - centre) ** 2 for place in range(n))
-
-
-def _latency(position: int, tokens: list[Row]) -> Row:
-    times = [row["token_ns"] for row in tokens if row["token_ns"] is not None]
-    paces = [row["pace_ns"] for row in tokens if row["pace_ns"] is not None]
-    shares = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99}
-    return {
-        "position": position,
-        "dump_count": len({row["turn"][0] for row in tokens}),
-        "turn_count": len({row["turn"] for row in tokens}),
-        "token_count": len(tokens),
-        "first_token_ns": middle(row["prompt_ns"] for row in tokens),
-        **{name: percentile(times, share) if times else None for name, share in shares.items()},
-        "tokens_per_second": ratio(1e9 * len(times), sum(times)) if times else None,
-        "paced_tokens_per_second": ratio(1e9 * len(paces), sum(paces)) if paces else None,
-        "drift_ns": middle(row.get("drift_ns") for row in tokens),
-    }

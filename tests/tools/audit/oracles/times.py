@@ -6,19 +6,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tests.tools.audit.events import Event
 from tests.tools.audit.oracles.places import (
     Asked,
     Row,
-    builds_in_order,
-    chosen,
     event_named,
     grouped,
-    history_facts,
     named,
-    of_device,
     series_of,
 )
-from tests.tools.audit.recordings import Event, Recording, Run, operator_type
+from tests.tools.audit.recordings import Recording, Run
 from tests.tools.audit.statistics import (
     difference,
     middle,
@@ -57,14 +54,14 @@ def _described(times: list[float]) -> Row:
     }
 
 
-def _complete(own: Iterable[Recording]) -> list[tuple[Recording, Run]]:
+def complete(own: Iterable[Recording]) -> list[tuple[Recording, Run]]:
     return [(dump, run) for dump in own for run in dump.complete_runs]
 
 
 def operator_hotspots(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
     rows = []
     for place, own in grouped(dumps, asked).items():
-        listed = _hotspots(_complete(own))
+        listed = _hotspots(complete(own))
         for rank, row in enumerate(listed[: asked.get("top_n")], start=1):
             rows.append(named(place) | row | {"rank": rank})
     return rows
@@ -114,14 +111,14 @@ def _by_self_time(row: Row) -> tuple[Any, ...]:
 def framework_tax(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
     scope, rows = asked.get("scope", "total"), []
     for place, own in grouped(dumps, asked).items():
-        runs = _complete(own)
+        runs = complete(own)
         found: list[Row] = []
         if scope in ("total", "all") and runs:
-            found.append(_taxed("total", _METHOD, [_run_parts(run) for _, run in runs]))
+            found.append(taxed("total", METHOD, [run_parts(run) for _, run in runs]))
         if scope in ("run", "all"):
             for dump, run in runs:
-                where = _METHOD | {"dump_id": dump.number, "run_index": run.index}
-                found.append(_taxed("run", where, [_run_parts(run)]))
+                where = METHOD | {"dump_id": dump.number, "run_index": run.index}
+                found.append(taxed("run", where, [run_parts(run)]))
         if scope in ("operator", "all"):
             found += _taxed_calls(runs, "operator")
         if scope in ("delegate", "all"):
@@ -130,11 +127,11 @@ def framework_tax(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
     return rows
 
 
-_METHOD = {"event_name": "Method::execute", "instruction_id": None}
+METHOD = {"event_name": "Method::execute", "instruction_id": None}
 Parts = tuple[float | None, float | None, float | None, int]
 
 
-def _run_parts(run: Run) -> Parts:
+def run_parts(run: Run) -> Parts:
     return (
         whole_sum(event.ns for event in run.of_kind("method")),
         whole_sum([0.0, *(event.ns for event in run.of_kind("kernel"))])
@@ -151,7 +148,7 @@ def _is_timed(run: Run) -> bool:
     return all(event.ns is not None for event in run.of_kind("method"))
 
 
-def _taxed(scope: str, where: Row, parts: list[Parts]) -> Row:
+def taxed(scope: str, where: Row, parts: list[Parts]) -> Row:
     execute, kernel, delegate = (whole_sum(part[place] for part in parts) for place in range(3))
     count = sum(part[3] for part in parts)
     known = [kernel if scope != "delegate" else 0.0, delegate if scope != "operator" else 0.0]
@@ -187,7 +184,7 @@ def _taxed_calls(runs: list[tuple[Recording, Run]], scope: str) -> list[Row]:
                 times[1] if scope == "delegate" else None, len(calls))  # fmt: skip
         rows[name, instruction].append(part)
     return [
-        _taxed(scope, {"event_name": name, "instruction_id": instruction}, parts)
+        taxed(scope, {"event_name": name, "instruction_id": instruction}, parts)
         for (name, instruction), parts in rows.items()
     ]
 
@@ -196,39 +193,6 @@ _CALLS = {
     "operator": ("operator_call", "kernel"),
     "delegate": ("delegate_call", "delegate_op"),
 }
-
-
-def tax_history(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
-    groups: dict[Any, list[Recording]] = defaultdict(list)
-    for dump in chosen(dumps, asked):
-        if dump.complete_runs:
-            groups[(*of_device(dump), dump.build)].append(dump)
-    rows = []
-    for build in builds_in_order(dumps):
-        for key, own in groups.items():
-            if key[3] == build:
-                rows.append(_history_row(dumps, key, own))
-    return with_changes(rows, "tax_ns", ("device", "model", "backend"))
-
-
-def _history_row(dumps: Sequence[Recording], key: Any, own: list[Recording]) -> Row:
-    parts = [_run_parts(run) for _, run in _complete(own)]
-    taxed = _taxed("total", _METHOD, parts)
-    names = ("execute_ns", "kernel_ns", "delegate_ns", "tax_ns", "tax_share", "run_count")
-    where = dict(zip(("device", "model", "backend", "build"), key, strict=True))
-    counts = {"dump_count": len(own)}
-    return where | history_facts(dumps, key[3]) | counts | {name: taxed[name] for name in names}
-
-
-def with_changes(rows: list[Row], column: str, series: tuple[str, ...]) -> list[Row]:
-    """Rows in order of their builds, each with its change against the one before in its series."""
-    before: dict[Any, float | None] = {}
-    for row in rows:
-        key = tuple(row[name] for name in series)
-        share = ratio(row[column], before.get(key))
-        row["change"] = None if share is None else share - 1
-        before[key] = row[column]
-    return rows
 
 
 def operator_variance(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
@@ -271,42 +235,3 @@ def _tail(by_dump: list[list[Event]], run: str) -> tuple[Row, float | None]:
     }
     weighed = [t * len(e) for t, e in zip(tails, by_dump, strict=True) if t is not None]
     return row, whole_sum(weighed)
-
-
-def op_type_history(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
-    groups: dict[Any, list[Recording]] = defaultdict(list)
-    for dump in chosen(dumps, asked):
-        if dump.complete_runs:
-            groups[(*of_device(dump), dump.build)].append(dump)
-    rows = []
-    for build in builds_in_order(dumps):
-        for key, own in groups.items():
-            if key[3] == build:
-                rows += _typed(dumps, key, own)
-    return with_changes(rows, "run_ns", ("device", "model", "backend", "op_type", "kind"))
-
-
-def _typed(dumps: Sequence[Recording], key: Any, own: list[Recording]) -> list[Row]:
-    runs = _complete(own)
-    types: dict[Any, list[Event]] = defaultdict(list)
-    for _, run in runs:
-        for event in run.of_kind("kernel", "delegate_call", "delegate_op"):
-            types[operator_type(event), event.kind].append(event)
-    executed = whole_sum(_run_parts(run)[0] for _, run in runs)
-    where = dict(zip(("device", "model", "backend", "build"), key, strict=True))
-    rows = []
-    for (op_type, kind), events in types.items():
-        total = whole_sum(event.ns for event in events)
-        rows.append(
-            where | history_facts(dumps, key[3]) | {
-                "op_type": op_type,
-                "kind": kind,
-                "dump_count": len(own),
-                "run_count": len(runs),
-                "operator_count": len({(e.chain, e.instruction, e.delegate) for e in events}),
-                "run_calls": len(events) / len(runs),
-                "run_ns": ratio(total, len(runs)),
-                "time_share": ratio(total, executed),
-            }
-        )  # fmt: skip
-    return rows

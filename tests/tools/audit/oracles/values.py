@@ -10,6 +10,8 @@ from functools import cache
 from itertools import combinations
 from typing import Any
 
+from tests.tools.audit.events import Event
+from tests.tools.audit.oracles.histories import with_changes
 from tests.tools.audit.oracles.places import (
     Asked,
     Row,
@@ -21,8 +23,7 @@ from tests.tools.audit.oracles.places import (
     series_of,
     tag_text,
 )
-from tests.tools.audit.oracles.times import with_changes
-from tests.tools.audit.recordings import WARM_UP_RUNS, Event, Recording
+from tests.tools.audit.recordings import WARM_UP_RUNS, Recording
 from tests.tools.audit.statistics import grouped_median, middle, percentile, ratio, scaled
 
 NOT_COMPARED = ("operator_call", "load", "delegate_phase")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.support.plain_comparison import PlainComparison, adjusted, compare, exact_p
+from tests.tools.audit.events import operator_type
 from tests.tools.audit.oracles.places import Asked, Row, chosen, of_device
 from tests.tools.audit.oracles.values import (
     NOT_COMPARED,
@@ -16,7 +17,7 @@ from tests.tools.audit.oracles.values import (
     Value,
     values_of,
 )
-from tests.tools.audit.recordings import Recording, operator_type
+from tests.tools.audit.recordings import Recording
 from tests.tools.audit.statistics import middle, whole_sum
 
 Q, MIN_CHANGE, LEAST_DUMPS, EXACT_UP_TO = 0.01, 0.03, 8, 30
