@@ -144,7 +144,7 @@ def memory() -> Farm:
             runs = [_allocating(n, more + 64 * hour, coarse=1) for n in range(4)]
             made.add(dump_of(runs), manifest("phone", build, "net", hour=hour, build_facts=facts))
     quiet = [execution([("relu.out", 50 + n)]) for n in range(3)]
-    made.add(dump_of(quiet), manifest("phone", "old", "net", hour=3, build_facts=BUILDS["old"]))
+    made.add(dump_of(quiet), manifest("phone", "old", "quiet", hour=3, build_facts=BUILDS["old"]))
     return made
 
 
@@ -189,14 +189,18 @@ def even_runs() -> Farm:
             for n in range(25)
         ]
         made.add(dump_of(runs), manifest("phone", "old", hour=hour))
-    empty = Tape(5, 2**64)
-    empty.log("Method::execute", 5, 0, chain=-1)
-    slow = Tape(5, 2**64)
-    slow.now += 3
-    slow.log("Method::execute", 5, 0, chain=-1)
-    runs = [(slow if n == 20 else empty).run() for n in range(RUNS)]
+    runs = [_still(3 if n == 20 else 0) for n in range(RUNS)]
     made.add(dump_of(runs), manifest("still", "old", hour=3))
     return made
+
+
+def _still(ticks: int) -> Content:
+    """A run in which the framework takes so many ticks, and its kernel none."""
+    tape = Tape(5)
+    tape.log("native_call_relu.out", 5, 0)
+    tape.now += ticks
+    tape.log("Method::execute", 5, 0, chain=-1)
+    return tape.run()
 
 
 def _method(kernels: int, ticks: int, seed: tuple[int, ...]) -> Content:
@@ -251,7 +255,7 @@ def mixed_clocks() -> Farm:
 def branches() -> Farm:
     """One build id on two branches, with two ordinals."""
     made = Farm("branches")
-    for hour, (branch, ordinal) in enumerate((("main", 0), ("fork", 1), ("main", 0))):
+    for hour, (branch, ordinal) in enumerate((("main", 0), ("topic", 1), ("main", 0))):
         runs = [execution([("relu.out", 5_000 + noise(hour, n))]) for n in range(RUNS)]
         facts = {"branch": branch, "ordinal": ordinal}
         made.add(dump_of(runs), manifest("phone", "b1", hour=hour, build_facts=facts))

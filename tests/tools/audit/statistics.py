@@ -24,6 +24,11 @@ def middle(values: Iterable[float | None]) -> float | None:
     return float(median(known)) if known else None
 
 
+def whole_middle(values: Iterable[float | None], untimed: int) -> float | None:
+    """Median of the values that are known; None if any dump is not timed."""
+    return None if untimed else middle(values)
+
+
 def whole_sum(values: Iterable[float | None]) -> float | None:
     """Sum; None where one is unknown, and without any."""
     listed = list(values)

@@ -91,8 +91,9 @@ def coverage_gaps(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
             if fresh_since is None or (d.captured_at is not None and d.captured_at >= fresh_since)
         }  # fmt: skip
         last = max((builds.index(build) for build in fresh & {*builds}), default=None)
+        branches = {build_facts(dumps, dump.build)["branch"] for dump in own}
         for build in builds[-(asked.get("last_n") or len(builds)) :]:
-            if build not in fresh:
+            if build not in fresh and build_facts(dumps, build)["branch"] in branches:
                 rows.append(
                     dict(zip(("device", "model", "backend"), key, strict=True))
                     | {
@@ -142,6 +143,12 @@ def _most_alike(dump: Recording) -> int:
     return max(counts.values(), default=0)
 
 
+def _is_conflicting(dump: Recording, build: Row) -> bool:
+    """Whether it says something else of its build than what is known of that."""
+    names = ("commit", "branch", "ordinal", "parent", "role")
+    return any(dump.fact("build", name) not in (None, build[name]) for name in names)
+
+
 _ENVIRONMENT = ("firmware", "governor", "threads", "temperature_c")
 _PROBLEMS = {
     "no events": lambda d, _: _events(d) == 0,
@@ -152,6 +159,7 @@ _PROBLEMS = {
     "no capture time": lambda d, _: d.captured_at is None,
     "unordered build": lambda _, b: b["ordinal"] is None and b["committed_at"] is None,
     "unknown environment": lambda d, _: all(d.fact("run", n) is None for n in _ENVIRONMENT),
+    "conflicting build": lambda d, b: _is_conflicting(d, b),
     "no ETRecord": lambda d, _: d.etrecord is None,
 }
 

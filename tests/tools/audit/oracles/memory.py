@@ -6,7 +6,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from tests.tools.audit.oracles.places import Asked, Row, chosen, grouped, named, of_device
+from tests.tools.audit.oracles.places import (
+    Asked,
+    Row,
+    chosen,
+    grouped,
+    named,
+    of_device,
+    series_of,
+)
 from tests.tools.audit.recordings import Allocation, Recording, Run
 from tests.tools.audit.statistics import ratio
 
@@ -208,19 +216,24 @@ def _both(known: list[list[list[float]]]) -> Row:
 def _measures(dump: Recording) -> dict[tuple[str, str | None, str | None], list[float]]:
     """The lowest and highest value of each measure of a dump."""
     found: dict[Any, list[float]] = {}
-    for name, value in {"runs_per_dump": len(dump.runs), "dump_bytes": len(dump.data),
-                        **_program(dump)}.items():  # fmt: skip
-        found[name, None, None] = [float(value)] * 2
-    for name in {run.name for run in dump.runs}:
-        runs = [run for run in dump.runs if run.name == name]
+    for measure, value in (("runs_per_dump", len(dump.runs)), ("dump_bytes", len(dump.data))):
+        found[measure, None, None] = [float(value)] * 2
+    series: dict[str, list[Run]] = defaultdict(list)
+    for run in dump.complete_runs:
+        series[series_of(dump, run)].append(run)
+    for name, runs in series.items():
+        for measure, share in _program(runs).items():
+            found[measure, name, None] = [float(share)] * 2
+    for logged in {run.name for run in dump.runs}:
+        runs = [run for run in dump.runs if run.name == logged]
         for allocator in {a.allocator for run in runs for a in run.allocations}:
             sums = [sum(a.size for a in r.allocations if a.allocator == allocator) for r in runs]
-            found["allocated_bytes", name, allocator] = [float(min(sums)), float(max(sums))]
+            found["allocated_bytes", logged, allocator] = [float(min(sums)), float(max(sums))]
     return found
 
 
-def _program(dump: Recording) -> dict[str, float]:
-    events = [event for run in dump.complete_runs for event in run.events]
+def _program(runs: list[Run]) -> dict[str, float]:
+    events = [event for run in runs for event in run.events]
     methods = sum(event.kind == "method" for event in events)
     if not methods:
         return {}

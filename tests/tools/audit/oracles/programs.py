@@ -162,6 +162,7 @@ def delegation_coverage(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
         types = _delegated_types(runs)
         operators = sum(row["operator_count"] for row in types)
         executed = whole_sum(e.ns for run in runs for e in run.of_kind("method"))
+        untimed = sum(bool(d.complete_runs) and d.ns_per_tick is None for d in own)
         for row in types:
             total = row.pop("total_ns")
             rows.append(
@@ -169,6 +170,7 @@ def delegation_coverage(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
                 | row
                 | {
                     "delegate_backend": None,
+                    "untimed_count": untimed,
                     "operator_share": row["operator_count"] / operators,
                     "run_calls": row["run_calls"] / len(runs),
                     "run_ns": ratio(total, len(runs)),

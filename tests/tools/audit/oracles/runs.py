@@ -151,15 +151,12 @@ def _start(dump: Recording) -> Row | None:
         whole_sum(e.ns for e in loads if e.name == name)
         for name in ("Program::load_method", "Method::init")
     )
-    first = steady = None
-    if runs:
-        same = alike(dump)[runs[0].signature][WARM_UP_RUNS:]
-        first = float(runs[0].ticks("method"))
-        steady = median(run.ticks("method") for run in same) if len(same) >= 5 else None
+    inits = sum(e.name == "Method::init" for e in loads)
+    first, steady = _first_runs(dump, max(inits, 1))
     first_ns = scaled(first, dump.ns_per_tick)
     loading = init if load is None else load
     return {
-        "load_count": sum(e.name == "Method::init" for e in loads),
+        "load_count": inits,
         "load_ns": load,
         "init_ns": init,
         "first_ns": first_ns,
@@ -167,6 +164,19 @@ def _start(dump: Recording) -> Row | None:
         "cold_ns": None if loading is None or first_ns is None else loading + first_ns,
         "first_over_steady": ratio(first, steady),
     }
+
+
+def _first_runs(dump: Recording, methods: int) -> tuple[float | None, float | None]:
+    """Ticks of the first run of each method, and of runs like it after warm-up, added up."""
+    firsts: dict[str, Run] = {}
+    for run in dump.complete_runs:
+        firsts.setdefault(series_of(dump, run), run)
+    own = list(firsts.values())[:methods]
+    steady = []
+    for run in own:
+        same = alike(dump)[run.signature][WARM_UP_RUNS:]
+        steady.append(median(r.ticks("method") for r in same) if len(same) >= 5 else None)
+    return whole_sum(float(run.ticks("method")) for run in own), whole_sum(steady)
 
 
 def warmup(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
@@ -231,7 +241,7 @@ def _slow(dump: Recording, runs: list[Run], steady: list[Run], least: float) -> 
     rate, rows = dump.ns_per_tick, []
     for run in steady:
         mine, usual = parts(run), medians["method"]
-        if not usual or mine["method"] < (1 + least) * usual:
+        if mine["method"] <= usual or mine["method"] < (1 + least) * usual:
             continue
         excess = {name: mine[name] - medians[name] for name in mine}
         rows.append(
@@ -239,7 +249,7 @@ def _slow(dump: Recording, runs: list[Run], steady: list[Run], least: float) -> 
                 "dump_id": dump.number,
                 "run_index": run.index,
                 "run_name": run.name,
-                "excess": mine["method"] / usual - 1,
+                "excess": mine["method"] / usual - 1 if usual else None,
                 "execute_ns": scaled(mine["method"], rate),
                 "p50_ns": scaled(usual, rate),
                 **{f"{name}_excess_ns": scaled(excess[name], rate)

@@ -18,9 +18,9 @@ from tests.tools.audit.oracles.places import (
 from tests.tools.audit.recordings import Recording, Run
 from tests.tools.audit.statistics import (
     difference,
-    middle,
     percentile,
     ratio,
+    whole_middle,
     whole_sum,
 )
 
@@ -224,14 +224,19 @@ def _tail(by_dump: list[list[Event]], run: str) -> tuple[Row, float | None]:
     times = [[e.ns for e in events if e.ns is not None] for events in by_dump]
     p50, p99 = ([percentile(t, share) if t else None for t in times] for share in (0.5, 0.99))
     tails = [difference(high, low) for high, low in zip(p99, p50, strict=True)]
+    untimed = sum(not known for known in times)
+    shares = [ratio(high, low) for high, low in zip(p99, p50, strict=True)]
     row = event_named(by_dump[0][0]) | {
         "run": run,
         "dump_count": len(by_dump),
         "sample_count": sum(map(len, by_dump)),
-        "p50_ns": middle(p50),
-        "p99_ns": middle(p99),
-        "tail_ns": middle(tails),
-        "p99_over_p50": middle(ratio(high, low) for high, low in zip(p99, p50, strict=True)),
+        "p50_ns": whole_middle(p50, untimed),
+        "p99_ns": whole_middle(p99, untimed),
+        "tail_ns": whole_middle(tails, untimed),
+        "p99_over_p50": whole_middle(shares, untimed),
+        "untimed_count": untimed,
     }
+    if untimed:
+        return row, None
     weighed = [t * len(e) for t, e in zip(tails, by_dump, strict=True) if t is not None]
     return row, whole_sum(weighed)

@@ -89,17 +89,30 @@ def _slope(times: list[float | None]) -> float | None:
 
 
 def _latency(position: int, tokens: list[Row]) -> Row:
-    times = [row["token_ns"] for row in tokens if row["token_ns"] is not None]
-    paces = [row["pace_ns"] for row in tokens if row["pace_ns"] is not None]
-    shares = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99}
-    return {
+    dumps = {row["turn"][0]: row["token_ns"] for row in tokens}
+    untimed = sum(time is None for time in dumps.values())
+    counts = {
         "position": position,
-        "dump_count": len({row["turn"][0] for row in tokens}),
+        "dump_count": len(dumps),
         "turn_count": len({row["turn"] for row in tokens}),
         "token_count": len(tokens),
+        "untimed_count": untimed,
+    }
+    if untimed:
+        return counts | dict.fromkeys(_TIMES)
+    times = [row["token_ns"] for row in tokens]
+    paces = [row["pace_ns"] for row in tokens if row["pace_ns"] is not None]
+    shares = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99}
+    return counts | {
         "first_token_ns": middle(row["prompt_ns"] for row in tokens),
-        **{name: percentile(times, share) if times else None for name, share in shares.items()},
-        "tokens_per_second": ratio(1e9 * len(times), sum(times)) if times else None,
+        **{name: percentile(times, share) for name, share in shares.items()},
+        "tokens_per_second": ratio(1e9 * len(times), sum(times)),
         "paced_tokens_per_second": ratio(1e9 * len(paces), sum(paces)) if paces else None,
         "drift_ns": middle(row.get("drift_ns") for row in tokens),
     }
+
+
+_TIMES = (
+    "first_token_ns", "p50_ns", "p90_ns", "p99_ns", "tokens_per_second", "paced_tokens_per_second",
+    "drift_ns",
+)  # fmt: skip
