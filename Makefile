@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Hundreds of processes are started, each of which would compile the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-serve test test-slow lint parity fuzz torture torture-service bench bench-service bench-inspector bench-detection test-executorch test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
+.PHONY: help demo demo-serve test test-slow lint parity audit fuzz torture torture-service bench bench-service bench-inspector bench-detection test-executorch test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -46,6 +46,10 @@ lint: .venv/.installed ## Check style, formatting and types
 
 parity: .venv/.installed ## Compare answers with the Inspector's, dump by dump (CORPUS=another folder)
 	$(BIN)/python -m tests.tools.parity.run $(CORPUS)
+
+# Where pyspark or Java is missing, Spark is left out, and it says so.
+audit: .venv/.installed ## Compare every canned query with an independent computation, and all surfaces (ARGS="--farm plain")
+	$(BIN)/python -m tests.tools.audit.run $(ARGS)
 
 fuzz: .venv/.installed ## Decode mutants beside the reference reader (ARGS="--count 1000000")
 	$(BIN)/python -m tests.tools.fuzz.run $(ARGS)

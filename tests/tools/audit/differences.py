@@ -1,0 +1,130 @@
+"""Answers that differ from what they should be, or from one surface to another, and why.
+
+Two tables. KNOWN differences are defects that an issue names: once one is mended, its row here
+fails the audit and is taken out. EXPLAINED ones are as they should be, and stay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from tests.tools.audit.comparing import ROWS
+
+ORACLE = "the independent computation"
+REFUSED = "a refusal"  # stands for a column where a question is not answered
+
+
+RETAINED = "store without raw events"
+
+
+@dataclass(frozen=True)
+class Known:
+    """Where answers differ, in globs.
+
+    Attributes:
+        against: The surface whose answers differ from those of the store, or `ORACLE`.
+        question: The question: the farm, the query and its parameters.
+        columns: The columns that differ.
+        reason: Why.
+    """
+
+    against: str
+    question: str
+    columns: tuple[str, ...]
+    reason: str
+
+    def is_of(self, against: str, question: str) -> bool:
+        """Whether it is about this question on this surface."""
+        return fnmatchcase(against, self.against) and fnmatchcase(question, self.question)
+
+    def covers(self, column: str) -> bool:
+        """Whether it is about this column."""
+        return any(fnmatchcase(column, glob) for glob in self.columns)
+
+
+def _known(item: str, *questions: str, columns: str = ROWS) -> tuple[Known, ...]:
+    listed = tuple(columns.split(", "))
+    return tuple(Known(ORACLE, question, listed, item) for question in questions)
+
+
+_SIGNATURES = "issue 28, item 19: run signatures are mixed"
+_MIDDLE = "issue 28, item 23: of two middle values the lower one is taken"
+
+KNOWN: tuple[Known, ...] = (
+    *_known(
+        _SIGNATURES,
+        *(f"language/{query}" for query in (
+            "percentiles", "dump_values", "stability", "build_history *", "operator_variance",
+            "device_comparison *", "change_points", "regression_deltas *", "comparison *",
+        )),
+        *(f"faults/{query}" for query in (
+            "percentiles", "build_history *", "operator_variance", "device_comparison *",
+        )),
+        *(f"corpus/{query}" for query in (
+            "percentiles", "build_history *", "operator_variance", "device_comparison *",
+            "regression_deltas *", "comparison *",
+        )),
+    ),
+    *_known(_SIGNATURES, "language/run_shifts *", columns="operator_count"),
+    *_known(_SIGNATURES, "faults/dump_values", columns="value"),
+    *_known(_SIGNATURES, "language/cold_start",
+            columns="first_ns, steady_ns, cold_ns, first_over_steady"),
+    *_known(_SIGNATURES, *(f"{farm}/exact_changes *" for farm in (
+        "plain", "memory", "widened", "nights")), columns="run_name"),
+    *_known(_SIGNATURES, "language/exact_changes *"),
+    *_known("issue 28, item 21: nothing says that one build id has two branches",
+            "branches/data_quality"),
+    *_known("issue 28, item 24: dumps without a known clock are left out, and nothing says so",
+            "mixed_clocks/token_latency group_by=pool",
+            "mixed_clocks/operator_variance group_by=pool",
+            columns="*_ns, *_per_second, p99_over_p50, tail_share, rank"),
+    *_known("issue 28, item 22: --approx is another percentile than promised",
+            "long_runs/percentiles approx=True", columns="p50_ns"),
+    *_known(_MIDDLE, "even_runs/dump_values", columns="value"),
+    *_known(_MIDDLE, "even_runs/build_history *", columns="p50_ns, min_ns, max_ns"),
+    *_known(_MIDDLE, "even_runs/device_comparison *",
+            columns="p50_ns, over_fastest, pool_ns, over_pool"),
+    *_known("issue 28, item 23: at a median of 0 every run is slow", "even_runs/outlier_runs"),
+    *_known("issue 28, item 23: it goes by end ticks, not by the order in the file",
+            "coarse_memory/memory_by_instruction", columns="*_bytes"),
+    *_known("issue 28, item 25: nested tags are not found",
+            "plain/dumps tag=in.h=224", "plain/scaling size_tag=in.h", columns=REFUSED),
+    *_known("starts after a 32-bit clock wrapped are not corrected, durations are",
+            "clocks/run_timeline dump=13 run=7", columns="start_ns"),
+)  # fmt: skip
+
+
+def _explained(questions: str, columns: str, reason: str) -> tuple[Known, ...]:
+    listed = tuple(columns.split(", "))
+    return tuple(Known(RETAINED, question, listed, reason) for question in questions.split(" | "))
+
+
+EXPLAINED: tuple[Known, ...] = (
+    *_explained("*/percentiles | */percentiles group_by*", "p*_ns, missing_count",
+                "exact percentiles need raw events; missing_count says how many are gone"),
+    *_explained("*/event_blocks *", "sample_count, *_ns", "blocks are of raw events"),
+    *_explained("*/run_timeline *", ROWS, "a timeline is of raw events"),
+    *_explained("*memory/memory_by_instruction | corpus/memory_by_instruction", "*",
+                "raw events tell which instruction allocated; without them it is none"),
+    *_explained("*/data_quality", ROWS, "it says that events are gone"),
+)  # fmt: skip
+
+# Columns that no oracle works out, by query, and why.
+UNAUDITED: dict[str, dict[str, str]] = {
+    "coverage": {"last_ingested_at": "the time of the ingest; surfaces agree on it"},
+    "dumps": {
+        "ingested_at": "the time of the ingest; surfaces agree on it",
+        "source": "where the files of the audit were; surfaces agree on it",
+    },
+    "percentiles": {"error_share": "a promise: percentiles with approx are held to it"},
+    "regression_deltas": {"dumps_needed": "advice, by a rule of thumb"},
+    "comparison": {
+        "dumps_needed": "advice, by a rule of thumb",
+        "explained_by": "a sentence out of other rows",
+        "note": "a sentence out of what environment_changes compares",
+    },
+    "stability": {"note": "a sentence out of the row's other columns"},
+    "warmup": {"run_signature_id": "an id that means nothing by itself"},
+    "delegate_transitions": {"run_signature_id": "an id that means nothing by itself"},
+}
