@@ -66,6 +66,7 @@ def test_one_model_by_hand() -> None:
         "device": "phone",
         "model": "net",
         "backend": None,
+        "run": "Execute",
         "dump_count": 10,
         "operator_count": 3,
         "method_dumps": 8,

@@ -30,6 +30,7 @@ def test_four_samples_by_hand():
         "model": "net",
         "backend": "xnnpack",
         "group": None,
+        "run": "Execute (incomplete)",
         "event_name": OP,
         "instruction_id": 3,
         "delegate_id": None,

@@ -37,6 +37,7 @@ def test_eight_dumps_by_hand():
         "device": "phone",
         "model": "net",
         "backend": "xnnpack",
+        "run": "Execute",
         "build": "b1",
         "dump_count": 8,
         "run_count": 8 * STEADY,

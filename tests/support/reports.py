@@ -278,7 +278,12 @@ def named_report(names: Sequence[str]) -> Report:
     groups = [_named_group(name) for name in names]
     first = names[0]
     here: dict[str, Any] = {"device": first, "model": first, "backend": first}
-    change: dict[str, Any] = {"event_name": first, "delegate_id": first, "ordinal": 1}
+    change: dict[str, Any] = {
+        "run": first,
+        "event_name": first,
+        "delegate_id": first,
+        "ordinal": 1,
+    }
     return report(
         *groups,
         head=first,
