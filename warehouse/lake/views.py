@@ -87,8 +87,11 @@ def _read(
     if not lake.is_local:
         return register_files(connection, lake, table, paths)
     files = ", ".join(quote(lake.absolute(path)) for path in paths)
-    options = "union_by_name = true, " if table in LATER_COLUMNS else ""
-    return f"read_parquet([{files}], {options}hive_partitioning = false)"
+    if table not in LATER_COLUMNS:
+        return f"read_parquet([{files}], hive_partitioning = false)"
+    # Older files lack a column; where all do, the empty rows have it.
+    rows = f"FROM read_parquet([{files}], union_by_name = true, hive_partitioning = false)"
+    return f"(FROM {_empty(table)} UNION ALL BY NAME {rows})"
 
 
 def _empty(table: str) -> str:
