@@ -268,7 +268,7 @@ def _sensitivity(rows: Sequence[Row], settings: Settings, day: date | None) -> l
         describe_sensitivity(
             family,
             SeriesLimits(
-                [operator_text(*(row[name] for name in SERIES[3:])) for row in own],
+                [operator_text(*(row[name] for name in _OPERATOR)) for row in own],
                 np.array([_smallest_change(row, settings) for row in own]),
                 np.array([row["head_ns"] or 1.0 for row in own]),
                 np.zeros(len(own), bool),

@@ -80,6 +80,7 @@ buckets AS (
             ON c.dump_id = b.dump_id AND c.run_signature_id = b.run_signature_id
         JOIN signatures AS s ON s.event_signature_id = b.event_signature_id
         WHERE CAST(:approx AS BOOLEAN)
+            AND b.dump_id IN (SELECT dump_id FROM grouped_dumps)
     ) AS counts
     GROUP BY group_id, run_id, key_id, bucket, tick_ns
 ),
