@@ -63,9 +63,10 @@ class FullShape(dict[str, object]):
 def flatten(data: Mapping[str, object]) -> Fields:
     """The fields that a manifest states, in any of its shapes; unknown ones become tags.
 
-    A tag that is an object becomes a tag for each of its fields, ``input.height``; where such a name
-    would be longer than 200 letters, the value stays whole. A clock's rate goes with its unit: stating a rate states cycles, and stating another unit
-    withdraws (as None) a rate stated elsewhere.
+    A tag that is an object becomes a tag for each of its fields, ``input.height``; where such a
+    name would be longer than 200 letters, the value stays whole. A clock's rate goes with its unit:
+    stating a rate states cycles, and stating another unit withdraws (as None) a rate stated
+    elsewhere.
 
     Raises:
         ValueError: if `tags` or `clock.delegates` is not an object, or a field is stated twice.
