@@ -37,6 +37,7 @@ from warehouse.store import Warehouse
 Row = Mapping[str, Any]
 Key = tuple[object, ...]
 
+_OPERATOR = ("event_name", "delegate_id", "ordinal", "run")
 _FAMILY = ("device", "model", "backend")
 _CONTAINERS = ("method", "delegate")
 _FEWEST_DUMPS = 8

@@ -72,7 +72,8 @@ best AS (
     SELECT series_id, split, z, reach, x.p AS exact_p
     FROM (
         SELECT
-            series_id, split, n1, n2, u, z, max(reach) OVER (PARTITION BY series_id) AS reach,
+            series_id, split, n1, n2, u, z,
+            max(reach) OVER (PARTITION BY series_id) AS reach,
             row_number() OVER (PARTITION BY series_id ORDER BY z DESC, split) AS choice
         FROM scores
     ) AS c

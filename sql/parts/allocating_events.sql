@@ -32,17 +32,22 @@ followed AS (
         ) AS next_place
     FROM unprofiled
 ),
--- Where in a run each signature is first recorded.
+-- Where in a run each signature is first recorded: signatures list an instruction at
+-- its first event, so what a method logs before it runs would draw it to the front.
 first_places AS (
     SELECT
         s.run_signature_id, s.event_signature_id,
-        array_position(g.events, s.event_signature_id) AS place
+        CASE
+            WHEN e.kind = 'method' THEN 2147483647
+            ELSE array_position(g.events, s.event_signature_id)
+        END AS place
     FROM (
         SELECT DISTINCT run_signature_id, event_signature_id
         FROM events
         WHERE dump_id IN (SELECT dump_id FROM followed)
     ) AS s
     JOIN run_signatures AS g ON g.run_signature_id = s.run_signature_id
+    JOIN event_signatures AS e ON e.event_signature_id = s.event_signature_id
 ),
 -- A delegate's operators end with its call: their own clock may be another one.
 ended AS (

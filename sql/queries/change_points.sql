@@ -1,18 +1,19 @@
 -- change_points: Since which build an operator is slower or faster, on each device.
 --
 -- Each of the last 8 builds that has another one after it is tried as the first of a
--- new level: a two-sided Mann-Whitney test (exact up to 30 dumps a side, else normal) of
--- the dumps of up to 10 builds before it against the dumps from it on. The build of the largest difference counts.
--- Builds come in the order of build_history, and a dump has the value that it has in
--- regression_deltas. It takes more nights than a comparison of two builds to find a
--- change, and is surer.
+-- new level: a two-sided Mann-Whitney test (exact up to 30 dumps a side, else normal)
+-- of the dumps of up to 10 builds before it against the dumps from it on. The build of
+-- the largest difference counts. Builds come in the order of build_history, and a dump
+-- has the value that it has in regression_deltas. It takes more nights than a
+-- comparison of two builds to find a change, and is surer.
 --
 -- Verdicts, the first that applies: insufficient_data (no difference between so few
 -- dumps could reach p = 1e-6, or fewer than 3 builds), below_resolution (the level
 -- before is too short for its clock), unchanged (p above 1e-4, or a change below
--- min_change), inconclusive (p above 1e-6: more builds will tell; the nightly report may
--- have confirmed it, as it takes modes, shifts of the run and references out), gone (there was a change, but the last two builds have lost more than
--- half of it), regression, improvement.
+-- min_change), inconclusive (p above 1e-6: more builds will tell; the nightly report
+-- may have confirmed it, as it takes modes, shifts of the run and references out), gone
+-- (there was a change, but the last two builds have lost more than half of it),
+-- regression, improvement.
 --
 -- params:
 --   min_change  SHARE(0..) = 0.03  Smallest change that counts, as a share.

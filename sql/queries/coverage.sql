@@ -16,7 +16,7 @@
 --   event_count        BIGINT     Profile events in them.
 --   last_captured_at   TIMESTAMP  Time of the last recording; null if unknown.
 --   last_ingested_at   TIMESTAMP  Time of the last commit to the store.
---   build_ordinal      BIGINT     Position of the build where the producer numbers them,
+--   build_ordinal      BIGINT     Position of the build where producers number them,
 --                                 else null.
 --   committed_at       TIMESTAMP  Commit time of the build; null if unknown.
 --   first_captured_at  TIMESTAMP  Time of the first recording; null if unknown.

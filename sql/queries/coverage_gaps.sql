@@ -2,8 +2,8 @@
 --
 -- Expected is every model on every device that has dumps of it in any build of a
 -- branch, in each build of that branch, or in those of the last ones. Reference builds,
--- which are recorded beside others, are not expected. Builds come in the order of their ordinals, else of their
--- commit times, else of their first recordings.
+-- which are recorded beside others, are not expected. Builds come in the order of their
+-- ordinals, else of their commit times, else of their first recordings.
 --
 -- params:
 --   last_n       INT(1..) = NULL   Only the last so many builds; all by default.

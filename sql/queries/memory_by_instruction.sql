@@ -4,8 +4,9 @@
 -- that ends, and an allocation when it is made: so it was made in the next event to
 -- end, be it a kernel, a call of a delegate, or something outside the program's
 -- instructions, such as the load of a method. That is known from the order of the file;
--- only where an event repeats in a run it is taken from the clock. Where an instruction calls its delegate
--- several times in a run, what its delegate allocates can be told only for the first.
+-- only where an event repeats in a run it is taken from the clock. Where an
+-- instruction calls its delegate several times in a run, what its delegate allocates
+-- can be told only for the first.
 --
 -- filters: grouped_dumps
 --
@@ -50,7 +51,7 @@ sums AS (
     SELECT
         place_id, run_name, allocator, instruction_id, event_name,
         CAST(sum(allocation_count) AS BIGINT) AS allocation_count,
-        CAST(sum(CAST(total_bytes AS DECIMAL(20, 0))) AS DOUBLE) AS total_bytes,
+        sum(CAST(total_bytes AS DOUBLE)) AS total_bytes,
         max(total_bytes) AS peak_bytes, max(largest_bytes) AS largest_bytes
     FROM logged
     GROUP BY place_id, run_name, allocator, instruction_id, event_name

@@ -36,16 +36,14 @@ WITH logged AS (
     JOIN compared_dumps AS c ON c.dump_id = a.dump_id
     UNION ALL
     SELECT
-        c.device, c.model, c.backend, a.dump_id, a.run_name,
+        c.device, c.model, c.backend, a.dump_id, r.name AS run_name,
         CAST(NULL AS STRING) AS allocator, TRUE AS is_total,
-        CAST(sum(a.allocation_count) AS BIGINT) AS allocation_count,
-        CAST(
-            least(sum(CAST(a.total_bytes AS DECIMAL(20, 0))), 9223372036854775807)
-            AS BIGINT
-        ) AS total_bytes
-    FROM run_allocations AS a
+        count(*) AS allocation_count,
+        CAST(least(sum(a.bytes), 9223372036854775807) AS BIGINT) AS total_bytes
+    FROM allocations AS a
     JOIN compared_dumps AS c ON c.dump_id = a.dump_id
-    GROUP BY c.device, c.model, c.backend, a.dump_id, a.run_name, a.run_index
+    JOIN runs AS r ON r.dump_id = a.dump_id AND r.run_index = a.run_index
+    GROUP BY c.device, c.model, c.backend, a.dump_id, r.name, a.run_index
 ),
 named_runs AS (
     SELECT

@@ -32,25 +32,23 @@
 --   largest_bytes     BIGINT  Largest single allocation.
 WITH logged AS (
     SELECT
-        d.place_id, a.dump_id, a.run_index, a.run_name,
+        d.place_id, a.dump_id, a.run_index, r.name AS run_name,
         CASE CAST(:scope AS STRING) WHEN 'allocator' THEN a.allocator END AS allocator,
-        CAST(sum(a.allocation_count) AS BIGINT) AS allocation_count,
-        CAST(
-            least(sum(CAST(a.total_bytes AS DECIMAL(20, 0))), 9223372036854775807)
-            AS BIGINT
-        ) AS total_bytes,
-        max(a.largest_bytes) AS largest_bytes
-    FROM run_allocations AS a
+        count(*) AS allocation_count,
+        CAST(least(sum(a.bytes), 9223372036854775807) AS BIGINT) AS total_bytes,
+        CAST(least(max(a.bytes), 9223372036854775807) AS BIGINT) AS largest_bytes
+    FROM allocations AS a
     JOIN placed_dumps AS d ON d.dump_id = a.dump_id
+    JOIN runs AS r ON r.dump_id = a.dump_id AND r.run_index = a.run_index
     GROUP BY
-        d.place_id, a.dump_id, a.run_index, a.run_name,
+        d.place_id, a.dump_id, a.run_index, r.name,
         CASE CAST(:scope AS STRING) WHEN 'allocator' THEN a.allocator END
 ),
 sums AS (
     SELECT
         place_id, run_name, allocator, count(*) AS logged_count,
         CAST(sum(allocation_count) AS BIGINT) AS allocation_count,
-        CAST(sum(CAST(total_bytes AS DECIMAL(20, 0))) AS DOUBLE) AS total_bytes,
+        sum(CAST(total_bytes AS DOUBLE)) AS total_bytes,
         min(total_bytes) AS least_bytes, max(total_bytes) AS peak_bytes,
         max(largest_bytes) AS largest_bytes
     FROM logged

@@ -2,10 +2,10 @@
 --
 -- Of complete runs (with a Method::execute and without a flagged event), after warm-up
 -- (from the sixth of its run signature in the dump on), where at least 20 are left:
--- those that take longer than their median by min_excess of it or more. The excess is split
--- into that of kernels, of delegate calls and of the rest, the framework's own; the
--- culprit is the event that exceeds its own median in the dump most, without what it
--- calls; null where the events are gone, or none is longer than usual.
+-- those that take longer than their median by min_excess of it or more. The excess is
+-- split into that of kernels, of delegate calls and of the rest, the framework's own;
+-- the culprit is the event that exceeds its own median in the dump most, without what
+-- it calls; null where the events are gone, or none is longer than usual.
 --
 -- params:
 --   min_excess  SHARE(0..) = 0.5  Least excess over the median, as a share of it.
@@ -139,5 +139,5 @@ LEFT JOIN culprits AS c
 LEFT JOIN named_event_signatures AS s ON s.event_signature_id = c.event_signature_id
 ORDER BY
     r.device NULLS LAST, r.pool NULLS LAST, r.build, r.model, r.backend NULLS LAST,
-    r.group_value NULLS LAST, r.excess DESC NULLS FIRST,
-    r.execute_ticks * r.ns_per_tick DESC NULLS LAST, r.dump_id, r.run_index
+    r.group_value NULLS LAST, 0 - r.excess NULLS LAST,
+    r.execute_ticks DESC NULLS LAST, r.dump_id, r.run_index

@@ -2,7 +2,8 @@
 --
 -- Exact, by linear interpolation as numpy's default; with approx within 1 % of that,
 -- which is faster over many long dumps and counts those too whose events are gone:
--- dumps of 200 runs or more have histograms. Flagged events and events timed in cycles of unknown rate never count.
+-- dumps of 200 runs or more have histograms. Flagged events and events timed in cycles
+-- of unknown rate never count.
 -- Events of different dumps count alike: a long dump weighs more than a short one.
 --
 -- params:
@@ -100,8 +101,9 @@ steps AS (
 neighbours AS (
     SELECT
         s.group_id, s.run_id, s.key_id, p.percent, s.total,
-        min(CASE WHEN s.reached * 100 > (s.total - 1) * p.percent THEN s.duration_ns END)
-            AS below,
+        min(CASE
+            WHEN s.reached * 100 > (s.total - 1) * p.percent THEN s.duration_ns
+        END) AS below,
         min(CASE
             WHEN s.reached * 100 > (s.total - 1) * p.percent + 99 THEN s.duration_ns
         END) AS above

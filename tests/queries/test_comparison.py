@@ -12,7 +12,7 @@ from queries.comparison import changed_rows, note_order, summary_lines
 
 TEXTS = (
     *("level", "device", "model", "backend", "event_name", "delegate_id", "verdict"),
-    *("explained_by", "note", "pool", "reference"),
+    *("explained_by", "note", "pool", "reference", "run"),
 )
 NUMBERS = ("base_ns", "head_ns", "delta", "delta_low", "delta_high", "cost_ns")
 SCHEMA = pa.schema(
@@ -23,7 +23,7 @@ SCHEMA = pa.schema(
 
 
 def _row(verdict: str, **columns: Any) -> dict[str, Any]:
-    usual = {"level": "operator", "device": "lab", "model": "net", "event_name": "conv"}
+    usual = {"level": "operator", "device": "lab", "model": "net", "event_name": "conv", "run": "Execute"}
     return {**usual, "ordinal": 1, "delta": 0.05, "verdict": verdict, **columns}
 
 

@@ -106,6 +106,10 @@ EVERYTHING = {
     ("build_history", "delegate_id"): {"event": "*"},
     ("device_comparison", "event"): {"event": "*"},
 }
+RUNS_ASKED_FOR = (
+    "build_history", "change_points", "comparison", "device_comparison", "dump_values",
+    "operator_variance", "percentiles", "regression_deltas", "scaling", "stability",
+)  # fmt: skip
 # Parameters with tests of their own.
 ELSEWHERE = {
     ("roofline", "peak_gflops"): "test_roofline",
@@ -141,6 +145,7 @@ ELSEWHERE = {
     ("warmup", "tolerance"): "test_warmup",
     ("run_timeline", "dump"): "test_run_timeline",
     ("run_timeline", "run"): "test_run_timeline",
+    **{(name, "run"): "test_named_run_signatures" for name in RUNS_ASKED_FOR},
     ("regression_deltas", "q"): "test_regression_deltas",
     ("regression_deltas", "min_change"): "test_regression_deltas",
 }

@@ -141,3 +141,11 @@ def test_an_allocation_in_a_loop_is_of_the_kernel_that_ends_next(ticks):
         (0, "native_call_add.out", 3),
         (1, "native_call_mul.out", 4),
     ]
+
+
+def test_a_method_ends_after_its_operators_wherever_its_signature_lists_it():
+    first = Event("Program::load_data", 0, 0, chain=-1)
+    connection = _store([first, *RUN], (1, "temp", 64)).connect()
+    connection.execute("UPDATE run_signatures SET events = list_prepend(events[-1], events[:-2])")
+    (row,) = run_query(connection, "memory_by_instruction")
+    assert row["event_name"] == "native_call_add.out"

@@ -102,11 +102,11 @@ def test_options_are_the_parameters(run: Run, store: Path) -> None:
         (("regression_deltas", "--base", "a", "--head", "a"), "'a', which is 'base' too"),
         (
             ("regression_deltas", "--base", "a", "--head", "b", "--q", "2"),
-            "parameter 'q': 2.0, wanted 0 to 1",
+            "parameter 'q': '2' would be 200 %: write 2%, or 200% if you mean that",
         ),
         (
             (*COMPARISON[1:], "--min-change", "nan"),
-            "parameter 'min_change': 'nan', wanted a finite number",
+            "parameter 'min_change': 'nan', wanted a share such as 5% or 0.05",
         ),
     ],
 )
