@@ -1,4 +1,5 @@
 import math
+from functools import cache
 from statistics import median
 
 import pytest
@@ -39,6 +40,7 @@ def test_a_step_of_ten_per_cent_by_hand():
         "device": "phone",
         "model": "net",
         "backend": "xnnpack",
+        "run": "Execute (incomplete)",
         "event_name": CONV,
         "delegate_id": None,
         "ordinal": 1,
@@ -62,10 +64,18 @@ def test_p_of_samples_that_overlap_by_hand():
     mixed = [OLD[5 * step % 10] for step in range(9)] + [200_000]
     row = _ask(OLD, mixed, mixed)
     u = sum((b > a) + (b == a) / 2 for a in OLD for b in mixed * 2)
-    counts = [(OLD + mixed * 2).count(value) for value in {*OLD, *mixed}]
-    variance = 10 * 20 / 12 * (31 - sum(n**3 - n for n in counts) / (30 * 29))
-    z = max(abs(u - 100) - 0.5, 0) / math.sqrt(variance)
-    assert row["p"] == pytest.approx(math.erfc(z / math.sqrt(2)), rel=1e-6)
+    rarer = sum(_orders(10, 20, rank) for rank in range(math.ceil(min(u, 200 - u)) + 1))
+    assert row["p"] == pytest.approx(2 * rarer / math.comb(30, 10), rel=1e-6)
+
+
+@cache
+def _orders(few, many, u):
+    """How many orders of two samples give this U: the largest value is of one or of the other."""
+    if u < 0 or few < 0 or many < 0:
+        return 0
+    if few == 0 or many == 0:
+        return int(u == 0)
+    return _orders(few - 1, many, u - many) + _orders(few, many - 1, u)
 
 
 def test_few_dumps_are_tested_by_the_exact_distribution():
