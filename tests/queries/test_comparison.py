@@ -23,7 +23,13 @@ SCHEMA = pa.schema(
 
 
 def _row(verdict: str, **columns: Any) -> dict[str, Any]:
-    usual = {"level": "operator", "device": "lab", "model": "net", "event_name": "conv", "run": "Execute"}
+    usual = {
+        "level": "operator",
+        "device": "lab",
+        "model": "net",
+        "event_name": "conv",
+        "run": "Execute",
+    }
     return {**usual, "ordinal": 1, "delta": 0.05, "verdict": verdict, **columns}
 
 

@@ -48,50 +48,11 @@ def _known(item: str, *questions: str, columns: str = ROWS) -> tuple[Known, ...]
     return tuple(Known(ORACLE, question, listed, item) for question in questions)
 
 
-_SIGNATURES = "issue 28, item 19: run signatures are mixed"
-_MIDDLE = "issue 28, item 23: of two middle values the lower one is taken"
-
 KNOWN: tuple[Known, ...] = (
-    *_known(
-        _SIGNATURES,
-        *(f"language/{query}" for query in (
-            "percentiles", "dump_values", "stability", "build_history *", "operator_variance",
-            "device_comparison *", "change_points", "regression_deltas *", "comparison *",
-        )),
-        *(f"faults/{query}" for query in (
-            "percentiles", "build_history *", "operator_variance", "device_comparison *",
-        )),
-        *(f"corpus/{query}" for query in (
-            "percentiles", "build_history *", "operator_variance", "device_comparison *",
-            "regression_deltas *", "comparison *",
-        )),
-    ),
-    *_known(_SIGNATURES, "language/run_shifts *", columns="operator_count"),
-    *_known(_SIGNATURES, "faults/dump_values", columns="value"),
-    *_known(_SIGNATURES, "language/cold_start",
-            columns="first_ns, steady_ns, cold_ns, first_over_steady"),
-    *_known(_SIGNATURES, *(f"{farm}/exact_changes *" for farm in (
-        "plain", "memory", "widened", "nights")), columns="run_name"),
-    *_known(_SIGNATURES, "language/exact_changes *"),
-    *_known("issue 28, item 21: nothing says that one build id has two branches",
-            "branches/data_quality"),
-    *_known("issue 28, item 24: dumps without a known clock are left out, and nothing says so",
-            "mixed_clocks/token_latency group_by=pool",
-            "mixed_clocks/operator_variance group_by=pool",
-            columns="*_ns, *_per_second, p99_over_p50, tail_share, rank"),
-    *_known("issue 28, item 22: --approx is another percentile than promised",
-            "long_runs/percentiles approx=True", columns="p50_ns"),
-    *_known(_MIDDLE, "even_runs/dump_values", columns="value"),
-    *_known(_MIDDLE, "even_runs/build_history *", columns="p50_ns, min_ns, max_ns"),
-    *_known(_MIDDLE, "even_runs/device_comparison *",
-            columns="p50_ns, over_fastest, pool_ns, over_pool"),
-    *_known("issue 28, item 23: at a median of 0 every run is slow", "even_runs/outlier_runs"),
-    *_known("issue 28, item 23: it goes by end ticks, not by the order in the file",
-            "coarse_memory/memory_by_instruction", columns="*_bytes"),
-    *_known("issue 28, item 25: nested tags are not found",
-            "plain/dumps tag=in.h=224", "plain/scaling size_tag=in.h", columns=REFUSED),
     *_known("starts after a 32-bit clock wrapped are not corrected, durations are",
             "clocks/run_timeline dump=13 run=7", columns="start_ns"),
+    *_known("a share of ticks needs no rate, and is left out where the rate is unknown",
+            "clocks/operator_variance", columns="tail_share"),
 )  # fmt: skip
 
 
