@@ -267,6 +267,7 @@ def _explain(text: str) -> str:
     if _LOG_DAMAGE.search(text):
         return (
             f"{FILE_NAME}{WAL_SUFFIX} is damaged ({first}), and there is no archive to make the "
-            f"store anew out of: move {FILE_NAME}{WAL_SUFFIX} away and ingest again what came last"
+            f"store anew out of: move {FILE_NAME}{WAL_SUFFIX} and {FILE_NAME}{WAL_SUFFIX}.sum away "
+            "and ingest again what came last"
         )
     return first
