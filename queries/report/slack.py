@@ -33,6 +33,7 @@ MAX_BLOCKS = 50
 MAX_HEADER = 150  # characters
 MAX_SECTION = 3000
 _GROUPS = 12  # two blocks each
+_NOTES = 5
 _TITLE = 300
 _SECONDS = 10.0
 _ANSWER = 200  # characters of what the other side answers, in an error
@@ -89,7 +90,7 @@ def _blocks(report: Report) -> Iterator[_Block]:
     yield {"type": "header", "text": _plain(verdict, MAX_HEADER)}
     yield _section(report.summary)
     yield _context(" · ".join(build_lines(report)))
-    for note in report.notes:
+    for note in report.notes[:_NOTES]:
         yield _section(note)
     shown = _open_groups(report)
     for title, group in shown[:_GROUPS]:
@@ -117,7 +118,7 @@ def _open_groups(report: Report) -> list[tuple[str, Group]]:
 
 def _fallback(report: Report) -> str:
     """The message without blocks, in which Slack reads markup: hence & < > are escaped."""
-    lines = [f"{verdict_text(report)}: {report.head}", report.summary, *report.notes]
+    lines = [f"{verdict_text(report)}: {report.head}", report.summary, *report.notes[:_NOTES]]
     lines += [f"{title}: {line_text(group)}" for title, group in _open_groups(report)[:_GROUPS]]
     text = "\n".join(figures.name_text(line, _TITLE) for line in lines)
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
