@@ -71,10 +71,10 @@ def test_a_build_of_a_branch_is_expected_of_what_is_recorded_on_that_branch_alon
 
 
 def test_what_is_expected_is_a_gap_in_every_build_that_lacks_it(farm):
-    expected = ["watch / net", "tablet / net / xnnpack", "phone / net"]
+    expected = ["watch / net", "tablet / net / vulkan", "phone / net"]
     gaps = _gaps(farm, "backend", "last_build", "is_expected", build="b3", expected=expected)
     assert gaps == [
-        ("tablet", "net", "b3", "xnnpack", None, True),
+        ("tablet", "net", "b3", "vulkan", None, True),
         ("watch", "net", "b3", None, None, True),
     ]
     assert _gaps(farm, build="b3", expected=expected, device="phone") == []

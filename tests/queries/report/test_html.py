@@ -54,7 +54,8 @@ def test_page_says_everything_verdict_first() -> None:
         "2 regressions", "1 suspect", "Act now",
         "native_call_convolution.out +6.2 % on 8 devices, 1 model", "since b40, last good b39",
         "Owner kernels@example.org", "Next step bisect it", "Method::execute", "+4.9 % to +7.4 %",
-        "+76.88 µs", "4 more series", "head against the last 5 builds", "tracehouse query regression_deltas --base b39",
+        "+76.88 µs", "4 more series", "head against the last 5 builds",
+        "tracehouse query regression_deltas --base b39",
         "git bisect start b40 b39 && git bisect run", "vk_linear +11.8 %", "Look",
         "4 more dumps of the head", "Ignore", "aten::addmm −8.4 %",
         "exact gelu is wanted", "New, removed and moved operators", "allocated_bytes", "os_version",
@@ -131,7 +132,7 @@ def test_the_costliest_groups_are_open_and_the_others_folded() -> None:
 def test_a_night_without_changes_is_short_and_says_so() -> None:
     page = Reader(html_text(report_of(summary="4,812 series, nothing moved.")))
     assert "Nothing got slower" in page.text
-    assert "None is confirmed." in page.text
+    assert "No regression is confirmed." in page.text
     assert "svg" not in {tag for tag, _ in page.tags}
 
 

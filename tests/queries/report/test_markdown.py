@@ -28,7 +28,8 @@ HOSTILE = (
 def test_comment_says_everything_verdict_first() -> None:
     text = markdown_text(full_report())
     wanted = (
-        "## 🔴 2 regressions", "2 causes made", "Head `b42`, recorded 2026-03-01, base `b41` and 2 more.", "### Act now",
+        "## 🔴 2 regressions", "2 causes made",
+        "Head `b42`, recorded 2026-03-01, base `b41` and 2 more.", "### Act now",
         "**▲ native_call_convolution.out +6.2 % on 8 devices, 1 model, +499.3 µs per run",
         "`Method::execute #1`", "`native_call_convolution.out #3`", "+4.9 % to +7.4 %",
         "4 more series.",
