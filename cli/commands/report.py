@@ -106,9 +106,9 @@ def report(
             text = _text(made, chosen)
         with standard_output_to(output):
             write_text(text)
-        for note in made.notes:
-            write_note(f"note: {note}")
-        if output is not None:
+        if output is not None:  # else the report itself is read
+            for note in made.notes:
+                write_note(f"note: {note}")
             write_note(made.summary)
             is_said = form is not None or suffix in _BY_SUFFIX
             known = f", in {chosen}, as its name ends in none of {', '.join(_BY_SUFFIX)}"

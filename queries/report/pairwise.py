@@ -10,8 +10,8 @@ from datetime import date
 from typing import Any
 
 from ingest.signatures import operator_type
-from queries.comparison import note_order
 from queries.report.alerts import compare_commands
+from queries.report.build_order import note_order
 from queries.report.content import (
     BuildPoint,
     Direction,

@@ -121,6 +121,7 @@ ELSEWHERE = {
     ("comparison", "q"): "test_regression_deltas",
     ("comparison", "min_change"): "test_regression_deltas",
     ("change_points", "min_change"): "test_change_points",
+    ("coverage_gaps", "expected"): "test_coverage_gaps",
     ("coverage_gaps", "fresh_since"): "test_coverage_gaps",
     ("coverage_gaps", "last_n"): "test_coverage_gaps",
     ("environment_changes", "base"): "test_environment_changes",
