@@ -57,7 +57,6 @@ def body_parts(report: Report) -> dict[str, object]:
         "verdict": verdict_text(report),
         "tiles": _tiles(report),
         "parts": list(_views(report)),
-        "base": figures.and_more(report.base[0], len(report.base)) if report.base else "none",
         "tables": [
             ("changes", "Other changes", [table for table in changed if table.rows]),
             ("evidence", "What this rests on", [table for table in grounds if table.rows]),
