@@ -69,7 +69,7 @@ kinds AS (
 executions AS (
     SELECT
         k.dump_id, sum(k.first_ticks) AS first_ticks,
-        CASE WHEN count(k.steady_ticks) = count(*) THEN sum(k.steady_ticks) END
+        exact_sum(k.steady_ticks)
             AS steady_ticks
     FROM kinds AS k
     LEFT JOIN loads AS l ON l.dump_id = k.dump_id

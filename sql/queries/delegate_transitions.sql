@@ -38,7 +38,7 @@ WITH totals AS (
         t.run_signature_id, t.chain_index, t.instruction_id, t.kind,
         CASE WHEN t.kind <> 'delegate_op' THEN t.event_name END AS event_name,
         CAST(sum(t.event_count) AS DOUBLE) AS calls,
-        CASE WHEN count(t.total_ns) = count(*) THEN sum(t.total_ns) END AS total_ns
+        exact_sum(t.total_ns) AS total_ns
     FROM complete_run_totals AS t
     JOIN grouped_dumps AS g ON g.dump_id = t.dump_id
     WHERE t.kind IN ('method', 'kernel', 'delegate_call', 'delegate_op')

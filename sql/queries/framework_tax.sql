@@ -61,13 +61,13 @@ sums AS (
         t.scope, c.device, c.pool, c.build, c.model, c.backend, c.group_value,
         t.run_dump_id, t.run_index, t.event_name, t.instruction_id,
         CAST(sum(t.call_count) AS BIGINT) AS run_count,
-        CASE WHEN count(t.execute_ns) = count(*) THEN sum(t.execute_ns) END
+        exact_sum(t.execute_ns)
             AS execute_ns,
-        CASE WHEN count(t.kernel_ns) = count(*) THEN sum(t.kernel_ns) END
+        exact_sum(t.kernel_ns)
             AS kernel_ns,
-        CASE WHEN count(t.delegate_ns) = count(*) THEN sum(t.delegate_ns) END
+        exact_sum(t.delegate_ns)
             AS delegate_ns,
-        CASE WHEN count(t.tax_ns) = count(*) THEN sum(t.tax_ns) END
+        exact_sum(t.tax_ns)
             AS tax_ns
     FROM taxed AS t
     JOIN grouped_dumps AS c ON c.dump_id = t.dump_id

@@ -79,7 +79,7 @@ times AS (
     SELECT
         place_id, module_path, max(module_type) AS module_type, source_line,
         CAST(sum(event_count) AS BIGINT) AS event_count,
-        CASE WHEN count(total_ns) = count(*) THEN sum(total_ns) END AS total_ns,
+        exact_sum(total_ns) AS total_ns,
         CASE
             WHEN count(total_ns) = count(*)
             THEN sum(CASE WHEN place_count = 1 THEN total_ns ELSE 0e0 END)

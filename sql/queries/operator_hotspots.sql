@@ -39,7 +39,7 @@ WITH totals AS (
         c.device, c.pool, c.build, c.model, c.backend, c.group_value,
         t.event_name, t.instruction_id, t.delegate_id, t.kind,
         CAST(sum(t.event_count) AS BIGINT) AS call_count,
-        CASE WHEN count(t.total_ns) = count(*) THEN sum(t.total_ns) END AS total_ns
+        exact_sum(t.total_ns) AS total_ns
     FROM complete_run_totals AS t
     JOIN grouped_dumps AS c ON c.dump_id = t.dump_id
     WHERE t.kind IN ('method', 'kernel', 'delegate_call', 'delegate_op')

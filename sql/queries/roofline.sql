@@ -93,7 +93,7 @@ operators AS (
         c.device, c.build, c.model, c.backend, t.event_name, t.instruction_id,
         t.delegate_id, t.kind, k.method, k.flops, k.bytes,
         c.peak_gflops, c.peak_gbps, CAST(sum(t.event_count) AS BIGINT) AS call_count,
-        CASE WHEN count(t.total_ns) = count(*) THEN sum(t.total_ns) END
+        exact_sum(t.total_ns)
             / sum(t.event_count) AS call_ns
     FROM complete_run_totals AS t
     JOIN chosen AS c ON c.dump_id = t.dump_id
