@@ -59,7 +59,7 @@ runs_of_side AS (
     SELECT
         c.device, c.build, c.model, s.run, c.is_head,
         CAST(sum(s.run_count) AS BIGINT) AS run_count,
-        exact_sum(s.execute_ns) AS execute_ns
+        whole_sum(s.execute_ns) AS execute_ns
     FROM run_sums AS s
     JOIN chosen AS c ON c.dump_id = s.dump_id
     GROUP BY c.device, c.build, c.model, s.run, c.is_head
@@ -68,7 +68,7 @@ times AS (
     SELECT
         c.device, c.build, c.model, n.run, c.is_head, m.module_path,
         max(m.module_type) AS module_type, count(s.module_path) AS straddled_count,
-        exact_sum(t.total_ns) AS total_ns
+        whole_sum(t.total_ns) AS total_ns
     FROM complete_run_totals AS t
     JOIN chosen AS c ON c.dump_id = t.dump_id
     JOIN run_names AS n

@@ -36,7 +36,7 @@ WITH runs_of_build AS (
     SELECT
         d.device, d.model, d.backend, s.run, d.build,
         count(*) AS dump_count, CAST(sum(s.run_count) AS BIGINT) AS run_count,
-        exact_sum(s.execute_ns) AS execute_ns
+        whole_sum(s.execute_ns) AS execute_ns
     FROM run_sums AS s
     JOIN chosen_dumps AS d ON d.dump_id = s.dump_id
     GROUP BY d.device, d.model, d.backend, s.run, d.build
@@ -62,7 +62,7 @@ times AS (
             t.chain_index, coalesce(t.instruction_id, -1), coalesce(t.delegate_id, '')
         )) AS operator_count,
         CAST(sum(t.event_count) AS DOUBLE) AS call_count,
-        exact_sum(t.total_ns) AS total_ns
+        whole_sum(t.total_ns) AS total_ns
     FROM typed AS t
     JOIN chosen_dumps AS d ON d.dump_id = t.dump_id
     JOIN run_names AS n

@@ -36,9 +36,9 @@ WITH taxed AS (
     SELECT
         d.device, d.model, d.backend, s.run, d.build,
         count(*) AS dump_count, CAST(sum(s.run_count) AS BIGINT) AS run_count,
-        exact_sum(s.execute_ns) / sum(s.run_count) AS execute_ns,
-        exact_sum(s.kernel_ns) / sum(s.run_count) AS kernel_ns,
-        exact_sum(s.delegate_ns) / sum(s.run_count) AS delegate_ns
+        whole_sum(s.execute_ns) / sum(s.run_count) AS execute_ns,
+        whole_sum(s.kernel_ns) / sum(s.run_count) AS kernel_ns,
+        whole_sum(s.delegate_ns) / sum(s.run_count) AS delegate_ns
     FROM run_sums AS s
     JOIN chosen_dumps AS d ON d.dump_id = s.dump_id
     GROUP BY d.device, d.model, d.backend, s.run, d.build

@@ -3,10 +3,10 @@
 It is written as Spark takes it, in the part of the language that both engines understand alike.
 What they spell differently is listed here, and nothing else may differ.
 
-Sums of fractions depend on the order in which an engine meets them. `exact_sum(x)` adds them up in
-the order of their values, and is null where one of them is: its answer is the same to the last bit
-on any number of threads and on both engines. `x` is a DOUBLE; a window orders its rows by `x`
-instead, with a frame of all rows.
+Sums of fractions depend on the order in which an engine meets them. `exact_sum(x)` is `sum(x)` of
+DOUBLEs in the order of their values, the same to the last bit on any number of threads and on both
+engines; `whole_sum(x)` is the same, but null where any of them is. A window has neither: it orders
+its rows by `x`, with a frame of all rows.
 """
 
 from __future__ import annotations
@@ -15,10 +15,8 @@ import re
 
 from warehouse.catalogue.ctes import closing_place
 
-_EXACT_SUM = (
-    "CASE WHEN count({0}) = count(*)"
-    " THEN aggregate(array_sort(array_agg({0})), 0e0, (a, b) -> a + b) END"
-)
+_SUMS = {"exact_sum(": "count({0}) > 0", "whole_sum(": "count({0}) = count(*)"}
+_SUM = "CASE WHEN {1} THEN aggregate(array_sort(array_agg({0})), 0e0, (a, b) -> a + b) END"
 _OF_DUCKDB = {
     "aggregate(array_sort(array_agg(": "list_sum(list_sort(list(",
     ", 0e0, (a, b) -> a + b)": ")",
@@ -38,18 +36,20 @@ _TOKENS = re.compile(
 )
 
 
-def with_exact_sums(sql: str) -> str:
-    """The text with each `exact_sum(x)` written out.
+def with_sums(sql: str) -> str:
+    """The text with each `exact_sum(x)` and `whole_sum(x)` written out.
 
-    >>> with_exact_sums("SELECT exact_sum(f(a)) / 2")[:45]
+    >>> with_sums("SELECT whole_sum(f(a)) / 2")[:45]
     'SELECT CASE WHEN count(f(a)) = count(*) THEN '
     """
-    before, name, rest = sql.rpartition("exact_sum(")
-    if not name:
-        return sql
-    end = closing_place(rest)
-    summed = " ".join(rest[:end].split())
-    return with_exact_sums(before) + _EXACT_SUM.format(summed) + rest[end + 1 :]
+    for name, condition in _SUMS.items():
+        first, *others = sql.split(name)
+        for rest in others:
+            end = closing_place(rest)
+            summed = " ".join(rest[:end].split())
+            first += _SUM.format(summed, condition.format(summed)) + rest[end + 1 :]
+        sql = first
+    return sql
 
 
 def duckdb_text(sql: str) -> str:

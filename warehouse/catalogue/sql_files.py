@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-from warehouse.catalogue.dialect import with_exact_sums
+from warehouse.catalogue.dialect import with_sums
 
 
 @cache
@@ -15,7 +15,7 @@ def read_sql_files(folder: str) -> list[tuple[str, str]]:
     Sums are written out: see `dialect`.
     """
     found = [path for path in (files("sql") / folder).iterdir() if path.name.endswith(".sql")]
-    return sorted((path.name, with_exact_sums(path.read_text("utf-8"))) for path in found)
+    return sorted((path.name, with_sums(path.read_text("utf-8"))) for path in found)
 
 
 @cache
