@@ -33,7 +33,7 @@ OPERATORS = 7
 
 def _dumps():
     """Of each dump its columns, and its runs: the same each time."""
-    chance = random.Random(25)
+    chance = random.Random(25)  # noqa: S311 - nothing secret
     for number in range(24):
         columns = {
             "device": "phone" if number % 2 else f"phone {number % 5}", "pool": "lab",
@@ -50,8 +50,7 @@ def _run(chance):
         for i in range(OPERATORS)
     ]
     inside = [
-        Event(f"GEMM #{i}", chance.randrange(200, 900), OPERATORS, f"GEMM #{i}")
-        for i in range(3)
+        Event(f"GEMM #{i}", chance.randrange(200, 900), OPERATORS, f"GEMM #{i}") for i in range(3)
     ]
     call = Event("DELEGATE_CALL", sum(event.ticks for event in inside) + 91, OPERATORS)
     total = call.ticks + sum(event.ticks for event in own) + chance.randrange(99)

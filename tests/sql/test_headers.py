@@ -2,7 +2,6 @@
 
 import json
 import re
-from importlib.resources import files
 
 import duckdb
 import pytest
@@ -97,7 +96,12 @@ ALL_PARTS = """\
 # Those that read other filters than compared_dumps, likewise.
 OF_OTHERS = {
     "chosen_dumps": (
-        "program_nodes", "run_steps", "run_nodes", "node_costs", "run_names", "run_sums",
+        "program_nodes",
+        "run_steps",
+        "run_nodes",
+        "node_costs",
+        "run_names",
+        "run_sums",
     ),
     "grouped_dumps": ("placed_dumps", "places", "logged_runs", "allocating_events"),
 }

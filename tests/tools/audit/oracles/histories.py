@@ -20,7 +20,6 @@ from tests.tools.audit.oracles.times import METHOD, complete, run_parts, taxed
 from tests.tools.audit.recordings import Recording, Run
 from tests.tools.audit.statistics import ratio, whole_sum
 
-
 SERIES = ("device", "model", "backend", "run")
 Runs = list[tuple[Recording, Run]]
 
