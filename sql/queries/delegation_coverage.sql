@@ -46,7 +46,7 @@ WITH instructions AS (
             1, count(DISTINCT CASE WHEN t.kind = 'delegate_op' THEN t.delegate_id END)
         ) AS operator_count,
         sum(CASE WHEN t.kind <> 'delegate_op' THEN t.event_count ELSE 0 END) AS calls,
-        sum(CASE WHEN t.kind <> 'delegate_op' THEN t.total_ns END) AS total_ns,
+        exact_sum(CASE WHEN t.kind <> 'delegate_op' THEN t.total_ns END) AS total_ns,
         count(CASE WHEN t.kind <> 'delegate_op' AND t.total_ns IS NULL THEN 1 END)
             AS unknown_count
     FROM complete_run_totals AS t
@@ -66,7 +66,7 @@ types AS (
         place_id, is_delegated, op_type, delegate_backend, count(*) AS call_count,
         CAST(sum(operator_count) AS BIGINT) AS operator_count,
         CAST(sum(calls) AS DOUBLE) AS calls,
-        CASE WHEN sum(unknown_count) = 0 THEN sum(total_ns) END AS total_ns
+        CASE WHEN sum(unknown_count) = 0 THEN exact_sum(total_ns) END AS total_ns
     FROM instructions
     WHERE calls > 0
     GROUP BY place_id, is_delegated, op_type, delegate_backend

@@ -51,7 +51,11 @@ WITH figures AS (
     SELECT
         group_id, device, model, backend, run, build, count(*) AS dump_count,
         CAST(sum(run_count) AS BIGINT) AS run_count, median(value_ns) AS p50_ns,
-        stddev_samp(value) / nullif(avg(value), 0e0) AS cv,
+        sqrt(greatest(
+            exact_sum(excess * excess)
+                - exact_sum(excess) * exact_sum(excess) / count(*), 0e0
+        ) / nullif(count(*) - 1, 0))
+            / nullif(min(value) + exact_sum(excess) / count(*), 0e0) AS cv,
         (percentile_cont(0.75) WITHIN GROUP (ORDER BY value)
             - percentile_cont(0.25) WITHIN GROUP (ORDER BY value))
             / nullif(median(value), 0e0) AS iqr_share,
@@ -67,7 +71,8 @@ WITH figures AS (
         SELECT
             *, lag(is_slow) OVER (
                 PARTITION BY group_id ORDER BY captured_at NULLS LAST, dump_id
-            ) AS was_slow
+            ) AS was_slow,
+            value - min(value) OVER (PARTITION BY group_id) AS excess
         FROM levelled_dumps
     ) AS d
     GROUP BY group_id, device, model, backend, run, build

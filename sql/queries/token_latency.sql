@@ -169,8 +169,9 @@ rows_of_turns AS (
         percentile_cont(0.5) WITHIN GROUP (ORDER BY token_ns) AS p50_ns,
         percentile_cont(0.9) WITHIN GROUP (ORDER BY token_ns) AS p90_ns,
         percentile_cont(0.99) WITHIN GROUP (ORDER BY token_ns) AS p99_ns,
-        1e9 * count(token_ns) / nullif(sum(token_ns), 0e0) AS tokens_per_second,
-        1e9 * count(pace_ns) / nullif(sum(pace_ns), 0e0) AS paced_tokens_per_second,
+        1e9 * count(token_ns) / nullif(exact_sum(token_ns), 0e0) AS tokens_per_second,
+        1e9 * count(pace_ns) / nullif(exact_sum(pace_ns), 0e0)
+            AS paced_tokens_per_second,
         median(drift_ns) AS drift_ns, count(DISTINCT untimed_dump) AS untimed_count
     FROM timed
     GROUP BY device, pool, build, model, backend, group_value, position

@@ -107,8 +107,9 @@ EVERYTHING = {
     ("device_comparison", "event"): {"event": "*"},
 }
 RUNS_ASKED_FOR = (
-    "build_history", "change_points", "comparison", "device_comparison", "dump_values",
-    "operator_variance", "percentiles", "regression_deltas", "scaling", "stability",
+    "backend_comparison", "build_history", "change_points", "comparison", "device_comparison",
+    "dump_values", "op_type_history", "operator_hotspots", "operator_variance", "percentiles",
+    "regression_deltas", "roofline", "scaling", "stability", "tax_history",
 )  # fmt: skip
 # Parameters with tests of their own.
 ELSEWHERE = {
