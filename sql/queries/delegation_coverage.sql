@@ -37,8 +37,7 @@ WITH instructions AS (
         d.place_id,
         t.kind <> 'kernel' AS is_delegated, t.chain_index, t.instruction_id,
         max(CASE
-            WHEN t.kind = 'kernel'
-                THEN split_part(replace(t.event_name, 'native_call_', ''), '.', 1)
+            WHEN t.kind = 'kernel' THEN t.op_type
             WHEN t.kind = 'delegate_call' THEN t.event_name
         END) AS op_type,
         max(o.delegate_backend) AS delegate_backend,
