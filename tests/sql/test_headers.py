@@ -103,7 +103,13 @@ ALL_PARTS = """\
 # Those that read other filters than compared_dumps, likewise.
 OF_OTHERS = {
     "chosen_dumps": ("program_nodes", "run_steps", "run_nodes", "node_costs"),
-    "grouped_dumps": ("placed_dumps", "places", "logged_runs", "allocating_events"),
+    "grouped_dumps": (
+        "program_dumps",
+        "placed_dumps",
+        "places",
+        "logged_runs",
+        "allocating_events",
+    ),
 }
 
 
