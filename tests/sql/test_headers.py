@@ -103,7 +103,13 @@ OF_OTHERS = {
         "run_names",
         "run_sums",
     ),
-    "grouped_dumps": ("placed_dumps", "places", "logged_runs", "allocating_events"),
+    "grouped_dumps": (
+        "program_dumps",
+        "placed_dumps",
+        "places",
+        "logged_runs",
+        "allocating_events",
+    ),
 }
 
 
