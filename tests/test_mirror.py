@@ -42,6 +42,7 @@ BEHAVIOURS = {
     "spark/test_object_store.py": "inboxes and lakes in S3, or what stands in for it",
     "spark/test_report.py": "the nightly report on Spark",
     "spark/test_session.py": "Spark's own machines, likewise",
+    "sql/test_byte_stability.py": "the same bytes on any number of threads, of all queries",
     "sql/test_delegate_phases.py": "phases of a delegate, through all queries that add up times",
     "sql/test_build_lineage.py": "the order and ancestry of builds, as views say them",
     "sql/test_filters.py": "filters of all queries",

@@ -37,6 +37,9 @@
 WITH weighed AS (
     SELECT
         s.*, t.is_tested, t.test_count, t.rival_count, t.least_p, t.p_adjusted,
+        -- A few runs that failed say nothing of what a build runs.
+        substr(s.run, -12) <> '(incomplete)' OR s.base_count + s.head_count > 0
+            AS is_usual,
         t.base_ran, t.head_ran, least(s.base_count, s.head_count) AS n,
         CAST(:q AS DOUBLE) AS q, ln(1 + CAST(:min_change AS DOUBLE)) AS margin,
         sign(s.shift) * (1 - exp(-abs(s.shift))) * greatest(s.base_value, s.head_value)
@@ -50,8 +53,8 @@ WITH weighed AS (
 judged AS (
     SELECT
         *, CASE
-            WHEN base_ran = 1 AND has_base = 0 THEN 'new_op'
-            WHEN head_ran = 1 AND has_head = 0 THEN 'removed_op'
+            WHEN base_ran = 1 AND has_base = 0 AND is_usual THEN 'new_op'
+            WHEN head_ran = 1 AND has_head = 0 AND is_usual THEN 'removed_op'
             WHEN n < 8 THEN 'needs_more_dumps'
             WHEN NOT is_tested THEN 'below_resolution'
             WHEN least_p > q / test_count THEN 'needs_more_dumps'

@@ -50,7 +50,7 @@ WITH chosen AS (
 -- Numbers for names: the events below are grouped and sorted by integers only.
 signatures AS (
     SELECT
-        event_signature_id, kind,
+        event_signature_id, event_name, instruction_id, delegate_id, kind,
         dense_rank() OVER (ORDER BY event_name, instruction_id, delegate_id, kind)
             AS key_id
     FROM named_event_signatures
@@ -128,6 +128,7 @@ exact_quantiles AS (
             ON c.dump_id = e.dump_id AND c.run_signature_id = e.run_signature_id
         JOIN signatures AS s ON s.event_signature_id = e.event_signature_id
         WHERE e.flags <= 1 AND NOT CAST(:approx AS BOOLEAN)
+            AND e.dump_id IN (SELECT dump_id FROM grouped_dumps)
     ) AS samples
     GROUP BY group_id, run_id, key_id
 ),
@@ -157,23 +158,32 @@ quantiles AS (
 ),
 totals AS (
     SELECT
-        c.group_id, r.run_id, s.key_id,
-        c.device, c.pool, c.build, c.model, c.backend, c.group_value,
-        r.run, t.event_name, t.instruction_id, t.delegate_id, t.kind,
-        CAST(sum(t.sample_count) AS BIGINT) AS sample_count,
-        exact_sum(t.sum_ns) / sum(t.sample_count) AS avg_ns,
-        min(t.min_ns) AS min_ns,
-        max(t.max_ns) AS max_ns
-    FROM named_event_stats AS t
-    JOIN chosen AS c ON c.dump_id = t.dump_id
-    JOIN chosen_runs AS r
-        ON r.dump_id = t.dump_id AND r.run_signature_id = t.run_signature_id
-    JOIN signatures AS s ON s.event_signature_id = t.event_signature_id
-    WHERE t.sum_ns IS NOT NULL
+        group_id, run_id, key_id, device, pool, build, model, backend, group_value,
+        run, event_name, instruction_id, delegate_id, kind,
+        CAST(sum(sample_count) AS BIGINT) AS sample_count,
+        exact_sum(sum_ticks * tick_ns) / sum(sample_count) AS avg_ns,
+        min(min_ticks * tick_ns) AS min_ns,
+        max(max_ticks * tick_ns) AS max_ns
+    FROM (
+        SELECT
+            t.sample_count, t.sum_ticks, t.min_ticks, t.max_ticks, r.run_id, r.run,
+            c.group_id, c.device, c.pool, c.build, c.model, c.backend, c.group_value,
+            s.key_id, s.event_name, s.instruction_id, s.delegate_id, s.kind,
+            CASE
+                WHEN s.kind = 'delegate_op' THEN c.delegate_ns_per_tick
+                ELSE c.ns_per_tick
+            END AS tick_ns
+        FROM event_stats AS t
+        JOIN chosen AS c ON c.dump_id = t.dump_id
+        JOIN chosen_runs AS r
+            ON r.dump_id = t.dump_id AND r.run_signature_id = t.run_signature_id
+        JOIN signatures AS s ON s.event_signature_id = t.event_signature_id
+        WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
+    ) AS timed
+    WHERE tick_ns IS NOT NULL
     GROUP BY
-        c.group_id, r.run_id, s.key_id,
-        c.device, c.pool, c.build, c.model, c.backend, c.group_value,
-        r.run, t.event_name, t.instruction_id, t.delegate_id, t.kind
+        group_id, run_id, key_id, device, pool, build, model, backend, group_value,
+        run, event_name, instruction_id, delegate_id, kind
 )
 SELECT
     t.device, t.pool, t.build, t.model, t.backend, t.group_value AS group,

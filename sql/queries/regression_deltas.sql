@@ -10,14 +10,14 @@
 -- delegate id and ordinal: ids shift when one is inserted.
 --
 -- Verdicts, the first that applies: new_op, removed_op (the other build ran here
--- without it), needs_more_dumps (fewer than 8 in a build), below_resolution (neither
--- build reaches what its clock can compare), needs_more_dumps (too few for a lone
--- difference to stand out among so many operators), regression, improvement
--- (p_adjusted <= q, a change of min_change or more and of half a tick or more, an
--- interval without 0), mode_mix (the share of slow processes changed, at q, and nothing
--- else), unchanged (the interval lies within min_change), inconclusive (a change of
--- min_change could hide). A regression is moved instead if improvements of the same
--- model make up for it, to a quarter, and the method did not change; so is an
+-- without it, and not as its runs failed), needs_more_dumps (fewer than 8 in a build),
+-- below_resolution (neither build reaches what its clock can compare), needs_more_dumps
+-- (too few for a lone difference to stand out among so many operators), regression,
+-- improvement (p_adjusted <= q, a change of min_change or more and of half a tick or
+-- more, an interval without 0), mode_mix (the share of slow processes changed, at q,
+-- and nothing else), unchanged (the interval lies within min_change), inconclusive (a
+-- change of min_change could hide). A regression is moved instead if improvements of
+-- the same model make up for it, to a quarter, and the method did not change; so is an
 -- improvement. Alike for a factor and its inverse: base and head swapped give the
 -- opposite verdict.
 --

@@ -89,7 +89,8 @@ WITH figures AS (
         END AS dump_drift
     FROM (
         SELECT
-            *, lag(is_slow) OVER in_order AS was_slow, row_number() OVER in_order AS nth,
+            *, lag(is_slow) OVER in_order AS was_slow,
+            row_number() OVER in_order AS nth,
             value - min(value) OVER (PARTITION BY group_id) AS excess
         FROM levelled_dumps
         WINDOW in_order AS (

@@ -182,6 +182,10 @@ def _event_blocks(rows: Rows) -> list[Row]:
         if run["run_signature"] is not None:
             runs[run["run_signature"]].append(run["run_index"])
     last = {(e["run_index"], e["event_signature"]): e for e in rows["events"]}
+    wrapped = {e["run_index"] for e in rows["events"] if e["flags"] & 1}
+    for (run, _), event in last.items():  # as logged
+        if run in wrapped:
+            event["start"] %= 2**32
     return [
         {
             "name": block.name,

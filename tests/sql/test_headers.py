@@ -30,6 +30,7 @@ FILTER_FILES, PART_FILES = (
 CASTS = {
     "STRING[]": "ARRAY<STRING>",
     "TAG[]": "ARRAY<STRING>",
+    "PLACE[]": "ARRAY<STRING>",
     "TAG_KEY": "STRING",
     "SHARE": "DOUBLE",
 }

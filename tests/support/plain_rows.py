@@ -90,7 +90,6 @@ def decoded_rows(batch: DecodedBatch) -> Rows:
         for row in tables.pop("run_signatures")
     }
     starts = {(r["dump_index"], r["run_index"]): r.pop("start_ticks") for r in tables["runs"]}
-    wrapped = {(r["dump_index"], r["run_index"]) for r in tables["events"] if r["flags"] & 1}
     for row in (row for rows in tables.values() for row in rows):
         if "run_signature_id" in row:
             row["run_signature"] = runs.get(row.pop("run_signature_id"))
@@ -98,7 +97,7 @@ def decoded_rows(batch: DecodedBatch) -> Rows:
             row["event_signature"] = signatures[row.pop("event_signature_id")]
         if "start_offset_ticks" in row:
             run = row["dump_index"], row["run_index"]
-            row |= _clock(row, int(starts[run]), wraps=run in wrapped)
+            row |= _clock(row, int(starts[run]))
         if "double_value" in row:
             row["double_value"] = _comparable(row["double_value"])
     tables["events"].sort(key=_event_order)
@@ -110,6 +109,20 @@ def expected_flags(start: int, end: int) -> int:
     if end < start:
         return 1 if start < 2**32 else 2
     return 4 if end - start >= 2**63 else 0
+
+
+def in_order(readings: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Start, end and flags of a run's events, with 2^32 added after its 32-bit clock wrapped."""
+    starts = [start for start, _, _ in readings]
+    if not any(flags & 1 for *_, flags in readings) or max(starts) >= 2**32:
+        return list(readings)
+    ticks = [(start - starts[0] + 2**31) % 2**32 - 2**31 for start in starts]
+    origin = (starts[0] + min(ticks)) % 2**32
+    return [
+        (start + added, (end + added) % 2**64, flags)
+        for start, end, flags in readings
+        for added in [2**32 if start < origin else 0]
+    ]
 
 
 def _dump_row(dump_index: int, file: bytes, content: Mapping[str, Any]) -> Row:
@@ -173,8 +186,10 @@ def _profile_rows(
     run_signature: RunSignature | None,
 ) -> Iterator[tuple[str, Row]]:
     seen: Counter[EventSignature] = Counter()
-    profiles = (event["profile_event"] for event in events if "profile_event" in event)
-    for profile, signature in zip(profiles, of_profile, strict=True):
+    profiles = [event["profile_event"] for event in events if "profile_event" in event]
+    times = [(profile["start_time"], profile["end_time"]) for profile in profiles]
+    clock = in_order([(*pair, expected_flags(*pair)) for pair in times])
+    for profile, signature, reading in zip(profiles, of_profile, clock, strict=True):
         which = {"event_signature": signature, "occurrence": seen[signature]}
         seen[signature] += 1
         yield (
@@ -183,9 +198,7 @@ def _profile_rows(
             | {
                 "run_signature": run_signature,
                 "chain_index": profile["chain_index"],
-                "start": profile["start_time"],
-                "end": profile["end_time"],
-                "flags": expected_flags(profile["start_time"], profile["end_time"]),
+                **dict(zip(("start", "end", "flags"), reading, strict=True)),
             },
         )
         if profile.get("delegate_debug_metadata"):
@@ -260,10 +273,8 @@ def _event_order(row: Row) -> tuple[Any, ...]:
     return row["dump_index"], row["run_index"], signature, row["occurrence"]
 
 
-def _clock(row: Row, run_start: int, *, wraps: bool) -> Row:
+def _clock(row: Row, run_start: int) -> Row:
     start = (run_start + row.pop("start_offset_ticks")) % 2**64
-    if wraps and 2**32 <= start < 2**33:
-        start -= 2**32
     correction = 2**32 if row["flags"] & 1 else 0
     return {"start": start, "end": (start + row.pop("duration_ticks") - correction) % 2**64}
 

@@ -56,7 +56,7 @@ def latency(visit: Visit) -> tuple[str, dict[str, Any]]:
     )
     return "tables.html.jinja", {
         "title": "Latency",
-        "plots": [trend_plot(builds, trends, METHOD)] if is_drawn else [],
+        "charts": [trend_plot(builds, trends, METHOD)] if is_drawn else [],
         "legend": [trend.name for trend in trends] if is_drawn else [],
         "tables": [table] if rows else [],
         "empty": f"No run has a {METHOD} here: widen the filters.",
@@ -88,7 +88,7 @@ def operator(visit: Visit) -> tuple[str, dict[str, Any]]:
     ]
     return "tables.html.jinja", {
         "title": name or "Operator",
-        "plots": [trend_plot(builds, trends, name)],
+        "charts": [trend_plot(builds, trends, name)],
         "legend": [trend.name for trend in trends],
         "tables": tables,
         "empty": "No such operator here: name it in the address (event=), or widen the filters.",
