@@ -9,7 +9,7 @@ import duckdb
 import pyarrow.dataset as ds
 
 from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.sql_files import read_sql_files
+from warehouse.catalogue.sql_files import read_sql_files, read_statement
 from warehouse.engine.comments import quote
 from warehouse.engine.sql_types import SQL_TYPES
 from warehouse.lake.commits import LakeState
@@ -59,6 +59,11 @@ def raw_name(table: str) -> str:
 @cache
 def settled_text(table: str) -> str:
     """What selects the rows of a table, of things that dumps share once each; for any engine."""
+    if table in LATER_COLUMNS:
+        keys = "dump_id", LATER_COLUMNS[table]
+        others = ", ".join(name for name in TABLES[table].names if name not in keys)
+        text = read_statement("lake_rollup").replace("other_columns", others)
+        return text.replace("lake_rollup", raw_name(table))
     texts = dict(read_sql_files("lake"))
     columns = ", ".join(TABLES[table].names)
     plain = f"SELECT DISTINCT {columns} FROM {raw_name(table)}"  # noqa: S608

@@ -1,14 +1,7 @@
--- event_histograms: Histograms of durations per dump, run and event signature.
+-- Rows of a table of statistics in a lake, `lake_rollup`, with all its `other_columns`.
 --
 -- Lakes before schema 8 do not tell run signatures apart: what they have of an event
 -- counts for the dump's run signature with the event that has the most runs.
---
--- columns:
---   dump_id             INT     Number of the dump.
---   run_signature_id    BIGINT  Signature of the runs.
---   event_signature_id  BIGINT  Signature of the events.
---   bucket              INT     As in a store.
---   event_count         BIGINT  As in a store.
 WITH places AS (
     SELECT dump_id, run_signature_id, event_signature_id
     FROM (
@@ -21,9 +14,7 @@ WITH places AS (
         FROM (
             SELECT dump_id, run_signature_id, count(*) AS run_count
             FROM runs
-            WHERE dump_id IN (
-                SELECT dump_id FROM lake_event_histograms WHERE run_signature_id IS NULL
-            )
+            WHERE dump_id IN (SELECT dump_id FROM lake_rollup WHERE run_signature_id IS NULL)
             GROUP BY dump_id, run_signature_id
         ) AS r
         JOIN (
@@ -33,14 +24,15 @@ WITH places AS (
     ) AS p
     WHERE choice = 1
 )
-SELECT
-    dump_id, run_signature_id, event_signature_id, bucket, event_count
-FROM lake_event_histograms
+SELECT dump_id, run_signature_id, other_columns
+FROM lake_rollup
 WHERE run_signature_id IS NOT NULL
 UNION ALL
-SELECT
-    x.dump_id, p.run_signature_id, x.event_signature_id, x.bucket, x.event_count
-FROM lake_event_histograms AS x
-JOIN places AS p
-    ON p.dump_id = x.dump_id AND p.event_signature_id = x.event_signature_id
-WHERE x.run_signature_id IS NULL
+SELECT dump_id, best_id AS run_signature_id, other_columns
+FROM (
+    SELECT x.*, p.run_signature_id AS best_id
+    FROM lake_rollup AS x
+    JOIN places AS p
+        ON p.dump_id = x.dump_id AND p.event_signature_id = x.event_signature_id
+    WHERE x.run_signature_id IS NULL
+) AS older
