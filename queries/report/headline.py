@@ -78,7 +78,7 @@ def _title(
     methods = [each for each in explains if each.kind == "method"]
     method = next((each for each in methods if _place(each) == _place(first)), None)
     moved = method or first
-    times = [] if None in (moved.base_ns, moved.head_ns) else [_times(moved)]
+    times = [] if moved.base_ns is None else [_times(moved)]
     what = [and_more(_operator(operator, first), operators), *times, delta_text(moved.delta)]
     if method:
         what[1] = f"method {what[1]}"
@@ -87,7 +87,8 @@ def _title(
 
 
 def _times(member: Member) -> str:
-    return times_text(member.base_ns, member.head_ns)
+    """From what to what it went, by the change that was found: medians may say more, or less."""
+    return times_text(member.base_ns, (member.base_ns or 0) * (1 + member.delta))
 
 
 def _operator(operator: str, member: Member) -> str:
