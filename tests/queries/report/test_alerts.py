@@ -86,7 +86,8 @@ def test_a_group_is_headed_by_its_costliest_member(nights):
     assert headline.delta == alert.members[0].delta
     assert headline.title.startswith(f"net on {alert.members[0].device} and 1 more device: ")
     method = next(one for one in alert.explains if one.device == alert.members[0].device)
-    moved = f"{times_text(method.base_ns, method.head_ns)}, {delta_text(method.delta)}"
+    head_ns = method.base_ns * (1 + method.delta)
+    moved = f"{times_text(method.base_ns, head_ns)}, {delta_text(method.delta)}"
     assert headline.title.endswith(f": convolution #1, method {moved}")
     assert headline.method_share == pytest.approx(method.delta, rel=0.3)
     rows = order_rows(alert.members, alert.explains)
