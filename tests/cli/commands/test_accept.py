@@ -65,8 +65,11 @@ def test_without_a_store_nothing_is_decided(run: Run, tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
-def test_an_id_that_no_group_has_decides_nothing(run: Run, nightly_store: Path) -> None:
-    outcome = run("accept", "zzz", "--reason", "x", "--store", nightly_store)
+def test_an_id_that_no_group_has_decides_nothing(
+    run: Run, nightly_store: Path, tmp_path: Path
+) -> None:
+    store = shutil.copytree(nightly_store, tmp_path / "s")
+    outcome = run("accept", "zzz", "--reason", "x", "--store", store)
     assert outcome.code == 1
     assert "the report of b11 has no group 'zzz'" in outcome.error
 
