@@ -96,8 +96,8 @@ ranked AS (
         row_number() OVER (
             PARTITION BY device, pool, build, model, backend, group_value
             ORDER BY
-                weight DESC NULLS LAST, run, instruction_id NULLS LAST, event_name,
-                delegate_id NULLS LAST, kind
+                round(weight, 6) DESC NULLS LAST, instruction_id NULLS LAST, event_name,
+                delegate_id NULLS LAST, kind, run
         ) AS place
     FROM weighed
     WINDOW whole AS (

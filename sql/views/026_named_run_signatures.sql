@@ -29,17 +29,18 @@ WITH twins AS (
 ),
 shapes AS (
     SELECT
-        l.run_signature_id, array_sort(array_agg(DISTINCT t.twin_id)) AS shape,
+        g.run_signature_id, array_sort(array_agg(DISTINCT t.twin_id)) AS shape,
         max(CASE t.kind WHEN 'method' THEN 2 WHEN 'load' THEN 1 ELSE 0 END) AS rank,
         count(DISTINCT t.twin_id) AS size,
-        count(*) > count(DISTINCT t.twin_id) AS has_twins
-    FROM (
+        count(t.twin_id) > count(DISTINCT t.twin_id) AS has_twins
+    FROM run_signatures AS g
+    LEFT JOIN (
         SELECT run_signature_id, explode(events) AS event_signature_id
         FROM run_signatures
-    ) AS l
-    JOIN twins AS t ON t.event_signature_id = l.event_signature_id
-    WHERE t.is_profiled
-    GROUP BY l.run_signature_id
+    ) AS l ON l.run_signature_id = g.run_signature_id
+    LEFT JOIN twins AS t
+        ON t.event_signature_id = l.event_signature_id AND t.is_profiled
+    GROUP BY g.run_signature_id
 ),
 ran AS (
     SELECT dump_id, run_signature_id, min(run_index) AS first_index

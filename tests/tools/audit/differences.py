@@ -59,6 +59,8 @@ EXPLAINED: tuple[Known, ...] = (
     *_explained("*memory/memory_by_instruction | corpus/memory_by_instruction", "*",
                 "raw events tell which instruction allocated; without them it is none"),
     *_explained("*/data_quality", ROWS, "it says that events are gone"),
+    Known(ORACLE, "corpus/build_history event=[*]", ("sample_count", "p50_ns", "min_ns", "max_ns"),
+          "of runs of one name whose events come in several orders, the commonest order counts"),
 )  # fmt: skip
 
 # Columns that no oracle works out, by query, and why.

@@ -210,15 +210,15 @@ def _totalled(found: list[tuple[Recording, float, int]]) -> Row:
 
 
 def environment_changes(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
-    families: dict[str, tuple[list[Recording], list[Recording]]] = defaultdict(lambda: ([], []))
+    families: dict[Any, tuple[list[Recording], list[Recording]]] = defaultdict(lambda: ([], []))
     for dump in chosen(dumps, asked, "build"):
         if dump.build in (asked["base"], asked["head"]):
-            families[dump.device][dump.build == asked["head"]].append(dump)
+            families[of_device(dump)][dump.build == asked["head"]].append(dump)
     rows = []
-    for device, sides in families.items():
-        if all(sides):
-            rows += [{"device": device, "attribute": name} | _environment(sides, path)
-                     for name, path in _ATTRIBUTES.items()]  # fmt: skip
+    for key, sides in families.items():
+        where = dict(zip(("device", "model", "backend"), key, strict=True))
+        for name, path in _ATTRIBUTES.items() if all(sides) else ():
+            rows.append(where | {"attribute": name} | _environment(sides, path))
     return rows
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tests.tools.audit.oracles.places import (
@@ -19,6 +19,11 @@ from tests.tools.audit.recordings import Allocation, Recording, Run
 from tests.tools.audit.statistics import ratio
 
 Where = tuple[Any, ...]
+
+
+def _bytes(sizes: Iterable[int]) -> int:
+    """Their sum, as far as an answer can hold it."""
+    return min(sum(sizes), 2**63 - 1)
 
 
 def _logging(own: Sequence[Recording]) -> dict[str | None, list[Run]]:
@@ -52,13 +57,13 @@ def memory_totals(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
 
 
 def _summed(logged: list[list[Allocation]]) -> Row:
-    sums = [sum(a.size for a in own) for own in logged]
+    sums = [_bytes(a.size for a in own) for own in logged]
     return {
         "allocation_count": sum(map(len, logged)),
         "total_bytes": sum(sums) / len(sums),
         "least_bytes": min(sums),
         "peak_bytes": max(sums),
-        "largest_bytes": max(a.size for own in logged for a in own),
+        "largest_bytes": _bytes([max(a.size for own in logged for a in own)]),
     }
 
 
@@ -81,9 +86,9 @@ def memory_by_instruction(dumps: Sequence[Recording], asked: Asked) -> list[Row]
                         "event_name": event,
                         "run_count": len(runs),
                         "allocation_count": sum(map(len, sizes.values())),
-                        "total_bytes": sum(map(sum, sizes.values())) / len(runs),
-                        "peak_bytes": max(map(sum, sizes.values())),
-                        "largest_bytes": max(map(max, sizes.values())),
+                        "total_bytes": sum(map(_bytes, sizes.values())) / len(runs),
+                        "peak_bytes": max(map(_bytes, sizes.values())),
+                        "largest_bytes": _bytes([max(map(max, sizes.values()))]),
                     }
                 )
     return rows
@@ -155,13 +160,13 @@ def _memory_row(sides: Any, name: str | None, where: tuple[bool, str | None]) ->
 
 
 def _side(of_dumps: list[list[list[int]]]) -> Row:
-    extremes = {(min(map(sum, runs)), max(map(sum, runs))) for runs in of_dumps}
+    extremes = {(min(map(_bytes, runs)), max(map(_bytes, runs))) for runs in of_dumps}
     runs = [run for own in of_dumps for run in own]
     return {
         "run_count": len(runs),
         "count": sum(map(len, runs)) / len(runs),
-        "bytes": max(map(sum, runs)),
-        "least_bytes": min(map(sum, runs)),
+        "bytes": max(map(_bytes, runs)),
+        "least_bytes": min(map(_bytes, runs)),
         "varies": len(extremes) > 1,
     }
 

@@ -219,10 +219,15 @@ def operator_variance(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
         if place[0] and all(row["untimed_count"] == row["dump_count"] for row, _ in tails):
             tails = _tails(own, in_cycles=True)
         whole = whole_sum([0.0, *(tail for _, tail in tails)])
-        tails.sort(key=lambda pair: _by_self_time(pair[0] | {"self_ns": pair[1]}))
+        tails.sort(key=lambda pair: _by_self_time(pair[0] | {"self_ns": _near(pair[1])}))
         for rank, (row, tail) in enumerate(tails[: asked.get("top_n")], start=1):
             rows.append(named(place) | row | {"rank": rank, "tail_share": ratio(tail, whole)})
     return rows
+
+
+def _near(tail: float | None) -> float | None:
+    """So that tails which differ in the last digits are ordered by name."""
+    return None if tail is None else round(tail, 6)
 
 
 def _tails(own: list[Recording], *, in_cycles: bool = False) -> list[tuple[Row, float | None]]:
