@@ -18,8 +18,8 @@ from warehouse.engine.failpoints import failpoint
 from warehouse.engine.store_file import sync_path
 from warehouse.errors import StoreError
 from warehouse.storage.intake_log import key_of, name_log, own_log, sync_data
-from warehouse.storage.tallies import Tally, delete_log, open_tally, write_tally
 from warehouse.storage.log_records import Delivery, HashedFile
+from warehouse.storage.tallies import Tally, delete_log, open_tally, write_tally
 
 MEMORY_BYTES = 512 << 10  # beyond which a file is not held in memory
 HEAD_BYTES = 64 << 10  # room for the head of a record, before the file's bytes
