@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cross_section import cross_section
+from tests.support.etdump_builder import build_etdump
+from tests.support.etrecord_builder import build_etrecord
 from tests.support.failing_disk import COMPILER, build_failing_disk, run_on_failing_disk
 from tests.support.stores import ingest, make_and_ingest, write
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
@@ -20,6 +23,7 @@ FAULTS = [
     ("open", 1, errno.EIO),
     ("rename", 1, errno.ENOSPC),
     ("write", 12, errno.EIO),
+    ("sync", 1, errno.EIO),
 ]
 
 
@@ -50,7 +54,7 @@ def counts(store: Path) -> tuple[int, int]:
     return row["n"], row["r"]
 
 
-@pytest.mark.parametrize(("kind", "count", "error"), FAULTS)
+@pytest.mark.parametrize(("kind", "count", "error"), cross_section(FAULTS, 4))
 def test_ingest_fails_where_a_segment_cannot_be_written(
     store: Path, library: Path, kind: str, count: int, error: int
 ) -> None:
@@ -63,7 +67,7 @@ def test_ingest_fails_where_a_segment_cannot_be_written(
     assert make_and_ingest(store, dump).n_dumps == 1
 
 
-@pytest.mark.parametrize(("kind", "count", "error"), FAULTS)
+@pytest.mark.parametrize(("kind", "count", "error"), cross_section(FAULTS, 4))
 def test_drain_fails_where_a_segment_cannot_be_written(
     store: Path, library: Path, kind: str, count: int, error: int
 ) -> None:
@@ -75,6 +79,46 @@ def test_drain_fails_where_a_segment_cannot_be_written(
     assert counts(store) == (1, 0)
     with Warehouse.open(store) as warehouse:
         assert warehouse.drain().n_dumps == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "count"), cross_section([("sync", 1), ("open", 2), ("write", 1), ("sync", 2)], 4)
+)
+def test_ingest_fails_where_the_stores_file_cannot_be_written(
+    store: Path, library: Path, kind: str, count: int
+) -> None:
+    """With an ETRecord, which the repetition brings in as well."""
+    dump = write(store.parent / "second.etdp", tiny_dump(1))
+    write(store.parent / "second.etrecord", build_etrecord())
+    names = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
+    result = run_on_failing_disk(
+        library, "ingest", dump, "--store", store, *names,
+        path="warehouse.duckdb", kind=kind, count=count, error=errno.EIO,
+    )  # fmt: skip
+    assert_fails_in_one_line(result, "Input/output error", "fsync failed")
+    make_and_ingest(store, dump)
+    assert counts(store) == (2, 0)
+    with Warehouse.open(store, read_only=True) as warehouse:
+        assert warehouse.sql("SELECT count(etrecord_id) AS n FROM dumps")["n"].to_pylist() == [1]
+
+
+@pytest.mark.slow
+def test_ingest_of_a_large_dump_fails_with_the_cause(store: Path, library: Path) -> None:
+    """Whose rows are written before they are committed."""
+    times = {"name": "native_call_x.out", "instruction_id": 0, "chain_index": 0}
+    event = {"profile_event": {**times, "start_time": 1, "end_time": 5}}
+    run = {"name": "Execute", "events": [event] * 1000}
+    size = len(build_etdump({"run_data": [run]}))
+    dump = write(
+        store.parent / "large.etdp", build_etdump({"run_data": [run] * ((66 << 20) // size)})
+    )
+    names = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
+    result = run_on_failing_disk(
+        library, "ingest", dump, "--store", store, *names,
+        path="warehouse.duckdb", kind="write", count=1, error=errno.EIO,
+    )  # fmt: skip
+    assert_fails_in_one_line(result, "Input/output error")
+    assert counts(store) == (1, 0)
 
 
 @pytest.mark.parametrize(("kind", "count"), [("open", 3), ("rename", 3), ("write", 9)])

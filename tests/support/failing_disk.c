@@ -1,7 +1,7 @@
 /* Preloaded into a process: lets one operation on files fail whose path holds a text.
  *
- * FAULT_PATH is the text, FAULT_KIND one of write, open (to write) and rename, FAULT_COUNT which of
- * them fails (the others do not), and FAULT_ERROR the number of the error.
+ * FAULT_PATH is the text, FAULT_KIND one of write, sync, open (to write) and rename, FAULT_COUNT
+ * which of them fails (the others do not), and FAULT_ERROR the number of the error.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ static int fails(const char *kind, const char *path)
     return 1;
 }
 
-static int write_fails(int file)
+static int file_fails(const char *kind, int file)
 {
     char link[64], path[PATH_MAX];
     snprintf(link, sizeof link, "/proc/self/fd/%d", file);
@@ -39,7 +39,7 @@ static int write_fails(int file)
     if (size < 0)
         return 0;
     path[size] = 0;
-    return fails("write", path);
+    return fails(kind, path);
 }
 
 #define OPEN(name, parameters, arguments)                                                 \
@@ -61,12 +61,16 @@ OPEN(openat64, (int folder, const char *path, int flags, ...), (folder, path, fl
 #define WRITE(name, parameters, arguments)                                                        \
     ssize_t name parameters                                                                       \
     {                                                                                             \
-        return write_fails(file) ? -1 : REAL(name) arguments;                                     \
+        return file_fails("write", file) ? -1 : REAL(name) arguments;                                     \
     }
 WRITE(write, (int file, const void *data, size_t size), (file, data, size))
 WRITE(writev, (int file, const struct iovec *parts, int count), (file, parts, count))
 WRITE(pwrite, (int file, const void *data, size_t size, off_t at), (file, data, size, at))
 WRITE(pwrite64, (int file, const void *data, size_t size, off_t at), (file, data, size, at))
+
+int fsync(int file) { return file_fails("sync", file) ? -1 : REAL(fsync)(file); }
+
+int fdatasync(int file) { return file_fails("sync", file) ? -1 : REAL(fdatasync)(file); }
 
 int rename(const char *path, const char *to)
 {

@@ -27,7 +27,7 @@ def run_on_failing_disk(
         library: What `build_failing_disk` made.
         arguments: Of the command.
         path: Text in the path of the files.
-        kind: The operation: open, rename or write.
+        kind: The operation: open, rename, write or sync.
         count: Which of all operations of that kind fails.
         error: The errno that it fails with.
     """
