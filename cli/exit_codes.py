@@ -16,6 +16,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     REGRESSIONS = 3
     OTHER_ENVIRONMENT = 4
+    INCOMPLETE = 5
     BISECT_SKIP = 125
     BISECT_STOP = 128
 
@@ -24,6 +25,7 @@ class ExitCode(IntEnum):
 STATUS_OF_VERDICT = {
     "regressions": ExitCode.REGRESSIONS,
     "other_environment": ExitCode.OTHER_ENVIRONMENT,
+    "incomplete": ExitCode.INCOMPLETE,
 }
 
 

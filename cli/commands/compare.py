@@ -46,7 +46,8 @@ def compare(
     """
     chosen = {name: value for name, value in params.items() if value not in (None, [])}
     given = {"base": base, "head": head, **chosen}
-    from queries.comparison import changed_rows, note_order, summary_lines
+    from queries.comparison import changed_rows, summary_lines
+    from queries.report.build_order import note_order
 
     with options_at_fault():  # before a store is opened
         bind_parameters(_QUERY, given)

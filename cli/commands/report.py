@@ -54,7 +54,8 @@ _Fail = Annotated[
     bool,
     typer.Option(
         "--fail-on-regression",
-        help="Exit 3 if a regression is confirmed, 4 if only such with another environment are.",
+        help="Exit 3 if a regression is confirmed, 4 if only with another environment, 5 if "
+        "what tracehouse.toml expects was not recorded.",
     ),
 ]
 
@@ -85,7 +86,7 @@ def report(
 
     Raises:
         BadParameter: Neither or both kinds of report are asked for.
-        Exit: With status 3 or 4, if that was asked for and a regression is confirmed.
+        Exit: With status 3, 4 or 5, if that was asked for; see `STATUS_OF_VERDICT`.
     """
     from warehouse.catalogue.parameters import bind_parameters
     from warehouse.catalogue.queries import find_query
@@ -105,7 +106,9 @@ def report(
             text = _text(made, chosen)
         with standard_output_to(output):
             write_text(text)
-        if output is not None:
+        if output is not None:  # else the report itself is read
+            for note in made.notes:
+                write_note(f"note: {note}")
             write_note(made.summary)
             is_said = form is not None or suffix in _BY_SUFFIX
             known = f", in {chosen}, as its name ends in none of {', '.join(_BY_SUFFIX)}"

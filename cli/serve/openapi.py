@@ -42,6 +42,7 @@ _TYPES: Mapping[str, Json] = {
     "TIMESTAMP": {"type": "string"},
     "TAG": {"type": "string", "description": "KEY=VALUE"},
     "TAG_KEY": {"type": "string"},
+    "PLACE": {"type": "string", "description": "DEVICE / MODEL, or DEVICE / MODEL / BACKEND"},
 }
 _PROBLEM: Json = {
     "type": "object",

@@ -6,13 +6,20 @@ the same store always gives again.
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 Direction = Literal["regression", "improvement"]
 Verdict = Literal[
-    "regressions", "other_environment", "suspects", "blind", "clear", "not_enough_data"
+    "regressions",
+    "other_environment",
+    "incomplete",
+    "suspects",
+    "blind",
+    "clear",
+    "not_enough_data",
 ]
 State = Literal["new", "confirmed", "acknowledged", "accepted", "fixed"]
 
@@ -69,7 +76,9 @@ class EnvironmentChange(_Part):
 class Headline(_Part):
     """A group in one line."""
 
-    title: str = Field(description="E.g. 'convolution.out +6.2 % on 2 devices, 1 model'.")
+    title: str = Field(
+        description="E.g. 'dw / portable on lab: convolution #5 and 2 more, method 9.13 → 9.62 ms'."
+    )
     operator: str = Field(description="Operator type, module or delegate that moved.")
     delta: float = Field(description="Change of the costliest member.")
     cost_ns: float | None = Field(description="Costs of all members per run, added up.")
@@ -77,6 +86,10 @@ class Headline(_Part):
     model_count: int
     member_count: int
     total_share: float | None = Field(description="Of the change of whole methods; null if none.")
+    method_share: float | None = Field(
+        description="What the costliest place pays, as a share of its method's time in the base; "
+        "null if unknown."
+    )
 
 
 class Group(_Part):
@@ -157,7 +170,26 @@ class Missing(_Part):
     device: str
     model: str
     backend: str | None
-    last_build: str = Field(description="The last build with dumps of it.")
+    last_build: str | None = Field(
+        description="The last build of the base with dumps of it; null if none."
+    )
+    is_expected: bool = Field(description="Whether [[expected]] in tracehouse.toml names it.")
+
+
+class DriftPoint(_Part):
+    """A session in which a reference build was recorded."""
+
+    session: str
+    recorded_on: date | None
+    drift: float = Field(description="How much slower the reference was than usual, as a share.")
+
+
+class ReferenceDrift(_Part):
+    """How the state of a device changed, as its reference builds show it."""
+
+    device: str
+    references: list[str] = Field(description="The reference builds.")
+    points: list[DriftPoint] = Field(description="A point per session, oldest first.")
 
 
 class Sensitivity(_Part):
@@ -231,9 +263,15 @@ class Report(_Part):
 
     kind: Literal["nightly", "compare"]
     head: str
-    base: list[str] = Field(description="Builds that the head is compared with, newest first.")
+    base: list[str] = Field(
+        description="Builds that the head is compared with, newest first; of a night those before "
+        "its open regressions began."
+    )
+    recorded_on: date | None = Field(description="Day of the head's last recording, if known.")
+    commits: dict[str, str] = Field(description="Source revisions of the builds named, if known.")
     verdict: Verdict
     summary: str = Field(description="The verdict in a sentence.")
+    notes: list[str] = Field(description="What to know before reading on; shown in every form.")
     groups: list[Group] = Field(description="Open regressions first, by cost; then the others.")
     run_shifts: list[RunShift]
     operator_changes: list[OperatorChange]
@@ -243,6 +281,7 @@ class Report(_Part):
     sensitivity: list[Sensitivity] = Field(
         description="How small a change would have been told, by model and device."
     )
+    reference_drift: list[ReferenceDrift] = Field(description="Of devices with reference builds.")
     quality: Quality
     refused: list[Refused]
     verdict_counts: dict[str, int] = Field(description="Series by verdict.")

@@ -39,6 +39,17 @@ def duration_text(value_ns: float | None) -> str:
     return f"{_sign(value_ns)}{shown} {unit}"
 
 
+def times_text(base_ns: float | None, head_ns: float | None) -> str:
+    """From which duration to which; a unit that both have is told once.
+
+    >>> times_text(9_130_000, 9_620_000), times_text(900, 1_100)
+    ('9.130 → 9.620 ms', '900 ns → 1.100 µs')
+    """
+    base, head = duration_text(base_ns), duration_text(head_ns)
+    number, _, unit = base.rpartition(" ")
+    return f"{number if unit and head.endswith(f' {unit}') else base} → {head}"
+
+
 def cost_text(value_ns: float | None) -> str:
     """A difference of durations, with its sign.
 
@@ -91,6 +102,16 @@ def count_text(count: int, noun: str) -> str:
     ('1 device', '2,048 dumps')
     """
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def and_more(first: str, count: int, noun: str = "") -> str:
+    """The first of so many.
+
+    >>> and_more("relu #1", 3), and_more("mv2", 2, "model"), and_more("mv2", 1, "model")
+    ('relu #1 and 2 more', 'mv2 and 1 more model', 'mv2')
+    """
+    more = count_text(count - 1, f"more {noun}") if noun else f"{count - 1:,} more"
+    return first if count < 2 else f"{first} and {more}"
 
 
 def value_text(member: Member, value: float) -> str:
@@ -154,3 +175,12 @@ def change_text(share: float) -> str:
     ('3.1 %', '752 %')
     """
     return f"{100 * share:.3g} %"
+
+
+def share_text(share: float | None) -> str | None:
+    """A part of a whole, in percent; None stays None.
+
+    >>> share_text(0.83), share_text(-0.0014)
+    ('83 %', '−0.14 %')
+    """
+    return None if share is None else f"{_sign(share)}{change_text(abs(share))}"

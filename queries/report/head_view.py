@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +41,20 @@ class HeadView:
         self._heads: Mask = np.any(self._family_there[:, own], axis=1)
         used = before[self._family_there[self._heads][:, before].any(axis=0)]
         builds = [nights[number].build for number in used[::-1].tolist()]
-        self.base: list[str] = list(dict.fromkeys(builds))[: night.rules.base_builds]
+        self._before: list[str] = list(dict.fromkeys(builds))
         self._lately = before[-night.rules.base_builds :]
+
+    def base(self, bad: Collection[str] = ()) -> list[str]:
+        """The builds before the head, newest first, as many as a base has.
+
+        Args:
+            bad: First builds of changes that are open; builds from these on are left out, unless
+                they are older than a base.
+        """
+        size = self._night.rules.base_builds
+        lately = [number for number, build in enumerate(self._before[:size]) if build in bad]
+        start = max(lately, default=-1) + 1
+        return self._before[start : start + size]
 
     def count_verdicts(self) -> dict[str, int]:
         """Series by what the night says of each."""
@@ -50,8 +62,8 @@ class HeadView:
         names = {status: status.name.lower() for status in Status} | {Status.HIT: "suspect"}
         return {names[Status(status)]: count for status, count in counts.items()}
 
-    def coverage(self, dump_count: int, sensitivity: Sequence[Sensitivity]) -> Coverage:
-        """What the head was recorded on, and what is missing."""
+    def missing(self) -> list[Missing]:
+        """What builds of a base were recorded on, and the head was not."""
         missing = []
         nights = self._night.fleet.nights
         for number, (device, model, backend) in enumerate(self._names):
@@ -59,8 +71,20 @@ class HeadView:
             if not self._heads[number] and len(before):
                 last = nights[int(before[-1])].build
                 missing.append(
-                    Missing(device=device, model=model, backend=backend, last_build=last)
+                    Missing(
+                        device=device,
+                        model=model,
+                        backend=backend,
+                        last_build=last,
+                        is_expected=False,
+                    )
                 )
+        return missing
+
+    def coverage(
+        self, dump_count: int, sensitivity: Sequence[Sensitivity], missing: list[Missing]
+    ) -> Coverage:
+        """What the head was recorded on, and what is missing."""
         there = [name for name, is_there in zip(self._names, self._heads, strict=True) if is_there]
         return Coverage(
             device_count=len({device for device, _, _ in there}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,26 @@ def _describe(
         history=_history(night, series, is_time=is_time),
         rule=_rule(night, change, len(base), since, is_centred=bool(figures.is_centred[row])),
     )
+
+
+def list_methods(night: HeadNight) -> dict[tuple[int, str], int]:
+    """The series of each method, by its family and the name of its runs."""
+    kinds, runs = (night.fleet.keys[name].to_pylist() for name in ("kind", "run"))
+    family = night.fleet.history.series.family.tolist()
+    return {(family[row], runs[row]): row for row, kind in enumerate(kinds) if kind == "method"}
+
+
+def method_level_ns(
+    night: HeadNight, methods: Mapping[tuple[int, str], int], change: LevelChange
+) -> float | None:
+    """What the method of a changed series took in the nights of its base; None if unknown."""
+    keys, family = night.fleet.name(change.series), night.fleet.history.series.family
+    row = methods.get((int(family[change.series]), keys["run"]))
+    if row is None or keys["unit"] != "ns" or keys["device"] is None:
+        return None
+    levels = night.replay.cells.median[row, change.base]
+    known = levels[np.isfinite(levels)]
+    return float(np.exp(np.median(known))) if len(known) else None
 
 
 def changed_nights(night: HeadNight, change: LevelChange) -> Ints:

@@ -5,20 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+import numpy as np
+
 from queries.asked import AskedStore
 from queries.report.alerts import list_alerts
-from queries.report.content import Coverage, Group, Report, RunShift, Sensitivity, Verdict
+from queries.report.content import Coverage, Report, RunShift, Sensitivity, Verdict
 from queries.report.environment import Environments, Family
-from queries.report.facts import read_facts
+from queries.report.facts import (
+    add_expected,
+    list_notes,
+    named_commits,
+    read_commits,
+    read_facts,
+)
 from queries.report.head_view import HeadView
 from queries.report.members import changed_environment
-from queries.report.night import Judge, judge_head
-from queries.report.outline import find_verdict, sort_groups
+from queries.report.night import HeadNight, Judge, judge_head
+from queries.report.outline import Outline, count_expected, find_verdict, sort_groups
 from queries.report.sensitivity import night_sensitivity
 from queries.report.settings import Settings
 from queries.report.sight import Sight, join_first
 
-_COMMITS = "SELECT name, commit FROM builds"
 _DUMPS = """SELECT device, model, backend, count(*) AS dumps FROM named_dumps
 WHERE build = $head GROUP BY device, model, backend"""
 
@@ -38,27 +45,32 @@ def nightly_report(
         OptionError: The store has no such build, or none at all.
     """
     night = judge_head(store, head, settings, judge)
-    commits = {row["name"]: row["commit"] for row in store.sql(_COMMITS).to_pylist()}
+    commits = read_commits(store)
     around = partial(changed_environment, Environments(store))
     groups = list_alerts(night, commits, around)
-    view = HeadView(night)
-    base = view.base[0] if view.base else None
-    facts = read_facts(store, base=base, head=night.head, until=night.until)
+    view, parts = HeadView(night), sort_groups(groups)
+    opened = [*parts.failures, *parts.environment, *parts.suspects]
+    base = view.base({group.first_bad for group in opened})
+    facts = read_facts(store, base=base[0] if base else None, head=night.head, until=night.until)
     counts = {**view.count_verdicts(), **{f"muted: {k}": n for k, n in night.muted.items()}}
     dumps = {
         Family(row["device"], row["model"], row["backend"]): int(row["dumps"])
         for row in store.sql(_DUMPS, {"head": night.head}).to_pylist()
     }
     sensitivity = night_sensitivity(night, dumps)
-    coverage = view.coverage(sum(dumps.values()), sensitivity)
+    missing = add_expected(store, view.missing(), settings, night.head)
+    coverage = view.coverage(sum(dumps.values()), sensitivity, missing)
     shifts = view.run_shifts()
-    verdict = find_verdict(sort_groups(groups), sensitivity)
+    verdict = find_verdict(parts, sensitivity, missing)
     return Report(
         kind="nightly",
         head=night.head,
-        base=view.base,
+        base=base,
+        recorded_on=night.day,
+        commits=named_commits(commits, [night.head, *base], groups),
         verdict=verdict,
-        summary=f"{night.head}: {_summary(verdict, groups, coverage, shifts, sensitivity)}",
+        summary=f"{night.head}: {_summary(verdict, parts, coverage, shifts, sensitivity)}",
+        notes=list_notes(missing, facts.reference_drift, _relative_devices(night)),
         groups=groups,
         run_shifts=shifts,
         operator_changes=view.operator_changes(),
@@ -66,6 +78,7 @@ def nightly_report(
         framework_tax=facts.framework_tax,
         coverage=coverage,
         sensitivity=sensitivity,
+        reference_drift=facts.reference_drift,
         quality=facts.quality,
         refused=facts.refused,
         verdict_counts=dict(sorted(counts.items())),
@@ -73,15 +86,21 @@ def nightly_report(
     )
 
 
+def _relative_devices(night: HeadNight) -> set[str]:
+    """Devices on which times are relative to a reference build."""
+    devices = night.fleet.keys["device"].to_pylist()
+    return {devices[row] for row in np.flatnonzero(night.fleet.has_reference) if devices[row]}
+
+
 def _summary(
     verdict: Verdict,
-    groups: Sequence[Group],
+    parts: Outline,
     coverage: Coverage,
     shifts: Sequence[RunShift],
     sensitivity: Sequence[Sensitivity],
 ) -> str:
     """The verdict in a sentence; its numbers are those of the title and of the tiles."""
-    parts, seen = sort_groups(groups), Sight.of(sensitivity)
+    seen, absent = Sight.of(sensitivity), count_expected(coverage.missing)
     counts = {
         "confirmed": len(parts.failures),
         "confirmed with another environment": len(parts.environment),
@@ -99,6 +118,7 @@ def _summary(
         f"series judged: {coverage.judged_count:,} of {coverage.series_count:,}",
         *([f"moved as a whole: {moved}"] if moved else []),
         *([f"explained by such shifts: {seen.explained:,}"] if seen.explained else []),
+        *([f"expected, but not recorded: {absent}"] if absent else []),
         *([f"blind on {seen.share(seen.blind)}, {seen.limits}"] if seen.blind else []),
     ]
     return ", ".join(told)

@@ -11,6 +11,7 @@ from queries.report.figures import (
     change_text,
     cost_text,
     count_text,
+    delta_text,
     name_text,
     number_text,
     operator_text,
@@ -121,9 +122,13 @@ def evidence(report: Report) -> list[Listing]:
         _listing(
             "No data of the head",
             "Not measured is not unchanged.",
-            ("Where", "Last build with data"),
+            ("Where", "Last build with data", "Expected"),
             (
-                (place_text(row.device, row.model, row.backend), name_text(row.last_build))
+                (
+                    place_text(row.device, row.model, row.backend),
+                    name_text(row.last_build),
+                    "yes" if row.is_expected else "",
+                )
                 for row in coverage.missing
             ),
         ),
@@ -143,6 +148,20 @@ def evidence(report: Report) -> list[Listing]:
                     "blind" if row.is_blind else "seen" if row.judged_count else "not judged",
                 )
                 for row in sorted(report.sensitivity, key=lambda row: not row.is_blind)
+            ),
+        ),
+        _listing(
+            "Reference drift",
+            "How far the reference builds were from their usual time: what the device did.",
+            ("Device", "Reference builds", "Sessions>", "Lowest>", "Highest>", "Last>"),
+            (
+                (
+                    name_text(row.device),
+                    name_text(", ".join(row.references)),
+                    number_text(len(row.points)),
+                    *(delta_text(drift) for drift in _ends([each.drift for each in row.points])),
+                )
+                for row in report.reference_drift
             ),
         ),
         _listing("Warnings", "", ("Warning",), _texts(quality.warnings)),
@@ -203,6 +222,10 @@ def _listing(
     numbers = frozenset(i for i, name in enumerate(columns) if name.endswith(">"))
     names = tuple(name.removesuffix(">") for name in columns)
     return Listing(title, note, names, numbers, list(rows), is_folded)
+
+
+def _ends(values: list[float]) -> tuple[float, float, float]:
+    return min(values), max(values), values[-1]
 
 
 def _texts(texts: list[str]) -> _Rows:

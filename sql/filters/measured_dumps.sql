@@ -76,7 +76,7 @@ allocated AS (
     WHERE dump_id IN (SELECT dump_id FROM compared_dumps)
     GROUP BY dump_id, run_index, allocator
 ),
-named_runs AS (
+runs_by_name AS (
     SELECT dump_id, run_index, name, count(*) OVER (PARTITION BY dump_id, name) AS n
     FROM runs
     WHERE dump_id IN (SELECT dump_id FROM compared_dumps)
@@ -93,7 +93,7 @@ measures AS (
         CASE WHEN count(*) < max(r.n) THEN 0e0 ELSE min(a.bytes) END AS low,
         max(a.bytes) AS high
     FROM allocated AS a
-    JOIN named_runs AS r ON r.dump_id = a.dump_id AND r.run_index = a.run_index
+    JOIN runs_by_name AS r ON r.dump_id = a.dump_id AND r.run_index = a.run_index
     GROUP BY a.dump_id, r.name, a.allocator
 )
 SELECT

@@ -4,8 +4,6 @@
 -- `build` names them.
 --
 -- params:
---   run          STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g.
---                               'Execute #2'.
 --   event        STRING[] OF named_event_signatures.event_name = NULL  Only those
 --                               of these names, e.g. 'native_call_conv*'; ids of
 --                               delegates where they have none.
@@ -14,7 +12,7 @@
 --   ordinal      INT(1..) = NULL  Only the n-th instruction of a name and delegate
 --                               id, from 1.
 --
--- filters: chosen_dumps
+-- filters: chosen_operators
 --
 -- columns:
 --   dump_id      INT     Number of the dump.
@@ -51,14 +49,11 @@ SELECT
             o.ordinal, o.unit
     ) AS series_id,
     o.unit, o.value, o.floor, ln(greatest(o.value, 1e0)) AS y
-FROM operator_stats AS o
+FROM chosen_operators AS o
 JOIN builds_in_order AS b ON b.build = o.build
-WHERE o.dump_id IN (SELECT dump_id FROM chosen_dumps)
-    AND o.value IS NOT NULL
+WHERE o.value IS NOT NULL
     AND (o.build_role IS NULL OR CAST(:build AS ARRAY<STRING>) IS NOT NULL)
     AND o.kind NOT IN ('operator_call', 'load', 'delegate_phase')
-    AND (CAST(:run AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:run AS ARRAY<STRING>), o.run))
     AND (CAST(:event AS ARRAY<STRING>) IS NULL
         OR array_contains(CAST(:event AS ARRAY<STRING>), o.event_name))
     AND (CAST(:delegate_id AS ARRAY<STRING>) IS NULL

@@ -33,7 +33,11 @@
 WITH noise AS (
     SELECT
         dump_id, run_signature_id, run_count, median(value) AS value,
-        stddev_samp(value) / nullif(avg(value), 0e0) AS cv,
+        sqrt(greatest(
+            exact_sum(excess * excess)
+                - exact_sum(excess) * exact_sum(excess) / count(*), 0e0
+        ) / nullif(count(*) - 1, 0))
+            / nullif(min(value) + exact_sum(excess) / count(*), 0e0) AS cv,
         (percentile_cont(0.75) WITHIN GROUP (ORDER BY value)
             - percentile_cont(0.25) WITHIN GROUP (ORDER BY value))
             / nullif(median(value), 0e0) AS iqr_share,
@@ -45,18 +49,24 @@ WITH noise AS (
         ) - 1 AS drift
     FROM (
         SELECT
-            t.dump_id, r.run_signature_id,
-            t.execute_ticks * coalesce(d.ns_per_tick, 1e0) AS value,
-            row_number() OVER (
-                PARTITION BY t.dump_id, r.run_signature_id ORDER BY t.run_index
-            ) - 5 AS k,
-            count(*) OVER (PARTITION BY t.dump_id, r.run_signature_id) - 5 AS run_count
-        FROM run_totals AS t
-        JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
-        JOIN dumps AS d ON d.dump_id = t.dump_id
-        WHERE t.dump_id IN (SELECT dump_id FROM chosen_dumps)
-    ) AS r
-    WHERE k > 0 AND run_count >= 20
+            *, value - min(value) OVER (PARTITION BY dump_id, run_signature_id)
+                AS excess
+        FROM (
+            SELECT
+                t.dump_id, r.run_signature_id,
+                t.execute_ticks * coalesce(d.ns_per_tick, 1e0) AS value,
+                row_number() OVER (
+                    PARTITION BY t.dump_id, r.run_signature_id ORDER BY t.run_index
+                ) - 5 AS k,
+                count(*) OVER (PARTITION BY t.dump_id, r.run_signature_id) - 5
+                    AS run_count
+            FROM run_totals AS t
+            JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
+            JOIN dumps AS d ON d.dump_id = t.dump_id
+            WHERE t.dump_id IN (SELECT dump_id FROM chosen_dumps)
+        ) AS r
+        WHERE k > 0 AND run_count >= 20
+    ) AS s
     GROUP BY dump_id, run_signature_id, run_count
 ),
 named AS (

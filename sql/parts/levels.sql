@@ -60,7 +60,7 @@ sums AS (
     SELECT
         level, dump_id, is_head, device, pool, model, backend, run, name, kind,
         count(*) AS member_count, min(unit) AS unit,
-        CASE WHEN count(value) = count(*) THEN sum(value) END AS value,
+        whole_sum(value) AS value,
         max(floor) AS floor, max(half_tick) AS half_tick
     FROM members
     GROUP BY level, dump_id, is_head, device, pool, model, backend, run, name, kind

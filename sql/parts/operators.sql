@@ -37,6 +37,8 @@ SELECT
     o.run_signature_id, o.event_signature_id, o.unit, o.value, o.floor, o.half_tick
 FROM operator_stats AS o
 JOIN recorded_dumps AS c ON c.dump_id = o.dump_id
-WHERE o.kind NOT IN ('operator_call', 'load', 'delegate_phase')
+WHERE (o.build IN (CAST(:base AS STRING), CAST(:head AS STRING))
+        OR o.build_role = 'reference')
+    AND o.kind NOT IN ('operator_call', 'load', 'delegate_phase')
     AND (CAST(:run AS ARRAY<STRING>) IS NULL
         OR array_contains(CAST(:run AS ARRAY<STRING>), o.run))

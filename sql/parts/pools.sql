@@ -50,10 +50,11 @@ pooled AS (
         max(half_tick) AS half_tick,
         CAST(sum(base_count) AS BIGINT) AS base_count,
         CAST(sum(head_count) AS BIGINT) AS head_count,
-        avg(base_value) AS base_value, avg(head_value) AS head_value,
-        sum(excess) AS excess, sum(variance) AS variance,
-        sum(shift / error / error) / sum(1 / error / error) AS shift,
-        2.575829e0 / sqrt(sum(1 / error / error)) AS width
+        exact_sum(base_value) / count(base_value) AS base_value,
+        exact_sum(head_value) / count(head_value) AS head_value,
+        exact_sum(excess) AS excess, exact_sum(variance) AS variance,
+        exact_sum(shift / error / error) / exact_sum(1 / error / error) AS shift,
+        2.575829e0 / sqrt(exact_sum(1 / error / error)) AS width
     FROM strata
     GROUP BY pool, model, backend, run, event_name, delegate_id, ordinal
     HAVING count(*) > 1 AND min(unit) = max(unit)

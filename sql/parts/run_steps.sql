@@ -16,10 +16,7 @@
 SELECT
     o.etrecord_id, n.method, o.run_signature_id, s.instruction_id,
     o.event_signature_id, s.kind, n.handle,
-    CASE
-        WHEN s.kind = 'kernel'
-            THEN split_part(replace(s.event_name, 'native_call_', ''), '.', 1)
-    END AS operator,
+    CASE WHEN s.kind = 'kernel' THEN s.op_type END AS operator,
     coalesce(h.entry_count, 1) AS entry_count,
     min(s.instruction_id) OVER of_handle < max(s.instruction_id) OVER of_handle
         AS is_shared

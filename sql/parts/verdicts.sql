@@ -45,7 +45,10 @@ WITH balances AS (
         ) AS is_total_changed
     FROM judgements
     -- Time moves among the operators of delegates, or among all others, calls included.
-    WINDOW scope AS (PARTITION BY family_id, kind = 'delegate_op')
+    WINDOW scope AS (
+        PARTITION BY family_id, kind = 'delegate_op' ORDER BY cost
+        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+    )
 )
 SELECT
     series_id, family_id, level, device, pool, model, backend, run,

@@ -6,8 +6,6 @@
 -- all its events.
 --
 -- params:
---   run             STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g.
---                                  'Execute #2'.
 --   event           STRING[] OF named_event_signatures.event_name  Name or names of the
 --                                  event, e.g. native_call_convolution.out or
 --                                  'native_call_*'; a delegate id where it has none.
@@ -18,7 +16,7 @@
 --   ordinal         INT(1..) = NULL  Only the n-th instruction of that name and
 --                                  delegate id, from 1.
 --
--- filters: chosen_dumps
+-- filters: chosen_operators
 --
 -- columns:
 --   device             STRING     Name of the device.
@@ -48,24 +46,18 @@ WITH series AS (
         device, model, backend, run, event_name, delegate_id, ordinal, build,
         count(*) AS dump_count,
         CAST(sum(sample_count) AS BIGINT) AS sample_count,
-        median(value_ns) AS p50_ns, min(value_ns) AS min_ns, max(value_ns) AS max_ns
+        median(known_ns) AS p50_ns, min(known_ns) AS min_ns, max(known_ns) AS max_ns
     FROM (
-        SELECT
-            dump_id, device, build, model, backend, run,
-            event_name, instruction_id, delegate_id, ordinal, sample_count,
-            coalesce(value_ns, p50_ns) AS value_ns
-        FROM operator_stats
+        SELECT *, coalesce(value_ns, p50_ns) AS known_ns
+        FROM chosen_operators
     ) AS d
-    WHERE dump_id IN (SELECT dump_id FROM chosen_dumps)
-        AND (CAST(:run AS ARRAY<STRING>) IS NULL
-            OR array_contains(CAST(:run AS ARRAY<STRING>), run))
-        AND array_contains(CAST(:event AS ARRAY<STRING>), event_name)
+    WHERE array_contains(CAST(:event AS ARRAY<STRING>), event_name)
         AND instruction_id
             IS NOT DISTINCT FROM coalesce(CAST(:instruction_id AS INT), instruction_id)
         AND (CAST(:delegate_id AS ARRAY<STRING>) IS NULL
             OR array_contains(CAST(:delegate_id AS ARRAY<STRING>), delegate_id))
         AND ordinal = coalesce(CAST(:ordinal AS INT), ordinal)
-        AND value_ns IS NOT NULL
+        AND known_ns IS NOT NULL
     GROUP BY device, model, backend, run, event_name, delegate_id, ordinal, build
 )
 SELECT

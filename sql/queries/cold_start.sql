@@ -32,9 +32,9 @@ WITH loads AS (
         CAST(sum(
             CASE WHEN s.event_name = 'Method::init' THEN s.sample_count ELSE 0 END
         ) AS BIGINT) AS load_count,
-        sum(CASE WHEN s.event_name = 'Program::load_method' THEN s.sum_ns END)
+        exact_sum(CASE WHEN s.event_name = 'Program::load_method' THEN s.sum_ns END)
             AS load_ns,
-        sum(CASE WHEN s.event_name = 'Method::init' THEN s.sum_ns END) AS init_ns
+        exact_sum(CASE WHEN s.event_name = 'Method::init' THEN s.sum_ns END) AS init_ns
     FROM named_event_stats AS s
     JOIN grouped_dumps AS g ON g.dump_id = s.dump_id
     WHERE s.kind = 'load'
@@ -69,8 +69,7 @@ kinds AS (
 executions AS (
     SELECT
         k.dump_id, sum(k.first_ticks) AS first_ticks,
-        CASE WHEN count(k.steady_ticks) = count(*) THEN sum(k.steady_ticks) END
-            AS steady_ticks
+        whole_sum(k.steady_ticks) AS steady_ticks
     FROM kinds AS k
     LEFT JOIN loads AS l ON l.dump_id = k.dump_id
     WHERE k.kind <= greatest(coalesce(l.load_count, 1), 1)

@@ -76,6 +76,8 @@ SELECT
         WHEN v.kind = 'method' AND v.unit = 'ns' THEN v.cost
     END) OVER (
         PARTITION BY v.level = 'pool', v.device, v.pool, v.model, v.backend, v.run
+        ORDER BY v.cost
+        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
     ), 0e0) AS change_share,
     e.explained_by, n.note
 FROM verdicts AS v

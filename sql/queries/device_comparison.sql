@@ -5,12 +5,10 @@
 -- a device is the median of its dumps. Dumps in cycles of unknown rate do not count.
 --
 -- params:
---   run    STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
---                   #2'.
 --   event  STRING[] OF named_event_signatures.event_name = NULL  Only events of these
 --                   names, e.g. 'native_call_conv*'; Method::execute by default.
 --
--- filters: chosen_dumps
+-- filters: chosen_operators
 --
 -- columns:
 --   model         STRING  Name of the model.
@@ -36,11 +34,9 @@ WITH values_of_device AS (
         o.model, o.backend, o.build, o.run, o.event_name, o.delegate_id, o.ordinal,
         c.device, c.pool, max(c.soc) AS soc, count(*) AS dump_count,
         median(coalesce(o.value_ns, o.p50_ns)) AS p50_ns
-    FROM operator_stats AS o
-    JOIN chosen_dumps AS c ON c.dump_id = o.dump_id
+    FROM chosen_operators AS o
+    JOIN named_dumps AS c ON c.dump_id = o.dump_id
     WHERE o.p50_ns IS NOT NULL
-        AND (CAST(:run AS ARRAY<STRING>) IS NULL
-            OR array_contains(CAST(:run AS ARRAY<STRING>), o.run))
         AND CASE
             WHEN CAST(:event AS ARRAY<STRING>) IS NULL THEN o.kind = 'method'
             ELSE array_contains(CAST(:event AS ARRAY<STRING>), o.event_name)

@@ -5,7 +5,8 @@
 -- with much of the tail is where the p99 of the model is made. Kernels, delegates' own
 -- operators, and delegate calls that log none; flagged events are left out, those of
 -- warm-up are not. Where a row has dumps in cycles of unknown rate, all its times are
--- null: untimed_count says how many.
+-- null: untimed_count says how many. Where all clocks of a build on a device are such,
+-- shares are of cycles.
 --
 -- params:
 --   run    STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
@@ -35,18 +36,22 @@
 --   p99_ns          DOUBLE  99th percentile.
 --   tail_ns         DOUBLE  Tail.
 --   p99_over_p50    DOUBLE  99th percentile over median.
---   tail_share      DOUBLE  Tail times events, over that of all operators, 0 to 1.
+--   tail_share      DOUBLE  Tail times events, over that of all operators, 0 to 1; null
+--                           where clocks of known and of unknown rate are mixed.
 --   untimed_count   BIGINT  Dumps of the row in cycles of unknown rate.
 WITH stats AS (
     SELECT
         g.device, g.pool, g.build, g.model, g.backend, g.group_value, s.dump_id,
         s.run, s.event_name, s.instruction_id, s.delegate_id, s.kind, s.sample_count,
-        s.p50_ns, s.p99_ns,
+        s.p50_ns, s.p99_ns, x.p99_ticks - x.p50_ticks AS tail_ticks,
         max(CASE WHEN s.kind = 'delegate_op' THEN 1 ELSE 0 END) OVER (
             PARTITION BY s.dump_id, s.run_signature_id, s.instruction_id
         ) AS has_operators
     FROM named_event_stats AS s
     JOIN grouped_dumps AS g ON g.dump_id = s.dump_id
+    JOIN event_stats AS x
+        ON x.dump_id = s.dump_id AND x.run_signature_id = s.run_signature_id
+        AND x.event_signature_id = s.event_signature_id
     WHERE s.kind IN ('kernel', 'delegate_call', 'delegate_op')
         AND (CAST(:run AS ARRAY<STRING>) IS NULL
             OR array_contains(CAST(:run AS ARRAY<STRING>), s.run))
@@ -61,9 +66,9 @@ operators AS (
         median(p50_ns) AS p50_ns, median(p99_ns) AS p99_ns,
         median(p99_ns - p50_ns) AS tail_ns,
         median(p99_ns / nullif(p50_ns, 0e0)) AS p99_over_p50,
-        CASE
-            WHEN count(p50_ns) = count(*) THEN sum((p99_ns - p50_ns) * sample_count)
-        END AS tail_sum,
+        count(p50_ns) AS timed_count,
+        whole_sum((p99_ns - p50_ns) * sample_count) AS tail_sum,
+        exact_sum(tail_ticks * sample_count) AS tail_cycles,
         count(DISTINCT CASE WHEN p50_ns IS NULL THEN dump_id END) AS untimed_count
     FROM stats
     WHERE kind <> 'delegate_call' OR has_operators = 0
@@ -71,21 +76,34 @@ operators AS (
         device, pool, build, model, backend, group_value,
         run, event_name, instruction_id, delegate_id, kind
 ),
+weighed AS (
+    SELECT
+        *,
+        CASE
+            WHEN sum(timed_count) OVER whole = 0 AND device IS NOT NULL THEN tail_cycles
+            ELSE tail_sum
+        END AS weight
+    FROM operators
+    WINDOW whole AS (PARTITION BY device, pool, build, model, backend, group_value)
+),
 ranked AS (
     SELECT
         *,
         CASE
-            WHEN count(tail_sum) OVER whole = count(*) OVER whole
-            THEN sum(tail_sum) OVER whole
-        END AS whole_sum,
+            WHEN count(weight) OVER whole = count(*) OVER whole
+            THEN sum(weight) OVER whole
+        END AS whole_weight,
         row_number() OVER (
             PARTITION BY device, pool, build, model, backend, group_value
             ORDER BY
-                tail_sum DESC NULLS LAST, run, instruction_id NULLS LAST, event_name,
+                weight DESC NULLS LAST, run, instruction_id NULLS LAST, event_name,
                 delegate_id NULLS LAST, kind
         ) AS place
-    FROM operators
-    WINDOW whole AS (PARTITION BY device, pool, build, model, backend, group_value)
+    FROM weighed
+    WINDOW whole AS (
+        PARTITION BY device, pool, build, model, backend, group_value ORDER BY weight
+        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+    )
 )
 SELECT
     device, pool, build, model, backend, group_value AS group,
@@ -95,7 +113,7 @@ SELECT
     CASE WHEN is_timed THEN p99_ns END AS p99_ns,
     CASE WHEN is_timed THEN tail_ns END AS tail_ns,
     CASE WHEN is_timed THEN p99_over_p50 END AS p99_over_p50,
-    tail_sum / nullif(whole_sum, 0e0) AS tail_share, untimed_count
+    weight / nullif(whole_weight, 0e0) AS tail_share, untimed_count
 FROM ranked
 WHERE place <= coalesce(CAST(:top_n AS INT), place)
 ORDER BY

@@ -86,7 +86,7 @@ excesses AS (
 ),
 -- A call is to blame for what its delegate's operators do not explain.
 explained AS (
-    SELECT dump_id, run_index, instruction_id, sum(excess) AS excess
+    SELECT dump_id, run_index, instruction_id, exact_sum(excess) AS excess
     FROM excesses
     WHERE kind = 'delegate_op'
     GROUP BY dump_id, run_index, instruction_id
@@ -106,7 +106,7 @@ blamed AS (
     SELECT
         dump_id, run_index, CAST(NULL AS BIGINT), CAST(NULL AS INT), tax_excess
     FROM slow
-    WHERE dump_id IN (SELECT dump_id FROM excesses)
+    WHERE (dump_id, run_index) IN (SELECT dump_id, run_index FROM spent)
 ),
 culprits AS (
     SELECT

@@ -161,7 +161,7 @@ totals AS (
         c.device, c.pool, c.build, c.model, c.backend, c.group_value,
         r.run, t.event_name, t.instruction_id, t.delegate_id, t.kind,
         CAST(sum(t.sample_count) AS BIGINT) AS sample_count,
-        sum(t.sum_ns) / sum(t.sample_count) AS avg_ns,
+        exact_sum(t.sum_ns) / sum(t.sample_count) AS avg_ns,
         min(t.min_ns) AS min_ns,
         max(t.max_ns) AS max_ns
     FROM named_event_stats AS t

@@ -19,13 +19,14 @@
 --
 -- filters: chosen_dumps
 --
--- parts: program_nodes, run_steps, run_nodes, node_costs
+-- parts: run_names, program_nodes, run_steps, run_nodes, node_costs
 --
 -- columns:
 --   device          STRING  Name of the device.
 --   build           STRING  Id of the build.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
+--   run             STRING  Name of the runs that holds across builds.
 --   event_name      STRING  Name of the operator, else its delegate id.
 --   instruction_id  INT     Instruction id; null outside the program.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.
@@ -75,10 +76,8 @@ costs AS (
     FROM (
         SELECT
             r.etrecord_id, r.run_signature_id, r.event_signature_id, r.method,
-            CASE WHEN count(c.flops) = count(*) THEN sum(c.flops * r.share) END
-                AS flops,
-            CASE WHEN count(c.bytes) = count(*) THEN sum(c.bytes * r.share) END
-                AS bytes
+            whole_sum(c.flops * r.share) AS flops,
+            whole_sum(c.bytes * r.share) AS bytes
         FROM run_nodes AS r
         JOIN node_costs AS c
             ON c.etrecord_id = r.etrecord_id AND c.method = r.method
@@ -90,24 +89,25 @@ costs AS (
 ),
 operators AS (
     SELECT
-        c.device, c.build, c.model, c.backend, t.event_name, t.instruction_id,
+        c.device, c.build, c.model, c.backend, n.run, t.event_name, t.instruction_id,
         t.delegate_id, t.kind, k.method, k.flops, k.bytes,
         c.peak_gflops, c.peak_gbps, CAST(sum(t.event_count) AS BIGINT) AS call_count,
-        CASE WHEN count(t.total_ns) = count(*) THEN sum(t.total_ns) END
-            / sum(t.event_count) AS call_ns
+        whole_sum(t.total_ns) / sum(t.event_count) AS call_ns
     FROM complete_run_totals AS t
     JOIN chosen AS c ON c.dump_id = t.dump_id
+    JOIN run_names AS n
+        ON n.dump_id = t.dump_id AND n.run_signature_id = t.run_signature_id
     LEFT JOIN costs AS k
         ON k.etrecord_id = c.etrecord_id
         AND k.run_signature_id = t.run_signature_id
         AND k.event_signature_id = t.event_signature_id
     WHERE t.kind IN ('kernel', 'delegate_call', 'delegate_op')
     GROUP BY
-        c.device, c.build, c.model, c.backend, t.event_name, t.instruction_id,
+        c.device, c.build, c.model, c.backend, n.run, t.event_name, t.instruction_id,
         t.delegate_id, t.kind, k.method, k.flops, k.bytes, c.peak_gflops, c.peak_gbps
 )
 SELECT
-    device, build, model, backend, event_name, instruction_id, delegate_id, kind,
+    device, build, model, backend, run, event_name, instruction_id, delegate_id, kind,
     method, call_count, call_ns, flops, bytes,
     flops / nullif(bytes, 0e0) AS intensity,
     flops / nullif(call_ns, 0e0) AS gflops, bytes / nullif(call_ns, 0e0) AS gbps,
@@ -130,6 +130,6 @@ FROM (
     FROM operators
 ) AS o
 ORDER BY
-    device, build, model, backend NULLS LAST, method NULLS LAST,
+    device, build, model, backend NULLS LAST, method NULLS LAST, run,
     instruction_id NULLS LAST, event_name, delegate_id NULLS LAST, kind,
     flops NULLS LAST, bytes NULLS LAST, peak_gflops NULLS LAST, peak_gbps NULLS LAST

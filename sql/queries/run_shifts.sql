@@ -85,7 +85,10 @@ shifts AS (
                 PARTITION BY device, model, backend ORDER BY vote, kernel
                 ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
             ) * (1 + 1e-12) AS below,
-            sum(weight) OVER (PARTITION BY device, model, backend) AS total
+            sum(weight) OVER (
+                PARTITION BY device, model, backend ORDER BY vote, kernel
+                ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+            ) AS total
         FROM votes
     ) AS v
     GROUP BY device, model, backend

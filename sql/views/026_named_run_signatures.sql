@@ -46,15 +46,23 @@ ran AS (
     FROM runs
     GROUP BY dump_id, run_signature_id
 ),
--- A source is a device in a state, a build and a model. Runs of one kind are alike in
--- all but the build and the events.
+-- A source is a device in a state, a build and a model. It has a number because DuckDB
+-- takes a join by several keys for a hundred times as large as it is, and then reads
+-- the statistics of all dumps for whoever joins these names to them.
+dump_sources AS (
+    SELECT
+        dump_id, device_id, build_id, model_id,
+        dense_rank() OVER (ORDER BY device_id, build_id, model_id) AS source_id
+    FROM dumps
+),
+-- Runs of one kind are alike in all but the build and the events.
 sources AS (
     SELECT
-        d.device_id, d.build_id, d.model_id, r.run_signature_id,
+        d.source_id, d.device_id, d.build_id, d.model_id, r.run_signature_id,
         min(r.first_index) AS first_index
     FROM ran AS r
-    JOIN dumps AS d ON d.dump_id = r.dump_id
-    GROUP BY d.device_id, d.build_id, d.model_id, r.run_signature_id
+    JOIN dump_sources AS d ON d.dump_id = r.dump_id
+    GROUP BY d.source_id, d.device_id, d.build_id, d.model_id, r.run_signature_id
 ),
 kinds AS (
     SELECT
@@ -117,7 +125,6 @@ SELECT
     p.run_name, p.rank = 2 AS is_execution,
     p.has_twins OR p.is_one_of_several AS has_variants
 FROM ran AS r
-JOIN dumps AS d ON d.dump_id = r.dump_id
+JOIN dump_sources AS d ON d.dump_id = r.dump_id
 JOIN placed AS p
-    ON p.device_id = d.device_id AND p.build_id = d.build_id
-    AND p.model_id = d.model_id AND p.run_signature_id = r.run_signature_id
+    ON p.source_id = d.source_id AND p.run_signature_id = r.run_signature_id

@@ -47,10 +47,14 @@
 --                                  rate.
 --   half_tick           DOUBLE     Half of what the clock that timed the events counts
 --                                  by, in that unit: less is no difference.
+--   op_type             STRING  Type of the operator: addmm, Fully Connected; null for
+--                               calls, methods and the like.
+--   module_path         STRING  Module whose own nodes it runs, '' if the program's;
+--                               null if they are several, or without an ETRecord.
 WITH operators AS (
     SELECT
         l.run_signature_id, l.event_signature_id,
-        s.event_name, s.instruction_id, s.delegate_id, s.kind,
+        s.event_name, s.instruction_id, s.delegate_id, s.kind, s.op_type,
         CAST(dense_rank() OVER (
             PARTITION BY l.run_signature_id, s.event_name, s.delegate_id
             ORDER BY s.instruction_id NULLS LAST
@@ -104,12 +108,14 @@ SELECT
         WHEN t.tick_ns IS NULL THEN CAST(2 * t.resolution_ticks AS DOUBLE)
         ELSE greatest(2 * t.resolution_ticks * t.tick_ns, 1e3)
     END AS floor,
-    t.resolution_ticks * coalesce(t.tick_ns, 1e0) / 2 AS half_tick
+    t.resolution_ticks * coalesce(t.tick_ns, 1e0) / 2 AS half_tick, t.op_type,
+    t.module_path
 FROM (
     SELECT
         x.*, d.captured_at, v.name AS device, v.pool, b.name AS build,
         b.role AS build_role, m.name AS model, m.backend, r.run,
         o.event_name, o.delegate_id, o.ordinal, o.instruction_id, o.kind,
+        o.op_type, p.module_path,
         CASE WHEN x.steady_count >= 20 THEN x.steady_grouped_ticks END AS value_ticks,
         CASE
             WHEN o.kind = 'delegate_op' THEN d.delegate_ns_per_tick ELSE d.ns_per_tick
@@ -129,5 +135,8 @@ FROM (
     LEFT JOIN outdone AS w
         ON w.dump_id = x.dump_id AND w.run_signature_id = x.run_signature_id
         AND w.event_signature_id = x.event_signature_id
+    LEFT JOIN own_modules AS p
+        ON p.etrecord_id = d.etrecord_id AND p.run_signature_id = x.run_signature_id
+        AND p.event_signature_id = x.event_signature_id
     WHERE w.dump_id IS NULL
 ) AS t

@@ -107,8 +107,9 @@ EVERYTHING = {
     ("device_comparison", "event"): {"event": "*"},
 }
 RUNS_ASKED_FOR = (
-    "build_history", "change_points", "comparison", "device_comparison", "dump_values",
-    "operator_variance", "percentiles", "regression_deltas", "scaling", "stability",
+    "backend_comparison", "build_history", "change_points", "comparison", "device_comparison",
+    "dump_values", "op_type_history", "operator_hotspots", "operator_variance", "percentiles",
+    "regression_deltas", "roofline", "scaling", "stability", "tax_history",
 )  # fmt: skip
 # Parameters with tests of their own.
 ELSEWHERE = {
@@ -121,6 +122,7 @@ ELSEWHERE = {
     ("comparison", "q"): "test_regression_deltas",
     ("comparison", "min_change"): "test_regression_deltas",
     ("change_points", "min_change"): "test_change_points",
+    ("coverage_gaps", "expected"): "test_coverage_gaps",
     ("coverage_gaps", "fresh_since"): "test_coverage_gaps",
     ("coverage_gaps", "last_n"): "test_coverage_gaps",
     ("environment_changes", "base"): "test_environment_changes",

@@ -2,7 +2,6 @@
 
 import json
 import re
-from importlib.resources import files
 
 import duckdb
 import pytest
@@ -12,6 +11,7 @@ from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.header import parse_header
 from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.queries import expand, load_catalogue
+from warehouse.catalogue.sql_files import read_sql_files
 
 TYPES = {
     "VARCHAR": "STRING",
@@ -22,18 +22,11 @@ TYPES = {
     "TIMESTAMP WITH TIME ZONE": "TIMESTAMP",
 }
 QUERIES = load_catalogue()
-VIEWS = {
-    path.name: path.read_text(encoding="utf-8")
-    for path in sorted((files("sql") / "views").iterdir())
-}
-FILTER_FILES = {
-    path.name.removesuffix(".sql"): path.read_text(encoding="utf-8")
-    for path in sorted((files("sql") / "filters").iterdir())
-}
-PART_FILES = {
-    path.name.removesuffix(".sql"): path.read_text(encoding="utf-8")
-    for path in sorted((files("sql") / "parts").iterdir())
-}
+VIEWS = dict(read_sql_files("views"))
+FILTER_FILES, PART_FILES = (
+    {name.removesuffix(".sql"): text for name, text in read_sql_files(folder)}
+    for folder in ("filters", "parts")
+)
 CASTS = {
     "STRING[]": "ARRAY<STRING>",
     "TAG[]": "ARRAY<STRING>",
@@ -102,8 +95,21 @@ ALL_PARTS = """\
 """
 # Those that read other filters than compared_dumps, likewise.
 OF_OTHERS = {
-    "chosen_dumps": ("program_nodes", "run_steps", "run_nodes", "node_costs"),
-    "grouped_dumps": ("placed_dumps", "places", "logged_runs", "allocating_events"),
+    "chosen_dumps": (
+        "program_nodes",
+        "run_steps",
+        "run_nodes",
+        "node_costs",
+        "run_names",
+        "run_sums",
+    ),
+    "grouped_dumps": (
+        "program_dumps",
+        "placed_dumps",
+        "places",
+        "logged_runs",
+        "allocating_events",
+    ),
 }
 
 

@@ -28,7 +28,7 @@ def test_times_of_a_row_are_null_if_any_of_its_clocks_has_an_unknown_rate(name):
     assert None not in {row[TIMES[name]] for row in known}
 
 
-@pytest.mark.parametrize("name", ["token_latency", "operator_variance", "delegation_coverage"])
+@pytest.mark.parametrize("name", TIMES)
 def test_a_column_counts_the_dumps_that_have_no_times(name):
     mixed = run_query(_store(1.0, None, None), name, group_by="pool")
     assert {row["untimed_count"] for row in mixed} == {2}

@@ -131,14 +131,22 @@ def test_every_question_about_runs_tells_them_apart(chat):
     methods = [r for r in run_query(chat, "percentiles") if r["kind"] == "method"]
     assert _tell(methods, "run", "p99_ns") == expected
     kernels = [r for r in run_query(chat, "operator_variance") if "mm" in r["event_name"]]
-    assert _tell(kernels, "run", "p50_ns") == [("Execute", 300_000), ("Execute #2", 20_000)]
+    parts = [("Execute", 300_000), ("Execute #2", 20_000)]
+    assert _tell(kernels, "run", "p50_ns") == parts
+    kernels = [r for r in run_query(chat, "operator_hotspots") if "mm" in r["event_name"]]
+    assert _tell(kernels, "run", "mean_ns") == parts
+    assert _tell(run_query(chat, "tax_history"), "run", "execute_ns") == expected
+    kernels = [r for r in run_query(chat, "op_type_history") if r["op_type"] == "mm"]
+    assert _tell(kernels, "run", "run_ns") == parts
+    assert {row["change"] for row in kernels} == {None, 0}  # whatever the share of prompts
 
 
 def test_runs_can_be_asked_for(chat):
     event, run = {"event": "Method::execute"}, {"run": "*#2"}
     asked = {
         "dump_values": event, "build_history": event, "device_comparison": {}, "stability": {},
-        "percentiles": {}, "operator_variance": {}, "change_points": {},
+        "percentiles": {}, "operator_variance": {}, "change_points": {}, "tax_history": {},
+        "op_type_history": {}, "operator_hotspots": {},
         "regression_deltas": {"base": "b1", "head": "b2"},
         "comparison": {"base": "b1", "head": "b2"},
     }  # fmt: skip

@@ -46,6 +46,12 @@ def test_the_culprit_is_what_takes_longer_itself(change, culprit, delegate_id, e
     assert row["culprit_excess_ns"] == excess
 
 
+def test_where_nothing_else_is_logged_the_culprit_is_the_method():
+    runs = [[Event("Method::execute", ticks, 0, chain=-1)] for ticks in [*[90] * 25, 180]]
+    (row,) = _ask(*runs)
+    assert (row["culprit"], row["culprit_excess_ns"]) == ("Method::execute", 90)
+
+
 def test_the_least_excess_can_be_chosen():
     runs = [*USUAL, _run(conv=60), _run(conv=95)]
     assert [row["run_index"] for row in _ask(*runs)] == [26]

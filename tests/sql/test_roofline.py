@@ -77,6 +77,7 @@ def _node(name, result, arguments):
         ("view_copy", "a: float32[8, 5]", "y, size=[8, 5]", 0, 320),
         ("embedding", "a: float32[1, 10]", "m, y", 0, 80),
         ("scalar", "a: float32[]", "y", 1, 164),
+        ("scalar_tensor", "a: float32[]", "1.0, dtype=torch.float32", 0, 4),
         ("relu", "a: float32[s0, 8]", "y", None, None),
         ("relu", "a: float8_e4m3fn[5, 8]", "y", 40, None),
     ],

@@ -90,13 +90,15 @@ def decoded_rows(batch: DecodedBatch) -> Rows:
         for row in tables.pop("run_signatures")
     }
     starts = {(r["dump_index"], r["run_index"]): r.pop("start_ticks") for r in tables["runs"]}
+    wrapped = {(r["dump_index"], r["run_index"]) for r in tables["events"] if r["flags"] & 1}
     for row in (row for rows in tables.values() for row in rows):
         if "run_signature_id" in row:
             row["run_signature"] = runs.get(row.pop("run_signature_id"))
         if "event_signature_id" in row:
             row["event_signature"] = signatures[row.pop("event_signature_id")]
         if "start_offset_ticks" in row:
-            row |= _clock(row, int(starts[row["dump_index"], row["run_index"]]))
+            run = row["dump_index"], row["run_index"]
+            row |= _clock(row, int(starts[run]), wraps=run in wrapped)
         if "double_value" in row:
             row["double_value"] = _comparable(row["double_value"])
     tables["events"].sort(key=_event_order)
@@ -258,8 +260,10 @@ def _event_order(row: Row) -> tuple[Any, ...]:
     return row["dump_index"], row["run_index"], signature, row["occurrence"]
 
 
-def _clock(row: Row, run_start: int) -> Row:
+def _clock(row: Row, run_start: int, *, wraps: bool) -> Row:
     start = (run_start + row.pop("start_offset_ticks")) % 2**64
+    if wraps and 2**32 <= start < 2**33:
+        start -= 2**32
     correction = 2**32 if row["flags"] & 1 else 0
     return {"start": start, "end": (start + row.pop("duration_ticks") - correction) % 2**64}
 

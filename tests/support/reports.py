@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Any
 from xml.etree import ElementTree
 
 from queries.report.content import (
     BuildPoint,
     Coverage,
+    DriftPoint,
     EnvironmentChange,
     ExactChange,
     Group,
@@ -17,6 +19,7 @@ from queries.report.content import (
     Missing,
     OperatorChange,
     Quality,
+    ReferenceDrift,
     Refused,
     Report,
     RunShift,
@@ -85,6 +88,7 @@ def group(*members: Member, title: str | None = None, **changes: Any) -> Group:
         model_count=models,
         member_count=len(members),
         total_share=0.83,
+        method_share=0.05,
     )
     fields: dict[str, Any] = {
         "id": "g-5f1c9a2e",
@@ -115,6 +119,10 @@ def report(*groups: Group, **changes: Any) -> Report:
         "kind": "nightly",
         "head": "b42",
         "base": ["b41", "b40", "b39"],
+        "recorded_on": date(2026, 3, 1),
+        "commits": {},
+        "notes": [],
+        "reference_drift": [],
         "verdict": "regressions" if is_bad else "clear",
         "summary": f"{len(groups)} groups of series changed.",
         "groups": list(groups),
@@ -247,7 +255,15 @@ def full_report() -> Report:
         ],
         framework_tax=[TaxRow(**here, base_percent=3.2, head_percent=3.4)],
         coverage=coverage(
-            missing=[Missing(device="watch2", model="kws", backend=None, last_build="b38")],
+            missing=[
+                Missing(
+                    device="watch2",
+                    model="kws",
+                    backend=None,
+                    last_build="b38",
+                    is_expected=False,
+                )
+            ],
             too_few=["iphone15 mobilenet_v2 coreml: 2 dumps, 5 wanted"],
         ),
         quality=Quality(
@@ -289,13 +305,24 @@ def named_report(names: Sequence[str]) -> Report:
         head=first,
         base=list(names),
         summary=first,
+        commits=dict.fromkeys(names, first),
+        notes=list(names),
+        reference_drift=[
+            ReferenceDrift(
+                device=name,
+                references=[name],
+                points=[DriftPoint(session=name, recorded_on=None, drift=0.02)],
+            )
+            for name in names
+        ],
         operator_changes=[
             OperatorChange(change="moved", **here, **change, cost_ns=1, detail=first)
         ],
         exact_changes=[ExactChange(**here, measure=name, base=1, head=2) for name in names],
         framework_tax=[TaxRow(**here, base_percent=1, head_percent=None)],
         coverage=coverage(
-            missing=[Missing(**here, last_build=name) for name in names], too_few=list(names)
+            missing=[Missing(**here, last_build=name, is_expected=True) for name in names],
+            too_few=list(names),
         ),
         quality=Quality(
             stability=[stability(name, note=name) for name in names],

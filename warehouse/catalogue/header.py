@@ -36,7 +36,7 @@ from typing import NamedTuple
 from warehouse.errors import HeaderError
 
 TYPES = ("STRING", "INT", "BIGINT", "DOUBLE", "BOOLEAN", "TIMESTAMP")
-PARAMETER_TYPES = (*TYPES, "SHARE", "STRING[]", "TAG[]", "TAG_KEY")
+PARAMETER_TYPES = (*TYPES, "SHARE", "STRING[]", "TAG[]", "TAG_KEY", "PLACE[]")
 
 _TITLE = re.compile(r"(\w+): +(\S.*)")
 _SECTIONS = ("params:", "columns:")
@@ -72,7 +72,8 @@ class Parameter(NamedTuple):
     Attributes:
         type: One of PARAMETER_TYPES. Those with [] take several values, and globs of the names
             there are; TAG is a text `key=value`, TAG_KEY the key of a tag or one of `choices`,
-            SHARE a DOUBLE that texts may state in percent.
+            SHARE a DOUBLE that texts may state in percent, PLACE a text `device / model`, or with
+            ` / backend`.
         choices: The texts it may be; empty if free.
         is_required: Whether it has no default.
         default: Text of the default; None for NULL and where there is none.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from warehouse.catalogue.header import Parameter
+from warehouse.catalogue.places import check_place
 from warehouse.catalogue.queries import Query
 from warehouse.catalogue.shares import ShareError, parse_share
 from warehouse.errors import ParameterError, suggest
@@ -111,6 +112,10 @@ def _tags(value: object) -> list[str]:
     return tags
 
 
+def _places(value: object) -> list[str]:
+    return [check_place(place) for place in _strings(value)]
+
+
 def _integer(bits: int) -> Callable[[object], int]:
     def convert(value: object) -> int:
         if not isinstance(value, int | str) or isinstance(value, bool):
@@ -155,6 +160,7 @@ _CONVERSIONS: dict[str, tuple[Callable[[object], object], str]] = {
     "STRING[]": (_strings, "a text, or several"),
     "TAG[]": (_tags, "KEY=VALUE, or several"),
     "TAG_KEY": (_string, "a text"),
+    "PLACE[]": (_places, "'DEVICE / MODEL' or 'DEVICE / MODEL / BACKEND', or several"),
     "INT": (_integer(32), "a whole number of 32 bits"),
     "BIGINT": (_integer(64), "a whole number of 64 bits"),
     "DOUBLE": (_double, "a finite number"),

@@ -77,9 +77,12 @@ def decoded_events(tables: dict[str, pa.Table]) -> list[dict]:
     signature_of = {
         row["event_signature_id"]: row for row in tables["event_signatures"].to_pylist()
     }
-    rows = []
-    for row in tables["events"].to_pylist():
+    rows, events = [], tables["events"].to_pylist()
+    wrapped = {row["run_index"] for row in events if row["flags"] & 1}
+    for row in events:
         start = (int(start_of[row["run_index"]]) + row["start_offset_ticks"]) % 2**64
+        if row["run_index"] in wrapped and 2**32 <= start < 2**33:
+            start -= 2**32
         duration = row["duration_ticks"] - (2**32 if row["flags"] == 1 else 0)
         signature = signature_of[row["event_signature_id"]]
         rows.append(

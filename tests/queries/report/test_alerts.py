@@ -7,6 +7,8 @@ import pytest
 
 from queries.report.alerts import list_alerts
 from queries.report.content import EnvironmentChange
+from queries.report.figures import delta_text, times_text
+from queries.report.headline import order_rows
 from queries.report.night import GroupDecision, judge_head
 from queries.report.settings import Owner, Settings
 from tests.support.nightly_farm import ingest_all, record_build
@@ -47,7 +49,7 @@ def test_regressions_come_first_and_confirmed_ones_before_new_ones(nights):
 def test_what_a_pool_shows_is_one_alert_about_its_devices(pool_night):
     (alert,) = alerts_of(pool_night, {})
     assert (alert.state, alert.first_bad, alert.last_good) == ("confirmed", "b8", "b7")
-    assert alert.headline.title.endswith(" on 6 devices, 1 model")
+    assert "and 5 more devices: " in alert.headline.title
     assert alert.headline.cost_ns == sum(member.cost_ns for member in alert.members)
 
 
@@ -82,7 +84,13 @@ def test_a_group_is_headed_by_its_costliest_member(nights):
     headline = alert.headline
     assert headline.cost_ns == pytest.approx(sum(costs))
     assert headline.delta == alert.members[0].delta
-    assert headline.title == f"convolution {headline.delta:+.1%} on 2 devices, 1 model"
+    assert headline.title.startswith(f"net on {alert.members[0].device} and 1 more device: ")
+    method = next(one for one in alert.explains if one.device == alert.members[0].device)
+    moved = f"{times_text(method.base_ns, method.head_ns)}, {delta_text(method.delta)}"
+    assert headline.title.endswith(f": convolution #1, method {moved}")
+    assert headline.method_share == pytest.approx(method.delta, rel=0.3)
+    rows = order_rows(alert.members, alert.explains)
+    assert [row.kind for row in rows] == ["method", "kernel"] * 2
     assert (headline.device_count, headline.model_count, headline.member_count) == (2, 1, 2)
     assert headline.total_share == pytest.approx(1, abs=0.1)
     assert {member.event_name for member in alert.explains} == {"Method::execute"}

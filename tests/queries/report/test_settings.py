@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from queries.report.settings import (
+    Expected,
     Mute,
     Nightly,
     Owner,
@@ -81,7 +82,13 @@ def test_the_documented_file_has_every_field():
     )
     shown = tomllib.loads(text)
     assert Settings.model_validate(shown).nightly == Settings().nightly
-    tables = {"nightly": Nightly, "thresholds": Threshold, "owners": Owner, "muted": Mute}
+    tables = {
+        "nightly": Nightly,
+        "thresholds": Threshold,
+        "owners": Owner,
+        "muted": Mute,
+        "expected": Expected,
+    }
     assert shown.keys() == tables.keys() == Settings.model_fields.keys()
     for name, table in tables.items():
         first = shown[name] if name == "nightly" else shown[name][0]

@@ -25,7 +25,7 @@ TABLES = {table.title: table for table in (*changes(full_report()), *evidence(fu
         ("Environment", ("s24 · llama_1b · vulkan", "os_version", "14", "15")),
         ("Whole runs", ("pixel8 · mobilenet_v2 · xnnpack", "+3.4 %", "3.0 %")),
         ("Framework tax", ("pixel8 · mobilenet_v2 · xnnpack", "3.2 %", "3.4 %", "+0.2")),
-        ("No data of the head", ("watch2 · kws", "b38")),
+        ("No data of the head", ("watch2 · kws", "b38", "")),
         ("Too little data", ("iphone15 mobilenet_v2 coreml: 2 dumps, 5 wanted",)),
         ("Warnings", ("pixel8 ran at two firmware versions",)),
         ("Refused dumps", ("s24/b42/run_007.etdp", "truncated", "offset 24: ends early")),

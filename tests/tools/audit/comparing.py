@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 Row = Mapping[str, Any]
 ROWS = "the rows"  # stands for a column where rows are missing or too many
 ORDER = "the order"  # stands for one where they are those that they should be, but elsewhere
-NEAR = 1e-9  # two computations of one number, by different sums, differ in the last digits
+NEAR = 1e-12  # two computations of one number, by different sums, differ in the last digits
 
 
 class Difference(NamedTuple):
@@ -81,7 +81,7 @@ def is_same(found: object, wanted: object, near: float = NEAR) -> bool:
     """Whether two values are one, fractions but for their last digits."""
     numbers = isinstance(found, int | float) and isinstance(wanted, int | float)
     if numbers and float in (type(found), type(wanted)):
-        return math.isclose(float(found), float(wanted), rel_tol=near, abs_tol=1e-7)
+        return math.isclose(float(found), float(wanted), rel_tol=near, abs_tol=1e-9)
     return found == wanted and isinstance(found, bool) == isinstance(wanted, bool)
 
 

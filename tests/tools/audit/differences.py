@@ -43,17 +43,7 @@ class Known:
         return any(fnmatchcase(column, glob) for glob in self.columns)
 
 
-def _known(item: str, *questions: str, columns: str = ROWS) -> tuple[Known, ...]:
-    listed = tuple(columns.split(", "))
-    return tuple(Known(ORACLE, question, listed, item) for question in questions)
-
-
-KNOWN: tuple[Known, ...] = (
-    *_known("starts after a 32-bit clock wrapped are not corrected, durations are",
-            "clocks/run_timeline dump=13 run=7", columns="start_ns"),
-    *_known("a share of ticks needs no rate, and is left out where the rate is unknown",
-            "clocks/operator_variance", columns="tail_share"),
-)  # fmt: skip
+KNOWN: tuple[Known, ...] = ()
 
 
 def _explained(questions: str, columns: str, reason: str) -> tuple[Known, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -107,9 +107,12 @@ class Recording:
 
     @cached_property
     def tags(self) -> dict[str, Any]:
-        """Free fields: those under tags, and all that have no meaning of their own."""
+        """Free fields: those under tags, and all that have no meaning of their own.
+
+        A field inside others goes by the path of its keys.
+        """
         named = {key: value for key, value in self.manifest.items() if key not in MANIFEST_FIELDS}
-        return {**named, **(self.fact("tags") or {})}
+        return dict(_leaves({**named, **(self.fact("tags") or {})}))
 
     @cached_property
     def ns_per_tick(self) -> float | None:
@@ -193,6 +196,14 @@ class Recording:
             seen[signature],
             self.rate(kind_of(signature)),
         )
+
+
+def _leaves(fields: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in fields.items():
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", value
 
 
 def parse_time(value: str | None) -> datetime | None:

@@ -104,6 +104,7 @@ def coverage_gaps(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
                         "last_captured_at": max(
                             (d.captured_at for d in own if d.captured_at), default=None
                         ),
+                        "is_expected": False,  # no question of the audit expects anything
                     }
                 )
     return rows

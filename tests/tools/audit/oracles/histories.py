@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tests.tools.audit.events import Event, operator_type
@@ -14,32 +14,36 @@ from tests.tools.audit.oracles.places import (
     chosen,
     history_facts,
     of_device,
+    series_of,
 )
 from tests.tools.audit.oracles.times import METHOD, complete, run_parts, taxed
-from tests.tools.audit.recordings import Recording
+from tests.tools.audit.recordings import Recording, Run
 from tests.tools.audit.statistics import ratio, whole_sum
+
+SERIES = ("device", "model", "backend", "run")
+Runs = list[tuple[Recording, Run]]
+
+
+def _series(dumps: Sequence[Recording], asked: Asked) -> Iterator[tuple[Any, Runs]]:
+    """The complete runs of each series in each build, in the order of the builds."""
+    groups: dict[Any, Runs] = defaultdict(list)
+    for dump, run in complete(chosen(dumps, asked)):
+        groups[*of_device(dump), series_of(dump, run), dump.build].append((dump, run))
+    for build in builds_in_order(dumps):
+        yield from ((key, own) for key, own in groups.items() if key[-1] == build)
 
 
 def tax_history(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
-    groups: dict[Any, list[Recording]] = defaultdict(list)
-    for dump in chosen(dumps, asked):
-        if dump.complete_runs:
-            groups[(*of_device(dump), dump.build)].append(dump)
-    rows = []
-    for build in builds_in_order(dumps):
-        for key, own in groups.items():
-            if key[3] == build:
-                rows.append(_history_row(dumps, key, own))
-    return with_changes(rows, "tax_ns", ("device", "model", "backend"))
+    rows = [_history_row(dumps, key, own) for key, own in _series(dumps, asked)]
+    return with_changes(rows, "tax_ns", SERIES)
 
 
-def _history_row(dumps: Sequence[Recording], key: Any, own: list[Recording]) -> Row:
-    parts = [run_parts(run) for _, run in complete(own)]
-    row = taxed("total", METHOD, parts)
+def _history_row(dumps: Sequence[Recording], key: Any, own: Runs) -> Row:
+    row = taxed("total", METHOD, [run_parts(run) for _, run in own])
     names = ("execute_ns", "kernel_ns", "delegate_ns", "tax_ns", "tax_share", "run_count")
-    where = dict(zip(("device", "model", "backend", "build"), key, strict=True))
-    counts = {"dump_count": len(own)}
-    return where | history_facts(dumps, key[3]) | counts | {name: row[name] for name in names}
+    where = dict(zip((*SERIES, "build"), key, strict=True))
+    counts = {"dump_count": len({dump.number for dump, _ in own})}
+    return where | history_facts(dumps, key[-1]) | counts | {name: row[name] for name in names}
 
 
 def with_changes(rows: list[Row], column: str, series: tuple[str, ...]) -> list[Row]:
@@ -54,34 +58,25 @@ def with_changes(rows: list[Row], column: str, series: tuple[str, ...]) -> list[
 
 
 def op_type_history(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
-    groups: dict[Any, list[Recording]] = defaultdict(list)
-    for dump in chosen(dumps, asked):
-        if dump.complete_runs:
-            groups[(*of_device(dump), dump.build)].append(dump)
-    rows = []
-    for build in builds_in_order(dumps):
-        for key, own in groups.items():
-            if key[3] == build:
-                rows += _typed(dumps, key, own)
-    return with_changes(rows, "run_ns", ("device", "model", "backend", "op_type", "kind"))
+    rows = [row for key, own in _series(dumps, asked) for row in _typed(dumps, key, own)]
+    return with_changes(rows, "run_ns", (*SERIES, "op_type", "kind"))
 
 
-def _typed(dumps: Sequence[Recording], key: Any, own: list[Recording]) -> list[Row]:
-    runs = complete(own)
+def _typed(dumps: Sequence[Recording], key: Any, runs: Runs) -> list[Row]:
     types: dict[Any, list[Event]] = defaultdict(list)
     for _, run in runs:
         for event in run.of_kind("kernel", "delegate_call", "delegate_op"):
             types[operator_type(event), event.kind].append(event)
     executed = whole_sum(run_parts(run)[0] for _, run in runs)
-    where = dict(zip(("device", "model", "backend", "build"), key, strict=True))
+    where = dict(zip((*SERIES, "build"), key, strict=True))
     rows = []
     for (op_type, kind), events in types.items():
         total = whole_sum(event.ns for event in events)
         rows.append(
-            where | history_facts(dumps, key[3]) | {
+            where | history_facts(dumps, key[-1]) | {
                 "op_type": op_type,
                 "kind": kind,
-                "dump_count": len(own),
+                "dump_count": len({dump.number for dump, _ in runs}),
                 "run_count": len(runs),
                 "operator_count": len({(e.chain, e.instruction, e.delegate) for e in events}),
                 "run_calls": len(events) / len(runs),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.tools.audit.events import Event
-from tests.tools.audit.oracles.places import Asked, Row, chosen, grouped, named
+from tests.tools.audit.oracles.places import Asked, Row, chosen, grouped, named, series_of
 from tests.tools.audit.recordings import Recording
 from tests.tools.audit.statistics import difference, ratio, whole_sum
 from tests.tools.parity.program import Node, Program, read_program
@@ -133,8 +133,9 @@ def backend_comparison(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
     for key, own in sides.items():
         base, head = (_by_module(side) for side in own)
         paths = base.keys() & head.keys()
+        (run,) = {series_of(dump, run) for s in own for dump in s for run in dump.complete_runs}
         for path in paths:
-            where = dict(zip(("device", "build", "model"), key, strict=True))
+            where = dict(zip(("device", "build", "model"), key, strict=True)) | {"run": run}
             rows.append(where | _both(base[path], head[path]) | {
                 "module_path": path,
                 "is_lowest": not any(_is_inside(other, path) for other in paths if other != path),

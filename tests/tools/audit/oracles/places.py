@@ -75,10 +75,8 @@ def _has_tags(dump: Recording, wanted: object) -> bool:
 
 
 def tag_text(dump: Recording, key: str) -> str | None:
-    """A tag as text; one inside others by the path of its keys."""
-    value: Any = dump.tags
-    for name in [key] if key in dump.tags else key.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
+    """A tag as text."""
+    value = dump.tags.get(key)
     return value if isinstance(value, str) or value is None else json.dumps(value)
 
 

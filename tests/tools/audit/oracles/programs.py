@@ -170,6 +170,8 @@ def delegation_coverage(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
                 | row
                 | {
                     "delegate_backend": None,
+                    "run_nodes": None,
+                    "node_share": None,
                     "untimed_count": untimed,
                     "operator_share": row["operator_count"] / operators,
                     "run_calls": row["run_calls"] / len(runs),

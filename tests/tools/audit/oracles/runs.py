@@ -20,6 +20,7 @@ from tests.tools.audit.oracles.places import (
     of_device,
     series_of,
 )
+from tests.tools.audit.oracles.wandering import LEAST, across_builds, drift
 from tests.tools.audit.recordings import WARM_UP_RUNS, Recording, Run
 from tests.tools.audit.statistics import (
     middle,
@@ -49,7 +50,12 @@ def stability(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
                 key = (*of_device(dump), dump.build, series_of(dump, runs[0]))
                 groups[key].append((dump, steady))
     names = ("device", "model", "backend", "build", "run")
-    return [dict(zip(names, key, strict=True)) | _steadiness(own) for key, own in groups.items()]
+    values = {key: median(median(times) for _, times in own) for key, own in groups.items()}
+    builds = across_builds(dumps, values)
+    return [
+        dict(zip(names, key, strict=True)) | _steadiness(own) | builds[key]
+        for key, own in groups.items()
+    ]
 
 
 def _steadiness(own: list[tuple[Recording, list[float]]]) -> Row:
@@ -64,18 +70,11 @@ def _steadiness(own: list[tuple[Recording, list[float]]]) -> Row:
         "score": _score(figures),
         **figures,
         **{f"run_{name}": middle(one[name] for one in within) for name in within[0]},
-        "drift": middle(_drift(times) for _, times in own),
+        "dump_drift": drift([values[i] for i in _in_time(own)], LEAST),
+        "drift": middle(drift(times) for _, times in own),
         "minimum_detectable": _least_seen([math.log(max(value, 1.0)) for value in values]),
     }
     return row | _levels(own, values)
-
-
-def _drift(times: list[float]) -> float | None:
-    n = len(times)
-    last = [value for place, value in enumerate(times, start=1) if 3 * place > 2 * n]
-    first = [value for place, value in enumerate(times, start=1) if 3 * place <= n]
-    share = ratio(median(last), median(first))
-    return None if share is None else share - 1
 
 
 def _score(figures: dict[str, float | None]) -> float | None:
@@ -116,10 +115,13 @@ def _levels(own: list[tuple[Recording, list[float]]], values: list[float]) -> Ro
     if not gaps or widest <= 0.08 or widest <= 8 * median(gap for gap, _ in gaps):
         return {"level_gap": None, "level_steps": 0}
     edge = min(y for gap, y in gaps if gap == widest)
-    in_time = sorted(zip(own, values, strict=True), key=lambda pair: when(pair[0][0]))
-    slow = [math.log(max(value, 1.0)) >= edge for _, value in in_time]
+    slow = [math.log(max(values[i], 1.0)) >= edge for i in _in_time(own)]
     steps = sum(before != after for before, after in pairwise(slow))
     return {"level_gap": math.expm1(widest), "level_steps": steps}
+
+
+def _in_time(own: list[tuple[Recording, list[float]]]) -> list[int]:
+    return sorted(range(len(own)), key=lambda i: when(own[i][0]))
 
 
 def when(dump: Recording) -> tuple[bool, float, int]:

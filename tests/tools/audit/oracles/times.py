@@ -69,15 +69,21 @@ def operator_hotspots(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
 
 def _hotspots(runs: list[tuple[Recording, Run]]) -> list[Row]:
     calls: dict[Any, list[Event]] = defaultdict(list)
-    for _, run in runs:
+    untimed: dict[Any, set[int]] = defaultdict(set)
+    for dump, run in runs:
         for event in run.of_kind(*PARTS):
-            calls[event.key].append(event)
+            key = (*event.key, series_of(dump, run))
+            calls[key].append(event)
+            if event.ns is None:
+                untimed[key].add(dump.number)
     totals = {key: whole_sum(event.ns for event in own) for key, own in calls.items()}
     method = whole_sum(total for key, total in totals.items() if key[3] == "method")
     listed = []
     for key, own in calls.items():
         self_ns = _self_time(key, totals)
         row = event_named(own[0]) | {
+            "run": key[4],
+            "untimed_count": len(untimed[key]),
             "call_count": len(own),
             "total_ns": totals[key],
             "self_ns": self_ns,
@@ -90,11 +96,12 @@ def _hotspots(runs: list[tuple[Recording, Run]]) -> list[Row]:
 
 
 def _self_time(key: Any, totals: dict[Any, float | None]) -> float | None:
-    _, instruction, _, kind = key
+    _, instruction, _, kind, run = key
+    alike = {k: total for k, total in totals.items() if k[4] == run}
     if kind == "method":
-        inner = [total for k, total in totals.items() if k[3] in ("kernel", "delegate_call")]
+        inner = [total for k, total in alike.items() if k[3] in ("kernel", "delegate_call")]
     elif kind == "delegate_call":
-        inner = [t for k, t in totals.items() if k[3] == "delegate_op" and k[1] == instruction]
+        inner = [t for k, t in alike.items() if k[3] == "delegate_op" and k[1] == instruction]
     else:
         return totals[key]
     return difference(totals[key], whole_sum([0.0, *inner]))
@@ -105,6 +112,7 @@ def _by_self_time(row: Row) -> tuple[Any, ...]:
     return (
         self_ns is None, -(self_ns or 0), instruction is None, instruction or 0,
         row["event_name"], row["delegate_id"] is None, row["delegate_id"] or "", row["kind"],
+        row["run"],
     )  # fmt: skip
 
 
@@ -114,17 +122,22 @@ def framework_tax(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
         runs = complete(own)
         found: list[Row] = []
         if scope in ("total", "all") and runs:
-            found.append(taxed("total", METHOD, [run_parts(run) for _, run in runs]))
+            row = taxed("total", METHOD, [run_parts(run) for _, run in runs])
+            found.append(row | _untimed(dump for dump, _ in runs))
         if scope in ("run", "all"):
             for dump, run in runs:
                 where = METHOD | {"dump_id": dump.number, "run_index": run.index}
-                found.append(taxed("run", where, [run_parts(run)]))
+                found.append(taxed("run", where, [run_parts(run)]) | _untimed([dump]))
         if scope in ("operator", "all"):
             found += _taxed_calls(runs, "operator")
         if scope in ("delegate", "all"):
             found += _taxed_calls(runs, "delegate")
         rows += [named(place) | row for row in found]
     return rows
+
+
+def _untimed(dumps: Iterable[Recording]) -> Row:
+    return {"untimed_count": len({one.number for one in dumps if one.ns_per_tick is None})}
 
 
 METHOD = {"event_name": "Method::execute", "instruction_id": None}
@@ -173,7 +186,9 @@ def _taxed_calls(runs: list[tuple[Recording, Run]], scope: str) -> list[Row]:
             chain = event.chain if scope == "operator" else None
             together[dump.number, run.signature, chain, event.instruction].append(event)
     rows: dict[Any, list[Parts]] = defaultdict(list)
-    for (*_, instruction), events in together.items():
+    of_dumps: dict[Any, list[Recording]] = defaultdict(list)
+    by_number = {dump.number: dump for dump, _ in runs}
+    for (number, *_, instruction), events in together.items():
         calls = [event for event in events if event.kind == outer]
         inside = [event for event in events if event.kind == inner]
         if not calls or (scope == "operator" and len(calls) != len(inside)):
@@ -183,8 +198,10 @@ def _taxed_calls(runs: list[tuple[Recording, Run]], scope: str) -> list[Row]:
         part = (times[0], times[1] if scope == "operator" else None,
                 times[1] if scope == "delegate" else None, len(calls))  # fmt: skip
         rows[name, instruction].append(part)
+        of_dumps[name, instruction].append(by_number[number])
     return [
         taxed(scope, {"event_name": name, "instruction_id": instruction}, parts)
+        | _untimed(of_dumps[name, instruction])
         for (name, instruction), parts in rows.items()
     ]
 
@@ -199,14 +216,16 @@ def operator_variance(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
     rows = []
     for place, own in grouped(dumps, asked).items():
         tails = _tails(own)
-        whole = whole_sum([0.0, *(tail for _, tail in tails if tail is not None)])
+        if place[0] and all(row["untimed_count"] == row["dump_count"] for row, _ in tails):
+            tails = _tails(own, in_cycles=True)
+        whole = whole_sum([0.0, *(tail for _, tail in tails)])
         tails.sort(key=lambda pair: _by_self_time(pair[0] | {"self_ns": pair[1]}))
         for rank, (row, tail) in enumerate(tails[: asked.get("top_n")], start=1):
             rows.append(named(place) | row | {"rank": rank, "tail_share": ratio(tail, whole)})
     return rows
 
 
-def _tails(own: list[Recording]) -> list[tuple[Row, float | None]]:
+def _tails(own: list[Recording], *, in_cycles: bool = False) -> list[tuple[Row, float | None]]:
     found: dict[Any, dict[Any, list[Event]]] = defaultdict(lambda: defaultdict(list))
     for dump in own:
         inside = {e.instruction for run in dump.runs for e in run.of_kind("delegate_op")
@@ -217,10 +236,13 @@ def _tails(own: list[Recording]) -> list[tuple[Row, float | None]]:
                     event.kind == "delegate_call" and event.instruction in inside
                 ):
                     found[series_of(dump, run), event.key][dump.number].append(event)
-    return [_tail(list(by_dump.values()), run) for (run, _), by_dump in found.items()]
+    return [
+        _tail(list(by_dump.values()), run, in_cycles=in_cycles)
+        for (run, _), by_dump in found.items()
+    ]
 
 
-def _tail(by_dump: list[list[Event]], run: str) -> tuple[Row, float | None]:
+def _tail(by_dump: list[list[Event]], run: str, *, in_cycles: bool) -> tuple[Row, float | None]:
     times = [[e.ns for e in events if e.ns is not None] for events in by_dump]
     p50, p99 = ([percentile(t, share) if t else None for t in times] for share in (0.5, 0.99))
     tails = [difference(high, low) for high, low in zip(p99, p50, strict=True)]
@@ -236,7 +258,10 @@ def _tail(by_dump: list[list[Event]], run: str) -> tuple[Row, float | None]:
         "p99_over_p50": whole_middle(shares, untimed),
         "untimed_count": untimed,
     }
-    if untimed:
+    if in_cycles:
+        cycles = [[e.ticks or 0 for e in events] for events in by_dump]
+        tails = [percentile(t, 0.99) - percentile(t, 0.5) for t in cycles]
+    elif untimed:
         return row, None
     weighed = [t * len(e) for t, e in zip(tails, by_dump, strict=True) if t is not None]
     return row, whole_sum(weighed)

@@ -52,7 +52,10 @@ def _turns(dump: Recording) -> list[Turn]:
 
 
 def _start_of(run: Run) -> int:
-    return min(event.start for event in run.events)
+    """The earliest start; where a 32-bit clock wrapped within the run, one before that."""
+    starts = [event.start for event in run.events]
+    wraps = max(starts) < 2**32 and max(starts) - min(starts) >= 2**31
+    return min(start for start in starts if not wraps or start >= 2**31)
 
 
 def _tokens(dump: Recording, number: int, turn: Turn, step: int | None) -> list[Row]:
