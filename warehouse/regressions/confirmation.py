@@ -39,11 +39,13 @@ class _Evidence(NamedTuple):
         p: p of their test.
         moved: How far they are from its base, in the frame that decides.
         own: What of that is not shared with its family, nor a reaction to it.
+        reaction: How much of it may be a reaction to what the family did in the last night.
     """
 
     p: Floats
     moved: Floats
     own: Floats
+    reaction: Floats
 
 
 def ask_nights(
@@ -91,8 +93,9 @@ def _ask_levels(
         least = float(np.log1p(history.series.min_change[change.series]))
         error = change.errors[min(len(nights), MOST_IN_A_ROW) - 1]
         gate = rules.fast_gate if len(nights) == _FEWEST_NIGHTS else rules.slow_gate
-        is_large = both.own[row] >= least and both.moved[row] >= gate * error
-        if alone.p[row] > rules.confirm_p or alone.own[row] < least / 2:
+        is_own = alone.own[row] >= least / 2 and both.own[row] >= least
+        is_large = is_own and both.moved[row] >= gate * error
+        if alone.p[row] > rules.confirm_p or alone.own[row] + alone.reaction[row] < least / 2:
             answers.append(Answer.NO)
         elif both.p[row] <= rules.both_p and is_large:
             answers.append(Answer.YES)
@@ -125,8 +128,9 @@ def _compare(
         for each in (changes, beside)
     )
     moved = decisive.shift * way
-    own = np.minimum(moved, framed.shift * way) - shared.reactions(history.series, series, way)
-    return _Evidence(decisive.p, moved, own)
+    reaction = shared.reactions(history.series, series, way)
+    own = np.minimum(moved, framed.shift * way) - reaction
+    return _Evidence(decisive.p, moved, own, reaction)
 
 
 def _ask_share(

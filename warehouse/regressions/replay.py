@@ -88,7 +88,7 @@ class _Nights:
         family = history.series.family
         self._raw_errors = Errors(family, history.build_count)
         self._framed_errors = Errors(family, history.build_count)
-        self._shared_moves = SharedMoves(history, self.cells, rules.base_builds)
+        self._shared_moves = SharedMoves(history, self.cells)
         self._suspects: dict[int, LevelChange] = {}
         self._open: dict[int, list[LevelChange]] = {}
 
@@ -99,7 +99,7 @@ class _Nights:
         night = compare_night(self._history, self.cells, self.shifts, build, base, self._rules)
         moved = self._common_shift(base, night.raw_moved)
         together = share_together(self._voters, night.raw_moved, moved)
-        shared = self._shared_moves.add(build, moved, together)
+        shared = self._shared_moves.add(build, self.shifts[:, build], moved, together)
         self.latest = judge_night(self._history, night, shared, base, self._rules)
         self._raw_errors.add(build, night.raw_moved)
         family = self._history.series.family

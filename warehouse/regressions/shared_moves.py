@@ -1,9 +1,10 @@
 """What the operators of a family do together, and how far one may go with the others. Pure.
 
 Operators do not all react alike to the state of a device: when a host becomes quiet, some become
-twice as much faster as others. How they differ is known of shifts as they usually are; after one
-beyond that, which nearly all kernels made, an operator has changed only if it went further than any
-reaction, or against it. Where some kernels stayed as they were, it was no state of the device.
+twice as much faster as others. How they differ is known on a device that goes back and forth; after
+a move that is new to it, and that nearly all kernels made, an operator has changed only if it went
+further than any reaction, or against it. Where some kernels stayed as they were, it was no state of
+the device.
 """
 
 from __future__ import annotations
@@ -13,16 +14,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from warehouse.regressions.errors import Errors
 from warehouse.regressions.history import NO_KERNEL, Cells, Series, SeriesHistory, find_families
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 REACTION = 1.5  # times an unusual shift that operators may go beyond it
-USUAL = 3.0  # times its typical size, up to which a shift is usual
 LEAST_UNUSUAL = 0.03
+_NIGHTS = 32
+_USUAL_JUMPS = 3  # of half the size in those nights: there, back and there again
 MOST = 0.8  # of the kernels
 
 
@@ -52,22 +52,25 @@ class SharedMove(NamedTuple):
 class SharedMoves:
     """The shared moves of the nights so far."""
 
-    def __init__(self, history: SeriesHistory, cells: Cells, base_builds: int) -> None:
-        families = history.family_count
+    def __init__(self, history: SeriesHistory, cells: Cells) -> None:
         self._there = find_families(history.series.family, cells.dump_count > 0)
-        self._errors = Errors(np.arange(families), history.build_count)
-        self._reactions = np.zeros((families, history.build_count))
-        self._base_builds = base_builds
+        self._last = np.zeros(history.family_count)
+        self._jumps = np.zeros((history.family_count, history.build_count))
 
-    def add(self, build: int, moved: Floats, together: Floats) -> SharedMove:
-        """Keep how far each family is from its base in a build, after those before it.
+    def add(self, build: int, shift: Floats, moved: Floats, together: Floats) -> SharedMove:
+        """What each family did in a build, after those before it.
 
-        `together` is the share of its kernels that went there.
+        Args:
+            build: The build.
+            shift: Shift of each family in it.
+            moved: How far each family is from its base as it is.
+            together: The share of its kernels that went there.
         """
-        is_unusual = np.abs(moved) > np.fmax(USUAL * self._errors.size(build), LEAST_UNUSUAL)
-        is_unusual &= together >= MOST
-        self._reactions[:, build] = np.where(is_unusual, REACTION * moved, 0)
-        self._errors.add(build, np.where(self._there[:, build], moved, np.nan))
-        since = max(0, build + 1 - self._base_builds)  # a base may have nights before it
-        lately = self._reactions[:, since : build + 1].clip
-        return SharedMove(moved, lately(0, None).max(axis=1), -lately(None, 0).min(axis=1))
+        there = self._there[:, build]
+        self._jumps[there, build] = np.abs(shift - self._last)[there]
+        self._last[there] = shift[there]
+        lately = self._jumps[:, max(0, build + 1 - _NIGHTS) : build + 1]
+        jumps = np.count_nonzero(lately >= np.abs(moved)[:, None] / 2, axis=1)
+        is_unusual = (np.abs(moved) > LEAST_UNUSUAL) & (together >= MOST) & (jumps < _USUAL_JUMPS)
+        reaction = REACTION * np.where(is_unusual, moved, 0)
+        return SharedMove(moved, np.fmax(reaction, 0), np.fmax(-reaction, 0))
