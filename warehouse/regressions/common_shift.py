@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 LEAST_KERNELS = 6
+_WITH_IT = 0.2  # of a shift, from which a kernel went with it
 _LEAST_ERROR = 0.01
 _MEDIAN_ERROR = 1.2533  # of a median, in standard deviations over sqrt(n)
 
@@ -66,6 +67,24 @@ def common_shift(
     shift = _weighted_median(family, vote, certainty, family_count)
     enough = np.bincount(family, minlength=family_count) >= LEAST_KERNELS
     return np.where(enough, shift, 0.0)
+
+
+def share_together(voters: Voters, moved: Floats, shift: Floats) -> Floats:
+    """The share of the kernels of each family that went with its shift, in its direction.
+
+    Args:
+        voters: What `find_voters` gave.
+        moved: How far each series is from its base, a logarithm; NaN if unknown.
+        shift: The shift of each family.
+    """
+    known = ~np.isnan(moved[voters.series])
+    chosen, kernel = voters.series[known], voters.kernel[known]
+    kernels, vote, _ = _vote(kernel, moved[chosen], np.ones(len(chosen)))
+    family = voters.family[kernels]
+    went = vote * np.sign(shift[family]) >= _WITH_IT * np.abs(shift[family])
+    together, count = (np.bincount(family, each, minlength=len(shift)) for each in (went, None))
+    share: Floats = together / np.maximum(count, 1)
+    return share
 
 
 def _vote(kernel: Ints, moved: Floats, weight: Floats) -> tuple[Ints, Floats, Floats]:

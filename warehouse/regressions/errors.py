@@ -68,7 +68,7 @@ class Errors:
         for count in range(2, MOST_IN_A_ROW + 1):
             with np.errstate(invalid="ignore", divide="ignore"):
                 ratio = kin.median(kin.sizes(made[count - 1]) / single)[place]
-            rows.append(rows[0] * np.where(np.isnan(ratio), 1 / np.sqrt(count), ratio))
+            rows.append(rows[0] * np.where(np.isfinite(ratio), ratio, 1 / np.sqrt(count)))
         return np.stack(rows)
 
 

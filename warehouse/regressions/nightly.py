@@ -4,9 +4,9 @@ The base of a series is the dumps of its last builds that no open change has tou
 if the Mann-Whitney test finds a difference (Benjamini-Hochberg in its family), if it is as large as
 counts, and if it is more than builds differ among themselves. Where a family's builds move as a
 whole (clock speed, temperature), they are compared in the frame that takes that out, if it is the
-quieter one for the series; what the raw values do not show at all is never called. Where the raw
-frame decides, an operator must stand out from what its family does in the same night: if all of
-them moved, that is one change of the method, or of the device.
+quieter one for the series; what the raw values do not show at all is never called. In either frame
+an operator must stand out from what its family does in the same night, and from what its reaction
+to that may be: if all of them moved, that is one change of the method, or of the device.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from warehouse.regressions.baseline import Base
 from warehouse.regressions.history import NO_KERNEL, Cells, SeriesHistory, gather_values
 from warehouse.regressions.mode_shares import WATCHED_P
+from warehouse.regressions.shared_moves import SharedMove
 from warehouse.statistics.two_samples import SampleComparison, compare_samples, least_p
 
 Floats = NDArray[np.float64]
@@ -158,14 +159,14 @@ def compare_night(
 
 
 def judge_night(
-    history: SeriesHistory, night: ComparedNight, common: Floats, base: Base, rules: Rules
+    history: SeriesHistory, night: ComparedNight, shared: SharedMove, base: Base, rules: Rules
 ) -> JudgedNight:
     """What a night says of every series.
 
     Args:
         history: The values.
         night: The night beside its base.
-        common: How far the kernels of each family are from their bases as they are.
+        shared: What the kernels of each family did together.
         base: What it was compared with.
         rules: The numbers that decide.
     """
@@ -179,8 +180,9 @@ def judge_night(
     way = np.sign(raw.shift)
     is_framed = base.is_framed
     has_likes = (history.series.kernel[tested] != NO_KERNEL) & ~is_framed[tested]
-    beside = np.where(has_likes, way * (raw.shift - common[family]), np.inf)
+    beside = np.where(has_likes, way * (raw.shift - shared.moved[family]), np.inf)
     own = np.minimum(beside, way * decisive.shift)
+    own -= shared.reactions(history.series, tested, way)
     seen = (raw_p <= rules.q) & (np.abs(raw.shift) >= least)
     agrees = (p <= rules.q) & (own >= least)
     weak = least * rules.weak_change

@@ -16,10 +16,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from warehouse.regressions.common_shift import LEAST_KERNELS
+from warehouse.regressions.confirmation import STILL_THERE
 from warehouse.regressions.groups import NEIGHBOURS
 from warehouse.regressions.history import NO_KERNEL, SeriesHistory
 from warehouse.regressions.level_changes import LevelChange
-from warehouse.regressions.replay import STILL_THERE, Replay
+from warehouse.regressions.replay import Replay
 from warehouse.regressions.series_values import FAMILY, KEY, SeriesValues, number_rows
 from warehouse.statistics.two_samples import row_median
 

@@ -11,7 +11,6 @@ again.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -19,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warehouse.regressions.baseline import Base, find_base
-from warehouse.regressions.common_shift import common_shift, find_voters
-from warehouse.regressions.errors import MOST_IN_A_ROW, Errors
+from warehouse.regressions.common_shift import common_shift, find_voters, share_together
+from warehouse.regressions.confirmation import STILL_THERE, Answer, ask_nights
+from warehouse.regressions.errors import Errors
 from warehouse.regressions.history import Cells, SeriesHistory, summarise_cells
 from warehouse.regressions.level_changes import (
     LevelChange,
@@ -37,6 +37,7 @@ from warehouse.regressions.nightly import (
     find_other_shares,
     judge_night,
 )
+from warehouse.regressions.shared_moves import SharedMove, SharedMoves
 from warehouse.statistics.two_samples import SampleComparison
 
 Floats = NDArray[np.float64]
@@ -45,14 +46,6 @@ Mask = NDArray[np.bool_]
 
 _LOOK_BACK = 3  # builds before a suspicion where the change may have begun
 _NIGHTS_TO_BE_GONE = 2
-_FEWEST_NIGHTS = 2  # that confirm
-STILL_THERE = 0.5  # of a change, below which a night is nearer to the old level
-
-
-class _Answer(enum.Enum):
-    YES = enum.auto()
-    NO = enum.auto()
-    WAIT = enum.auto()
 
 
 class Replay(NamedTuple):
@@ -95,6 +88,7 @@ class _Nights:
         family = history.series.family
         self._raw_errors = Errors(family, history.build_count)
         self._framed_errors = Errors(family, history.build_count)
+        self._shared_moves = SharedMoves(history, self.cells)
         self._suspects: dict[int, LevelChange] = {}
         self._open: dict[int, list[LevelChange]] = {}
 
@@ -103,15 +97,19 @@ class _Nights:
         base = self._find_base(build)
         self.shifts[:, build] = self._common_shift(base, median - base.framed)
         night = compare_night(self._history, self.cells, self.shifts, build, base, self._rules)
-        common = self._common_shift(base, night.raw_moved)
-        self.latest = judge_night(self._history, night, common, base, self._rules)
+        moved = self._common_shift(base, night.raw_moved)
+        together = share_together(self._voters, night.raw_moved, moved)
+        shared = self._shared_moves.add(build, self.shifts[:, build], moved, together)
+        self.latest = judge_night(self._history, night, shared, base, self._rules)
         self._raw_errors.add(build, night.raw_moved)
-        self._framed_errors.add(build, night.framed_moved)
+        family = self._history.series.family
+        reacted = np.clip(night.framed_moved, -shared.faster[family], shared.slower[family])
+        self._framed_errors.add(build, night.framed_moved - reacted)
         there = self.cells.dump_count[:, build] > 0
-        known = self._settle_open(build, there) | self._settle_suspects(build, there)
+        known = self._settle_open(build, there) | self._settle_suspects(build, there, shared)
         known |= self._suspects.keys()
-        moved = self.latest.direction + find_other_shares(self.latest)
-        news = [n for n in np.flatnonzero(moved).tolist() if n not in known]
+        ways = self.latest.direction + find_other_shares(self.latest)
+        news = [n for n in np.flatnonzero(ways).tolist() if n not in known]
         if news:
             rows = np.array(news)
             raw = self._raw_errors.size_in_a_row(build, base.raw_error, rows)
@@ -160,69 +158,24 @@ class _Nights:
         self.changes.append(change)
         self._usable[series, build] = False
 
-    def _settle_suspects(self, build: int, there: Mask) -> set[int]:
+    def _settle_suspects(self, build: int, there: Mask, shared: SharedMove) -> set[int]:
         """Confirm or clear what was suspected; the series that were confirmed."""
         waiting = [self._suspects[n] for n in sorted(self._suspects) if there[n]]
+        since = [self._nights_since(change.suspected, change, build) for change in waiting]
+        answers = ask_nights(self._history, self.shifts, shared, waiting, since, self._rules)
         confirmed = []
-        by_share = [change for change in waiting if change.modes is not None]
-        waiting = [change for change in waiting if change.modes is None]
-        answers = [
-            *self._ask_again(waiting, build),
-            *(self._ask_shares(change, build) for change in by_share),
-        ]
-        for change, answer in zip([*waiting, *by_share], answers, strict=True):
-            if answer is _Answer.WAIT:
+        for change, answer in zip(waiting, answers, strict=True):
+            if answer is Answer.WAIT:
                 self._usable[change.series, build] = False
                 continue
             del self._suspects[change.series]
-            if answer is _Answer.YES:
+            if answer is Answer.YES:
                 confirmed.append(change)
             else:
                 self.changes.remove(change)
                 self._usable[change.series, change.suspected : build + 1] = True
         self._confirm(confirmed, build)
         return {change.series for change in confirmed}
-
-    def _ask_again(self, changes: Sequence[LevelChange], build: int) -> list[_Answer]:
-        """Whether all builds since each suspicion hit, and the last shows it by itself."""
-        rules = self._rules
-        since = [self._nights_since(change.suspected, change, build) for change in changes]
-        alone = self._compare(
-            [
-                (change, change.base, nights[-1:])
-                for change, nights in zip(changes, since, strict=True)
-            ]
-        )
-        both = self._compare(
-            [(change, change.base, nights) for change, nights in zip(changes, since, strict=True)]
-        )
-        answers = []
-        for row, (change, nights) in enumerate(zip(changes, since, strict=True)):
-            least = float(np.log1p(self._history.series.min_change[change.series]))
-            error = change.errors[min(len(nights), MOST_IN_A_ROW) - 1]
-            gate = rules.fast_gate if len(nights) == _FEWEST_NIGHTS else rules.slow_gate
-            one, all_ = (each.shift[row] * change.direction for each in (alone, both))
-            if alone.p[row] > rules.confirm_p or one < least / 2:
-                answers.append(_Answer.NO)
-            elif both.p[row] <= rules.both_p and all_ >= max(least, gate * error):
-                answers.append(_Answer.YES)
-            else:
-                wait = len(nights) < rules.most_nights
-                answers.append(_Answer.WAIT if wait else _Answer.NO)
-        return answers
-
-    def _ask_shares(self, change: LevelChange, build: int) -> _Answer:
-        """Whether the share of slow dumps moved: by all nights since, and the last as well."""
-        nights = self._nights_since(change.suspected, change, build)
-        found = compare_mode_shares(self._history, self.shifts, change, nights)
-        moved = found.moved * change.direction
-        least = float(np.log1p(self._history.series.min_change[change.series]))
-        lasting = (found.last - found.base) / (found.head - found.base) if moved > 0 else 0
-        if lasting < STILL_THERE:
-            return _Answer.NO
-        if found.p <= self._rules.both_p and moved >= least:
-            return _Answer.YES
-        return _Answer.WAIT if len(nights) < self._rules.most_nights else _Answer.NO
 
     def _nights_since(self, first: int, change: LevelChange, build: int) -> Ints:
         nights = np.arange(first, build + 1)
