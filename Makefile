@@ -4,20 +4,25 @@ BIN := .venv/bin
 # Hundreds of processes are started, each of which would compile the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-serve test test-slow lint parity fuzz torture torture-service bench bench-service bench-inspector bench-detection test-executorch test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
+.PHONY: help demo demo-serve test test-slow lint parity audit fuzz torture torture-service bench bench-service bench-inspector bench-detection test-executorch test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
-.venv/.installed: pyproject.toml requirements.txt
+# What the command needs, and nothing that only developers do.
+.venv/.runtime: pyproject.toml requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit("tracehouse needs Python 3.11 or newer: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt setuptools
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --no-build-isolation -e .
 	@touch $@
 
-demo: .venv/.installed ## Ingest the real multi-build dumps that ship with the project and query them
+.venv/.installed: .venv/.runtime
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+demo: .venv/.runtime ## Ingest the real multi-build dumps that ship with the project and query them
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tests/data/demo.sh
 
 demo-serve: .venv/.installed ## Serve that farm, upload to it with curl, ask it, open its page
@@ -27,7 +32,8 @@ demo-spark: .venv-spark/.installed ## Take the same dumps into a lake with Apach
 	@PATH="$(CURDIR)/.venv-spark/bin:$$PATH" sh tests/data/demo-spark.sh
 
 # Each worker takes a stretch of the files, so that few fixtures are made twice, and helps the others.
-test: .venv/.installed ## Run the tests, without the slow ones
+test: .venv/.installed ## Run the tests, without the slow ones: some minutes on eight cores
+	@echo "Several thousand tests: some minutes on eight cores, a quarter of an hour and more on two. A dot is a test that passed."
 	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow'
 
 test-slow: .venv/.installed ## Run the slow ones: bombs, kills, and all of what the others sample
@@ -40,6 +46,10 @@ lint: .venv/.installed ## Check style, formatting and types
 
 parity: .venv/.installed ## Compare answers with the Inspector's, dump by dump (CORPUS=another folder)
 	$(BIN)/python -m tests.tools.parity.run $(CORPUS)
+
+# Where pyspark or Java is missing, Spark is left out, and it says so.
+audit: .venv/.installed ## Compare every canned query with an independent computation, and all surfaces (ARGS="--farm plain")
+	$(BIN)/python -m tests.tools.audit.run $(ARGS)
 
 fuzz: .venv/.installed ## Decode mutants beside the reference reader (ARGS="--count 1000000")
 	$(BIN)/python -m tests.tools.fuzz.run $(ARGS)

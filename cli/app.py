@@ -16,6 +16,7 @@ from typer.main import get_command, get_group
 
 from cli.errors import OutputError, UsageError
 from cli.exit_codes import ExitCode
+from cli.listing import EXAMPLES, GROUPS
 from cli.output.streams import prepare_streams, write_error, write_lines
 from cli.remote.choice import TokenFile, Url, choose_service
 from ingest.errors import IngestError, in_our_words
@@ -23,92 +24,9 @@ from queries.printable import printable
 from warehouse.errors import LakeAddressError, QueryError, UnknownQueryError, WarehouseError
 
 if TYPE_CHECKING:
-    from typer._click import Command
+    from typer._click import Command, Context, HelpFormatter
     from typer._click.exceptions import ClickException
 
-# Every command, in the order of --help, with the examples that end its own.
-EXAMPLES = {
-    "ingest": (
-        "tracehouse ingest farm/ --layout '{device}/{build}/{model}/*.etdp'",
-        "tracehouse ingest run.etdp --device pixel8 --build b42 --model mv2",
-    ),
-    "upload": ("tracehouse upload farm/ --url http://127.0.0.1:8080",),
-    "watch": (
-        "tracehouse watch dumps/ --layout '{device}/{build}/{model}/*.etdp'",
-        "tracehouse watch s3://farm/dumps --url http://127.0.0.1:8080 --once",
-    ),
-    "spark": (
-        "tracehouse spark ingest s3://farm/dumps s3://farm/lake",
-        "tracehouse spark watch dumps/ lake/ --once",
-        "tracehouse spark query percentiles --model mv2 --lake s3://farm/lake",
-    ),
-    "drain": ("tracehouse drain --store farm.store",),
-    "serve": ("tracehouse serve --store farm.store --port 8080",),
-    "query": (
-        "tracehouse query percentiles --model mv2",
-        "tracehouse query percentiles --help",
-    ),
-    "compare": (
-        "tracehouse compare b41 b42",
-        "tracehouse compare b41 b42 --pool lab --format json",
-    ),
-    "report": (
-        "tracehouse report --nightly --output report.html",
-        "tracehouse report --base b41 --head b42 --format markdown --fail-on-regression",
-    ),
-    "accept": ("tracehouse accept 3f9c2a7d1e0b --reason 'more accurate, worth it'",),
-    "bisect-step": ("tracehouse bisect-step 3f9c2a7d1e0b --head b42 --build b40",),
-    "plan": ("tracehouse plan --change 0.05 --device 'pixel*'",),
-    "sql": (
-        'tracehouse sql "SELECT device, count(*) AS n FROM named_dumps GROUP BY device"',
-        "tracehouse sql - --format parquet --output slow.parquet < slow.sql",
-    ),
-    "token": (
-        "tracehouse token create lab --scope ingest --pool lab --expires 90",
-        "tracehouse token revoke lab",
-    ),
-    "migrate": ("tracehouse migrate --store old.store",),
-    "snapshot": ("tracehouse snapshot --store farm.store",),
-    "status": ("tracehouse status --format json",),
-    "rebuild": ("tracehouse rebuild --store farm.store",),
-    "archive": (
-        "tracehouse archive verify",
-        "tracehouse archive get 1f3a9c0e --output run.etdp",
-    ),
-    "amend": (
-        "tracehouse amend --where device=pixel8,build=b1 --set build=b42",
-        "tracehouse amend --dump 1f3a9c0e --set device.os=Android --yes",
-    ),
-    "retention": ("tracehouse retention --raw-days 90 --keep-builds 'v*' --yes",),
-    "export": (
-        "tracehouse export lake s3://farm/lake --store farm.store",
-        "tracehouse export trace run.etdp --run median -o trace.json",
-    ),
-    "lake": (
-        "tracehouse lake verify s3://farm/lake",
-        "tracehouse lake compact s3://farm/lake",
-    ),
-    "compact": ("tracehouse compact --store farm.store",),
-    "forget": (
-        "tracehouse forget --device pixel8",
-        "tracehouse forget --dump 1f3a9c0e --yes",
-    ),
-    "schema": ("tracehouse schema named_events",),
-    "inspect": (
-        "tracehouse inspect run.etdp --etrecord run.etrecord",
-        "tracehouse inspect farm.zip!run.etdp --format json --output run.json",
-    ),
-    "etrecord": ("tracehouse etrecord show model.etrecord --method forward",),
-    "numeric-gap": (
-        "tracehouse numeric-gap cpu.etdp npu.etdp --metric snr",
-        "tracehouse numeric-gap 12 57 --first",
-    ),
-    "inspect-prof": ("tracehouse inspect-prof prof.bin --time-scale us",),
-    "record": ("tracehouse record mv2.pte --device lab1 --build b42 --iterations 100",),
-    "simulate": ("tracehouse simulate farm/ --devices 3 --builds 5",),
-    "doctor": ("tracehouse doctor --format json",),
-    "completion": ("tracehouse completion bash >> ~/.bashrc",),
-}
 # What can be asked of a service, or sent to it; and what needs neither a service nor a store.
 _WITH_A_SERVICE = {
     *("ingest", "upload", "watch"),
@@ -116,7 +34,7 @@ _WITH_A_SERVICE = {
 }
 _WITHOUT_A_STORE = {
     *("inspect", "etrecord", "inspect-prof", "numeric-gap", "export"),
-    *("simulate", "doctor", "completion", "lake", "spark"),
+    *("sample", "simulate", "doctor", "completion", "lake", "spark"),
 }
 
 
@@ -151,8 +69,14 @@ class _Root(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        _cut_raises(self)
+        _tell_users(self)
         self.commands = _Commands()
+
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Write the commands in groups by what they are for."""
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, self.commands[name].short_help or "") for name in names])
 
 
 app = typer.Typer(
@@ -218,15 +142,20 @@ def _make_command(name: str) -> Command:
         single.command(name, epilog=epilog, cls=getattr(module, "Command", None))(function)
         command = get_command(single)
     command.name = name
-    _cut_raises(command)
+    _tell_users(command)
     return command
 
 
-def _cut_raises(command: Command) -> None:
-    """Cut what docstrings tell readers of code out of the help of a command and of those in it."""
+def _tell_users(command: Command) -> None:
+    """Make the help of a command, and of those in it, one for users.
+
+    What docstrings tell readers of code is left out, and the summary that lists show is whole.
+    """
     command.help = (command.help or "").partition("\n\nRaises:")[0]
+    summary = command.short_help or " ".join(command.help.partition("\n\n")[0].split())
+    command.short_help = summary.removesuffix(".")
     for inner in getattr(command, "commands", {}).values():
-        _cut_raises(inner)
+        _tell_users(inner)
 
 
 def _print_version(is_wanted: bool) -> None:

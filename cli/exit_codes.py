@@ -15,8 +15,18 @@ class ExitCode(IntEnum):
     FAILED = 1
     USAGE = 2
     REGRESSIONS = 3
+    OTHER_ENVIRONMENT = 4
+    INCOMPLETE = 5
     BISECT_SKIP = 125
     BISECT_STOP = 128
+
+
+# What --fail-on-regression ends with, by the verdict of a report; OK for all others.
+STATUS_OF_VERDICT = {
+    "regressions": ExitCode.REGRESSIONS,
+    "other_environment": ExitCode.OTHER_ENVIRONMENT,
+    "incomplete": ExitCode.INCOMPLETE,
+}
 
 
 def fail(status: ExitCode = ExitCode.FAILED) -> NoReturn:

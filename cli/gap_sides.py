@@ -26,41 +26,59 @@ def read_sides(
         base: A file, or the number of a dump of the store if there is no such file.
         head: The same.
         store: Directory of the store.
-        more: etrecord, debug_buffer, head_etrecord, head_debug_buffer and reference_graph.
+        more: etrecord, debug_buffer, head_etrecord, head_debug_buffer, method and reference_graph.
     """
-    first = _read(base, more["debug_buffer"], more["etrecord"], store)
+    method = more["method"]
+    first = _read(base, (more["debug_buffer"], more["etrecord"]), store, method)
     if head is None:
-        return _reference(more["etrecord"], more["reference_graph"]), first
-    return first, _read(head, more["head_debug_buffer"], more["head_etrecord"], store)
+        return _reference(more["etrecord"], more["reference_graph"], method), first
+    companions = more["head_debug_buffer"], more["head_etrecord"]
+    return first, _read(head, companions, store, method)
 
 
-def _reference(etrecord: str | None, graph: str | None) -> Runs:
+def _reference(etrecord: str | None, graph: str | None, method: str | None) -> Runs:
     """The exported program's own run.
 
     Raises:
-        BadParameter: There is no ETRecord.
+        BadParameter: There is no ETRecord, or its program has no inputs for the method.
     """
-    from queries.numeric_gap.reference_run import run_reference
+    from queries.numeric_gap.reference_run import METHOD, run_reference
+
+    if method not in (None, METHOD):
+        problem = f"wanted {METHOD} without HEAD: an ETRecord has inputs for that method alone"
+        raise typer.BadParameter(problem, param_hint="'--method'")
 
     if etrecord is None:
         raise typer.BadParameter("wanted --etrecord, to run its program, or HEAD")
     return [run_reference(file_source(etrecord), graph=graph)]
 
 
-def _read(name: str, debug_buffer: str | None, etrecord: str | None, store: Path) -> Runs:
+def _read(
+    name: str, companions: tuple[str | None, str | None], store: Path, method: str | None
+) -> Runs:
+    """The runs of one side; `companions` are its debug buffer and ETRecord.
+
+    Raises:
+        BadParameter: A method is stated of a file without ETRecord.
+    """
+    debug_buffer, etrecord = companions
     if name.isdecimal() and not Path(name).exists():
-        return _read_stored(int(name), debug_buffer or etrecord, store)
+        return _read_stored(int(name), debug_buffer or etrecord, store, method)
     from queries.numeric_gap.logged_operators import read_logged_operators
 
+    if method is not None and etrecord is None:
+        problem = f"{name}: wanted its ETRecord as well, whose method it is"
+        raise typer.BadParameter(problem, param_hint="'--method'")
     source = dump_source(name)
     return read_logged_operators(
         source,
         debug_buffer=file_source(debug_buffer) if debug_buffer else debug_buffer_beside(source),
         etrecord=file_source(etrecord) if etrecord else None,
+        method=method,
     )
 
 
-def _read_stored(dump_id: int, companion: str | None, store: Path) -> Runs:
+def _read_stored(dump_id: int, companion: str | None, store: Path, method: str | None) -> Runs:
     """The runs of a dump of the store.
 
     Raises:
@@ -73,4 +91,4 @@ def _read_stored(dump_id: int, companion: str | None, store: Path) -> Runs:
             f"{companion}: dump {dump_id} has the debug buffer and ETRecord it was ingested with"
         )
     with open_to_read(store) as warehouse:
-        return stored_operators(warehouse, dump_id)
+        return stored_operators(warehouse, dump_id, method=method)

@@ -60,6 +60,23 @@ def format_for(file: Path | None, asked: Format) -> Format:
     return Format(ending) if asked is Format.TABLE and ending in list(Format) else asked
 
 
+def given_share(text: str, option: str) -> float:
+    """The share that an option states, above 0: see `parse_share`.
+
+    Raises:
+        BadParameter: It states none.
+    """
+    from warehouse.catalogue.shares import ShareError, parse_share
+
+    try:
+        share = parse_share(text)
+    except ShareError as error:
+        raise typer.BadParameter(str(error), param_hint=f"'{option}'") from error
+    if share <= 0:
+        raise typer.BadParameter(f"{text!r}, wanted more than 0", param_hint=f"'{option}'")
+    return share
+
+
 _is_store_named: ContextVar[bool] = ContextVar("is_store_named", default=False)
 
 

@@ -22,6 +22,12 @@ import typer
 
 from cli.errors import IncompleteError, OutputError
 from cli.options import Output, check_format, format_for
+from cli.output.render import Format
+from cli.output.streams import write_note
+
+_ENDINGS = "names that end in " + ", ".join(
+    f".{format_}" for format_ in Format if format_ is not Format.TABLE
+)
 
 _OutputFile = Annotated[
     Path | None,
@@ -48,6 +54,11 @@ def with_output_file(function: Callable[..., None]) -> Callable[..., None]:
         check_format(options["output"], is_to_file=output_file is not None)
         with standard_output_to(output_file):
             function(*args, **options)
+        if output_file is not None and options["output"] is Format.TABLE:
+            write_note(
+                f"note: {output_file} has a table for people, with rounded numbers; "
+                f"{_ENDINGS} or --format say otherwise"
+            )
 
     last = inspect.Parameter(
         "output_file", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_OutputFile

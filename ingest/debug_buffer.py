@@ -27,6 +27,8 @@ FREE_BYTES = 16 << 20
 BYTES_PER_BYTE = 4
 PART_BYTES = 1 << 23
 
+OUTSIDE_BUFFER = "outside the debug buffer"  # a reason why a tensor is missing
+
 # As stored; a bool is any byte but 0, bfloat16 the upper half of a float32, and the scale of a
 # quantized tensor is not logged.
 _STORED = {
@@ -197,7 +199,7 @@ class _Form(NamedTuple):
         if data is None:
             return "no debug buffer"
         if offset < 0 or offset + self.span > len(data):
-            return f"outside the debug buffer ({len(data):,} bytes)"
+            return f"{OUTSIDE_BUFFER} ({len(data):,} bytes)"
         most = min(max(len(data), _FREE_BYTES), _MOST_BYTES)
         if self.byte_count > most:
             return f"{self.byte_count:,} bytes, wanted at most {most:,}"

@@ -177,7 +177,7 @@ def operator_type(event_name: str, delegate_id: str | None, kind: str) -> str:
     if kind == "kernel":
         return event_name.removeprefix("native_call_").split(".")[0]
     if kind == "delegate_op":
-        return re.sub(r" *#\d+$", "", delegate_id or event_name)
+        return re.sub(r"(?<! ) *#\d+$", "", delegate_id or event_name)
     return event_name
 
 

@@ -1,31 +1,134 @@
-"""A comparison of two builds cut down to what a person wants to see first."""
+"""A comparison of two builds as people read it: in words, and as a table of what changed."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-_SILENT = ["unchanged", "inconclusive", "below_resolution", "needs_more_dumps"]
-_SHOWN = [
-    "level", "device", "model", "backend", "event_name", "delegate_id", "ordinal", "base_ns",
-    "head_ns", "delta", "delta_low", "delta_high", "verdict", "explained_by",
-]  # fmt: skip
+from queries.report.figures import (
+    count_text,
+    delta_text,
+    duration_text,
+    interval_text,
+    operator_text,
+    place_text,
+)
+
+Row = Mapping[str, Any]
+
+_CHANGES = {
+    "regression": "slower",
+    "improvement": "faster",
+    "new_op": "new",
+    "removed_op": "removed",
+    "moved": "moved elsewhere",
+    "mode_mix": "slow in another share of the processes",
+}
+_OTHERS = ("unchanged", "inconclusive", "below_resolution", "needs_more_dumps")
+_MOST_NAMED = 3
+_TABLE = pa.schema(
+    [
+        (name, pa.string())
+        for name in (
+            *("operator", "change", "verdict", "base", "head", "level", "model", "backend"),
+            *("device", "pool", "interval", "explained_by"),
+        )
+    ]
+)
 
 
 def changed_rows(table: pa.Table) -> pa.Table:
-    """The rows of the query `comparison` whose verdict is a change, in its order.
+    """The rows of the query `comparison` whose verdict is a change, what costs most first.
 
-    Columns are those that tell what changed, and by how much. The metadata has a `note` of what
-    else was compared, and of what the comparison hides.
+    Cells are texts for people: changes in percent, durations with their unit. Columns without any
+    value are left out. The metadata has a `note` of what else was compared, and of what the
+    comparison hides.
     """
-    counts = Counter(table["verdict"].to_pylist())
-    silent = [f"{counts[verdict]:,} {verdict}" for verdict in _SILENT if counts[verdict]]
-    hidden = sorted({note for note in table["note"].to_pylist() if note})
-    notes = "; ".join(
-        [f"of {table.num_rows:,} compared: {', '.join(silent) or 'all changed'}", *hidden]
-    )
-    is_silent = pc.is_in(table["verdict"], pa.array(_SILENT))
-    shown = table.filter(pc.invert(is_silent)).select(_SHOWN)
-    return shown.replace_schema_metadata({"note": notes})
+    rows = table.to_pylist()
+    shown = [_cells(row) for row in _changed(rows)]
+    made = pa.Table.from_pylist(shown, _TABLE)
+    filled = [name for name in _TABLE.names if made[name].null_count < len(shown)]
+    return made.select(filled or _TABLE.names).replace_schema_metadata({"note": _note(rows)})
+
+
+def summary_lines(table: pa.Table, *, base: str, head: str) -> list[str]:
+    """What the query `comparison` found, in sentences: of all operators, then of each model."""
+    operators = [row for row in table.to_pylist() if row["level"] == "operator"]
+    changed = _changed(operators)
+    counts = Counter(row["verdict"] for row in changed)
+    found = [f"{counts[name]:,} {word}" for name, word in _CHANGES.items() if counts[name]]
+    what = ", ".join(found) or "no change found"
+    lines = [f"{head} against {base}: {what}, of {count_text(len(operators), 'operator')} compared"]
+    methods = _by_place(row for row in table.to_pylist() if row["level"] == "method")
+    for place, rows in _by_place(changed).items():
+        named = [f"{_operator(row)} {_change(row)}" for row in rows[:_MOST_NAMED]]
+        more = [f"{len(rows) - _MOST_NAMED:,} more"] * (len(rows) > _MOST_NAMED)
+        parts = [", ".join([*named, *more]), *map(_method_text, methods.get(place, ()))]
+        lines.append(f"  {place}: {'; '.join(parts)}")
+    return lines
+
+
+def _changed(rows: Sequence[Row]) -> list[Row]:
+    """The rows that changed, what costs most first; unknown costs come last."""
+    return sorted((row for row in rows if row["verdict"] in _CHANGES), key=_cheapness)
+
+
+def _cheapness(row: Row) -> tuple[bool, float]:
+    cost = row["cost_ns"]
+    return cost is None, -abs(cost or 0.0)
+
+
+def _cells(row: Row) -> dict[str, str | None]:
+    names = ("verdict", "level", "model", "backend", "device", "pool", "explained_by")
+    return {
+        **{name: row[name] for name in names},
+        "operator": _operator(row),
+        "change": None if row["delta"] is None else delta_text(row["delta"]),
+        "base": None if row["base_ns"] is None else duration_text(row["base_ns"]),
+        "head": None if row["head_ns"] is None else duration_text(row["head_ns"]),
+        "interval": None
+        if row["delta_low"] is None
+        else interval_text(row["delta_low"], row["delta_high"]),
+    }
+
+
+def _operator(row: Row) -> str:
+    if row["level"] == "module":
+        return str(row["event_name"]) or "the program"
+    if row["level"] in ("method", "operator_type"):
+        return str(row["event_name"])
+    return operator_text(row["event_name"], row["delegate_id"], row["ordinal"], row["run"] or "")
+
+
+def _change(row: Row) -> str:
+    is_timed = row["verdict"] in ("regression", "improvement")
+    return delta_text(row["delta"]) if is_timed else _CHANGES[row["verdict"]]
+
+
+def _method_text(row: Row) -> str:
+    if row["verdict"] in _CHANGES and None not in (row["base_ns"], row["head_ns"]):
+        times = f"{duration_text(row['base_ns'])} to {duration_text(row['head_ns'])}"
+        return f"{row['event_name']} {times}, {_change(row)}"
+    change = interval_text(row["delta_low"], row["delta_high"])
+    bounds = "" if row["delta_low"] is None else f" ({change})"
+    return f"{row['event_name']} {row['verdict']}{bounds}"
+
+
+def _by_place(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[place_text(row["device"], row["model"], row["backend"])].append(row)
+    return found
+
+
+def _note(rows: Sequence[Row]) -> str:
+    counts = Counter(row["verdict"] for row in rows)
+    others = [f"{counts[verdict]:,} {verdict}" for verdict in _OTHERS if counts[verdict]]
+    hidden = sorted({row["note"] for row in rows if row["note"]})
+    references = sorted({row["reference"] for row in rows if row["reference"]})
+    relative = [f"relative to the reference build {name}" for name in references]
+    compared = f"of {len(rows):,} compared: {', '.join(others) or 'all changed'}"
+    return "; ".join([compared, *relative, *hidden])

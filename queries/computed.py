@@ -29,6 +29,7 @@ NIGHTLY_VERDICTS = Header(
         Column("pool", "STRING", "Its pool; null if none."),
         Column("model", "STRING", "Model."),
         Column("backend", "STRING", "Backend; null if none."),
+        Column("run", "STRING", "Name of the runs that holds across builds."),
         Column("event_name", "STRING", "Name of the event; null if none."),
         Column("delegate_id", "STRING", "Delegate's id of it; null if none."),
         Column("ordinal", "INT", "Which of those of one name and id it is."),

@@ -32,7 +32,7 @@ _MOST_EXACT = 30
 _FALSE_ALARMS = 0.01  # q of regression_deltas
 _POWER = NormalDist().inv_cdf(0.9)
 _SIZES = np.arange(_LEAST_DUMPS, MOST_DUMPS + 1)
-_FAMILY = ("device", "model", "backend")
+_FAMILY = ("device", "model", "backend", "run")
 _OPERATOR = (*_FAMILY, "event_name", "delegate_id", "ordinal", "unit")
 _COUNTS = ("dump_count", "operator_count", "method_dumps", "half_dumps", "most_dumps")
 
@@ -47,7 +47,7 @@ class _Operator(NamedTuple):
     """An operator of a model on a device.
 
     Attributes:
-        family: Names of device, model and backend.
+        family: Names of device, model, backend and run.
         kind: Kind of its events.
         noise: Its dumps in log time, less the medians of their builds.
         dump_count: Dumps that a build has of it; the median over builds.
@@ -67,10 +67,11 @@ def plan_dumps(values: pa.Table, *, change: float) -> pa.Table:
         change: The change as a share: 0.05 for 5 % slower.
 
     Returns:
-        A row per device, model and backend, in the order of the values: dump_count that a build
-        has now (the median over builds and operators); operator_count, operators that are not too
-        short for their clock; the dumps it takes for Method::execute (method_dumps), for half of
-        the operators (half_dumps) and for nine of ten (most_dumps), null if more than MOST_DUMPS
+        A row per device, model, backend and run, in the order of the values: dump_count that a
+        build has now (the median over builds and operators); operator_count, operators that are
+        not too short for their clock; the dumps it takes for Method::execute (method_dumps), for
+        half of the operators (half_dumps) and for nine of ten (most_dumps), null if more than
+        MOST_DUMPS
         or where fewer than 8 dumps tell of the noise; seen_share, operators that dump_count dumps
         are enough for, 0 to 1.
     """

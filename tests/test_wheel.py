@@ -57,7 +57,7 @@ def test_wheel_holds_every_module_and_sql_file(wheel: Path) -> None:
         str(path.relative_to(ROOT))
         for package in PACKAGES
         for path in (ROOT / package).rglob("*")
-        if path.suffix in {".py", ".sql", ".etdp", ".jinja", ".html", ".css", ".js"}
+        if path.is_file() and path.suffix not in {".pyc", ".md"}
     }
     with zipfile.ZipFile(wheel) as archive:
         assert {name for name in archive.namelist() if ".dist-info/" not in name} == wanted
@@ -79,6 +79,12 @@ def test_installed_command_ingests_and_answers(bin_: Path, tmp_path: Path) -> No
     run(bin_ / "tracehouse", "ingest", CORPUS / "real" / "load_only.etdp", *names, *store)
     answer = run(bin_ / "tracehouse", "query", "percentiles", *store, "--format", "csv")
     assert "d,,b,m,," in answer
+
+
+def test_installed_command_has_the_sample(bin_: Path, tmp_path: Path) -> None:
+    run(bin_ / "tracehouse", "sample", tmp_path / "farm")
+    store = ("--store", tmp_path / "store")
+    assert "148" in run(bin_ / "tracehouse", "ingest", tmp_path / "farm", *store)
 
 
 def test_installed_command_has_the_templates_of_simulated_farms(bin_: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ WarehouseError
 QueryError
 ├── HeaderError           a .sql file's header is malformed
 ├── UnknownQueryError     no canned query of that name
+├── NoSuchDumpError       the store has no dump of that choice
 ├── ParameterError        a parameter is unknown, missing or of the wrong type
 ├── SlowAnswerError       an answer takes longer than it may
 └── StatementError        ad-hoc SQL is not a single SELECT, or fails
@@ -155,6 +156,10 @@ class UnknownQueryError(QueryError):
         """Suggest the nearest of the known names."""
         super().__init__(f"no query '{name}'{suggest(name, known)}")
         self.name = name
+
+
+class NoSuchDumpError(QueryError):
+    """The store has no dump of that choice."""
 
 
 class ParameterError(QueryError):

@@ -17,7 +17,8 @@ from cli.options import (
     add_options,
     parameter_option,
 )
-from cli.output.render import Format, write_table
+from cli.output.render import Format, write_table, write_table_note
+from cli.output.streams import write_lines, write_note
 from cli.stores import open_to_ask
 from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.queries import find_query
@@ -38,20 +39,31 @@ def compare(
 ) -> None:
     """Compare two builds: operators, their types, modules, delegates, methods and pools.
 
-    A table shows what changed and tells of how much else was compared; the other formats have
-    every row, with the columns that 'tracehouse query comparison --help' explains.
+    A table says in words what changed, then shows it, what costs most first, and counts what else
+    was compared; the other formats have every row, with the columns that 'tracehouse query
+    comparison --help' explains. Where a reference build was recorded in the sessions of both
+    builds, times are relative to it.
     """
     chosen = {name: value for name, value in params.items() if value not in (None, [])}
     given = {"base": base, "head": head, **chosen}
+    from queries.comparison import changed_rows, summary_lines
+    from queries.report.build_order import note_order
+
     with options_at_fault():  # before a store is opened
         bind_parameters(_QUERY, given)
     with open_to_ask(store, wait=wait, lake=lake) as warehouse:
         table = warehouse.query("comparison", **given)
+        doubt = note_order(warehouse, base=base, head=head)
     if output is Format.TABLE:
-        from queries.comparison import changed_rows
-
+        lines = summary_lines(table, base=base, head=head)
         table = changed_rows(table)
-    write_table(table, output, is_csv_safe=is_csv_safe)
+        write_lines([*lines, ""] if len(table) else lines)
+    if len(table) or output is not Format.TABLE:
+        write_table(table, output, is_csv_safe=is_csv_safe)
+    else:
+        write_table_note(table)
+    if doubt:
+        write_note(f"note: {doubt}")
 
 
 add_options(

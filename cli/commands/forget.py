@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,10 @@ from cli.errors import options_at_fault
 from cli.options import Dump, StoreOptions, Yes, with_store_options
 from cli.output.streams import write_note
 from cli.stores import open_to_write
+
+if TYPE_CHECKING:
+    from warehouse import Warehouse
+    from warehouse.storage.choice import ChosenDump
 
 
 @with_store_options
@@ -31,22 +35,50 @@ def forget(
     """
     import pyarrow as pa
 
-    from warehouse.storage.choice import check_choice, choose_dumps
+    from warehouse.storage.choice import check_choice
+    from warehouse.storage.compaction import is_compaction_wanted
     from warehouse.storage.forgetting import find_kept_files, finish_forgetting, forget_dumps
 
     stated = {"device": device, "build": build}
     where = {name: value for name, value in stated.items() if value is not None}
     with options_at_fault():
         check_choice(prefix=dump, where=where)
+    is_interrupted = is_meant and is_compaction_wanted(options.store)
     with open_to_write(options.store, wait=options.wait) as warehouse:
-        chosen = choose_dumps(warehouse.writing, prefix=dump, where=where)
-        if is_meant:
+        chosen = _choose(warehouse, dump, where, is_interrupted=is_interrupted)
+        if chosen and is_meant:
             forget_dumps(warehouse.writing, options.store, chosen)
     if is_meant:
         finish_forgetting(options.store, wait=options.wait)
-    rows = pa.Table.from_pylist([one._asdict() for one in chosen])
-    options.write(rows.drop_columns(["manifest"]))
+    if chosen:
+        rows = pa.Table.from_pylist([one._asdict() for one in chosen])
+        options.write(rows.drop_columns(["manifest"]))
+    else:
+        write_note("note: an interrupted 'tracehouse forget' is done now; no such dump is left")
     if not is_meant:
         write_note("note: nothing was changed; --yes deletes these dumps for good")
     for path in find_kept_files(options.store) if is_meant else ():
         write_note(f"note: {path}: was put aside, and may hold what was forgotten; delete it")
+
+
+def _choose(
+    warehouse: Warehouse,
+    prefix: str | None,
+    where: dict[str, str],
+    *,
+    is_interrupted: bool,
+) -> list[ChosenDump]:
+    """The dumps that are meant; none if opening the store ended a forget that was interrupted.
+
+    Raises:
+        NoSuchDumpError: There is none, and no forget was interrupted.
+    """
+    from warehouse.errors import NoSuchDumpError
+    from warehouse.storage.choice import choose_dumps
+
+    try:
+        return choose_dumps(warehouse.writing, prefix=prefix, where=where)
+    except NoSuchDumpError:
+        if is_interrupted:
+            return []
+        raise

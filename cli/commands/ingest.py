@@ -70,6 +70,13 @@ def ingest(
     is_quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Show neither progress nor notes, only refusals.")
     ] = False,
+    is_trial: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Decode everything and show what would come in or be refused; write nothing.",
+        ),
+    ] = False,
     store: Store = DEFAULT_STORE,
     wait: Wait = 0.0,
     is_shared: Shared = False,
@@ -95,6 +102,7 @@ def ingest(
         BadParameter: A service is asked for what is a store's.
     """
     start = time.perf_counter()
+    from cli.output.interrupt import told_progress
     from cli.output.progress import progress_bar
     from ingest.incoming import FoundDumps
     from ingest.manifest.resolver import check_fields
@@ -104,6 +112,14 @@ def ingest(
     with options_at_fault():
         check_fields("options", more)
         found = FoundDumps(paths, manifest=more, layout=layout, etrecord=record)
+    if is_trial:
+        from cli.handover.trial import try_ingest
+
+        table, tried = try_ingest(store, found, jobs=jobs, is_quiet=is_quiet)
+        write_table(table, output, is_csv_safe=is_csv_safe)
+        if tried.refused and not keep_going:
+            fail()
+        return
     if service := service_instead_of_store():
         if not is_archived or has_snapshot or is_shared:
             raise typer.BadParameter(
@@ -117,7 +133,8 @@ def ingest(
     try:
         with (
             open_to_write(store, create=True, wait=wait, is_shared=is_shared) as warehouse,
-            progress_bar(is_quiet=is_quiet) as progress,
+            progress_bar(is_quiet=is_quiet) as bar,
+            told_progress(bar) as progress,
         ):
             handed_over = warehouse.drain(jobs=jobs, progress=progress)
             summary = handed_over + warehouse.ingest(

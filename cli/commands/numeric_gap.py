@@ -19,6 +19,7 @@ _MORE = (
     TextOption("debug_buffer", "FILE", "Debug buffer of BASE; NAME.debug.bin beside it if there."),
     TextOption("head_etrecord", "FILE", "ETRecord of the program that HEAD ran."),
     TextOption("head_debug_buffer", "FILE", "Debug buffer of HEAD, as --debug-buffer."),
+    TextOption("method", "NAME", "Compare only runs of this method of the ETRecords."),
     TextOption(
         "reference_graph",
         "NAME",

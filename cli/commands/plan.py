@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options import StoreOptions, with_store_options
+from cli.options import StoreOptions, given_share, with_store_options
 from cli.stores import open_to_ask
 
 _Names = list[str] | None
@@ -15,8 +15,8 @@ _Names = list[str] | None
 @with_store_options
 def plan(
     change: Annotated[
-        float, typer.Option(min=0, metavar="SHARE", help="The change to see: 0.05 is 5 % slower.")
-    ] = 0.05,
+        str, typer.Option(metavar="SHARE", help="The change to see, such as 5% or 0.05 (slower).")
+    ] = "5%",
     device: Annotated[_Names, typer.Option(help="Only these devices; globs too.")] = None,
     pool: Annotated[_Names, typer.Option(help="Only devices of these pools.")] = None,
     model: Annotated[_Names, typer.Option(help="Only these models.")] = None,
@@ -35,8 +35,10 @@ def plan(
     """
     from queries.planning import plan_dumps
 
+    share = given_share(change, "--change")
+
     names = {"device": device, "pool": pool, "model": model, "backend": backend, "build": build}
     given = {name: values for name, values in names.items() if values}
     with open_to_ask(options.store, wait=options.wait) as warehouse:
         values = warehouse.query("dump_values", **given)
-    options.write(plan_dumps(values, change=change))
+    options.write(plan_dumps(values, change=share))

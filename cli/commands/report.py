@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 import typer
 
 from cli.errors import options_at_fault
-from cli.exit_codes import ExitCode
+from cli.exit_codes import STATUS_OF_VERDICT
 from cli.options import DEFAULT_STORE, Config, Head, LakeUri, Store, Wait
 from cli.output.elapsed import elapsed_line
 from cli.output.streams import write_note, write_text
@@ -51,7 +51,12 @@ _Slack = Annotated[
     typer.Option("--slack", metavar="URL", help="Post it to a Slack webhook too."),
 ]
 _Fail = Annotated[
-    bool, typer.Option("--fail-on-regression", help="Exit 3 if a regression is confirmed.")
+    bool,
+    typer.Option(
+        "--fail-on-regression",
+        help="Exit 3 if a regression is confirmed, 4 if only with another environment, 5 if "
+        "what tracehouse.toml expects was not recorded.",
+    ),
 ]
 
 
@@ -81,7 +86,7 @@ def report(
 
     Raises:
         BadParameter: Neither or both kinds of report are asked for.
-        Exit: With status 3, if that was asked for and a regression is confirmed.
+        Exit: With status 3, 4 or 5, if that was asked for; see `STATUS_OF_VERDICT`.
     """
     from warehouse.catalogue.parameters import bind_parameters
     from warehouse.catalogue.queries import find_query
@@ -97,18 +102,23 @@ def report(
     suffix = output.suffix.lower() if output else ""
     with _report(asked, config, base=base, head=head) as made:
         with elapsed_line(_DOING):  # a service makes it now
-            text = _text(made, form or _BY_SUFFIX.get(suffix, "markdown"))
+            chosen = form or _BY_SUFFIX.get(suffix, "markdown")
+            text = _text(made, chosen)
         with standard_output_to(output):
             write_text(text)
-        if output is not None:
+        if output is not None:  # else the report itself is read
+            for note in made.notes:
+                write_note(f"note: {note}")
             write_note(made.summary)
-            write_note(f"report: {os.fspath(output)}")
+            is_said = form is not None or suffix in _BY_SUFFIX
+            known = f", in {chosen}, as its name ends in none of {', '.join(_BY_SUFFIX)}"
+            write_note(f"report: {os.fspath(output)}{'' if is_said else known}")
         if slack is not None:
             from queries.report.slack import post_payload
 
             post_payload(_text(made, "slack"), slack)
-        if is_failing and made.verdict == "regressions":
-            raise typer.Exit(ExitCode.REGRESSIONS)
+        if is_failing and made.verdict in STATUS_OF_VERDICT:
+            raise typer.Exit(STATUS_OF_VERDICT[made.verdict])
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from cli.commands.query import given_parameters, query_command
-from cli.exit_codes import ExitCode, fail
+from cli.exit_codes import STATUS_OF_VERDICT, fail
 from cli.options import Config, CsvSafe, Head, Master, Output, add_options, parameter_option
 from cli.output.render import Format, write_table
 from cli.output.streams import write_text
@@ -28,7 +28,11 @@ _Form = Annotated[
     typer.Option("--format", help="Form of the report."),
 ]
 _Fail = Annotated[
-    bool, typer.Option("--fail-on-regression", help="Exit 3 if a regression is confirmed.")
+    bool,
+    typer.Option(
+        "--fail-on-regression",
+        help="Exit 3 if a regression is confirmed, 4 if only such with another environment are.",
+    ),
 ]
 
 
@@ -108,5 +112,5 @@ def report(
         judge = partial(judge_on_spark, asked)
         made = nightly_report(asked, settings, head=head, judge=judge)
     write_text(render(made, form))
-    if is_failing and made.verdict == "regressions":
-        fail(ExitCode.REGRESSIONS)
+    if is_failing and made.verdict in STATUS_OF_VERDICT:
+        fail(STATUS_OF_VERDICT[made.verdict])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cli.exit_codes import fail
 from cli.handover.delivering import CONFLICT, HandedOver, ServiceTaker, hand_over
 from cli.output.ingest_report import write_oddities, write_refusals
+from cli.output.interrupt import told_progress
 from cli.output.progress import progress_bar
 from cli.output.render import Format, write_table
 
@@ -106,12 +107,12 @@ def upload_found(service: ServiceChoice, found: FoundDumps, options: UploadOptio
     start, summary = time.perf_counter(), UploadSummary()
     with (
         ServiceTaker(service, retry_seconds=options.retry_seconds) as taker,
-        progress_bar(is_quiet=options.is_quiet, has_events=False) as progress,
+        progress_bar(is_quiet=options.is_quiet, has_events=False) as bar,
+        told_progress(bar) as progress,
     ):
         for number, one in enumerate(hand_over(found, taker, threads=options.jobs or THREADS), 1):
             summary.add(one)
-            if progress:
-                progress(_Sent(number, len(found)))
+            progress(_Sent(number, len(found)))
     table = summary.table(time.perf_counter() - start)
     write_table(table, options.output, is_csv_safe=options.is_csv_safe)
     write_refusals(summary.refused, remedy="correct these first, and send them again")

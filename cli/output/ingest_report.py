@@ -42,9 +42,19 @@ def errors_of(store: Path) -> str:
 
 
 def write_refusals(refused: Sequence[Refusal], *, remedy: str) -> None:
-    """Print the first SHOWN on standard error, and how many more there are and what to do."""
-    lines = [f"refused: {_sentence(refusal)}" for refusal in refused[:SHOWN]]
-    _write(lines, len(refused), remedy)
+    """Print refusals on standard error: a line for all that were refused for the same reason.
+
+    After SHOWN lines it is said how many more there are, and what to do.
+    """
+    alike: dict[tuple[object, ...], list[Refusal]] = {}
+    for refusal in refused:
+        key = refusal.reason, refusal.byte_offset, refusal.detail
+        alike.setdefault(key, []).append(refusal)
+    shown = list(alike.values())[:SHOWN]
+    for group in shown:
+        write_note(f"refused: {_sentence(group)}")
+    if left := len(refused) - sum(map(len, shown)):
+        write_note(f"and {left:,} more; {remedy}")
 
 
 def write_oddities(notes: Sequence[str]) -> None:
@@ -53,10 +63,10 @@ def write_oddities(notes: Sequence[str]) -> None:
 
 
 def write_notes(summary: IngestSummary) -> None:
-    """Print that, and what ETRecords and dumps disagree on."""
+    """Print that, what ETRecords and dumps disagree on, and clocks that cannot be right."""
     write_oddities(summary.notes)
     lines = [f"note: {doubt}" for doubt in summary.doubts[:SHOWN]]
-    _write(lines, len(summary.doubts), "they stand in event_origins.doubt")
+    _write(lines, len(summary.doubts), "those of ETRecords stand in event_origins.doubt")
 
 
 def _write(lines: Sequence[str], count: int, remedy: str) -> None:
@@ -66,6 +76,8 @@ def _write(lines: Sequence[str], count: int, remedy: str) -> None:
         write_note(f"and {count - len(lines):,} more; {remedy}")
 
 
-def _sentence(refusal: Refusal) -> str:
-    place = "" if refusal.byte_offset is None else f"offset {refusal.byte_offset:,}: "
-    return f"{refusal.source}: {place}{refusal.detail} [{refusal.reason}]"
+def _sentence(alike: Sequence[Refusal]) -> str:
+    first = alike[0]
+    more = f" and {len(alike) - 1:,} more" if len(alike) > 1 else ""
+    place = "" if first.byte_offset is None else f"offset {first.byte_offset:,}: "
+    return f"{first.source}{more}: {place}{first.detail} [{first.reason}]"

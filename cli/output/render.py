@@ -56,6 +56,11 @@ def write_table(table: pa.Table, format_: Format, *, is_csv_safe: bool = False) 
             case Format.PARQUET:
                 formats.write_parquet(table, sys.stdout.buffer)
         sys.stdout.flush()
+    write_table_note(table)
+
+
+def write_table_note(table: pa.Table) -> None:
+    """Print the note of a table on standard error, if it has one."""
     note = (table.schema.metadata or {}).get(b"note")
     if note:
         write_note(f"note: {note.decode()}")

@@ -39,6 +39,12 @@ class RemoteReport:
         """Its verdict in a word."""
         return str(self._content["verdict"])
 
+    @property
+    def notes(self) -> list[str]:
+        """What to know before reading on."""
+        notes = self._content.get("notes", [])  # an older service has none
+        return [str(note) for note in notes] if isinstance(notes, list) else []
+
     @cached_property
     def _content(self) -> dict[str, object]:
         content: dict[str, object] = json.loads(self.text("json"))

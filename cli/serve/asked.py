@@ -55,7 +55,7 @@ class AskedQuery(NamedTuple):
         if self.pools is not None:
             params = {**params, "pool": pools_to_ask(reader, self.pools, self._given_pools())}
         with hiding_names(self.pools):
-            return reader.query(name, **params)
+            return reader.query(name, **settings.with_expected(self.header, params))
 
     def _given_pools(self) -> list[str]:
         given = self.params.get("pool", [])

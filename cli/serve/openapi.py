@@ -37,10 +37,12 @@ _TYPES: Mapping[str, Json] = {
     "INT": {"type": "integer", "format": "int32"},
     "BIGINT": {"type": "integer", "format": "int64"},
     "DOUBLE": {"type": "number"},
+    "SHARE": {"type": "number", "exclusiveMaximum": 1, "description": "or a text such as 5%"},
     "BOOLEAN": {"type": "boolean"},
     "TIMESTAMP": {"type": "string"},
     "TAG": {"type": "string", "description": "KEY=VALUE"},
     "TAG_KEY": {"type": "string"},
+    "PLACE": {"type": "string", "description": "DEVICE / MODEL, or DEVICE / MODEL / BACKEND"},
 }
 _PROBLEM: Json = {
     "type": "object",

@@ -79,12 +79,14 @@ class Cut:
         origin: Earliest start in the run; 0 without profile events.
         value_positions: For each logged value of the record, its position among all values that
             the run logs for the same operator.
+        wraps: Whether the run's clock has 32 bits and passed its limit within an event.
     """
 
     is_first: bool
     event_count: int
     origin: np.uint64
     value_positions: NDArray[np.int32]
+    wraps: bool
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,9 @@ class _Survey:
         profiles, debugs: Number of each profile and each debug event, as arrays per span.
         first: Start of the first profile event.
         lowest: Lowest start relative to it.
+        lowest_32: The same modulo 2^32.
+        highest: Highest start.
+        has_wrap: Whether an event ends before it starts.
     """
 
     spans: list[tuple[int, int]] = field(default_factory=list)
@@ -74,11 +77,22 @@ class _Survey:
     debugs: list[NDArray[np.int32]] = field(default_factory=list)
     first: np.uint64 | None = None
     lowest: int = 0
+    lowest_32: int = 0
+    highest: int = 0
+    has_wrap: bool = False
+
+    @property
+    def wraps(self) -> bool:
+        """Whether the run's clock has 32 bits and passed its limit within an event."""
+        return self.has_wrap and self.highest < 2**32
 
     @property
     def origin(self) -> np.uint64:
         """The earliest start; 0 without profile events."""
-        return np.uint64((int(self.first or 0) + self.lowest) % 2**64)
+        first = int(self.first or 0)
+        return np.uint64(
+            (first + self.lowest_32) % 2**32 if self.wraps else (first + self.lowest) % 2**64
+        )
 
 
 def read_long_run(
@@ -186,7 +200,11 @@ def _note(survey: _Survey, runs: Runs) -> None:
     start = runs.profiles.start
     if len(start):
         survey.first = start[0] if survey.first is None else survey.first
-        survey.lowest = min(survey.lowest, int((start - survey.first).view(np.int64).min()))
+        ticks = (start - survey.first).view(np.int64)
+        survey.lowest = min(survey.lowest, int(ticks.min()))
+        survey.lowest_32 = min(survey.lowest_32, int(ticks.astype(np.int32).min()))
+        survey.highest = max(survey.highest, int(start.max()))
+        survey.has_wrap |= bool((runs.profiles.end < start).any())
 
 
 def _value_positions(survey: _Survey) -> NDArray[np.int32]:
@@ -215,7 +233,7 @@ def _give_parts(
         )
         earlier = earlier + np.bincount(rank, minlength=len(earlier))
         logged = slice(debug_ends[i] - len(survey.debugs[i]), debug_ends[i])
-        cut = Cut(i == 0, len(layout.rank), survey.origin, positions[logged])
+        cut = Cut(i == 0, len(layout.rank), survey.origin, positions[logged], survey.wraps)
         yield Dumps(
             heads=heads,
             name=run.head.name,

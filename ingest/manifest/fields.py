@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import BaseModel
 
@@ -48,6 +48,7 @@ SHORT_NAMES: dict[str, Key] = {
 }
 _TOP_NAMES = (*_SECTIONS, *SHORT_NAMES, "tags")
 _LIKENESS = 0.75  # "biuld" is like build, and "lab" like nothing
+_MOST_TAG_LETTERS = 200  # of the joined name of a tag inside another
 _MOST_NAME_LETTERS = 40  # of a name that may be a misspelt one
 _MOST_DIFFERENCES = 10
 LAYOUT_FIELDS = tuple(
@@ -62,14 +63,16 @@ class FullShape(dict[str, object]):
 def flatten(data: Mapping[str, object]) -> Fields:
     """The fields that a manifest states, in any of its shapes; unknown ones become tags.
 
-    A clock's rate goes with its unit: stating a rate states cycles, and stating another unit
-    withdraws (as None) a rate stated elsewhere.
+    A tag that is an object becomes a tag for each of its fields, ``input.height``; where such a
+    name would be longer than 200 letters, the value stays whole. A clock's rate goes with its unit:
+    stating a rate states cycles, and stating another unit withdraws (as None) a rate stated
+    elsewhere.
 
     Raises:
         ValueError: if `tags` or `clock.delegates` is not an object, or a field is stated twice.
     """
     fields: Fields = {}
-    for key, value in _list_fields(data):
+    for key, value in _unnested(_list_fields(data)):
         if value is None or value == "":
             continue
         stated = fields.setdefault(key, value)
@@ -193,6 +196,21 @@ def _list_fields(data: Mapping[str, object]) -> Iterator[tuple[Key, object]]:
             yield from _list_section(name, content)
         else:
             yield SHORT_NAMES.get(name, ("tags", name)), content
+
+
+def _unnested(fields: Iterable[tuple[Key, object]]) -> Iterator[tuple[Key, object]]:
+    waiting = [*fields][::-1]
+    while waiting:
+        (section, name), value = waiting.pop()
+        names = (
+            {f"{name}.{own}": one for own, one in value.items()}
+            if section == "tags" and isinstance(value, Mapping) and len(name) < _MOST_TAG_LETTERS
+            else {}
+        )
+        if names and max(map(len, names)) <= _MOST_TAG_LETTERS:
+            waiting += ((("tags", own), one) for own, one in reversed(names.items()))
+        else:
+            yield (section, name), value
 
 
 def _list_section(section: str, content: Mapping[str, object]) -> Iterator[tuple[Key, object]]:

@@ -4,49 +4,107 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from ingest.errors import ManifestError
 
 _TOKENS = re.compile(r"(\*\*/|\*\*|\*|\?|\{[^{}/]*\})")
-_WILDCARDS = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+_REPEATED = ("**/", "**", "*")
 
 
-def parse_layout(template: str, fields: Collection[str]) -> re.Pattern[str]:
-    """A pattern whose ``search`` in a path finds the fields of a template as named groups.
+class PathTemplate:
+    """A template whose fields are found in a path, in time in proportion to the path's length."""
+
+    def __init__(self, pieces: Sequence[str]) -> None:
+        """Take literal texts, wildcards and fields in braces."""
+        self._pieces = pieces
+
+    def find(self, path: str) -> dict[str, str] | None:
+        """The fields' values; None if the end of the path does not match."""
+        ends = [-1] * len(path) + [len(path)]
+        found: list[tuple[str, list[int]]] = []
+        for piece in reversed(self._pieces):
+            ends = _find_ends(piece, path, ends)
+            found.append((piece, ends))
+        starts = (0, *(i + 1 for i, character in enumerate(path) if character == "/"))
+        at = max((start for start in starts if ends[start] >= 0), default=None)
+        if at is None:
+            return None
+        values = {}
+        for piece, ends in reversed(found):
+            if piece.startswith("{"):
+                values[piece[1:-1]] = path[at : ends[at]]
+            at = ends[at]
+        return values
+
+
+def _find_ends(piece: str, path: str, later: Sequence[int]) -> list[int]:
+    """The last place where a piece may end, by where it starts; -1 where it cannot match.
+
+    Args:
+        piece: A piece of a template.
+        path: What it is matched with.
+        later: The same of the next piece.
+    """
+    size = len(path)
+    if piece.startswith("{"):  # one character, and as many others as will do
+        others = _find_ends("*", path, later)
+        return [others[i + 1] if path[i] != "/" else -1 for i in range(size)] + [-1]
+    if piece not in _REPEATED:
+        count = 1 if piece == "?" else len(piece)
+        fits = [
+            i + count <= size
+            and later[i + count] >= 0
+            and (path[i] != "/" if piece == "?" else path.startswith(piece, i))
+            for i in range(size + 1)
+        ]
+        return [i + count if fits[i] else -1 for i in range(size + 1)]
+    ends = [i if later[i] >= 0 else -1 for i in range(size + 1)]
+    after_segment = -1
+    for i in range(size - 1, -1, -1):
+        if path[i] == "/":
+            after_segment = i + 1
+        if piece == "**/":
+            further = after_segment if path[i] != "/" else -1
+        else:
+            further = i + 1 if piece == "**" or path[i] != "/" else -1
+        if further >= 0 and ends[further] >= 0:
+            ends[i] = ends[further]
+    return ends
+
+
+def parse_layout(template: str, fields: Collection[str]) -> PathTemplate:
+    """What finds the fields of a template in a path.
 
     The template matches the end of the path. ``{field}`` takes as much of one path segment as it
     can, ``*`` and ``?`` stay within a segment, ``**`` stands for as few of them as will do.
 
-    >>> parse_layout("{model}-{backend}/*.etdp", ["model", "backend"]).search(
-    ...     "/farm/mobilenet-v2-xnnpack/000.etdp").groupdict()
+    >>> parse_layout("{model}-{backend}/*.etdp", ["model", "backend"]).find(
+    ...     "/farm/mobilenet-v2-xnnpack/000.etdp")
     {'model': 'mobilenet-v2', 'backend': 'xnnpack'}
 
     Raises:
         ManifestError: if a field is unknown or used twice, or a brace has no partner.
     """
-    tokens = _TOKENS.split(template)
-    pattern = "".join(_translate(token, template, fields) for token in tokens)
-    names = [token for token in tokens if token.startswith("{")]
+    pieces = [piece for piece in _TOKENS.split(template) if piece]
+    for piece in pieces:
+        _check(piece, template, fields)
+    names = [piece for piece in pieces if piece.startswith("{")]
     if len(set(names)) < len(names) or not names:
         raise ManifestError(_where(template), "wanted at least one field, and none twice")
-    return re.compile(f"^(?:.*/)?{pattern}$", re.DOTALL)
+    return PathTemplate(pieces)
 
 
-def _translate(token: str, template: str, fields: Collection[str]) -> str:
-    if token in _WILDCARDS:
-        return _WILDCARDS[token]
-    if token.startswith("{") and token.endswith("}"):
-        name = token[1:-1]
+def _check(piece: str, template: str, fields: Collection[str]) -> None:
+    if piece.startswith("{") and piece.endswith("}"):
+        name = piece[1:-1]
         if name not in fields:
             near = difflib.get_close_matches(name, fields, n=1)
             hint = f"did you mean {{{near[0]}}}? " if near else ""
             wanted = ", ".join(fields)
-            raise ManifestError(_where(template), f"no field {token}; {hint}wanted {wanted}")
-        return f"(?P<{name}>[^/]+)"
-    if "{" in token or "}" in token:
+            raise ManifestError(_where(template), f"no field {piece}; {hint}wanted {wanted}")
+    elif "{" in piece or "}" in piece:
         raise ManifestError(_where(template), "a brace has no partner, wanted {field}")
-    return re.escape(token)
 
 
 def _where(template: str) -> str:

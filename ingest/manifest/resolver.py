@@ -174,10 +174,10 @@ class ManifestResolver:
         # Fields that share a name are tried in all ways.
         if self._pattern is None or not _is_usual(source.place):
             return ()
-        match = self._pattern.search(source.place)
-        if match is None:
+        found = self._pattern.find(source.place)
+        if found is None:
             return ()
-        return (self._flatten(f"{source.name}: layout {self._layout!r}", match.groupdict()),)
+        return (self._flatten(f"{source.name}: layout {self._layout!r}", found),)
 
     def _describe_missing(self, missing: list[str], source: Source) -> str:
         options = " ".join(f"--{name}" for name in missing)

@@ -134,7 +134,7 @@ EVENTS = _table(
     RUN_INDEX,
     _field("occurrence", pa.int32(), "0, 1, ... where the signature repeats within the run (loops)."),
     _field("chain_index", pa.int32(), "Chain of the instruction; -1 outside instructions."),
-    _field("start_offset_ticks", pa.int64(), "Start minus the run's start_ticks, modulo 2^64."),
+    _field("start_offset_ticks", pa.int64(), "Start minus the run's start_ticks, modulo 2^64, or 2^32 if that wrapped in the run."),
     _field("duration_ticks", pa.int64(), "End minus start, modulo 2^64; plus 2^32 after a 32-bit wrap."),
     _field("flags", pa.int32(), "0, or bits: 1 32-bit wrap corrected, 2 end before start, 4 longer than 2^63."),
 )  # fmt: skip

@@ -11,8 +11,9 @@ _RUN_SIGNATURE = field("run_signature_id", pa.int64(), "Signature of the runs.")
 _CHAIN = field("chain_index", pa.int32(), "Chain of the instruction; -1 outside instructions.")
 
 EVENT_STATS = table(
-    "One row per dump and event signature; flagged events are left out.",
+    "One row per dump, run signature and event signature; flagged events are left out.",
     DUMP_ID,
+    _RUN_SIGNATURE,
     _SIGNATURE,
     field("sample_count", pa.int64(), "Events counted, at least 1."),
     field("zero_count", pa.int64(), "Events of duration zero among them."),
@@ -24,7 +25,10 @@ EVENT_STATS = table(
     field("p90_ticks", pa.float64(), "90th percentile, linear interpolation."),
     field("p95_ticks", pa.float64(), "95th percentile, linear interpolation."),
     field("p99_ticks", pa.float64(), "99th percentile, linear interpolation."),
-    field("steady_count", pa.int64(), "Events after warm-up (from the signature's sixth run on)."),
+    field(
+        "steady_count", pa.int64(),
+        "Events after warm-up (from the sixth run of the run signature on).",
+    ),
     field(
         "steady_p50_ticks", pa.float64(), "Median after warm-up; null without such events.",
         nullable=True,
@@ -38,9 +42,11 @@ EVENT_STATS = table(
 )  # fmt: skip
 
 EVENT_HISTOGRAMS = table(
-    "One row per dump, event signature and bucket with events in it; flagged events are left out. "
-    "A dump of 200 runs or more has a histogram, a shorter one once its events are gone.",
+    "One row per dump, run signature, event signature and bucket with events in it; flagged events "
+    "are left out. A dump of 200 runs or more has a histogram, a shorter one once its events are "
+    "gone.",
     DUMP_ID,
+    _RUN_SIGNATURE,
     _SIGNATURE,
     field(
         "bucket", pa.int32(),

@@ -16,6 +16,7 @@ from ingest.simulation.recorder import ProgramRecorder
 from ingest.simulation.timeline import Floats
 from ingest.simulation.truth import FarmSummary, describe_truth
 
+_TRUTH = "truth.json"
 TAGS = {"synthetic": True, "made_by": "tracehouse simulate"}
 
 _NIGHT_BEGINS = timedelta(hours=6)  # after the commit
@@ -62,7 +63,7 @@ class FarmWriter:
     def write(
         self, out: Path, progress: Callable[[FarmProgress], None] | None = None
     ) -> FarmSummary:
-        """Write everything to a folder that is new or empty.
+        """Write everything to a folder that is new, empty, or has the same farm already.
 
         Args:
             out: The folder.
@@ -72,7 +73,7 @@ class FarmWriter:
             What was written.
 
         Raises:
-            SinkError: The folder is not empty, cannot be written or has too little room.
+            SinkError: The folder has something else, cannot be written or has too little room.
         """
         summary = FarmSummary()
         try:
@@ -83,7 +84,7 @@ class FarmWriter:
                 if progress is not None:
                     done = summary.dumps + len(summary.missing_dumps)
                     progress(FarmProgress(done, self._plan.dump_count, summary.events))
-            _write_json(out / "truth.json", describe_truth(self._plan, summary), indent=1)
+            _write_json(out / _TRUTH, describe_truth(self._plan, summary), indent=1)
         except OSError as error:
             raise SinkError(
                 f"{error.filename or out}: {error.strerror}, wanted a folder to write to"
@@ -91,11 +92,23 @@ class FarmWriter:
         return summary
 
     def _check(self, out: Path) -> None:
-        if any(out.iterdir()):
-            raise SinkError(f"{out}: not empty, wanted a new or empty folder")
+        if any(out.iterdir()) and not self._is_written(out):
+            raise SinkError(
+                f"{out}: not empty, wanted a new or empty folder, or the same farm as before"
+            )
         wanted, free = self.estimate().byte_count, shutil.disk_usage(out).free
         if wanted > free:
             raise SinkError(f"{out}: {free / 1e6:,.0f} MB free, wanted {wanted / 1e6:,.0f} MB")
+
+    def _is_written(self, out: Path) -> bool:
+        """Whether a folder has the farm already, of which every byte will be the same."""
+        try:
+            truth = json.loads((out / _TRUTH).read_bytes())
+        except (OSError, ValueError):
+            return False
+        wanted = describe_truth(self._plan, FarmSummary())
+        names = ("synthetic", "seed", "size")
+        return isinstance(truth, dict) and all(truth.get(n) == wanted[n] for n in names)
 
     def _nights(self) -> Iterator[_Night]:
         plan = self._plan
@@ -111,7 +124,7 @@ class FarmWriter:
         family = plan.families[night.family]
         path = f"{device.name}/{build.id}/{family.model}-{family.backend}"
         folder = out / path
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         manifest = {
             "device": device.describe(),
             "build": build.describe(),

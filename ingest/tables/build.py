@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ingest.etdump.arena import Ints
 from ingest.etdump.dumps import Dumps
 from ingest.tables.arrow_columns import EMPTY, build_table, plain, strings, unsigned
-from ingest.tables.clocks import flag_durations, is_wrong, unwrap_starts
+from ingest.tables.clocks import flag_durations, is_wrong, offsets_from, unwrap_starts
 from ingest.tables.event_order import Slots, order_events
 from ingest.tables.logged_values import build_debug_values
 
@@ -18,12 +18,12 @@ def build_tables(dumps: Dumps, sizes: Ints) -> dict[str, pa.Table]:
     """All decoded tables but the two of signatures; `sizes` is the byte length of each dump."""
     stored = np.concatenate([stored.run for stored in dumps.stored])
     counts = dumps.counts[stored]
+    durations, flags = flag_durations(dumps.start, dumps.end, zero_is_no_end=dumps.zero_is_no_end)
     if dumps.cut is None:
-        offsets, earliest = unwrap_starts(dumps.start, counts)
+        offsets, earliest = unwrap_starts(dumps.start, counts, flags)
     else:
         earliest = np.array([dumps.cut.origin])
-        offsets = (dumps.start - earliest).view(np.int64)
-    durations, flags = flag_durations(dumps.start, dumps.end, zero_is_no_end=dumps.zero_is_no_end)
+        offsets = offsets_from(dumps.cut.origin, dumps.start, wraps=dumps.cut.wraps)
     first_start = np.empty_like(earliest)
     first_start[stored] = earliest
     wrong = np.searchsorted(np.cumsum(counts), np.flatnonzero(is_wrong(flags)), side="right")

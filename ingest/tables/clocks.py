@@ -49,25 +49,48 @@ def flag_durations(
     return duration, flags
 
 
-def unwrap_starts(start: NDArray[np.uint64], counts: Ints) -> tuple[Ints, NDArray[np.uint64]]:
+def unwrap_starts(
+    start: NDArray[np.uint64], counts: Ints, flags: NDArray[np.int32]
+) -> tuple[Ints, NDArray[np.uint64]]:
     """Starts relative to the earliest of their run.
 
     Args:
         start: Starts of all runs' events, run after run.
         counts: Events per run.
+        flags: Flags of the events' durations.
 
     Returns:
-        Start minus the run's earliest start modulo 2^64 as int64, and the earliest start per run
-        (0 for a run without events). Earliest is taken relative to the run's first event, so that
-        a clock that passes 2^64 within a run stays in order.
+        Start minus the run's earliest start as int64, and the earliest start per run (0 for a run
+        without events). Both are modulo 2^64, and modulo 2^32 in a run with an event that is
+        `WRAPPED_32` and without a start of more than 32 bits. Earliest is taken relative to the
+        run's first event, so that a clock that passes its limit within a run stays in order.
     """
     filled = np.flatnonzero(counts)
     begin = (np.cumsum(counts) - counts)[filled]
     earliest = np.zeros(len(counts), np.uint64)
     if not len(filled):
         return np.zeros(0, np.int64), earliest
+    wraps = np.bitwise_or.reduceat(flags, begin) & WRAPPED_32 != 0
+    if wraps.any():
+        wraps &= np.maximum.reduceat(start, begin) <= _UINT32_MAX
     first = start[begin]
     relative = (start - np.repeat(first, counts[filled])).view(np.int64)
+    if wraps.any():
+        of_events = np.repeat(wraps, counts[filled])
+        relative = np.where(of_events, relative.astype(np.int32), relative)
     lowest = np.minimum.reduceat(relative, begin)
     earliest[filled] = first + lowest.view(np.uint64)
+    earliest[filled[wraps]] &= _UINT32_MAX
     return relative - np.repeat(lowest, counts[filled]), earliest
+
+
+def offsets_from(origin: np.uint64, start: NDArray[np.uint64], *, wraps: bool) -> Ints:
+    """Starts relative to the earliest of a run, as `unwrap_starts` has them.
+
+    Args:
+        origin: The earliest start.
+        start: Starts of some of the run's events.
+        wraps: Whether the run's are taken modulo 2^32.
+    """
+    offsets = start - origin
+    return (offsets & _UINT32_MAX if wraps else offsets).view(np.int64)

@@ -19,12 +19,13 @@ from ingest.sources.paths import Source, read_source
 from queries.event_blocks.blocks import BuiltBlock, BuiltEvent
 from queries.event_blocks.logged_values import LoggedValues
 from queries.event_blocks.places import EventPlaces, delegate_id
-from queries.event_blocks.samples import ProfileSamples
-from queries.event_blocks.scales import DelegateTimes, Scales
+from queries.event_blocks.profile_samples import Group, ProfileSamples
+from queries.event_blocks.samples import Samples
+from queries.event_blocks.scales import DelegateTimes, Scale, Scales
 from queries.event_blocks.time_scales import TimeScale
 from queries.event_blocks.values_by_run import BlockValues, ValuesByRun
 from warehouse.errors import QueryError, suggest
-from warehouse.programs.correlation import BlockOrigin, Correlation, Origin, Place
+from warehouse.programs.correlation import BlockOrigin, Correlation, Origin
 
 if TYPE_CHECKING:
     from ingest.etrecord.values import RecordedValue
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 Buffer = bytes | memoryview
+_RunsOfBlock = tuple[dict[str, Any], list[int]]
 
 EDGE_KEY = "edge_dialect_graph_module"  # what the Inspector calls the edge dialect program
 
@@ -134,10 +136,7 @@ def build_event_blocks(
     """
     scales = Scales(source_time_scale, target_time_scale, delegate_times)
     builder = _BlockBuilder(tables, scales, correlation, debug_buffer)
-    blocks = [
-        builder.block(row, runs, (source_time_scale, target_time_scale))
-        for row, runs in _blocks(tables)
-    ]
+    blocks = builder.blocks(_runs_by_block(tables))
     known = {e.delegate_backend_name for block in blocks for e in block.events} - {None, ""}
     for backend in sorted(scales.backends - known):
         others = suggest(backend, sorted(filter(None, known)))
@@ -160,24 +159,45 @@ class _BlockBuilder:
         self._scales = scales
         self._correlation = correlation and correlation.renewed()
 
-    def block(
-        self, row: Mapping[str, Any], runs: list[int], time_scales: tuple[TimeScale, TimeScale]
+    def blocks(self, found: Sequence[_RunsOfBlock]) -> list[BuiltBlock]:
+        """The blocks of run signatures, each a row of its table with its runs."""
+        located = [self._locate(row, runs) for row, runs in found]
+        scales = {
+            (row["run_signature_id"], signature["event_signature_id"]): self._scale(signature, told)
+            for (row, _), block in zip(found, located, strict=True)
+            for signature, told in zip(self._signatures_of(row), block.origins, strict=True)
+        }
+        samples = self._profiles.samples(scales)
+        return [
+            self._block(row, runs, block, samples)
+            for (row, runs), block in zip(found, located, strict=True)
+        ]
+
+    def _block(
+        self,
+        row: Mapping[str, Any],
+        runs: list[int],
+        located: BlockOrigin,
+        samples: Mapping[Group, Samples],
     ) -> BuiltBlock:
-        """The block of a run signature, a row of its table, and its runs."""
         block, index = row["run_signature_id"], row["bundled_input_index"]
-        signatures = [self._signatures[id_] for id_ in row["events"]]
+        signatures = self._signatures_of(row)
         values = BlockValues(
             self._logged, runs, signatures=signatures, chains=partial(self._profiles.chains, block)
         )
-        located = self._locate(self._places.of(block, runs[0], signatures))
         expected, notes = self._reference_output(located.method, index)
         return BuiltBlock(
             row["name"],
             index,
-            *time_scales,
+            *self._scales.time_scales,
             values.outputs,
             [
-                self._event(block, signature, origin=origin, values=values.of(i))
+                _event(
+                    signature,
+                    samples.get((block, signature["event_signature_id"])),
+                    values=values.of(i),
+                    origin=origin,
+                )
                 for i, (signature, origin) in enumerate(
                     zip(signatures, located.origins, strict=True)
                 )
@@ -188,10 +208,21 @@ class _BlockBuilder:
             located.notes + notes,
         )
 
-    def _locate(self, places: Sequence[Place]) -> BlockOrigin:
+    def _signatures_of(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
+        return [self._signatures[id_] for id_ in row["events"]]
+
+    def _locate(self, row: Mapping[str, Any], runs: Sequence[int]) -> BlockOrigin:
+        signatures = self._signatures_of(row)
         if self._correlation is None:
-            return BlockOrigin(origins=[Origin()] * len(places))
+            return BlockOrigin(origins=[Origin()] * len(signatures))
+        places = self._places.of(row["run_signature_id"], runs[0], signatures)
         return self._correlation.locate(places)
+
+    def _scale(self, signature: Mapping[str, Any], origin: Origin) -> Scale:
+        id_ = delegate_id(signature)
+        if id_ is None:
+            return self._scales.of_event()
+        return self._scales.of_delegated(str(id_), origin.delegate_backend_name)
 
     def _reference_output(
         self, method: str | None, index: int
@@ -205,32 +236,27 @@ class _BlockBuilder:
             return None, [str(error)]
         return (cases[index] if index < len(cases) else None), []
 
-    def _event(
-        self, block: int, signature: Mapping[str, Any], *, origin: Origin, values: ValuesByRun
-    ) -> BuiltEvent:
-        id_, instruction = delegate_id(signature), signature["instruction_id"]
-        if id_ is None:
-            name = signature["debug_name"] or signature["name"]
-            scale = self._scales.of_event()
-        else:
-            name = str(id_)
-            scale = self._scales.of_delegated(name, origin.delegate_backend_name)
-        return BuiltEvent(
-            name,
-            signature["kind"],
-            -1 if instruction is None else instruction,
-            id_,
-            self._profiles.samples(block, signature["event_signature_id"], scale),
-            values,
-            *origin,
-        )
+
+def _event(
+    signature: Mapping[str, Any], samples: Samples | None, *, values: ValuesByRun, origin: Origin
+) -> BuiltEvent:
+    id_, instruction = delegate_id(signature), signature["instruction_id"]
+    return BuiltEvent(
+        (signature["debug_name"] or signature["name"]) if id_ is None else str(id_),
+        signature["kind"],
+        -1 if instruction is None else instruction,
+        id_,
+        samples,
+        values,
+        *origin,
+    )
 
 
 def _by_id(signatures: pa.Table) -> dict[int, dict[str, Any]]:
     return {row[signatures.column_names[0]]: row for row in signatures.to_pylist()}
 
 
-def _blocks(tables: Mapping[str, pa.Table]) -> list[tuple[dict[str, Any], list[int]]]:
+def _runs_by_block(tables: Mapping[str, pa.Table]) -> list[_RunsOfBlock]:
     """Each run signature, as a row of its table, with its runs."""
     runs: dict[int, list[int]] = {}
     for run, signature in enumerate(tables["runs"]["run_signature_id"].to_pylist()):

@@ -6,20 +6,26 @@ Tensors come from the debug buffer, and only when something asks for their eleme
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import chain, groupby, islice
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ingest.debug_buffer import DebugBuffer, TensorValue
+
+_PAGE_ROWS = 1024
 
 LoggedValue = bool | int | float | TensorValue | list[TensorValue] | None
 
 
 def logged_value(value: Any) -> LoggedValue:
-    """A value as it would be logged: an array is a tensor, None a missing one, also in a list."""
+    """A value as it would be logged; also in a list, an array is a tensor, None a missing one.
+
+    So is a tensor of torch, wherever it is kept.
+    """
     if value is None:
         return TensorValue("", None, None, "missing")
     if isinstance(value, list):
@@ -27,8 +33,22 @@ def logged_value(value: Any) -> LoggedValue:
     if isinstance(value, TensorValue | str) or not hasattr(value, "__array__"):
         known: LoggedValue = value
         return known
-    array = np.asarray(value)
-    return TensorValue.of_array(array.dtype.name, array)
+    array = as_array(value)
+    dtype = str(value.dtype).removeprefix("torch.") if _is_torch(value) else array.dtype.name
+    return TensorValue.of_array(dtype, array)
+
+
+def as_array(value: Any) -> NDArray[Any]:
+    """An array, or a tensor of torch as one, with bfloat16 widened to float32."""
+    if not _is_torch(value):
+        return np.asarray(value)
+    plain = value.detach().cpu()
+    is_bfloat16 = str(plain.dtype) == "torch.bfloat16"  # which numpy does not know
+    return np.asarray((plain.float() if is_bfloat16 else plain).numpy())
+
+
+def _is_torch(value: Any) -> bool:
+    return hasattr(value, "detach")
 
 
 class Instruction(NamedTuple):
@@ -79,17 +99,29 @@ class LoggedValues:
         self._runs_with_outputs = set(
             self._run[debug_values["is_output"].to_numpy(zero_copy_only=False)].tolist()
         )
+        self._pages: dict[int, list[_Row]] = {}
         self._known: dict[int, list[InstructionValue]] = {}
 
     def of_run(self, run: int) -> list[InstructionValue]:
         """The debug events of a run, in file order."""
         if run not in self._known:
             first, last = np.searchsorted(self._run, [run, run + 1]).tolist()
-            columns = self._table.slice(first, last - first).columns
-            rows = map(_Row._make, zip(*(column.to_pylist() for column in columns), strict=True))
-            events = groupby(rows, attrgetter("event_index"))
+            events = groupby(self._rows(first, last), attrgetter("event_index"))
             self._known[run] = [self._event(list(event)) for _, event in events]
         return self._known[run]
+
+    def _rows(self, first: int, last: int) -> list[_Row]:
+        """Rows of the table, read in pages, each once: a hostile dump can have a run per row."""
+        start = first - first % _PAGE_ROWS
+        pages = map(self._read_page, range(start, last, _PAGE_ROWS))
+        return list(islice(chain.from_iterable(pages), first - start, last - start))
+
+    def _read_page(self, start: int) -> list[_Row]:
+        if start not in self._pages:
+            columns = self._table.slice(start, _PAGE_ROWS).columns
+            values = zip(*(column.to_pylist() for column in columns), strict=True)
+            self._pages[start] = list(map(_Row._make, values))
+        return self._pages[start]
 
     def outputs_of_run(self, run: int) -> list[LoggedValue]:
         """The program outputs of a run, in file order."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -53,21 +54,17 @@ def module_totals(
     Args:
         blocks: Event blocks with an ETRecord; without one no event is in a module.
         path: The module: its path ("layers.0.attention"; "" is the whole program) or the key that
-            the Inspector knows it by ("L__self__layers.0.attention", "L__self__").
+            the Inspector knows it by ("L__self__layers.0.attention", "L__self__"). Several keys
+            can have one path, as those of repeated calls do; a key means its own nodes alone.
         is_exact: Whether to leave out modules inside it.
     """
-
-    inner_path = re.sub(f"^({_ROOT_KEY})+", "", path)
-
-    def is_inside(hierarchy: Hierarchy | None) -> bool:
-        names = [(key, *module[:1]) for key, module in (hierarchy or {}).items()]
-        if is_exact:
-            return bool(names) and bool({path, inner_path} & set(names[-1]))
-        return any(
-            key == path or any(inner_path in modules_above(known) for known in paths)
-            for key, *paths in names
-        )
-
+    blocks = [*blocks]
+    hierarchies = _hierarchies(blocks)
+    if any(path in hierarchy for hierarchy in hierarchies):
+        is_inside = partial(_has_key, key=path, is_exact=is_exact)
+    else:  # a key may also be of a module that nodes lie in, but that is never called itself
+        inner_path = re.sub(f"^({_ROOT_KEY})+", "", path)
+        is_inside = partial(_has_path, path=inner_path, is_exact=is_exact)
     totals = []
     for block in blocks:
         times = [_time(event) for event in _counted(block.events, is_inside)]
@@ -77,15 +74,27 @@ def module_totals(
     return totals
 
 
+def _has_key(hierarchy: Hierarchy | None, *, key: str, is_exact: bool) -> bool:
+    keys = [*(hierarchy or {})]
+    return key in (keys[-1:] if is_exact else keys)
+
+
+def _has_path(hierarchy: Hierarchy | None, *, path: str, is_exact: bool) -> bool:
+    paths = [known for known, *_ in filter(None, (hierarchy or {}).values())]
+    if is_exact:
+        return path in paths[-1:]
+    return any(path in modules_above(known) for known in paths)
+
+
+def _hierarchies(blocks: Iterable[BuiltBlock]) -> list[Hierarchy]:
+    """Modules by key of each node of the events of these blocks."""
+    found = (node for block in blocks for e in block.events for node in e.module_hierarchy.values())
+    return [*filter(None, found)]
+
+
 def module_paths(blocks: Iterable[BuiltBlock]) -> list[str]:
     """Paths of the modules that events of these blocks are in, but for the whole program's."""
-    hierarchies = (
-        hierarchy or {}
-        for block in blocks
-        for event in block.events
-        for hierarchy in event.module_hierarchy.values()
-    )
-    modules = [module for hierarchy in hierarchies for module in hierarchy.values()]
+    modules = [module for hierarchy in _hierarchies(blocks) for module in hierarchy.values()]
     return sorted({path for path, *_ in filter(None, modules)} - {""})
 
 

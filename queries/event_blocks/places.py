@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from queries.event_blocks.logged_values import Instruction, LoggedValues
-from queries.event_blocks.samples import ProfileSamples
+from queries.event_blocks.profile_samples import ProfileSamples
 from warehouse.programs.correlation import Place
 from warehouse.programs.origins import is_in_program
 
@@ -36,13 +36,15 @@ class EventPlaces:
         self, block: int, run: int, signatures: Sequence[Mapping[str, Any]]
     ) -> set[_Ids]:
         """Ids of the instructions, on a chain, for which a run logged values but no times."""
+        events = (event for event in self._logged.of_run(run) if not event.is_output)
+        logged = {event.instruction for event in events if event.instruction.chain_index >= 0}
+        if not logged:
+            return set()
         timed = {
             Instruction(*_ids(signature), chain)
             for signature in signatures
             for chain in self._profiles.chains(block, signature["event_signature_id"], run)
         }
-        events = (event for event in self._logged.of_run(run) if not event.is_output)
-        logged = {event.instruction for event in events if event.instruction.chain_index >= 0}
         return {instruction[:3] for instruction in logged - timed}
 
     def _place(self, block: int, signature: Mapping[str, Any], logged: Set[_Ids]) -> Place:

@@ -41,6 +41,7 @@ class Scales:
 
     def __init__(self, source: TimeScale, target: TimeScale, delegates: DelegateTimes) -> None:
         """Work out the scales; converting between cycles and a unit of time raises QueryError."""
+        self.time_scales = source, target
         self._scale = constant_scale(target_per_source(source, target))
         self._converter = delegates if callable(delegates) else None
         self._by_backend = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from fractions import Fraction
 
+from queries.errors import UnconvertibleError
 from warehouse.errors import QueryError
 
 
@@ -28,7 +29,7 @@ def target_per_source(source: Clock, target: TimeScale) -> Fraction:
     """How many target units one tick of the source is.
 
     Raises:
-        QueryError: if one of them is cycles and the other is not.
+        UnconvertibleError: if one of them is cycles and the other is not.
 
     >>> target_per_source(TimeScale.NS, TimeScale.MS)
     Fraction(1, 1000000)
@@ -38,7 +39,7 @@ def target_per_source(source: Clock, target: TimeScale) -> Fraction:
     if source == target:
         return Fraction(1)
     if TimeScale.CYCLES in (source, target):
-        raise QueryError(
+        raise UnconvertibleError(
             f"cannot convert {source} to {target}: cycles have no fixed length, "
             "so give both time scales as cycles or neither"
         )

@@ -19,7 +19,8 @@ from queries.event_blocks.table import FRAMEWORK_EVENT
 from queries.event_blocks.time_scales import TimeScale
 from queries.event_blocks.values_by_run import ValuesByRun
 from queries.inspector.events import Event, MetadataParser, PerfData
-from queries.inspector.frames import Columns, new_frame
+from queries.inspector.frames import Columns, as_one_type, html_table, new_frame
+from queries.inspector.tensors import TensorForm, numpy_array
 
 _OUTSIDE = -1  # instruction of what is not in the program
 _UNPRINTED = (
@@ -55,20 +56,30 @@ class EventBlock:
             )
         )
 
+    def _repr_html_(self) -> str:
+        """The block's events as a table, for notebooks."""
+        columns = event_columns(
+            [self], unit=self.target_time_scale, include_delegate_debug_data=False
+        )
+        return html_table(printed_columns(columns))
+
 
 def inspector_block(
-    block: BuiltBlock, parser: MetadataParser | None, converter: Converter | None
+    block: BuiltBlock,
+    parser: MetadataParser | None,
+    converter: Converter | None,
+    form: TensorForm = numpy_array,
 ) -> EventBlock:
     """The block with the Inspector's attributes; its events carry the parser and the converter."""
     expected = block.reference_output
     return EventBlock(
         block.name,
-        [_event(event, parser, converter) for event in block.events],
+        [_event(event, parser, converter, form) for event in block.events],
         block.source_time_scale,
         block.target_time_scale,
         block.bundled_input_index,
-        [_plain(value) for value in block.run_output],
-        None if expected is None else [_plain(value) for value in expected],
+        [_plain(value, form) for value in block.run_output],
+        None if expected is None else [_plain(value, form) for value in expected],
         block.method,
     )
 
@@ -104,9 +115,11 @@ def event_columns(
         for name, value in event.asdict(units).items():
             columns[name].append(value[0] if isinstance(value, list) else value)
     if include_delegate_debug_data:
+        metadata: dict[str, list[Any]] = {}
         for row, (_, event) in enumerate(rows):
             for name, value in _metadata(event):
-                columns.setdefault(name, [math.nan] * len(rows))[row] = value
+                metadata.setdefault(name, [math.nan] * len(rows))[row] = value
+        columns |= {name: as_one_type(values) for name, values in metadata.items()}
     return columns
 
 
@@ -125,12 +138,17 @@ def _metadata(event: Event) -> Iterator[tuple[str, Any]]:
     if not metadata:
         return
     if isinstance(metadata, Mapping):
-        yield from metadata.items()
+        yield from zip(metadata, as_one_type([*metadata.values()]), strict=True)
     else:
         yield "delegate_debug_metadata", metadata
 
 
-def _event(event: BuiltEvent, parser: MetadataParser | None, converter: Converter | None) -> Event:
+def _event(
+    event: BuiltEvent,
+    parser: MetadataParser | None,
+    converter: Converter | None,
+    form: TensorForm,
+) -> Event:
     samples, handles = event.samples, event.debug_handles
     return Event(
         event.name,
@@ -144,7 +162,7 @@ def _event(event: BuiltEvent, parser: MetadataParser | None, converter: Converte
         event.is_delegated_op,
         event.delegate_backend_name,
         samples.metadata if samples else [],
-        [_plain(value) for value in event.debug_data],
+        [_plain(value, form) for value in event.debug_data],
         event.instruction_id,
         parser,
         converter,
@@ -202,7 +220,7 @@ def _one_run(values: Sequence[Any]) -> ValuesByRun:
     return ValuesByRun((0,), lambda _: logged)
 
 
-def _plain(value: RecordedValue) -> Any:
+def _plain(value: RecordedValue, form: TensorForm) -> Any:
     if isinstance(value, list):
-        return [tensor.array for tensor in value]
-    return value.array if isinstance(value, TensorValue) else value
+        return [form(tensor) for tensor in value]
+    return form(value) if isinstance(value, TensorValue) else value

@@ -6,22 +6,51 @@ mapping that `preprocessing` may change; arrays computed from them are hashable,
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from queries.inspector.errors import WrongTypeError, WrongValueError
+from queries.errors import WrongTypeError, WrongValueError
+from queries.event_blocks.logged_values import as_array
 from queries.inspector.frames import new_frame
-from queries.numeric_gap.comparators import Comparator, find_comparators, l1, mse, snr
+from queries.numeric_gap.comparators import (
+    Comparator,
+    as_float,
+    find_comparators,
+    l1,
+    mse,
+    snr,
+)
 
 DebugHandle = tuple[int, ...]
 IntermediateOutputMapping = dict[tuple[DebugHandle, Any], tuple[DebugHandle, Any]]
 OpNames = Mapping[DebugHandle, Sequence[str]]
 
+_EXECUTORCH = "executorch.devtools."
 _WANTED = "wanted {(debug handles, reference value): (debug handles, value)}"
+
+
+@runtime_checkable
+class NumericalComparator(Protocol):
+    """A comparator: of NumericalComparatorBase, or of ExecuTorch's class of that name."""
+
+    inspector: Any
+
+    def element_compare(self, a: Any, b: Any) -> float:
+        """How far a value is from its reference."""
+
+    def compare(
+        self,
+        mapping: IntermediateOutputMapping,
+        aot_debug_handle_to_op_names: OpNames,
+        runtime_debug_handle_to_op_names: OpNames,
+    ) -> Any:
+        """A pandas DataFrame with one row per pair."""
 
 
 class IntermediateOutput(NDArray[Any]):
@@ -92,12 +121,13 @@ class NumericalComparatorBase(ABC):
         """
         are_lists = [isinstance(one, Sequence) for one in (reference, value)]
         if not any(are_lists):
-            return [self.element_compare(reference, value)]
+            return [as_float(self.element_compare(reference, value))]
         if not all(are_lists) or len(reference) != len(value):
             raise WrongValueError(
                 "cannot compare a list of values with one value or a list of another length"
             )
-        return [self.element_compare(a, b) for a, b in zip(reference, value, strict=True)]
+        pairs = zip(reference, value, strict=True)
+        return [as_float(self.element_compare(a, b)) for a, b in pairs]
 
 
 class FunctionComparator(NumericalComparatorBase):
@@ -138,17 +168,33 @@ class SNRComparator(NumericalComparatorBase):
 
 
 def comparator_of(
-    distance: str | Comparator | NumericalComparatorBase, inspector: Any
-) -> NumericalComparatorBase:
+    distance: str | Comparator | NumericalComparator, inspector: Any
+) -> NumericalComparator:
     """The comparator that a name, a function or a comparator means, with its Inspector.
 
-    An unknown name raises QueryError.
+    An unknown name raises WrongValueError.
     """
-    if isinstance(distance, NumericalComparatorBase):
+    if isinstance(distance, NumericalComparator):
         distance.inspector = distance.inspector or inspector
         return distance
     [function] = find_comparators([distance]).values()
-    return FunctionComparator(function, inspector)
+    is_named = isinstance(distance, str)
+    return FunctionComparator(partial(_measure, function) if is_named else function, inspector)
+
+
+def warn_of_arrays(comparator: NumericalComparator) -> None:
+    """Warn if a comparator is derived from ExecuTorch's class, which is made for torch's tensors.
+
+    ExecuTorch's own take arrays as well.
+    """
+    kind = type(comparator)
+    if isinstance(comparator, NumericalComparatorBase) or kind.__module__.startswith(_EXECUTORCH):
+        return
+    warnings.warn(
+        f"{kind.__name__} is made for torch's tensors and gets numpy arrays: "
+        "Inspector(..., tensors='torch') gives it tensors",
+        stacklevel=3,
+    )
 
 
 def op_names(handles: DebugHandle, names: OpNames) -> list[str]:
@@ -165,7 +211,7 @@ def _measure(metric: Callable[[NDArray[Any], NDArray[Any]], float], a: Any, b: A
 
 def _numbers(value: Any) -> NDArray[np.float64]:
     try:
-        return np.asarray(value, np.float64)
+        return as_array(value).astype(np.float64)
     except (TypeError, ValueError) as error:
         raise WrongValueError(f"cannot compare a {type(value).__name__}: {error}") from error
 

@@ -10,9 +10,14 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
+from collections.abc import Iterable
 from typing import IO, Any
 
+from ingest.debug_buffer import OUTSIDE_BUFFER, TensorValue
 from ingest.sources.paths import Source, read_source
+from queries.errors import WrongValueError
+from queries.event_blocks.blocks import BuiltBlock
 from queries.event_blocks.build import EDGE_KEY, Buffer, build_event_blocks, decode_tables
 from queries.event_blocks.module_totals import module_totals
 from queries.event_blocks.reference_outputs import with_reference_outputs
@@ -25,13 +30,13 @@ from queries.inspector.blocks import (
     inspector_block,
     printed_columns,
 )
-from queries.inspector.comparators import NumericalComparatorBase, comparator_of
-from queries.inspector.errors import WrongValueError
+from queries.inspector.comparators import NumericalComparator, comparator_of, warn_of_arrays
 from queries.inspector.events import Event, MetadataParser
 from queries.inspector.frames import new_frame, write_tsv
 from queries.inspector.gaps import gap_frame, logged_runs
-from queries.inspector.given_record import GivenRecord, Path, SavedRecord
+from queries.inspector.given_record import GivenRecord, Path, SavedRecord, file_errors
 from queries.inspector.grid import grid_lines
+from queries.inspector.tensors import NUMPY, numpy_array, tensor_form
 from queries.inspector.vgf_neural_statistics import parse_vgf_neural_statistics_delegate_metadata
 from queries.numeric_gap.comparators import Comparator
 from queries.numeric_gap.reference_run import run_program
@@ -67,8 +72,11 @@ class Inspector:
         *,
         method: str | None = None,
         bundled_input: int | None = None,
+        tensors: str = NUMPY,
     ) -> None:
         """Read the files; whatever is wrong with them raises IngestError or QueryError.
+
+        `tensors` is "torch" for values as the Inspector gives them, which needs torch, or "numpy".
 
         `enable_module_hierarchy` changes nothing: in the Inspector it groups a graph that only the
         Inspector sees, and events have their modules anyway. The Inspector has no `method` and no
@@ -83,6 +91,7 @@ class Inspector:
             self._record = GivenRecord(etrecord, graph=reference_graph_name, method=method)
         correlation = self._record.correlation if self._record else None
         self._target = _time_scale(target_time_scale)
+        self._tensors = tensor_form(tensors)
         blocks = build_event_blocks(
             _tables(etdump_path, etdump_data),
             correlation=correlation,
@@ -92,9 +101,13 @@ class Inspector:
             delegate_times=delegate_time_scale_converter or {},
         )
         self.event_blocks = [
-            inspector_block(block, delegate_metadata_parser, delegate_time_scale_converter)
+            inspector_block(
+                block, delegate_metadata_parser, delegate_time_scale_converter, self._tensors
+            )
             for block in with_reference_outputs(blocks, correlation, bundled_input)
         ]
+        if debug_buffer_path is not None:
+            _warn_of_missing(blocks, os.fspath(debug_buffer_path))
 
     def to_dataframe(
         self, include_units: bool = True, include_delegate_debug_data: bool = False
@@ -110,7 +123,9 @@ class Inspector:
     ) -> None:
         """Print a table with one row per event but OPERATOR_CALL, on standard output by default."""
         columns = printed_columns(self._columns(include_units, include_delegate_debug_data))
-        (file or sys.stdout).writelines(f"{line}\n" for line in grid_lines(columns))
+        stream = file if file is not None else sys.stdout
+        if stream is not None:  # as it is in a process without a terminal: print() does likewise
+            stream.writelines(f"{line}\n" for line in grid_lines(columns))
 
     def save_data_to_tsv(
         self,
@@ -158,7 +173,7 @@ class Inspector:
 
     def calculate_numeric_gap(
         self,
-        distance: str | Comparator | NumericalComparatorBase,
+        distance: str | Comparator | NumericalComparator,
         disable_debug_handle_valdiation: bool = False,
         reference_graph: str | None = None,
     ) -> Any:
@@ -168,8 +183,9 @@ class Inspector:
         Running the program needs executorch; without it, this raises QueryError.
 
         Args:
-            distance: MSE, L1 or SNR, a comparator, or a function (reference, value) -> float of
-                two arrays.
+            distance: MSE, L1 or SNR, a comparator of `queries.inspector` or of ExecuTorch, or a
+                function (reference, value) -> float. They get values in the form of `tensors`;
+                ExecuTorch's that get arrays cause a warning.
             disable_debug_handle_valdiation: Whether exported_program is run even if an operator
                 of it has no debug handle; spelled as the Inspector spells it.
             reference_graph: Program to run; by default the first that has debug handles.
@@ -180,13 +196,14 @@ class Inspector:
         if self._record is None:
             raise WrongValueError("a numeric gap needs an ETRecord with representative inputs")
         comparator = comparator_of(distance, self)
+        if self._tensors is numpy_array:
+            warn_of_arrays(comparator)
         with self._record.on_disk() as source:
             reference = run_program(
                 source, graph=reference_graph, is_validated=not disable_debug_handle_valdiation
             )
-        return gap_frame(
-            reference, logged_runs(self.event_blocks, self._record.correlation), comparator
-        )
+        runs = logged_runs(self.event_blocks, self._record.correlation)
+        return gap_frame(reference, runs, comparator, self._tensors)
 
     def get_vgf_neural_statistics(self) -> list[dict[str, Any]]:
         """Statistics of the VGF backend among the metadata; a malformed one raises QueryError."""
@@ -213,12 +230,31 @@ class Inspector:
 def _tables(path: Path | None, data: bytes | None) -> Any:
     if path is None:
         return decode_tables(data or b"", "etdump_data")
-    source = Source(os.fspath(path))
-    return decode_tables(read_source(source), source.name)
+    return decode_tables(_bytes(path), os.fspath(path))
 
 
 def _bytes(path: Path) -> Buffer:
-    return read_source(Source(os.fspath(path)))
+    with file_errors():
+        return read_source(Source(os.fspath(path)))
+
+
+def _warn_of_missing(blocks: Iterable[BuiltBlock], debug_buffer: str) -> None:
+    """Warn if logged tensors cannot be read from the debug buffer, and tell why."""
+    logged = (
+        value
+        for block in blocks
+        for values in (block.run_output, *(event.debug_data for event in block.events))
+        for value in values
+    )
+    tensors = (one for value in logged for one in (value if isinstance(value, list) else [value]))
+    missing = [one.missing for one in tensors if isinstance(one, TensorValue) and one.missing]
+    reasons = [reason for reason in missing if reason.startswith(OUTSIDE_BUFFER)]
+    if reasons:
+        warnings.warn(
+            f"{debug_buffer}: {len(reasons):,} logged tensors are {reasons[0]}; "
+            "is it this dump's debug buffer?",
+            stacklevel=3,
+        )
 
 
 def _time_scale(scale: Any) -> TimeScale:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from typing import IO, Any
 
 from queries.inspector.optional_modules import optional_module
@@ -31,6 +32,32 @@ def write_tsv(file: IO[str], columns: Columns) -> None:
     writer.writerow(["", *columns])
     for number, row in enumerate(zip(*columns.values(), strict=True)):
         writer.writerow([number, *("" if is_missing(value) else value for value in row)])
+
+
+def as_one_type(values: Sequence[Any]) -> list[Any]:
+    """The values as a column of pandas keeps them: integers beside fractions or gaps are floats.
+
+    >>> as_one_type([1, None]), as_one_type([1, 2]), as_one_type([1, "a", None])
+    ([1.0, nan], [1, 2], [1, 'a', None])
+    """
+    known = [value for value in values if not is_missing(value)]
+    are_numbers = all(isinstance(value, int | float) for value in known)
+    if not known or not are_numbers or any(isinstance(value, bool) for value in known):
+        return [*values]
+    if len(known) == len(values) and not any(isinstance(value, float) for value in known):
+        return [*values]
+    return [math.nan if is_missing(value) else float(value) for value in values]
+
+
+def html_table(columns: Columns) -> str:
+    """The columns as a table in HTML; what is missing is empty."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+    rows = (
+        "".join(f"<td>{'' if is_missing(value) else escape(str(value))}</td>" for value in row)
+        for row in zip(*columns.values(), strict=True)
+    )
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _dtype(values: Sequence[Any]) -> type | None:

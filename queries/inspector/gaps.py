@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.debug_buffer import TensorValue
 from queries.inspector.blocks import EventBlock, built_block
 from queries.inspector.comparators import (
     DebugHandle,
     IntermediateOutput,
     IntermediateOutputMapping,
-    NumericalComparatorBase,
+    NumericalComparator,
 )
+from queries.inspector.tensors import TensorForm, numpy_array
+from queries.numeric_gap.comparators import as_float
 from queries.numeric_gap.gap import numeric_gap
 from queries.numeric_gap.logged_operators import LoggedRun, first_logged_run
 from queries.numeric_gap.reference_run import ReferenceRun
@@ -34,15 +37,20 @@ def logged_runs(blocks: Sequence[EventBlock], correlation: Correlation | None) -
 
 
 def gap_frame(
-    reference: ReferenceRun, head: Sequence[LoggedRun], comparator: NumericalComparatorBase
+    reference: ReferenceRun,
+    head: Sequence[LoggedRun],
+    comparator: NumericalComparator,
+    form: TensorForm = numpy_array,
 ) -> Any:
     """The DataFrame of `NumericalComparatorBase.compare`, and the stack traces of each row.
 
-    Pairs are those of `numeric_gap` that can be compared. It raises what these two raise.
+    Pairs are those of `numeric_gap` that can be compared, but for elements of a list that are
+    empty: the Inspector leaves out such lists. It raises what these two raise.
     """
-    mapping, runtime_names = _paired_values(reference.run, head)
+    mapping, runtime_names = _paired_values(reference.run, head, form)
     frame = comparator.compare(mapping, reference.node_names, runtime_names)
     if len(frame):
+        frame["gap"] = [[as_float(gap) for gap in gaps] for gaps in frame["gap"]]
         frame["stacktraces"] = [
             {name: reference.stack_traces.get(name) for name in names} for names in frame["aot_ops"]
         ]
@@ -50,14 +58,15 @@ def gap_frame(
 
 
 def _paired_values(
-    base: LoggedRun, head: Sequence[LoggedRun]
+    base: LoggedRun, head: Sequence[LoggedRun], form: TensorForm
 ) -> tuple[IntermediateOutputMapping, dict[DebugHandle, list[str]]]:
     """Values that correspond, with their debug handles; and the events of each debug handle."""
-    kept: list[tuple[IntermediateOutput, IntermediateOutput]] = []
+    kept: list[tuple[NDArray[Any], NDArray[Any]]] = []
+    lists = {operator.debug_handles for operator in base.operators if len(operator.values) > 1}
 
     def keep(reference: NDArray[Any], value: NDArray[Any]) -> float:
         """Keep the values, and answer where they are."""
-        kept.append((_hashable(reference), _hashable(value)))
+        kept.append((reference, value))
         return len(kept) - 1
 
     mapping: IntermediateOutputMapping = {}
@@ -66,12 +75,16 @@ def _paired_values(
         if row[_KEPT_AS] is None:
             continue
         reference, value = kept[int(row[_KEPT_AS])]
-        handles = tuple(row["head_debug_handles"])
-        mapping[tuple(row["base_debug_handles"]), reference] = (handles, value)
+        base_handles, handles = (tuple(row[f"{side}_debug_handles"]) for side in ("base", "head"))
+        if not reference.size and base_handles in lists:
+            continue
+        key = base_handles, _hashable(form(TensorValue.of_array(row["base_dtype"], reference)))
+        mapping[key] = handles, _hashable(form(TensorValue.of_array(row["head_dtype"], value)))
         if row["head_event"] not in names[handles]:
             names[handles].append(row["head_event"])
     return mapping, names
 
 
-def _hashable(array: NDArray[Any]) -> IntermediateOutput:
-    return np.asarray(array).view(IntermediateOutput)
+def _hashable(value: Any) -> Any:
+    """An array that can stand in a key; torch's tensors can."""
+    return value.view(IntermediateOutput) if isinstance(value, np.ndarray) else value

@@ -8,7 +8,14 @@ from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol, runtime_checkable
 
+from ingest.errors import EtRecordError, SourceError
 from ingest.sources.paths import Source, read_source
+from queries.errors import (
+    InvalidRecordError,
+    MissingFileError,
+    UnreadableFileError,
+    WrongTypeError,
+)
 from queries.event_blocks.build import read_correlation
 from warehouse.programs.exported_programs import parse_etrecord
 
@@ -23,6 +30,21 @@ class SavedRecord(Protocol):
         """Write the record to a file."""
 
 
+@contextmanager
+def file_errors() -> Iterator[None]:
+    """Raise the drop-in's errors for files that cannot be read.
+
+    Raises:
+        MissingFileError: if a file does not exist.
+        UnreadableFileError: if it cannot be read.
+    """
+    try:
+        yield
+    except SourceError as error:
+        known = UnreadableFileError if os.path.exists(error.source) else MissingFileError
+        raise known(error.source, error.problem, reason=error.reason) from error
+
+
 class GivenRecord:
     """The ETRecord, read once.
 
@@ -31,16 +53,32 @@ class GivenRecord:
     """
 
     def __init__(self, given: Path | SavedRecord, *, graph: str, method: str | None) -> None:
-        """Read it as `read_correlation` does; what that raises, this raises."""
+        """Read it as `read_correlation` does; what that raises, this raises.
+
+        Raises:
+            WrongTypeError: if it is neither a path nor ExecuTorch's object.
+            InvalidRecordError: if the file is no readable ETRecord.
+        """
+        if not isinstance(given, str | os.PathLike | SavedRecord):
+            kind = type(given).__name__
+            raise WrongTypeError(f"etrecord: wanted a path or an ETRecord object, not a {kind}")
         self._given: Any = given
         with self.on_disk() as source:
-            self.correlation = read_correlation(source, graph=graph, method=method)
+            try:
+                self.correlation = read_correlation(source, graph=graph, method=method)
+            except EtRecordError as error:
+                raise InvalidRecordError(error.source, error.problem) from error
+
+    def __deepcopy__(self, memo: object) -> GivenRecord:
+        """The same: nothing changes it."""
+        return self
 
     @contextmanager
     def on_disk(self) -> Iterator[Source]:
         """The record as a file, saved if need be."""
         if isinstance(self._given, str | os.PathLike):
-            yield Source(os.fspath(self._given))
+            with file_errors():
+                yield Source(os.fspath(self._given))
             return
         with TemporaryDirectory() as folder:
             path = os.path.join(folder, "etrecord")
@@ -51,5 +89,5 @@ class GivenRecord:
         """ExecuTorch's object; without executorch this raises QueryError."""
         if not isinstance(self._given, str | os.PathLike):
             return self._given
-        source = Source(os.fspath(self._given))
-        return parse_etrecord(read_source(source), source.name)
+        with self.on_disk() as source:
+            return parse_etrecord(read_source(source), source.name)

@@ -21,9 +21,10 @@ _Lines = list[str]
 
 
 def grid_lines(columns: Columns) -> Iterator[str]:
-    """The lines of the table; rows are numbered in a first column without a name."""
+    """The lines of the table; rows, if any, are numbered in a first column without a name."""
     rows = range(len(next(iter(columns.values()), ())))
-    table = [_column("", rows), *(_column(name, values) for name, values in columns.items())]
+    numbers = {"": rows} if rows else {}
+    table = [_column(name, values) for name, values in {**numbers, **columns}.items()]
     widths = [len(column[0][0]) for column in table]
 
     def rule(marks: str) -> str:
@@ -54,7 +55,8 @@ def _column(name: str, values: Sequence[object]) -> list[_Lines]:
 
 def _is_numeric(values: Sequence[object]) -> bool:
     known = [value for value in values if value not in (None, "")]
-    return bool(known) and all(map(_is_number, known))
+    numbers = [value for value in known if not isinstance(value, bool)]
+    return bool(numbers) and all(map(_is_number, numbers))
 
 
 def _is_number(value: object) -> bool:
@@ -71,7 +73,7 @@ def _numbers(values: Sequence[object]) -> list[str]:
     """Numbers, with spaces behind them that put their points under each other."""
     are_whole = all(map(_is_whole, values))
     texts = [
-        "" if value in (None, "") else str(value) if are_whole else f"{float(str(value)):g}"
+        "" if value in (None, "") else str(value) if are_whole else f"{_float(value):g}"
         for value in values
     ]
     places = [_decimals(text) for text in texts]
@@ -86,6 +88,10 @@ def _is_whole(value: object) -> bool:
         except ValueError:
             return False
     return value is None or isinstance(value, int)
+
+
+def _float(value: object) -> float:
+    return float(value if isinstance(value, bool) else str(value))
 
 
 def _decimals(text: str) -> int:

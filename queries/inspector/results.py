@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from queries.errors import WrongTypeError, WrongValueError
+from queries.event_blocks.logged_values import as_array
 from queries.inspector.blocks import EventBlock
-from queries.inspector.errors import WrongTypeError, WrongValueError
 from queries.inspector.optional_modules import optional_module
 from queries.numeric_gap import output_gap
 from queries.numeric_gap.comparators import Comparator, cosine_similarity, mse, snr
@@ -47,7 +48,7 @@ def compare_results(
             raise WrongTypeError("compare_results: wanted run_output, or event blocks alone")
         return output_gap.compare_results(reference_output, metrics or list(_METRICS))
     pairs = [
-        (np.asarray(reference), np.asarray(output)) if _are_tensors(reference, output) else None
+        (as_array(reference), as_array(output)) if _are_tensors(reference, output) else None
         for reference, output in zip(reference_output, run_output, strict=False)
     ]
     results = {

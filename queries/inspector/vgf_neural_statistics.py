@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from queries.inspector.errors import WrongValueError
+from queries.errors import WrongValueError
 
 SCHEMA = "executorch.vgf.neural_statistics"
 SCHEMA_VERSION = 1

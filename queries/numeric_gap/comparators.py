@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.debug_buffer import TensorValue
-from warehouse.errors import QueryError
+from queries.errors import WrongTypeError, WrongValueError
 
 Array = NDArray[Any]
 Comparator = Callable[[Array, Array], float]
@@ -71,7 +71,7 @@ def find_comparators(metrics: Iterable[str | Comparator]) -> dict[str, Comparato
             go by their own name and get two arrays of the same shape, as logged.
 
     Raises:
-        QueryError: if a name is unknown.
+        WrongValueError: if a name is unknown.
     """
     found: dict[str, Comparator] = {}
     for metric in metrics:
@@ -80,7 +80,8 @@ def find_comparators(metrics: Iterable[str | Comparator]) -> dict[str, Comparato
         elif (name := metric.strip().lower()) in COMPARATORS:
             found[name] = COMPARATORS[name]
         else:
-            raise QueryError(f"metric '{metric}': unknown, wanted one of {', '.join(COMPARATORS)}")
+            known = ", ".join(COMPARATORS)
+            raise WrongValueError(f"metric '{metric}': unknown, wanted one of {known}")
     return found
 
 
@@ -113,8 +114,26 @@ def compare(
     if a.shape != b.shape:
         return not_compared(f"shapes differ: {list(a.shape)} and {list(b.shape)}", comparators)
     is_equal = np.array_equal(a, b, equal_nan=True)
-    metrics: list[float | None] = [float(comparator(a, b)) for comparator in comparators]
+    metrics: list[float | None] = [as_float(comparator(a, b)) for comparator in comparators]
     return Comparison("equal" if is_equal else "different", None, metrics)
+
+
+def as_float(result: Any) -> float:
+    """What a comparator returned: a number, or the one element of an array or tensor; None is NaN.
+
+    Raises:
+        WrongTypeError: if it is anything else.
+    """
+    if result is None:
+        return math.nan
+    try:
+        return float(result.item() if hasattr(result, "item") else result)
+    except (TypeError, ValueError, RuntimeError) as error:  # torch raises RuntimeError
+        shape = getattr(result, "shape", None)
+        form = "" if shape is None else f" of shape {list(shape)}"
+        raise WrongTypeError(
+            f"a comparator returned a {type(result).__name__}{form}, wanted one number"
+        ) from error
 
 
 def not_compared(reason: str | None, comparators: Collection[Comparator]) -> Comparison:

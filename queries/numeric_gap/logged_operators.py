@@ -55,9 +55,15 @@ class LoggedRun(NamedTuple):
 
 
 def read_logged_operators(
-    source: Source, *, debug_buffer: Source | None = None, etrecord: Source | None = None
+    source: Source,
+    *,
+    debug_buffer: Source | None = None,
+    etrecord: Source | None = None,
+    method: str | None = None,
 ) -> list[LoggedRun]:
     """The runs of a dump that logged intermediate values, in file order.
+
+    A stated method is theirs if nothing tells another, and runs of another are left out.
 
     Without its debug buffer tensors are missing; without its ETRecord operators have no debug
     handles. A malformed dump raises DumpError, a malformed ETRecord EtRecordError, and a file that
@@ -70,35 +76,65 @@ def read_logged_operators(
         decode_tables(read_source(source), source.name),
         read_source(debug_buffer) if debug_buffer else None,
         read_correlation(etrecord) if etrecord else None,
+        method,
     )
-    if not runs:
-        raise QueryError(
-            f"{source.name}: has no intermediate values, wanted a dump of a run that logged them"
-        )
+    check_runs(runs, source.name, method)
     return runs
+
+
+def check_runs(runs: Sequence[LoggedRun], name: str, method: str | None) -> None:
+    """Pass if there are any runs in the dump of that name.
+
+    Raises:
+        QueryError: if there are none.
+    """
+    if not runs:
+        of = "" if method is None else f" of method '{method}'"
+        raise QueryError(
+            f"{name}: has no intermediate values{of}, wanted a dump of a run that logged them"
+        )
 
 
 def build_logged_operators(
     tables: Mapping[str, pa.Table],
     debug_buffer: Buffer | None = None,
     correlation: Correlation | None = None,
+    method: str | None = None,
 ) -> list[LoggedRun]:
     """The runs as `read_logged_operators` gives them, from the decoded tables of one dump."""
     logged = LoggedValues(tables["debug_values"], debug_buffer)
     signatures = tables["runs"]["run_signature_id"].to_pylist()
-    blocks = build_event_blocks(tables, correlation=correlation)
+    blocks = _blocks_of_method(tables, correlation, method)
     distinct = dict.fromkeys(id_ for id_ in signatures if id_ is not None)
     programs = {
-        id_: _Program(block, correlation) for id_, block in zip(distinct, blocks, strict=True)
+        id_: _Program(block, correlation)
+        for id_, block in zip(distinct, blocks, strict=True)
+        if block is not None
     }
     runs = []
     for run, positions in _event_positions(tables["debug_values"]).items():
-        program = programs[signatures[run]]
+        program = programs.get(signatures[run])
+        if program is None:
+            continue
         operators = program.operators(_calls(logged.of_run(run), positions))
         if operators:
             block = program.block
             runs.append(LoggedRun(run, block.method, operators, block.notes, program.flow))
     return runs
+
+
+def _blocks_of_method(
+    tables: Mapping[str, pa.Table], correlation: Correlation | None, method: str | None
+) -> list[BuiltBlock | None]:
+    """The event blocks; None for those that ran another method than the one stated."""
+    blocks = build_event_blocks(tables, correlation=correlation)
+    if correlation is None or method is None:
+        return [*blocks]
+    stated = build_event_blocks(tables, correlation=correlation.of_method(method))
+    return [
+        of_method if method in (block.method_candidates or [method]) else None
+        for block, of_method in zip(blocks, stated, strict=True)
+    ]
 
 
 def first_logged_run(

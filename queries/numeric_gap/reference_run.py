@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 
 from ingest.debug_buffer import TensorValue
 from ingest.sources.paths import Source, read_source
+from queries.errors import ProgramRunError, WrongValueError
+from queries.event_blocks.logged_values import logged_value
 from queries.numeric_gap.logged_operators import LoggedRun, flat_tensors
 from queries.numeric_gap.run_values import Operator
 from warehouse.errors import QueryError
 
 _INSPECTOR = "executorch.devtools.inspector"
-_METHOD = "forward"  # what representative inputs are for
+METHOD = "forward"  # what representative inputs are for
 _UNSET_HANDLE = 0
 # What its readers and torch raise for files and programs that they cannot handle.
 _FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError,
@@ -60,7 +62,9 @@ def run_program(
         is_validated: Whether exported_program is only run if each of its operators has one.
 
     Raises:
-        QueryError: if executorch is not installed, or cannot run the program.
+        QueryError: if executorch is not installed.
+        WrongValueError: if there is no such graph, or it cannot be run for a wrong value.
+        ProgramRunError: if ExecuTorch cannot run the program for another reason.
     """
     data = read_source(etrecord)
     try:
@@ -81,16 +85,15 @@ def run_program(
         outputs = capturing.IntermediateOutputCapturer(module).run_and_capture(inputs)
     except _FAULTS as error:
         problem = " ".join(str(error).split()) or type(error).__name__
-        raise QueryError(
-            f"{etrecord.name}: ExecuTorch cannot run its program: {problem}"
-        ) from error
+        known = WrongValueError if isinstance(error, ValueError) else ProgramRunError
+        raise known(f"{etrecord.name}: ExecuTorch cannot run its program: {problem}") from error
     operators = [
         Operator(names[handles][-1], None, None, 0, handles, (), list(_tensors(output)))
         for handles, output in outputs.items()
         if handles != (_UNSET_HANDLE,)
     ]
     traces = {node.name: node.meta.get("stack_trace") for node in module.graph.nodes}
-    return ReferenceRun(LoggedRun(None, _METHOD, operators), names, traces)
+    return ReferenceRun(LoggedRun(None, METHOD, operators), names, traces)
 
 
 def _reference_module(
@@ -99,14 +102,14 @@ def _reference_module(
     """The module that the Inspector would choose for a graph, and whether to validate it not.
 
     Raises:
-        QueryError: if the ETRecord is of other methods.
+        WrongValueError: if the ETRecord is of other methods.
     """
     programs = record.edge_dialect_program
     if isinstance(programs, dict):
-        if _METHOD not in programs:
+        if METHOD not in programs:
             known = ", ".join(programs)
-            raise QueryError(f"{etrecord.name}: has methods {known}, wanted {_METHOD}")
-        record.edge_dialect_program = programs[_METHOD]
+            raise WrongValueError(f"{etrecord.name}: has methods {known}, wanted {METHOD}")
+        record.edge_dialect_program = programs[METHOD]
     module, _ = inspector._resolve_reference_graph(SimpleNamespace(_etrecord=record), *choice)
     return module
 
@@ -115,10 +118,10 @@ def _representative_inputs(record: Any, etrecord: Source) -> Any:
     """The inputs.
 
     Raises:
-        QueryError: if there are none.
+        WrongValueError: if there are none.
     """
     if record._representative_inputs is None:
-        raise QueryError(
+        raise WrongValueError(
             f"{etrecord.name}: has no representative inputs, wanted an ETRecord to which "
             "update_representative_inputs gave some"
         )
@@ -130,9 +133,7 @@ def _tensors(output: Any) -> Iterator[TensorValue]:
     if isinstance(output, list | tuple):
         for element in output:
             yield from _tensors(element)
-    elif hasattr(output, "detach"):
-        dtype = str(output.dtype).removeprefix("torch.")
-        plain = output.detach().cpu()
-        yield TensorValue.of_array(dtype, (plain.float() if dtype == "bfloat16" else plain).numpy())
+    elif hasattr(output, "__array__") or isinstance(output, bool | int | float):
+        yield from flat_tensors(logged_value(output))
     else:
-        yield from flat_tensors(output if isinstance(output, bool | int | float) else None)
+        yield from flat_tensors(None)

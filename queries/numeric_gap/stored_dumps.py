@@ -11,7 +11,7 @@ import pyarrow as pa
 from ingest.etrecord.names import EDGE_PROGRAM
 from ingest.etrecord.record import decode_etrecord
 from ingest.schemas.dumps import DECODED
-from queries.numeric_gap.logged_operators import LoggedRun, build_logged_operators
+from queries.numeric_gap.logged_operators import LoggedRun, build_logged_operators, check_runs
 from queries.numeric_gap.stored_records import write_record
 from warehouse.errors import QueryError
 from warehouse.programs.correlation import Correlation
@@ -37,7 +37,9 @@ _ALIGNMENT = 64
 _NOWHERE = -1
 
 
-def stored_operators(store: Warehouse, dump_id: int) -> list[LoggedRun]:
+def stored_operators(
+    store: Warehouse, dump_id: int, *, method: str | None = None
+) -> list[LoggedRun]:
     """The runs of a dump of the store that logged intermediate values, in file order.
 
     They are as `read_logged_operators` gives them of the dump with its debug buffer and ETRecord.
@@ -52,11 +54,8 @@ def stored_operators(store: Warehouse, dump_id: int) -> list[LoggedRun]:
         values = store.sql(_ROWS["debug_values"], {"id": dump_id})
         values, buffer = _with_buffer(store, values)
         tables["debug_values"] = _decoded("debug_values", values)
-    runs = build_logged_operators(tables, buffer, correlation)
-    if not runs:
-        raise QueryError(
-            f"dump {dump_id}: has no intermediate values, wanted a dump of a run that logged them"
-        )
+    runs = build_logged_operators(tables, buffer, correlation, method)
+    check_runs(runs, f"dump {dump_id}", method)
     return runs
 
 

@@ -17,7 +17,7 @@ HOTSPOTS = {"operator_hotspots": "self_share", "layer_hotspots": "time_share"}
 # Queries with a row per series and build, and what they tell of it.
 HISTORIES = {"build_history": "p50_ns", "tax_history": "tax_ns", "op_type_history": "run_ns"}
 _SERIES = (
-    "device", "model", "backend", "op_type", "kind", "event_name", "delegate_id", "ordinal",
+    "device", "model", "backend", "run", "op_type", "kind", "event_name", "delegate_id", "ordinal",
 )  # fmt: skip
 _SHARES = (0.0, 0.1, 0.5, 0.9, 0.95, 0.99, 1.0)
 _PERCENTILES = ("min_ns", "p10_ns", "p50_ns", "p90_ns", "p95_ns", "p99_ns", "max_ns")

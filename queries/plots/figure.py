@@ -24,9 +24,9 @@ VALUES = (
     "delta", "p50_ns", "self_ns", "median_ns", "duration_ns", "value_ns", "total_ns",
 )  # fmt: skip
 NAMES = (
-    "device", "pool", "build", "model", "backend", "group", "module_path", "source_line", "op_type",
-    "event_name", "delegate_id", "instruction_id", "ordinal", "run_name", "allocator", "problem",
-    "position", "run_index", "dump_id",
+    "device", "pool", "build", "model", "backend", "group", "run", "module_path", "source_line",
+    "op_type", "event_name", "delegate_id", "instruction_id", "ordinal", "run_name", "allocator",
+    "problem", "position", "run_index", "dump_id",
 )  # fmt: skip
 MOST_BARS = 60
 MOST_LINES = 8

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from shlex import quote
 
-from queries.report.content import EnvironmentChange, Group, Headline, Member, State
-from queries.report.members import describe_members
+from queries.report.content import EnvironmentChange, Group, Member, State
+from queries.report.environment import may_explain
+from queries.report.headline import make_headline
+from queries.report.members import describe_members, list_methods, method_level_ns
 from queries.report.night import HeadNight
 from warehouse.regressions.groups import ChangeGroup
+from warehouse.regressions.level_changes import LevelChange
 
 _FEWEST_DUMPS = 8  # that a recording should have to confirm
 
 
-Environment = Callable[[str, str], list[EnvironmentChange]]
+Environment = Callable[[HeadNight, LevelChange], list[EnvironmentChange]]
 
 
 def list_alerts(
@@ -25,14 +28,15 @@ def list_alerts(
     Args:
         night: The night.
         commits: Source revision of each build, where known.
-        environment: What changed around the code between two builds.
+        environment: What changed around the code where a series changed.
 
     Returns:
         Open regressions first, each kind by cost and then id.
     """
     told = [group for group in night.groups if _is_told(night, group)]
     members = iter(describe_members(night, [c for g in told for c in (*g.changes, *g.explains)]))
-    alerts = [_describe(night, group, members, commits, environment) for group in told]
+    methods = list_methods(night)
+    alerts = [_describe(night, group, members, commits, environment, methods) for group in told]
     order = {"confirmed": 0, "new": 1, "acknowledged": 2, "accepted": 3, "fixed": 4}
     return sorted(
         alerts,
@@ -72,29 +76,29 @@ def _describe(
     described: Iterator[Member],
     commits: Mapping[str, str | None],
     environment: Environment,
+    methods: Mapping[tuple[int, str], int],
 ) -> Group:
     """A group; the next ones of the `described` are its changes, and what it explains."""
-    members = list(islice(described, len(group.changes)))
-    members.sort(key=lambda member: (-abs(member.cost_ns or 0.0), _name(member)))
+    pairs = list(zip(islice(described, len(group.changes)), group.changes, strict=True))
+    pairs.sort(key=lambda pair: (-abs(pair[0].cost_ns or 0.0), _name(pair[0])))
+    members = [member for member, _ in pairs]
     explains = list(islice(described, len(group.explains)))
     nights, state = night.fleet.nights, _state(night, group)
     fixed = [change.fixed for change in group.changes if change.fixed is not None]
     decision = night.decisions.get(group.id)
     first = members[0]
     bad, good = nights[group.first_bad].build, nights[group.last_good].build
-    devices = {member.device for member in members}
-    around = [change for change in environment(good, bad) if change.device in devices]
-    headline = make_headline(group.operator, members, explains)
-    if around:
-        names = ", ".join(sorted({change.attribute for change in around}))
-        headline = headline.model_copy(update={"title": f"{headline.title}, with another {names}"})
+    around = [environment(night, change) for change in group.changes]
+    named = list(dict.fromkeys(change for changes in around for change in changes))
     return Group(
         id=group.id,
         state=state,
         direction="regression" if group.direction > 0 else "improvement",
         first_bad=bad,
         last_good=good,
-        headline=headline,
+        headline=make_headline(
+            group.operator, members, explains, named, method_level_ns(night, methods, pairs[0][1])
+        ),
         members=members,
         explains=explains,
         dumps_needed=_FEWEST_DUMPS if state == "new" else 0,
@@ -103,37 +107,16 @@ def _describe(
             device=first.device or "", model=first.model, event=first.event_name
         ),
         fixed_in=nights[max(fixed)].build if state == "fixed" else None,
-        environment=around,
+        environment=named,
+        is_of_environment=all(any(map(may_explain, changes)) for changes in around),
         commands=_commands(night.head, group.id, first, bad, good, commits),
     )
 
 
 def _name(member: Member) -> tuple[str, ...]:
-    parts = member.device, member.model, member.backend, member.event_name, member.delegate_id
+    place = member.device, member.model, member.backend, member.run
+    parts = *place, member.event_name, member.delegate_id
     return (*(part or "" for part in parts), f"{member.ordinal:06}")
-
-
-def make_headline(operator: str, members: Sequence[Member], explains: Sequence[Member]) -> Headline:
-    """A group in one line; its members come costliest first."""
-    devices = len({member.device for member in members})
-    models = len({(member.model, member.backend) for member in members})
-    costs = [member.cost_ns for member in members if member.cost_ns is not None]
-    whole = [member.cost_ns for member in explains if member.kind == "method" and member.cost_ns]
-    where = f"{_count(devices, 'device')}, {_count(models, 'model')}"
-    return Headline(
-        title=f"{operator} {members[0].delta:+.1%} on {where}",
-        operator=operator,
-        delta=members[0].delta,
-        cost_ns=sum(costs) if costs else None,
-        device_count=devices,
-        model_count=models,
-        member_count=len(members),
-        total_share=sum(costs) / sum(whole) if costs and whole and sum(whole) else None,
-    )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def compare_commands(member: Member, bad: str, good: str) -> list[str]:
@@ -153,8 +136,9 @@ def _commands(
     commands = compare_commands(member, bad, good)
     bad_commit, good_commit = commits.get(bad), commits.get(good)
     if bad_commit and good_commit:
+        step = f"./record.sh || exit 125; tracehouse bisect-step {group} --head {quote(head)}"
         commands += [
             f"git bisect start {quote(bad_commit)} {quote(good_commit)}",
-            f"git bisect run tracehouse bisect-step {group} --head {quote(head)}",
+            f"git bisect run sh -c {quote(step)}",
         ]
     return commands

@@ -6,12 +6,21 @@ the same store always gives again.
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 Direction = Literal["regression", "improvement"]
-Verdict = Literal["regressions", "suspects", "clear", "not_enough_data"]
+Verdict = Literal[
+    "regressions",
+    "other_environment",
+    "incomplete",
+    "suspects",
+    "blind",
+    "clear",
+    "not_enough_data",
+]
 State = Literal["new", "confirmed", "acknowledged", "accepted", "fixed"]
 
 
@@ -34,6 +43,7 @@ class Member(_Part):
     pool: str | None
     model: str
     backend: str | None
+    run: str = Field(description="Name of the runs that holds across builds: 'Execute #2'.")
     event_name: str
     delegate_id: str | None
     ordinal: int = Field(description="Which instruction of that name and delegate id, from 1.")
@@ -56,6 +66,8 @@ class EnvironmentChange(_Part):
     """What changed around the code between base and head."""
 
     device: str
+    model: str
+    backend: str | None
     attribute: str = Field(description="E.g. os_version, firmware, governor, threads.")
     base: str
     head: str
@@ -64,7 +76,9 @@ class EnvironmentChange(_Part):
 class Headline(_Part):
     """A group in one line."""
 
-    title: str = Field(description="E.g. 'convolution.out +6.2 % on 2 devices, 1 model'.")
+    title: str = Field(
+        description="E.g. 'dw / portable on lab: convolution #5 and 2 more, method 9.13 → 9.62 ms'."
+    )
     operator: str = Field(description="Operator type, module or delegate that moved.")
     delta: float = Field(description="Change of the costliest member.")
     cost_ns: float | None = Field(description="Costs of all members per run, added up.")
@@ -72,6 +86,10 @@ class Headline(_Part):
     model_count: int
     member_count: int
     total_share: float | None = Field(description="Of the change of whole methods; null if none.")
+    method_share: float | None = Field(
+        description="What the costliest place pays, as a share of its method's time in the base; "
+        "null if unknown."
+    )
 
 
 class Group(_Part):
@@ -90,7 +108,11 @@ class Group(_Part):
     owner: str | None = Field(description="From tracehouse.toml.")
     fixed_in: str | None = Field(description="Build from which it is gone; null if it is there.")
     environment: list[EnvironmentChange] = Field(
-        description="What changed around the code where it began; then it may be no regression."
+        description="What changed around the code where it began, by model."
+    )
+    is_of_environment: bool = Field(
+        default=False,
+        description="Whether such a change, other than of temperature, may explain every member.",
     )
     commands: list[str] = Field(description="Commands that show it again and bisect it.")
 
@@ -113,6 +135,7 @@ class OperatorChange(_Part):
     device: str
     model: str
     backend: str | None
+    run: str = Field(description="Name of the runs that holds across builds: 'Execute #2'.")
     event_name: str
     delegate_id: str | None
     ordinal: int
@@ -147,7 +170,47 @@ class Missing(_Part):
     device: str
     model: str
     backend: str | None
-    last_build: str = Field(description="The last build with dumps of it.")
+    last_build: str | None = Field(
+        description="The last build of the base with dumps of it; null if none."
+    )
+    is_expected: bool = Field(description="Whether [[expected]] in tracehouse.toml names it.")
+
+
+class DriftPoint(_Part):
+    """A session in which a reference build was recorded."""
+
+    session: str
+    recorded_on: date | None
+    drift: float = Field(description="How much slower the reference was than usual, as a share.")
+
+
+class ReferenceDrift(_Part):
+    """How the state of a device changed, as its reference builds show it."""
+
+    device: str
+    references: list[str] = Field(description="The reference builds.")
+    points: list[DriftPoint] = Field(description="A point per session, oldest first.")
+
+
+class Sensitivity(_Part):
+    """How small a change of a model's operators on a device would have been told."""
+
+    device: str
+    model: str
+    backend: str | None
+    series_count: int = Field(description="Operators that the head has.")
+    judged_count: int = Field(description="Those of them that could be judged.")
+    explained_count: int = Field(
+        description="Those of them whose change was explained by the shift of the whole run."
+    )
+    typical: float | None = Field(
+        description="The change that could hide in an operator, the median by time; null where "
+        "half of the time was not judged."
+    )
+    worst: float | None = Field(description="The largest such change; null if none was judged.")
+    worst_operator: str | None = Field(description="The operator in which it could hide.")
+    is_blind: bool = Field(description="Whether its silence says too little to be green.")
+    missing: str | None = Field(description="What it takes to judge all of it; null if nothing.")
 
 
 class Coverage(_Part):
@@ -156,9 +219,12 @@ class Coverage(_Part):
     device_count: int
     model_count: int
     dump_count: int
-    series_count: int = Field(description="Operators of a model on a device with a verdict.")
+    series_count: int = Field(description="Operators of a model on a device that it has.")
+    judged_count: int = Field(description="Those of them that could be judged.")
     missing: list[Missing]
-    too_few: list[str] = Field(description="'DEVICE MODEL BACKEND: N dumps, M wanted'.")
+    too_few: list[str] = Field(
+        description="What it takes to judge a model: 'DEVICE MODEL BACKEND: N dumps, M wanted'."
+    )
 
 
 class Stability(_Part):
@@ -197,15 +263,25 @@ class Report(_Part):
 
     kind: Literal["nightly", "compare"]
     head: str
-    base: list[str] = Field(description="Builds that the head is compared with, newest first.")
+    base: list[str] = Field(
+        description="Builds that the head is compared with, newest first; of a night those before "
+        "its open regressions began."
+    )
+    recorded_on: date | None = Field(description="Day of the head's last recording, if known.")
+    commits: dict[str, str] = Field(description="Source revisions of the builds named, if known.")
     verdict: Verdict
     summary: str = Field(description="The verdict in a sentence.")
+    notes: list[str] = Field(description="What to know before reading on; shown in every form.")
     groups: list[Group] = Field(description="Open regressions first, by cost; then the others.")
     run_shifts: list[RunShift]
     operator_changes: list[OperatorChange]
     exact_changes: list[ExactChange]
     framework_tax: list[TaxRow]
     coverage: Coverage
+    sensitivity: list[Sensitivity] = Field(
+        description="How small a change would have been told, by model and device."
+    )
+    reference_drift: list[ReferenceDrift] = Field(description="Of devices with reference builds.")
     quality: Quality
     refused: list[Refused]
     verdict_counts: dict[str, int] = Field(description="Series by verdict.")

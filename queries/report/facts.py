@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from queries.asked import AskedStore
 from queries.report.content import (
+    DriftPoint,
     EnvironmentChange,
     ExactChange,
+    Group,
+    Missing,
     Quality,
+    ReferenceDrift,
     Refused,
     Stability,
     TaxRow,
 )
-from queries.report.figures import count_text
+from queries.report.figures import count_text, place_text
+from queries.report.settings import Settings
+from warehouse.catalogue.sql_files import read_statement
 
 _MOST_REFUSED = 100
 _MOST_STEPS = 20
+_MOST_NAMED = 5
+_COMMITS = "SELECT name, commit FROM builds WHERE commit IS NOT NULL ORDER BY name"
 
 Row = Mapping[str, Any]
 
@@ -28,6 +37,7 @@ class Facts(NamedTuple):
 
     exact_changes: list[ExactChange]
     framework_tax: list[TaxRow]
+    reference_drift: list[ReferenceDrift]
     quality: Quality
     refused: list[Refused]
 
@@ -52,9 +62,10 @@ def read_facts(
     return Facts(
         _exact_changes(store, base, head) if base else [],
         _framework_tax(store, base, head),
+        _reference_drift(store, until),
         Quality(
             stability=[_stability(row) for row in steadiness],
-            environment=changed_environment(store, base, head) if base else [],
+            environment=_changed_environment(store, base, head) if base else [],
             warnings=warnings,
         ),
         [
@@ -62,6 +73,91 @@ def read_facts(
             for row in refused[:_MOST_REFUSED]
         ],
     )
+
+
+def read_commits(store: AskedStore) -> dict[str, str]:
+    """The source revision of each build that states one."""
+    return {row["name"]: row["commit"] for row in store.sql(_COMMITS).to_pylist()}
+
+
+def named_commits(
+    commits: Mapping[str, str], builds: Iterable[str], groups: Iterable[Group]
+) -> dict[str, str]:
+    """The source revisions of builds, and of those between which the groups began."""
+    ends = (build for group in groups for build in (group.first_bad, group.last_good))
+    named = {*builds, *ends}
+    return {build: commit for build, commit in commits.items() if build in named}
+
+
+def add_expected(
+    store: AskedStore, missing: Iterable[Missing], settings: Settings, head: str
+) -> list[Missing]:
+    """What is missing of a head, with what the settings expect every night."""
+    found = list(missing)
+    if not settings.expected:
+        return found
+    gaps = store.query("coverage_gaps", build=head, expected=settings.expected_places)
+    for gap in gaps.to_pylist():
+        same = [number for number, row in enumerate(found) if _is_same(row, gap)]
+        for number in same:
+            found[number] = found[number].model_copy(update={"is_expected": True})
+        if not same:
+            place = {name: gap[name] for name in ("device", "model", "backend")}
+            found.append(Missing(**place, last_build=None, is_expected=True))
+    return sorted(found, key=lambda row: not row.is_expected)
+
+
+def _is_same(missing: Missing, gap: Row) -> bool:
+    """Whether a gap is of what is missing; one without a backend is of any."""
+    is_place = (missing.device, missing.model) == (gap["device"], gap["model"])
+    return is_place and gap["backend"] in (None, missing.backend)
+
+
+def list_notes(
+    missing: Sequence[Missing], drift: Sequence[ReferenceDrift], relative: Collection[str]
+) -> list[str]:
+    """What a reader is to know first.
+
+    Args:
+        missing: What is missing of the head.
+        drift: How the reference builds drifted.
+        relative: Devices whose times are relative to a reference build.
+    """
+    absent = [row for row in missing if row.is_expected]
+    named = [place_text(row.device, row.model, row.backend) for row in absent[:_MOST_NAMED]]
+    more = [f"{len(absent) - _MOST_NAMED:,} more"] * (len(absent) > _MOST_NAMED)
+    builds = sorted({name for row in drift if row.device in relative for name in row.references})
+    devices = sorted(relative)
+    more_devices = f" and {len(devices) - _MOST_NAMED:,} more" * (len(devices) > _MOST_NAMED)
+    notes = []
+    if absent:
+        notes.append(f"expected, but not recorded: {', '.join([*named, *more])}")
+    if builds:
+        notes.append(
+            f"times on {', '.join(devices[:_MOST_NAMED])}{more_devices} are relative to the "
+            f"reference build {' and '.join(builds)}, in tables and in plots: what the device "
+            "did to both cancels"
+        )
+    return notes
+
+
+def _reference_drift(store: AskedStore, until: datetime | None) -> list[ReferenceDrift]:
+    rows = store.sql(read_statement("reference_drift"), {"until": until}).to_pylist()
+    return [
+        ReferenceDrift(
+            device=device,
+            references=sorted({name for row in own for name in row["builds"]}),
+            points=[
+                DriftPoint(
+                    session=row["session"], recorded_on=row["recorded_on"], drift=row["drift"]
+                )
+                for row in own
+            ],
+        )
+        for device, own in (
+            (device, list(group)) for device, group in groupby(rows, lambda row: row["device"])
+        )
+    ]
 
 
 def _list_steps(rows: Sequence[Row]) -> list[str]:
@@ -91,7 +187,7 @@ def _exact_changes(store: AskedStore, base: str, head: str) -> list[ExactChange]
             device=row["device"],
             model=row["model"],
             backend=row["backend"],
-            measure=" ".join(filter(None, (row["measure"], row["run_name"], row["allocator"]))),
+            measure=_measure_text(row["measure"], row["run_name"], row["allocator"]),
             base=row["base"],
             head=row["head"],
         )
@@ -100,12 +196,13 @@ def _exact_changes(store: AskedStore, base: str, head: str) -> list[ExactChange]
     ]
 
 
-def changed_environment(store: AskedStore, base: str, head: str) -> list[EnvironmentChange]:
-    """What changed around the code between two builds, by device."""
+def _changed_environment(store: AskedStore, base: str, head: str) -> list[EnvironmentChange]:
     rows = store.query("environment_changes", base=base, head=head).to_pylist()
     return [
         EnvironmentChange(
             device=row["device"],
+            model=row["model"],
+            backend=row["backend"],
             attribute=row["attribute"],
             base=row["base"] or "unknown",
             head=row["head"] or "unknown",
@@ -135,3 +232,9 @@ def _framework_tax(store: AskedStore, base: str | None, head: str) -> list[TaxRo
         )
         if head in by_build
     ]
+
+
+def _measure_text(measure: str, run: str | None, allocator: str | None) -> str:
+    """A measure; of what program runs it is told where a model has several."""
+    is_told = run is not None and (measure == "allocated_bytes" or " " in run)
+    return " ".join(filter(None, (measure, run if is_told else None, allocator)))

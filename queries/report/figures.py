@@ -39,6 +39,17 @@ def duration_text(value_ns: float | None) -> str:
     return f"{_sign(value_ns)}{shown} {unit}"
 
 
+def times_text(base_ns: float | None, head_ns: float | None) -> str:
+    """From which duration to which; a unit that both have is told once.
+
+    >>> times_text(9_130_000, 9_620_000), times_text(900, 1_100)
+    ('9.130 → 9.620 ms', '900 ns → 1.100 µs')
+    """
+    base, head = duration_text(base_ns), duration_text(head_ns)
+    number, _, unit = base.rpartition(" ")
+    return f"{number if unit and head.endswith(f' {unit}') else base} → {head}"
+
+
 def cost_text(value_ns: float | None) -> str:
     """A difference of durations, with its sign.
 
@@ -93,6 +104,16 @@ def count_text(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def and_more(first: str, count: int, noun: str = "") -> str:
+    """The first of so many.
+
+    >>> and_more("relu #1", 3), and_more("mv2", 2, "model"), and_more("mv2", 1, "model")
+    ('relu #1 and 2 more', 'mv2 and 1 more model', 'mv2')
+    """
+    more = count_text(count - 1, f"more {noun}") if noun else f"{count - 1:,} more"
+    return first if count < 2 else f"{first} and {more}"
+
+
 def value_text(member: Member, value: float) -> str:
     """A value of one of the member's dumps: a duration, or ticks of a clock of unknown rate."""
     is_time = member.base_ns is not None or member.head_ns is not None
@@ -114,22 +135,26 @@ def member_place(member: Member) -> str:
     return place_text(member.device, member.model, member.backend, member.pool)
 
 
-def operator_text(event_name: str, delegate_id: str | None, ordinal: int) -> str:
+def operator_text(event_name: str, delegate_id: str | None, ordinal: int, run: str = "") -> str:
     """An operator of a model: its name, its delegate id and which of that name it is.
 
-    Delegates name many an event by its id; that is said once.
+    Delegates name many an event by its id; that is said once. Runs are named where a model has
+    several.
 
-    >>> operator_text("convolution.out", None, 2), operator_text("conv", "conv", 1)
+    >>> operator_text("convolution.out", None, 2, "Execute"), operator_text("conv", "conv", 1)
     ('convolution.out #2', '[conv] #1')
+    >>> operator_text("conv", None, 1, "Execute #2")
+    'conv #1 in Execute #2'
     """
     name = None if event_name == delegate_id else name_text(event_name)
     place = None if delegate_id is None else f"[{name_text(delegate_id)}]"
-    return " ".join(part for part in (name, place, f"#{ordinal}") if part)
+    where = f"in {name_text(run)}" if " " in run else None
+    return " ".join(part for part in (name, place, f"#{ordinal}", where) if part)
 
 
 def member_operator(member: Member) -> str:
     """The operator of a member."""
-    return operator_text(member.event_name, member.delegate_id, member.ordinal)
+    return operator_text(member.event_name, member.delegate_id, member.ordinal, member.run)
 
 
 def _sign(value: float) -> str:
@@ -141,3 +166,21 @@ def _digits(size: float) -> str:
     if size >= _MOST:
         return f"{size:.4g}"
     return f"{size:,.{sum(size < edge for edge in (999.95, 99.995, 9.9995))}f}"
+
+
+def change_text(share: float) -> str:
+    """The size of a change, without its direction.
+
+    >>> change_text(0.031), change_text(7.52)
+    ('3.1 %', '752 %')
+    """
+    return f"{100 * share:.3g} %"
+
+
+def share_text(share: float | None) -> str | None:
+    """A part of a whole, in percent; None stays None.
+
+    >>> share_text(0.83), share_text(-0.0014)
+    ('83 %', '−0.14 %')
+    """
+    return None if share is None else f"{_sign(share)}{change_text(abs(share))}"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from queries.report.content import Coverage, Missing, OperatorChange, RunShift
+from queries.report.content import Coverage, Missing, OperatorChange, RunShift, Sensitivity
 from queries.report.members import describe_members
 from queries.report.night import HeadNight
 from warehouse.regressions.history import find_families
@@ -31,7 +32,6 @@ class HeadView:
         own = np.array([recording.build == night.head for recording in nights])
         self._is_pool = night.fleet.is_pool
         self._there = (counts[:, own].sum(axis=1) > 0) & ~self._is_pool
-        self._most_dumps = counts[:, own].max(axis=1, initial=0)
         family = night.fleet.history.series.family
         there = find_families(family, counts > 0)
         self._own = own
@@ -41,8 +41,20 @@ class HeadView:
         self._heads: Mask = np.any(self._family_there[:, own], axis=1)
         used = before[self._family_there[self._heads][:, before].any(axis=0)]
         builds = [nights[number].build for number in used[::-1].tolist()]
-        self.base: list[str] = list(dict.fromkeys(builds))[: night.rules.base_builds]
+        self._before: list[str] = list(dict.fromkeys(builds))
         self._lately = before[-night.rules.base_builds :]
+
+    def base(self, bad: Collection[str] = ()) -> list[str]:
+        """The builds before the head, newest first, as many as a base has.
+
+        Args:
+            bad: First builds of changes that are open; builds from these on are left out, unless
+                they are older than a base.
+        """
+        size = self._night.rules.base_builds
+        lately = [number for number, build in enumerate(self._before[:size]) if build in bad]
+        start = max(lately, default=-1) + 1
+        return self._before[start : start + size]
 
     def count_verdicts(self) -> dict[str, int]:
         """Series by what the night says of each."""
@@ -50,30 +62,42 @@ class HeadView:
         names = {status: status.name.lower() for status in Status} | {Status.HIT: "suspect"}
         return {names[Status(status)]: count for status, count in counts.items()}
 
-    def coverage(self, dump_count: int) -> Coverage:
-        """What the head was recorded on, and what is missing."""
-        missing, too_few = [], []
-        nights, family = self._night.fleet.nights, self._night.fleet.history.series.family
+    def missing(self) -> list[Missing]:
+        """What builds of a base were recorded on, and the head was not."""
+        missing = []
+        nights = self._night.fleet.nights
         for number, (device, model, backend) in enumerate(self._names):
             before = self._lately[self._family_there[number, self._lately]]
             if not self._heads[number] and len(before):
                 last = nights[int(before[-1])].build
                 missing.append(
-                    Missing(device=device, model=model, backend=backend, last_build=last)
+                    Missing(
+                        device=device,
+                        model=model,
+                        backend=backend,
+                        last_build=last,
+                        is_expected=False,
+                    )
                 )
-            dumps = int(self._most_dumps[family == number].max(initial=0))
-            if 0 < dumps < self._night.rules.least_dumps:
-                name = " ".join(filter(None, (device, model, backend)))
-                wanted = self._night.rules.least_dumps
-                too_few.append(f"{name}: {dumps} dumps, {wanted} wanted")
+        return missing
+
+    def coverage(
+        self, dump_count: int, sensitivity: Sequence[Sensitivity], missing: list[Missing]
+    ) -> Coverage:
+        """What the head was recorded on, and what is missing."""
         there = [name for name, is_there in zip(self._names, self._heads, strict=True) if is_there]
         return Coverage(
             device_count=len({device for device, _, _ in there}),
             model_count=len({(model, backend) for _, model, backend in there}),
             dump_count=dump_count,
             series_count=int(self._there.sum()),
+            judged_count=sum(row.judged_count for row in sensitivity),
             missing=missing,
-            too_few=too_few,
+            too_few=[
+                f"{' '.join(filter(None, (row.device, row.model, row.backend)))}: {row.missing}"
+                for row in sensitivity
+                if row.missing is not None
+            ],
         )
 
     def run_shifts(self) -> list[RunShift]:
@@ -133,6 +157,7 @@ class HeadView:
             device=member.device or "",
             model=member.model,
             backend=member.backend,
+            run=member.run,
             event_name=member.event_name,
             delegate_id=member.delegate_id,
             ordinal=member.ordinal,
@@ -150,6 +175,7 @@ class HeadView:
             device=keys["device"],
             model=keys["model"],
             backend=keys["backend"],
+            run=keys["run"],
             event_name=keys["event_name"],
             delegate_id=keys["delegate_id"],
             ordinal=keys["ordinal"],

@@ -6,15 +6,19 @@ the browser to load and run nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from queries.report import figures
-from queries.report.outline import SIGNS, STATES, facts, outline, range_text, verdict_text
-from queries.report.plots import history_plot, interval_plot, strip_plot
+from queries.report import figures, plots
+from queries.report import outline as outlines
+from queries.report.headline import order_rows
+from queries.report.outline import Section, facts, is_card, outline, sections, verdict_text
+from queries.report.plots import drift_plot, interval_ends
+from queries.report.sight import Sight
 from queries.report.tables import changes, evidence
 
 if TYPE_CHECKING:
@@ -23,60 +27,21 @@ if TYPE_CHECKING:
 PLOTTED = 2  # members of a group
 SHOWN = 5  # members in a group's table
 FOLDED = 19  # members behind it, unfolded at will
+OPENED = 2  # sections whose groups may be
 MAX_OPEN = 12  # groups unfolded from the start
+MAX_DRIFTS = 40  # devices whose reference is plotted
 MAX_ROWS = 250  # of any other table
 
 
-class MemberRow(NamedTuple):
-    """A line of a group's table."""
-
-    place: str
-    operator: str
-    module: str | None
-    base: str
-    head: str
-    delta: str
-    interval: str
-    plot: str
-    cost: str
-    p_adjusted: str
-
-
-class PlottedSeries(NamedTuple):
-    """A member with its plots."""
-
-    place: str
-    operator: str
-    counts: str
-    strip: str
-    history: str
-    rule: str
-
-
 class GroupView(NamedTuple):
-    """A group as the page shows it; a text for each thing it says."""
+    """A group as the page shows it; its first rows are shown, the others are unfolded at will."""
 
     group: Group
-    state: str
-    sign: str
-    since: str
-    size: str
     facts: list[tuple[str, str]]
-    series: list[PlottedSeries]
-    shown: list[MemberRow]
-    folded: list[MemberRow]
-    cut: int
-    explains: list[MemberRow]
+    rows: list[Member]
+    ends: tuple[float, float]
+    is_card: bool
     is_open: bool
-
-
-class Chapter(NamedTuple):
-    """A section of groups."""
-
-    anchor: str
-    title: str
-    groups: list[GroupView]
-    empty: str
 
 
 def html_text(report: Report) -> str:
@@ -91,12 +56,16 @@ def body_parts(report: Report) -> dict[str, object]:
         "report": report,
         "verdict": verdict_text(report),
         "tiles": _tiles(report),
-        "parts": _parts(report),
+        "parts": list(_views(report)),
         "tables": [
             ("changes", "Other changes", [table for table in changed if table.rows]),
             ("evidence", "What this rests on", [table for table in grounds if table.rows]),
         ],
         "max_rows": MAX_ROWS,
+        "drifts": [
+            (figures.name_text(drift.device), drift_plot(drift))
+            for drift in report.reference_drift[:MAX_DRIFTS]
+        ],
     }
 
 
@@ -104,7 +73,7 @@ def body_parts(report: Report) -> dict[str, object]:
 def page_environment(package: str = "") -> Environment:
     """Templates of pages, which escape every value: a package's own, and those of reports."""
     packages = [name for name in (package, "queries.report") if name]
-    return Environment(
+    environment = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in packages]),
         autoescape=True,
         undefined=StrictUndefined,
@@ -113,6 +82,10 @@ def page_environment(package: str = "") -> Environment:
         keep_trailing_newline=True,
         lstrip_blocks=True,
     )
+    environment.globals.update(
+        figures=figures, plots=plots, outline=outlines, plotted=PLOTTED, shown=SHOWN
+    )
+    return environment
 
 
 def _shown(value: object) -> object:
@@ -126,94 +99,34 @@ def _tiles(report: Report) -> list[tuple[str, str, str]]:
     parts, coverage = outline(report), report.coverage
     counts = [
         ("bad", len(parts.failures), "regression"),
+        ("warn", len(parts.environment), "with another environment"),
         ("warn", len(parts.suspects), "suspect"),
         ("good", len(parts.improvements), "improvement"),
-        ("", coverage.series_count, "series judged"),
+        ("", coverage.judged_count, f"of {coverage.series_count:,} series judged"),
+        ("warn", Sight.of(report.sensitivity).blind, f"of {coverage.model_count:,} models blind"),
         ("", coverage.device_count, "device"),
         ("", coverage.model_count, "model"),
         ("", coverage.dump_count, "dump"),
         ("warn", len(coverage.missing), "without data"),
     ]
-    fixed = {"series judged", "without data"}
     return [
-        (kind if count else "", f"{count:,}", what if what in fixed or count == 1 else f"{what}s")
+        (kind if count else "", f"{count:,}", what if " " in what or count == 1 else f"{what}s")
         for kind, count, what in counts
     ]
 
 
-def _parts(report: Report) -> list[Chapter]:
-    parts = outline(report)
-    bad = _views(parts.failures, MAX_OPEN)
-    room = max(0, MAX_OPEN - len(bad))
-    return [
-        Chapter("regressions", "Regressions", bad, "None is confirmed."),
-        Chapter("suspects", "Suspects", _views(parts.suspects, room), ""),
-        Chapter("improvements", "Improvements", _views(parts.improvements, 0), ""),
-        Chapter("settled", "Acknowledged, accepted and fixed", _views(parts.settled, 0), ""),
-    ]
-
-
-def _views(groups: list[Group], open_count: int) -> list[GroupView]:
-    return [_view(group, is_open=i < open_count) for i, group in enumerate(groups)]
-
-
-def _view(group: Group, *, is_open: bool) -> GroupView:
-    shown = group.members[: SHOWN + FOLDED]
-    rows = _rows(shown)
-    return GroupView(
-        group=group,
-        state=STATES[group.state],
-        sign=SIGNS[group.direction],
-        since=range_text(group),
-        size=_size(group),
-        facts=facts(group),
-        series=[_series(member, group.first_bad) for member in group.members[:PLOTTED]],
-        shown=rows[:SHOWN],
-        folded=rows[SHOWN:],
-        cut=len(group.members) - len(shown),
-        explains=_rows(group.explains[:SHOWN]),
-        is_open=is_open,
-    )
-
-
-def _size(group: Group) -> str:
-    """What groups are ranked by, else the change."""
-    line = group.headline
-    has_cost = line.cost_ns is not None
-    return figures.cost_text(line.cost_ns) if has_cost else figures.delta_text(line.delta)
-
-
-def _rows(members: list[Member]) -> list[MemberRow]:
-    """Lines whose plots have one scale."""
-    ends = [0.0]
-    for member in members:
-        ends += (x for x in (member.delta, member.delta_low, member.delta_high) if x is not None)
-    return [_row(member, min(ends), max(ends)) for member in members]
-
-
-def _row(member: Member, low: float, high: float) -> MemberRow:
-    p = member.p_adjusted
-    return MemberRow(
-        place=figures.member_place(member),
-        operator=figures.member_operator(member),
-        module=member.module_path,
-        base=figures.duration_text(member.base_ns),
-        head=figures.duration_text(member.head_ns),
-        delta=figures.delta_text(member.delta),
-        interval=figures.interval_text(member.delta_low, member.delta_high),
-        plot=interval_plot(member, low, high),
-        cost=figures.cost_text(member.cost_ns),
-        p_adjusted=figures.NONE if p is None else f"{p:.2g}",
-    )
-
-
-def _series(member: Member, first_bad: str) -> PlottedSeries:
-    base, head = len(member.base_values), len(member.head_values)
-    return PlottedSeries(
-        place=figures.member_place(member),
-        operator=figures.member_operator(member),
-        counts=f"{figures.count_text(base, 'dump')} of the base, {head:,} of the head",
-        strip=strip_plot(member),
-        history=history_plot(member, first_bad),
-        rule=member.rule,
-    )
+def _views(report: Report) -> Iterator[tuple[Section, list[GroupView]]]:
+    """The sections with their groups; the first ones that cost something are unfolded."""
+    room = MAX_OPEN
+    for number, section in enumerate(sections(report)):
+        views = []
+        for group in section.groups:
+            is_open = number < OPENED and is_card(group) and room > 0
+            room -= is_open
+            rows = order_rows(group.members, group.explains)[: SHOWN + FOLDED]
+            views.append(
+                GroupView(
+                    group, facts(group, report), rows, interval_ends(rows), is_card(group), is_open
+                )
+            )
+        yield section, views

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from queries.report import figures
-from queries.report.outline import facts, line_text, outline, verdict_text
+from queries.report.headline import order_rows
+from queries.report.outline import build_lines, facts, line_text, outline, verdict_text
+from queries.report.sight import sensitivity_text
 
 if TYPE_CHECKING:
     from queries.report.content import Group, Report
@@ -22,8 +24,9 @@ _OUTCOMES = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 def junit_text(report: Report) -> str:
     """The XML: a suite of groups, one of what was measured, one of refused dumps.
 
-    A confirmed regression is a failure and a refused dump an error; a suspect is
-    skipped, as is a model on a device that the head has no data of.
+    A confirmed regression is a failure and a refused dump an error; one that came with another
+    environment and a suspect are skipped, as is a model on a device that the head has no data of
+    (a failure where it is expected), or that the report is blind on.
     """
     suites = [
         _suite("groups", [_verdict(report), *_groups(report)], report.head),
@@ -50,32 +53,33 @@ def _suite(name: str, cases: list[ElementTree.Element], head: str) -> ElementTre
 
 
 def _verdict(report: Report) -> ElementTree.Element:
-    has_data = report.verdict != "not_enough_data"
+    is_seen = report.verdict not in {"blind", "incomplete", "not_enough_data"}
     return _case(
-        "report", "verdict", "system-out" if has_data else "skipped", verdict_text(report),
-        report.summary,
+        "report", "verdict", "system-out" if is_seen else "skipped", verdict_text(report),
+        report.summary, *report.notes, ", ".join(build_lines(report)),
     )  # fmt: skip
 
 
 def _groups(report: Report) -> Iterator[ElementTree.Element]:
     parts = outline(report)
-    tags = zip(parts, ("failure", "skipped", "system-out", "system-out"), strict=True)
+    tags = zip(parts, ("failure", "skipped", "skipped", "system-out", "system-out"), strict=True)
     for groups, tag in tags:
         for group in groups:
             name = f"{group.headline.operator} {group.id}"
-            yield _case(group.direction, name, tag, line_text(group), *_details(group))
+            yield _case(group.direction, name, tag, line_text(group), *_details(group, report))
 
 
-def _details(group: Group) -> list[str]:
-    more = len(group.members) - _MEMBERS
+def _details(group: Group, report: Report) -> list[str]:
+    members = order_rows(group.members, group.explains)
+    more = len(members) - _MEMBERS
     return [
-        *(f"{label}: {text}" for label, text in facts(group)),
+        *(f"{label}: {text}" for label, text in facts(group, report)),
         *(
             f"{figures.member_place(member)}: {figures.member_operator(member)} "
             f"{figures.delta_text(member.delta)} "
             f"({figures.interval_text(member.delta_low, member.delta_high)}), "
             f"{figures.duration_text(member.base_ns)} to {figures.duration_text(member.head_ns)}"
-            for member in group.members[:_MEMBERS]
+            for member in members[:_MEMBERS]
         ),
         *([f"{more:,} more series"] if more > 0 else []),
         *group.commands,
@@ -87,9 +91,15 @@ def _measured(report: Report) -> Iterator[ElementTree.Element]:
         dumps = figures.count_text(row.dump_count, "dump")
         place = figures.place_text(row.device, row.model, row.backend)
         yield _case("measured", place, "system-out", dumps, *([row.note] if row.note else []))
+    for model in report.sensitivity:
+        if model.is_blind or model.missing is not None:
+            place = figures.place_text(model.device, model.model, model.backend)
+            yield _case("sensitivity", place, "skipped", sensitivity_text(model))
     for missing in report.coverage.missing:
         place = figures.place_text(missing.device, missing.model, missing.backend)
-        yield _case("measured", place, "skipped", f"no data since build {missing.last_build}")
+        since = "no data" if missing.last_build is None else f"no data since {missing.last_build}"
+        tag = "failure" if missing.is_expected else "skipped"
+        yield _case("measured", place, tag, f"{since}{', but expected' * missing.is_expected}")
 
 
 def _refused(report: Report) -> Iterator[ElementTree.Element]:

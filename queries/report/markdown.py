@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from queries.report import figures
-from queries.report.outline import facts, line_text, outline, verdict_text
+from queries.report.headline import order_rows
+from queries.report.outline import Section, facts, is_card, line_text, sections, verdict_text
 from queries.report.tables import Listing, changes, evidence
 
 if TYPE_CHECKING:
@@ -15,14 +16,23 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 60_000  # GitHub takes 65,536 characters
 MAX_ROWS = 20  # of a table
-_DETAILED = 10  # groups of a part; the others have a line each
+_OPENED = 2  # sections that tell groups in full
+_DETAILED = 10  # of their groups; the others have a line each
 _MEMBERS = 5  # of a group
 _CUT = "\n*Cut here: the comment would be too long. The other forms have the rest.*\n"
 _PLAIN = re.compile(r"[^\s`|\\]([^`|\\]*[^\s`|\\])?")  # can stand between backticks in a table
 _MARKS = re.compile(r"[!-/:-@\[-`{-~]")
 _LIVE_MARKS = re.compile(r"[!-/:-@\[-^`{-~]|(?<![^\W_])_|_(?![^\W_])")  # _ only where a word ends
 _HARMLESS = frozenset(" .,:;()%+/='-")
-_LIGHTS = {"regressions": "🔴", "suspects": "🟡", "clear": "🟢", "not_enough_data": "⚪"}
+_LIGHTS = {
+    "regressions": "🔴",
+    "other_environment": "🟠",
+    "incomplete": "🟡",
+    "suspects": "🟡",
+    "blind": "🟡",
+    "clear": "🟢",
+    "not_enough_data": "⚪",
+}
 
 
 def markdown_text(report: Report) -> str:
@@ -66,55 +76,59 @@ def _quote(mark: str) -> str:
 
 
 def _blocks(report: Report) -> Iterator[str]:
-    parts = outline(report)
     yield f"## {_LIGHTS[report.verdict]} {verdict_text(report)}\n\n{plain(report.summary)}\n\n"
-    base = ", ".join(_build(build) for build in report.base[:MAX_ROWS]) or "none"
-    yield f"Head {_build(report.head)}, base {base}. {_counts(report)}\n"
-    yield from _groups("Regressions", parts.failures)
-    yield from _groups("Suspects", parts.suspects)
-    yield from _summaries("Improvements", parts.improvements)
-    yield from _summaries("Acknowledged, accepted and fixed", parts.settled)
+    for note in report.notes:
+        yield f"> {plain(note)}\n\n"
+    base = _build(report.base[0], report) if report.base else "none"
+    more = figures.and_more(base, len(report.base))
+    day = f", recorded {report.recorded_on}" if report.recorded_on else ""
+    yield f"Head {_build(report.head, report)}{day}, base {more}. {_counts(report)}\n"
+    for number, section in enumerate(sections(report)):
+        yield from _groups(section, report, detailed=_DETAILED if number < _OPENED else 0)
     for table in (*changes(report), *evidence(report)):
         if table.rows:
             yield _folded(table)
 
 
-def _build(name: str) -> str:
-    return code(figures.name_text(name))
+def _build(name: str, report: Report) -> str:
+    commit = report.commits.get(name)
+    known = f" ({code(figures.name_text(commit))})" if commit else ""
+    return f"{code(figures.name_text(name))}{known}"
 
 
 def _counts(report: Report) -> str:
     coverage = report.coverage
     return (
-        f"{coverage.series_count:,} series judged on "
+        f"{coverage.judged_count:,} of {coverage.series_count:,} series judged on "
         f"{figures.count_text(coverage.device_count, 'device')}, "
         f"{figures.count_text(coverage.model_count, 'model')}, "
         f"{figures.count_text(coverage.dump_count, 'dump')}."
     )
 
 
-def _groups(title: str, groups: list[Group]) -> Iterator[str]:
-    for i, group in enumerate(groups[:_DETAILED]):
-        heading = "" if i else f"\n### {title}\n"
-        yield f"{heading}\n{_line(group)}\n\n{_details(group)}"
-    yield from _summaries(f"More {title.lower()}", groups[_DETAILED:])
-
-
-def _summaries(title: str, groups: list[Group]) -> Iterator[str]:
-    for i, group in enumerate(groups):
-        heading = "" if i else f"\n### {title}\n\n"
-        yield f"{heading}- {_line(group)}\n"
+def _groups(section: Section, report: Report, *, detailed: int) -> Iterator[str]:
+    """The groups of a section: the first that cost something in full, the others in a line."""
+    cards = [group for group in section.groups if is_card(group)][:detailed]
+    lines = [group for group in section.groups if all(group is not card for card in cards)]
+    if section.groups:
+        yield f"\n### {section.title}\n"
+    for group in cards:
+        yield f"\n{_line(group)}\n\n{_details(group, report)}"
+    for number, group in enumerate(lines):
+        blank = "" if number else "\n"
+        yield f"{blank}- {_line(group)}\n"
 
 
 def _line(group: Group) -> str:
     return f"**{plain(line_text(group))}**"
 
 
-def _details(group: Group) -> str:
-    said = " · ".join(f"{label}: {plain(text)}" for label, text in facts(group))
+def _details(group: Group, report: Report) -> str:
+    said = " · ".join(f"{label}: {plain(text)}" for label, text in facts(group, report))
     columns = ("Series", "Operator", "Base", "Head", "Change", "99 % interval", "Cost per run")
-    rows = [_member(member) for member in group.members[:_MEMBERS]]
-    more = len(group.members) - len(rows)
+    members = order_rows(group.members, group.explains)
+    rows = [_member(member) for member in members[:_MEMBERS]]
+    more = len(members) - len(rows)
     rest = f"\n{more:,} more series.\n" if more else ""
     commands = "".join(f"- {code(command)}\n" for command in group.commands)
     folded = f"\n<details><summary>Reproduce</summary>\n\n{commands}\n</details>\n"

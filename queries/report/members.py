@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from queries.report.content import BuildPoint, Member
+from queries.report.content import BuildPoint, EnvironmentChange, Member
+from queries.report.environment import Environments, Family
 from queries.report.night import SERIES, HeadNight
 from warehouse.regressions.history import SeriesHistory
-from warehouse.regressions.level_changes import LevelChange, compare_builds
+from warehouse.regressions.level_changes import LevelChange, compare_builds, compare_mode_shares
 from warehouse.statistics.two_samples import SampleComparison
 
 Floats = NDArray[np.float64]
@@ -38,18 +39,21 @@ def _describe(
     head = _values(history, series, since[-1:])
     is_time = keys["unit"] == "ns"
     base_ns, head_ns = (float(np.exp(np.median(v))) if is_time else None for v in (base, head))
-    has_interval = not math.isnan(figures.low[row])
+    # What moved is the share of slow dumps: there is no interval of a median.
+    has_interval = not math.isnan(figures.low[row]) and change.modes is None
+    shift = figures.shift[row] if change.modes is None else change.shift
     return Member(
         device=keys["device"],
         pool=keys["pool"],
         model=keys["model"],
         backend=keys["backend"],
+        run=keys["run"],
         event_name=keys["event_name"],
         delegate_id=keys["delegate_id"],
         ordinal=keys["ordinal"],
         kind=keys["kind"],
         module_path=night.modules.get(tuple(keys[name] for name in SERIES)),
-        delta=math.expm1(figures.shift[row]),
+        delta=math.expm1(shift),
         delta_low=math.expm1(figures.low[row]) if has_interval else None,
         delta_high=math.expm1(figures.high[row]) if has_interval else None,
         p_adjusted=change.p_adjusted,
@@ -63,12 +67,44 @@ def _describe(
     )
 
 
+def list_methods(night: HeadNight) -> dict[tuple[int, str], int]:
+    """The series of each method, by its family and the name of its runs."""
+    kinds, runs = (night.fleet.keys[name].to_pylist() for name in ("kind", "run"))
+    family = night.fleet.history.series.family.tolist()
+    return {(family[row], runs[row]): row for row, kind in enumerate(kinds) if kind == "method"}
+
+
+def method_level_ns(
+    night: HeadNight, methods: Mapping[tuple[int, str], int], change: LevelChange
+) -> float | None:
+    """What the method of a changed series took in the nights of its base; None if unknown."""
+    keys, family = night.fleet.name(change.series), night.fleet.history.series.family
+    row = methods.get((int(family[change.series]), keys["run"]))
+    if row is None or keys["unit"] != "ns" or keys["device"] is None:
+        return None
+    levels = night.replay.cells.median[row, change.base]
+    known = levels[np.isfinite(levels)]
+    return float(np.exp(np.median(known))) if len(known) else None
+
+
 def changed_nights(night: HeadNight, change: LevelChange) -> Ints:
     """The nights of a series at its new level."""
     end = change.fixed if change.fixed is not None else night.fleet.history.build_count
     nights = np.arange(change.first_bad, end)
     there: Ints = nights[night.replay.cells.dump_count[change.series, nights] > 0]
     return there
+
+
+def changed_environment(
+    environments: Environments, night: HeadNight, change: LevelChange
+) -> list[EnvironmentChange]:
+    """What changed around the code between the dumps that show a change and those before it."""
+    keys, nights = night.fleet.name(change.series), night.fleet.nights
+    since = np.setdiff1d(changed_nights(night, change), change.back)
+    base, head = ([nights[number] for number in each.tolist()] for each in (change.base, since))
+    family = Family(keys["device"], keys["model"], keys["backend"])
+    has_reference = bool(night.fleet.has_reference[change.series])
+    return environments.changes(family, base, head, has_reference=has_reference)
 
 
 def compare_nights(
@@ -107,9 +143,11 @@ def _rule(
     ]
     if change.pool is not None:
         parts.append(_pool_text(night, change, change.pool))
-    if change.reaction:
+    if change.modes is not None:
+        parts.append(_share_text(night, change, since))
+    if change.is_framed:
         parts.append("the shift of the whole device taken out")
-    if is_centred:
+    if is_centred and change.modes is None:
         parts.append("modes of the process compared each with its own")
     if night.fleet.has_reference[change.series]:
         parts.append("relative to the reference build")
@@ -125,6 +163,11 @@ def _pool_text(night: HeadNight, change: LevelChange, pool: int) -> str:
     shift = math.expm1(change.pool_shift)
     name = fleet.keys["pool"][pool].as_py()
     return f"shown by the {devices} devices of pool {name} together: {shift:+.1%}"
+
+
+def _share_text(night: HeadNight, change: LevelChange, since: Ints) -> str:
+    found = compare_mode_shares(night.fleet.history, change, since)
+    return f"slow in {found.head:.0%} of the dumps, in {found.base:.0%} before"
 
 
 def _builds(count: int) -> str:

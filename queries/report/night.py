@@ -28,7 +28,7 @@ from warehouse.regressions.series_values import CONTAINERS
 Floats = NDArray[np.float64]
 Judge = Callable[[str, MinChange, Rules], JudgedPart]
 
-SERIES = ("device", "model", "backend", "event_name", "delegate_id", "ordinal")
+SERIES = ("device", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
 _BUILDS = "SELECT build, build_role FROM builds_in_order ORDER BY position"
 _LAST_DAY = "SELECT CAST(max(captured_at) AS DATE) AS day FROM named_dumps WHERE build = $head"
 _DECISIONS = """SELECT group_id, state, reason FROM group_decisions
@@ -63,10 +63,11 @@ class HeadNight:
         groups: The changes put together, those that nobody wants to hear of left out.
         moved: Changes of methods and delegates that got or lost operators.
         muted: How many changes were left out, by reason.
-        modules: Module that an operator of the head runs, by device, model, backend, event name,
-            delegate id and ordinal; of those with an ETRecord.
+        modules: Module that an operator of the head runs, by device, model, backend, run, event
+            name, delegate id and ordinal; of those with an ETRecord.
         decisions: The last decision about each group, by its id, before a later build came.
         until: When that was; null if there is none.
+        day: The day of the head's last recording; null if unknown.
         settings: What the team has settled.
         rules: The numbers behind the verdicts.
     """
@@ -80,6 +81,7 @@ class HeadNight:
     modules: dict[tuple[object, ...], str]
     decisions: dict[str, GroupDecision]
     until: datetime | None
+    day: date | None
     settings: Settings
     rules: Rules
 
@@ -107,7 +109,8 @@ def judge_head(
     changes = tell_of_devices(result, fleet.history, fleet.pool)
     rebuilt = find_rebuilt(fleet.history.series.family, result.cells.dump_count > 0)
     groups, moved = group_changes(changes, list_places(fleet), builds, rebuilt)
-    heard, muted = _leave_out_muted(fleet, groups, settings, last_day(store, head))
+    day = last_day(store, head)
+    heard, muted = _leave_out_muted(fleet, groups, settings, day)
     named = store.sql(read_statement("modules_of_build"), {"head": head}).to_pylist()
     modules = {tuple(row[name] for name in SERIES): row["module_path"] for row in named}
     until = store.sql(read_statement("known_until"), {"head": head})["until"][0].as_py()
@@ -123,6 +126,7 @@ def judge_head(
         modules,
         decisions,
         until,
+        day,
         settings,
         rules,
     )

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from functools import cache
+from functools import partial
+
+import numpy as np
 
 from queries.asked import AskedStore
 from queries.report.alerts import list_alerts
-from queries.report.content import Group, Report, RunShift, State, Verdict
-from queries.report.facts import changed_environment, read_facts
+from queries.report.content import Coverage, Report, RunShift, Sensitivity, Verdict
+from queries.report.environment import Environments, Family
+from queries.report.facts import (
+    add_expected,
+    list_notes,
+    named_commits,
+    read_commits,
+    read_facts,
+)
 from queries.report.head_view import HeadView
-from queries.report.night import Judge, judge_head
-from queries.report.outline import is_of_environment
+from queries.report.members import changed_environment
+from queries.report.night import HeadNight, Judge, judge_head
+from queries.report.outline import Outline, count_expected, find_verdict, sort_groups
+from queries.report.sensitivity import night_sensitivity
 from queries.report.settings import Settings
+from queries.report.sight import Sight, join_first
 
-_COMMITS = "SELECT name, commit FROM builds"
-_DUMPS = "SELECT count(*) AS dumps FROM named_dumps WHERE build = $head"
+_DUMPS = """SELECT device, model, backend, count(*) AS dumps FROM named_dumps
+WHERE build = $head GROUP BY device, model, backend"""
 
 
 def nightly_report(
@@ -34,28 +45,40 @@ def nightly_report(
         OptionError: The store has no such build, or none at all.
     """
     night = judge_head(store, head, settings, judge)
-    commits = {row["name"]: row["commit"] for row in store.sql(_COMMITS).to_pylist()}
-    around = cache(lambda base, head: changed_environment(store, base, head))
+    commits = read_commits(store)
+    around = partial(changed_environment, Environments(store))
     groups = list_alerts(night, commits, around)
-    view = HeadView(night)
-    base = view.base[0] if view.base else None
-    facts = read_facts(store, base=base, head=night.head, until=night.until)
+    view, parts = HeadView(night), sort_groups(groups)
+    opened = [*parts.failures, *parts.environment, *parts.suspects]
+    base = view.base({group.first_bad for group in opened})
+    facts = read_facts(store, base=base[0] if base else None, head=night.head, until=night.until)
     counts = {**view.count_verdicts(), **{f"muted: {k}": n for k, n in night.muted.items()}}
-    dumps = int(store.sql(_DUMPS, {"head": night.head})["dumps"][0].as_py())
+    dumps = {
+        Family(row["device"], row["model"], row["backend"]): int(row["dumps"])
+        for row in store.sql(_DUMPS, {"head": night.head}).to_pylist()
+    }
+    sensitivity = night_sensitivity(night, dumps)
+    missing = add_expected(store, view.missing(), settings, night.head)
+    coverage = view.coverage(sum(dumps.values()), sensitivity, missing)
     shifts = view.run_shifts()
-    verdict = _verdict(groups, counts)
+    verdict = find_verdict(parts, sensitivity, missing)
     return Report(
         kind="nightly",
         head=night.head,
-        base=view.base,
+        base=base,
+        recorded_on=night.day,
+        commits=named_commits(commits, [night.head, *base], groups),
         verdict=verdict,
-        summary=f"{night.head}: {_summary(verdict, groups, counts, shifts)}",
+        summary=f"{night.head}: {_summary(verdict, parts, coverage, shifts, sensitivity)}",
+        notes=list_notes(missing, facts.reference_drift, _relative_devices(night)),
         groups=groups,
         run_shifts=shifts,
         operator_changes=view.operator_changes(),
         exact_changes=facts.exact_changes,
         framework_tax=facts.framework_tax,
-        coverage=view.coverage(dumps),
+        coverage=coverage,
+        sensitivity=sensitivity,
+        reference_drift=facts.reference_drift,
         quality=facts.quality,
         refused=facts.refused,
         verdict_counts=dict(sorted(counts.items())),
@@ -63,31 +86,39 @@ def nightly_report(
     )
 
 
-def _verdict(groups: Sequence[Group], counts: dict[str, int]) -> Verdict:
-    bad = {
-        group.state
-        for group in groups
-        if group.direction == "regression" and not is_of_environment(group)
-    }
-    if "confirmed" in bad:
-        return "regressions"
-    if "new" in bad:
-        return "suspects"
-    tested = ("unchanged", "suspect", "within_build_noise", "explained_by_run_shift")
-    return "clear" if any(counts.get(name) for name in tested) else "not_enough_data"
+def _relative_devices(night: HeadNight) -> set[str]:
+    """Devices on which times are relative to a reference build."""
+    devices = night.fleet.keys["device"].to_pylist()
+    return {devices[row] for row in np.flatnonzero(night.fleet.has_reference) if devices[row]}
 
 
 def _summary(
-    verdict: Verdict, groups: Sequence[Group], counts: dict[str, int], shifts: Sequence[RunShift]
+    verdict: Verdict,
+    parts: Outline,
+    coverage: Coverage,
+    shifts: Sequence[RunShift],
+    sensitivity: Sequence[Sensitivity],
 ) -> str:
-    states = Counter(group.state for group in groups if group.direction == "regression")
-    faster = sum(group.direction == "improvement" for group in groups)
-    series = sum(counts.values()) - counts.get("no_data", 0)
-    words: dict[State, str] = {"confirmed": "confirmed", "new": "suspected"}
-    found = [f"{states[state]} {word}" for state, word in words.items() if states[state]]
-    noun = "regression" if sum(states[state] for state in words) == 1 else "regressions"
-    none = "not enough data" if verdict == "not_enough_data" else "no regressions"
-    what = f"{' and '.join(found)} {noun}" if found else none
+    """The verdict in a sentence; its numbers are those of the title and of the tiles."""
+    seen, absent = Sight.of(sensitivity), count_expected(coverage.missing)
+    counts = {
+        "confirmed": len(parts.failures),
+        "confirmed with another environment": len(parts.environment),
+        "suspected": len(parts.suspects),
+    }
+    found = [f"{count} {word}" for word, count in counts.items() if count]
+    noun = "regression" if sum(counts.values()) == 1 else "regressions"
+    what = f"{' and '.join(found)} {noun}" if found else "no regressions"
+    if verdict == "not_enough_data":
+        what = join_first("not enough data", coverage.too_few)
     moved = sum(shift.is_notable for shift in shifts)
-    whole = f", moved as a whole: {moved}" if moved else ""
-    return f"{what}, improvements: {faster}, series: {series:,}{whole}"
+    told = [
+        what,
+        f"improvements: {len(parts.improvements)}",
+        f"series judged: {coverage.judged_count:,} of {coverage.series_count:,}",
+        *([f"moved as a whole: {moved}"] if moved else []),
+        *([f"explained by such shifts: {seen.explained:,}"] if seen.explained else []),
+        *([f"expected, but not recorded: {absent}"] if absent else []),
+        *([f"blind on {seen.share(seen.blind)}, {seen.limits}"] if seen.blind else []),
+    ]
+    return ", ".join(told)

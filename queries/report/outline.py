@@ -1,13 +1,16 @@
-"""The parts of a report that its forms share: its groups sorted by what to do, and its verdict."""
+"""What the forms of a report share: its alerts by what to do, their facts, and the verdict."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from queries.report.figures import cost_text, count_text
+from queries.report.figures import and_more, cost_text, count_text, name_text, share_text
+from queries.report.sight import Sight, join_first
 
 if TYPE_CHECKING:
-    from queries.report.content import Group, Report
+    from collections.abc import Sequence
+
+    from queries.report.content import Group, Missing, Report, Sensitivity, Verdict
 
 STATES = {
     "new": "suspect",
@@ -16,57 +19,123 @@ STATES = {
     "accepted": "accepted",
     "fixed": "fixed",
 }
-_NO_EXCUSE = "temperature"
 _SETTLED = {"acknowledged", "accepted", "fixed"}
 SIGNS = {"regression": "▲", "improvement": "▼"}
+CARD_SHARE = 0.01  # of its method's time: an alert that costs less is a line
 
 
 class Outline(NamedTuple):
     """The groups of a report by what to do about them, each part in the report's order."""
 
     failures: list[Group]
+    environment: list[Group]
     suspects: list[Group]
     improvements: list[Group]
     settled: list[Group]
 
 
-def outline(report: Report) -> Outline:
-    """Sort the groups of a report.
+class Section(NamedTuple):
+    """Alerts that want the same of a reader."""
 
-    Failures are regressions that are confirmed, suspects those that are new;
-    settled is what somebody works on or accepted, what is fixed, and what began with another
-    environment.
+    title: str
+    groups: list[Group]
+    empty: str
+
+
+def sections(report: Report) -> list[Section]:
+    """The alerts of a report by what they want of its reader."""
+    parts = outline(report)
+    return [
+        Section("Act now", parts.failures, "No regression is confirmed."),
+        Section("Look", [*parts.environment, *parts.suspects], ""),
+        Section("Ignore", [*parts.improvements, *parts.settled], ""),
+    ]
+
+
+def is_card(group: Group) -> bool:
+    """Whether a group costs enough of its method to be shown in full; unknown costs may."""
+    share = group.headline.method_share
+    return share is None or abs(share) >= CARD_SHARE
+
+
+def outline(report: Report) -> Outline:
+    """Sort the groups of a report; see `sort_groups`."""
+    return sort_groups(report.groups)
+
+
+def sort_groups(groups: Sequence[Group]) -> Outline:
+    """Sort groups by what to do about them.
+
+    Failures are regressions that are confirmed, environment those of them that came with another
+    environment, suspects those that are new; settled is what somebody works on or accepted, and
+    what is fixed.
     """
-    parts = Outline([], [], [], [])
-    for group in report.groups:
-        if group.state in _SETTLED or is_of_environment(group):
+    parts = Outline([], [], [], [], [])
+    for group in groups:
+        if group.state in _SETTLED:
             parts.settled.append(group)
         elif group.direction == "improvement":
             parts.improvements.append(group)
+        elif group.state == "new":
+            parts.suspects.append(group)
         else:
-            (parts.suspects if group.state == "new" else parts.failures).append(group)
+            (parts.environment if group.is_of_environment else parts.failures).append(group)
     return parts
 
 
-def is_of_environment(group: Group) -> bool:
-    """Whether something changed around the code on every device that a group is about.
-
-    A warmer night is worth a word, and no reason to let a regression pass.
-    """
-    changed = {change.device for change in group.environment if change.attribute != _NO_EXCUSE}
-    return all(member.device in changed for member in group.members)
+def find_verdict(
+    parts: Outline, sensitivity: Sequence[Sensitivity], missing: Sequence[Missing]
+) -> Verdict:
+    """The verdict of a report: the worst that its groups say, else how much it could have seen."""
+    judged = any(row.judged_count for row in sensitivity)
+    found: dict[Verdict, object] = {
+        "regressions": parts.failures,
+        "other_environment": parts.environment,
+        "incomplete": any(row.is_expected for row in missing),
+        "suspects": parts.suspects,
+        "not_enough_data": not judged,
+        "blind": any(row.is_blind for row in sensitivity),
+    }
+    return next((verdict for verdict, holds in found.items() if holds), "clear")
 
 
 def verdict_text(report: Report) -> str:
     """The verdict in a few words, with how many groups make it."""
-    parts = outline(report)
+    parts, seen = outline(report), Sight.of(report.sensitivity)
+    absent = count_expected(report.coverage.missing)
     texts = {
-        "regressions": count_text(len(parts.failures), "regression"),
-        "suspects": f"{count_text(len(parts.suspects), 'suspect')}, nothing confirmed",
-        "clear": "Nothing got slower",
-        "not_enough_data": "Not enough data",
+        "regressions": _count(parts.failures, "regression"),
+        "other_environment": f"{_count(parts.environment, 'regression')}, with another environment",
+        "incomplete": f"Incomplete: {count_text(absent, 'expected recording')} missing",
+        "suspects": f"{_count(parts.suspects, 'suspect')}, nothing confirmed",
+        "blind": f"Blind on {seen.share(seen.blind)}: {seen.limits}",
+        "clear": f"Nothing got slower{seen.reach}",
+        "not_enough_data": join_first("Not enough data", report.coverage.too_few),
     }
     return texts[report.verdict]
+
+
+def build_lines(report: Report) -> list[str]:
+    """Which builds a report is of, with their source revisions, and when the head was recorded."""
+
+    def named(build: str) -> str:
+        commit = report.commits.get(build)
+        return f"{name_text(build)} ({name_text(commit)})" if commit else name_text(build)
+
+    base = and_more(named(report.base[0]), len(report.base)) if report.base else "none"
+    lines = [f"Head {named(report.head)}", f"base {base}"]
+    return [*lines, f"recorded {report.recorded_on}"] if report.recorded_on else lines
+
+
+def count_expected(missing: Sequence[Missing]) -> int:
+    """How many recordings are missing that tracehouse.toml expects every night."""
+    return sum(row.is_expected for row in missing)
+
+
+def _count(groups: Sequence[Group], noun: str) -> str:
+    """How many alerts, and of how many operators: the unit of `tracehouse compare`."""
+    operators = sum(len(group.members) for group in groups)
+    return f"{count_text(len(groups), noun)} of {count_text(operators, 'operator')}"
 
 
 def range_text(group: Group) -> str:
@@ -83,28 +152,49 @@ def line_text(group: Group) -> str:
     return f"{sign} {line.title}{cost} ({STATES[group.state]}, {range_text(group)})"
 
 
-def facts(group: Group) -> list[tuple[str, str]]:
+def facts(group: Group, report: Report) -> list[tuple[str, str]]:
     """What a group says besides its line: pairs of a label and a text."""
     line = group.headline
-    share = line.total_share
     found = [
-        ("Of the whole change", None if share is None else f"{100 * share:.0f} %"),
+        ("Of the method's time", share_text(line.method_share)),
+        ("Of the whole change", share_text(line.total_share)),
         ("Seen on", _breadth(group)),
-        ("To be confirmed", _wanted(group.dumps_needed)),
+        ("Commits", _commits(group, report)),
         ("Owner", group.owner),
-        ("Accepted because", group.reason),
+        ("Next step", next_step(group, report)),
+        ("Decided because", group.reason),
         ("Fixed in", group.fixed_in),
         ("Alert", group.id),
     ]
     return [(label, text) for label, text in found if text is not None]
 
 
+def next_step(group: Group, report: Report) -> str | None:
+    """What to do about a group; None if nothing."""
+    if group.direction == "improvement" or group.state in _SETTLED:
+        return None
+    if report.kind == "compare":
+        return "see by the commands below where it comes from"  # there is nothing to accept
+    if group.state == "new":
+        dumps = count_text(group.dumps_needed, "more dump")
+        return f"record {dumps} of the head in another session: they confirm it or clear it"
+    decide = f"tracehouse accept {group.id} --reason WHY"
+    if group.is_of_environment:
+        return f"record {group.last_good} again in the environment of the head; or {decide}"
+    has_bisect = any(command.startswith("git bisect") for command in group.commands)
+    find = "bisect it with the commands below" if has_bisect else "look at what changed"
+    return f"{find}, and mend it; or {decide}"
+
+
+def _commits(group: Group, report: Report) -> str | None:
+    """The source revisions between which the cause is, where both are known."""
+    good, bad = (report.commits.get(build or "") for build in (group.last_good, group.first_bad))
+    return None if good is None or bad is None else f"{name_text(good)}..{name_text(bad)}"
+
+
 def _breadth(group: Group) -> str:
     line = group.headline
     counts = ((line.device_count, "device"), (line.model_count, "model"))
-    series = f"{line.member_count:,} series"
-    return ", ".join([*(count_text(*pair) for pair in counts), series])
-
-
-def _wanted(dumps_needed: int) -> str | None:
-    return f"{count_text(dumps_needed, 'more dump')} of the head" if dumps_needed else None
+    return ", ".join(
+        [*(count_text(*pair) for pair in counts), count_text(line.member_count, "operator")]
+    )

@@ -10,28 +10,44 @@ from datetime import date
 from typing import Any
 
 from ingest.signatures import operator_type
-from queries.report.alerts import compare_commands, make_headline
+from queries.report.alerts import compare_commands
+from queries.report.build_order import note_order
 from queries.report.content import (
     BuildPoint,
-    Coverage,
     Direction,
     Group,
     Member,
-    Missing,
     OperatorChange,
     Report,
 )
-from queries.report.facts import read_facts
+from queries.report.environment import Environments, Family, may_explain
+from queries.report.facts import (
+    add_expected,
+    list_notes,
+    named_commits,
+    read_commits,
+    read_facts,
+)
+from queries.report.headline import make_headline
 from queries.report.night import SERIES, last_day
+from queries.report.outline import find_verdict, sort_groups
+from queries.report.pair_coverage import (
+    CONTAINERS,
+    FAMILY,
+    FEWEST_DUMPS,
+    describe_coverage,
+    missing_data,
+    pair_sensitivity,
+    place_of_row,
+)
+from queries.report.relative_values import read_values
 from queries.report.settings import Settings
+from queries.report.sight import Sight
 from warehouse.store import Warehouse
 
 Row = Mapping[str, Any]
 Key = tuple[object, ...]
 
-_FAMILY = ("device", "model", "backend")
-_CONTAINERS = ("method", "delegate")
-_FEWEST_DUMPS = 8
 _DUMPS = """SELECT device, model, backend, count(*) FILTER (build = $base) AS base,
 count(*) FILTER (build = $head) AS head FROM named_dumps
 WHERE build IN ($base, $head) GROUP BY ALL ORDER BY ALL"""
@@ -52,12 +68,15 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
     own = [
         row | {"verdict": _verdict(row, settings)}
         for row in found_rows.to_pylist()
-        if row["level"] in {"operator", *_CONTAINERS}
+        if row["level"] in {"operator", *CONTAINERS}
     ]
-    values = _read_values(store, base, head)
-    found, muted = _list_changes(own, settings, last_day(store, head))
+    relative = {row["device"] for row in own if row["reference"]}
+    values = read_values(store, base, head, has_reference=bool(relative))
+    environments = Environments(store)
+    day = last_day(store, head)
+    found, muted = _list_changes(own, settings, day)
     groups = [
-        _describe(key, members, own, values, settings, base=base, head=head)
+        _describe(key, members, own, values, settings, environments, base=base, head=head)
         for key, members in sorted(found.items())
     ]
     groups.sort(
@@ -67,29 +86,45 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
             group.id,
         )
     )
+    sensitivity = pair_sensitivity(own, settings, day)
     facts = read_facts(store, base=base, head=head)
     counts = Counter(row["verdict"] for row in own) + Counter(muted)
     dumps = store.sql(_DUMPS, {"base": base, "head": head}).to_pylist()
-    slower = sum(group.direction == "regression" for group in groups)
-    is_known = any(counts[name] for name in ("unchanged", "inconclusive", "improvement"))
+    seen = Sight.of(sensitivity)
+    missing = add_expected(store, missing_data(dumps, base), settings, head)
+    order = note_order(store, base=base, head=head)
+    notes = list_notes(missing, facts.reference_drift, relative)
+    blind = f", blind on {seen.share(seen.blind)}, {seen.limits}" if seen.blind else ""
     return Report(
         kind="compare",
         head=head,
         base=[base],
-        verdict="regressions" if slower else "clear" if is_known else "not_enough_data",
-        summary=f"{head} against {base}: slower: {slower}, faster: {len(groups) - slower}, "
-        f"series: {len(own):,}",
+        recorded_on=day,
+        commits=named_commits(read_commits(store), [base, head], groups),
+        verdict=find_verdict(sort_groups(groups), sensitivity, missing),
+        summary=f"{head} against {base}: {_count_operators(groups)}, series: {len(own):,}{blind}",
+        notes=[order, *notes] if order else notes,
         groups=groups,
         run_shifts=[],
         operator_changes=_operator_changes(own, base=base, head=head),
         exact_changes=facts.exact_changes,
         framework_tax=facts.framework_tax,
-        coverage=_coverage(dumps, own, base),
+        coverage=describe_coverage(dumps, own, sensitivity, missing),
+        sensitivity=sensitivity,
+        reference_drift=facts.reference_drift,
         quality=facts.quality,
         refused=facts.refused,
         verdict_counts=dict(sorted(counts.items())),
-        rules={"q": chosen.q, "min_change": chosen.min_change, "least_dumps": _FEWEST_DUMPS},
+        rules={"q": chosen.q, "min_change": chosen.min_change, "least_dumps": FEWEST_DUMPS},
     )
+
+
+def _count_operators(groups: Sequence[Group]) -> str:
+    """How many operators got slower and faster."""
+    counts: Counter[str] = Counter()
+    for group in groups:
+        counts[group.direction] += len(group.members)
+    return f"operators slower: {counts['regression']}, faster: {counts['improvement']}"
 
 
 def _list_changes(
@@ -99,9 +134,9 @@ def _list_changes(
     found: dict[tuple[Direction, str], list[Row]] = defaultdict(list)
     muted: Counter[str] = Counter()
     for row in rows:
-        if row["verdict"] not in ("regression", "improvement") or row["level"] in _CONTAINERS:
+        if row["verdict"] not in ("regression", "improvement") or row["level"] in CONTAINERS:
             continue
-        place = _place(row)
+        place = place_of_row(row)
         mute = settings.mute(**place, on=day)
         if mute is not None:
             muted[f"muted: {mute.reason}"] += 1
@@ -116,22 +151,10 @@ def _verdict(row: Row, settings: Settings) -> str:
     verdict, low, high = str(row["verdict"]), row["delta_low"], row["delta_high"]
     if verdict not in ("regression", "improvement", "inconclusive") or None in (low, high):
         return verdict
-    least = math.log1p(settings.min_change(**_place(row)))
+    least = math.log1p(settings.min_change(**place_of_row(row)))
     if verdict != "inconclusive" and abs(math.log1p(row["delta"])) >= least:
         return verdict
     return "unchanged" if max(math.log1p(high), -math.log1p(low)) <= least else "inconclusive"
-
-
-def _place(row: Row) -> dict[str, str]:
-    return {"device": row["device"], "model": row["model"], "event": row["event_name"]}
-
-
-def _read_values(store: Warehouse, base: str, head: str) -> dict[Key, dict[str, list[float]]]:
-    """Values of the dumps of each series, by build."""
-    values: dict[Key, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in store.query("dump_values", build=[base, head]).to_pylist():
-        values[tuple(row[name] for name in SERIES)][row["build"]].append(row["value"])
-    return values
 
 
 def _describe(  # noqa: PLR0913 - all that a group is made of
@@ -140,39 +163,55 @@ def _describe(  # noqa: PLR0913 - all that a group is made of
     rows: Sequence[Row],
     values: Mapping[Key, Mapping[str, list[float]]],
     settings: Settings,
+    environments: Environments,
     *,
     base: str,
     head: str,
 ) -> Group:
     direction, operator = key
-    families = {tuple(row[name] for name in _FAMILY) for row in members}
+    families = {Family(*(row[name] for name in FAMILY)) for row in members}
+    around = {
+        family: environments.changes(
+            family, environments.nights(family, base), environments.nights(family, head)
+        )
+        for family in sorted(families, key=str)
+    }
     explains = [
         _member(row, values, base=base, head=head)
         for row in rows
-        if row["level"] in _CONTAINERS
+        if row["level"] in CONTAINERS
         and row["verdict"] == direction
-        and tuple(row[name] for name in _FAMILY) in families
+        and Family(*(row[name] for name in FAMILY)) in families
     ]
     told = [_member(row, values, base=base, head=head) for row in members]
     told.sort(key=lambda member: (-abs(member.cost_ns or 0.0), member.device or "", member.model))
     identity = "\0".join([operator, direction, base, head])
     first = told[0]
+    named = [change for changes in around.values() for change in changes]
     return Group(
         id=hashlib.sha256(identity.encode()).hexdigest()[:12],
         state="confirmed",
         direction=direction,
         first_bad=head,
         last_good=base,
-        headline=make_headline(operator, told, explains),
+        headline=make_headline(operator, told, explains, named, _method_ns(rows, first)),
         members=told,
         explains=explains,
         dumps_needed=0,
         reason=None,
         owner=settings.owner(device=first.device or "", model=first.model, event=first.event_name),
         fixed_in=None,
-        environment=[],
+        environment=named,
+        is_of_environment=all(any(map(may_explain, changes)) for changes in around.values()),
         commands=compare_commands(first, head, base),
     )
+
+
+def _method_ns(rows: Iterable[Row], member: Member) -> float | None:
+    """What the method of a member took in the base; None if unknown."""
+    place = [getattr(member, name) for name in (*FAMILY, "run")]
+    here = (row for row in rows if [row[name] for name in (*FAMILY, "run")] == place)
+    return next((row["base_ns"] for row in here if row["level"] == "method"), None)
 
 
 def _member(
@@ -185,6 +224,7 @@ def _member(
     parts = [
         f"{row['head_count']} dumps against {row['base_count']}",
         f"p = {row['p_adjusted']:.2g} among its model's operators",
+        *([f"relative to the reference build {row['reference']}"] if row["reference"] else []),
         *([row["note"]] if row["note"] else []),
     ]
     return Member(
@@ -230,26 +270,3 @@ def _cost(row: Row) -> float | None:
     if row["verdict"] == "removed_op":
         return None if row["base_ns"] is None else -row["base_ns"]
     return row["cost_ns"]  # type: ignore[no-any-return]
-
-
-def _coverage(dumps: Sequence[Row], rows: Sequence[Row], base: str) -> Coverage:
-    there = [row for row in dumps if row["head"]]
-    return Coverage(
-        device_count=len({row["device"] for row in there}),
-        model_count=len({(row["model"], row["backend"]) for row in there}),
-        dump_count=sum(row["head"] for row in there),
-        series_count=sum(bool(row["head_count"]) for row in rows),
-        missing=[
-            Missing(
-                device=row["device"], model=row["model"], backend=row["backend"], last_build=base
-            )
-            for row in dumps
-            if not row["head"]
-        ],
-        too_few=[
-            f"{' '.join(filter(None, (row['device'], row['model'], row['backend'])))}: "
-            f"{row['head']} dumps, {_FEWEST_DUMPS} wanted"
-            for row in there
-            if row["base"] and row["head"] < _FEWEST_DUMPS
-        ],
-    )

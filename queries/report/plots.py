@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import median
+from typing import NamedTuple
 
 import svg
 
-from queries.report.content import Member
+from queries.report.content import Member, ReferenceDrift
 from queries.report.drawing import Scale, label, lines, picture, scale_of, title
 from queries.report.figures import (
     count_text,
@@ -24,6 +25,14 @@ MAX_BUILDS = 40
 _WIDTH = 360
 _LEFT, _RIGHT = 72, 12
 _LABEL = 22  # characters of a build's name
+
+
+class Point(NamedTuple):
+    """A point of a course: what it is called, its value, and what else shows on hover."""
+
+    name: str
+    value: float | None
+    detail: str
 
 
 def strip_plot(member: Member) -> str:
@@ -42,35 +51,59 @@ def strip_plot(member: Member) -> str:
 
 def history_plot(member: Member, first_bad: str) -> str:
     """The medians of the builds up to the head; the first bad one has a line."""
-    points = member.history[-MAX_BUILDS:]
-    medians = [point.median_ns for point in points if point.median_ns is not None]
-    if not medians:
+    points = [
+        Point(name_text(point.build), point.median_ns, count_text(point.dump_count, "dump"))
+        for point in member.history[-MAX_BUILDS:]
+    ]
+    return _course(points, duration_text, "build", name_text(first_bad))
+
+
+def drift_plot(drift: ReferenceDrift) -> str:
+    """How far the reference builds of a device were from usual, session by session."""
+    points = [
+        Point(str(point.recorded_on or name_text(point.session)), point.drift, point.session)
+        for point in drift.points[-MAX_BUILDS:]
+    ]
+    return _course(points, delta_text, "session")
+
+
+def _course(
+    points: Sequence[Point], text_of: Callable[[float | None], str], noun: str, marked: str = ""
+) -> str:
+    """Values in order; the first point of the name that is marked has a line."""
+    values = [point.value for point in points if point.value is not None]
+    if not values:
         return ""
     across = Scale(0, max(1, len(points) - 1), _LEFT, _WIDTH - _RIGHT)
-    down = scale_of(medians, 70, 22)
-    parts: list[svg.Element] = []
-    for i, point in enumerate(points):
-        if point.build == first_bad:
-            parts += _mark(across(i), first_bad)
+    down = scale_of(values, 70, 22)
+    marks = [i for i, point in enumerate(points) if point.name == marked]
+    parts: list[svg.Element] = _mark(across(marks[0]), marked) if marks else []
     placed = [
-        (across(i), None if point.median_ns is None else down(point.median_ns))
+        (across(i), None if point.value is None else down(point.value))
         for i, point in enumerate(points)
     ]
     parts += lines(placed)
     for (x, y), point in zip(placed, points, strict=True):
-        what = "no data" if y is None else duration_text(point.median_ns)
-        hover = f"{name_text(point.build)}: {what}, {count_text(point.dump_count, 'dump')}"
+        what = "no data" if y is None else text_of(point.value)
         dot = svg.Circle(cx=x, cy=76 if y is None else y, r=2 if y is None else 2.6)
         dot.class_ = ["gap" if y is None else "point"]
-        dot.elements = [title(hover)]
+        dot.elements = [title(f"{point.name}: {what}, {name_text(point.detail)}")]
         parts.append(dot)
-    parts += [label(_LEFT - 6, y + 3, duration_text(value), "end") for value, y in _ends(medians)]
-    parts.append(label(_LEFT, 94, name_text(points[0].build, _LABEL), "start"))
+    parts += [label(_LEFT - 6, y + 3, text_of(value), "end") for value, y in _ends(values)]
+    parts.append(label(_LEFT, 94, name_text(points[0].name, _LABEL), "start"))
     if len(points) > 1:
-        parts.append(label(_WIDTH - _RIGHT, 94, name_text(points[-1].build, _LABEL), "end"))
-    ends = f"{duration_text(medians[0])} to {duration_text(medians[-1])}"
-    text = f"History over {count_text(len(points), 'build')}: {ends}"
+        parts.append(label(_WIDTH - _RIGHT, 94, name_text(points[-1].name, _LABEL), "end"))
+    ends = f"{text_of(values[0])} to {text_of(values[-1])}"
+    text = f"History over {count_text(len(points), noun)}: {ends}"
     return picture(parts, width=_WIDTH, height=100, text=text, class_="history")
+
+
+def interval_ends(members: Sequence[Member]) -> tuple[float, float]:
+    """The scale on which the changes of members stand."""
+    ends = [0.0]
+    for member in members:
+        ends += (x for x in (member.delta, member.delta_low, member.delta_high) if x is not None)
+    return min(ends), max(ends)
 
 
 def interval_plot(member: Member, low: float, high: float) -> str:

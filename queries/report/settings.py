@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Mapping
 from datetime import date
 from fnmatch import fnmatchcase
+from itertools import product
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ingest.errors import in_our_words
+from warehouse.catalogue.header import Header
+from warehouse.catalogue.places import check_place_name, place_of
+from warehouse.catalogue.shares import parse_share
 from warehouse.errors import QueryError, suggest
 
 FILE_NAME = "tracehouse.toml"
@@ -19,6 +25,17 @@ _OF_THE_SERVICE = "serve"  # the table that `tracehouse serve` reads
 
 class SettingsError(QueryError):
     """A settings file that cannot be read or says something else than it may."""
+
+
+def _parse_share(value: object) -> object:
+    """A share that is written as text or number; a plain 5 is questioned either way."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 1:
+        return parse_share(f"{value:g}")
+    return parse_share(value) if isinstance(value, str) else value
+
+
+Share = Annotated[float, BeforeValidator(_parse_share)]
+PlaceName = Annotated[str, Field(min_length=1), AfterValidator(check_place_name)]
 
 
 class _Table(BaseModel):
@@ -44,7 +61,7 @@ class _Pattern(_Table):
 class Threshold(_Pattern):
     """The smallest change of some series that counts, as a share."""
 
-    min_change: float = Field(gt=0, le=10)
+    min_change: Share = Field(gt=0, le=10)
 
 
 class Owner(_Pattern):
@@ -60,12 +77,20 @@ class Mute(_Pattern):
     until: date | None = None
 
 
+class Expected(_Table):
+    """What comes every night: each of the models on each of the devices."""
+
+    devices: list[PlaceName] = Field(min_length=1)
+    models: list[PlaceName] = Field(min_length=1)
+    backends: list[PlaceName] = []
+
+
 class Nightly(_Table):
     """The numbers of the nightly rule; see docs/regressions.md."""
 
     base_builds: int = Field(default=8, ge=4, le=64)
-    q: float = Field(default=0.01, gt=0, lt=0.5)
-    min_change: float = Field(default=0.03, gt=0, le=10)
+    q: Share = Field(default=0.01, gt=0, lt=0.5)
+    min_change: Share = Field(default=0.03, gt=0, le=10)
     gate: float = Field(default=3.5, ge=1, le=20)
 
 
@@ -76,6 +101,22 @@ class Settings(_Table):
     thresholds: list[Threshold] = []
     owners: list[Owner] = []
     muted: list[Mute] = []
+    expected: list[Expected] = []
+
+    @property
+    def expected_places(self) -> list[str]:
+        """What comes every night, as `coverage_gaps` takes it."""
+        return [
+            place_of(*names)
+            for each in self.expected
+            for names in product(each.devices, each.models, each.backends or [""])
+        ]
+
+    def with_expected(self, header: Header, params: Mapping[str, object]) -> dict[str, object]:
+        """Parameters of a query; `expected` is what the settings say, unless it is given."""
+        takes = any(parameter.name == "expected" for parameter in header.params)
+        own = {"expected": self.expected_places} if takes and self.expected else {}
+        return {**own, **params}
 
     def min_change(self, *, device: str, model: str, event: str) -> float:
         """The smallest change of a series that counts."""
@@ -109,6 +150,7 @@ _TABLES: dict[str, type[_Table]] = {
     "thresholds": Threshold,
     "owners": Owner,
     "muted": Mute,
+    "expected": Expected,
 }
 
 

@@ -14,16 +14,26 @@ from urllib.parse import urlsplit
 
 from queries.printable import json_text, printable
 from queries.report import figures
-from queries.report.outline import facts, line_text, outline, verdict_text
+from queries.report.outline import (
+    build_lines,
+    facts,
+    is_card,
+    line_text,
+    outline,
+    sections,
+    verdict_text,
+)
+from queries.report.sight import sensitivity_text
 from warehouse.errors import QueryError
 
 if TYPE_CHECKING:
-    from queries.report.content import Report
+    from queries.report.content import Group, Report
 
 MAX_BLOCKS = 50
 MAX_HEADER = 150  # characters
 MAX_SECTION = 3000
 _GROUPS = 12  # two blocks each
+_NOTES = 5
 _TITLE = 300
 _SECONDS = 10.0
 _ANSWER = 200  # characters of what the other side answers, in an error
@@ -75,25 +85,41 @@ def _answer(error: urllib.error.HTTPError) -> str:
 
 
 def _blocks(report: Report) -> Iterator[_Block]:
-    parts = outline(report)
     kind = "nightly" if report.kind == "nightly" else "comparison"
     verdict = f"{verdict_text(report)}: {kind} of {report.head}"
     yield {"type": "header", "text": _plain(verdict, MAX_HEADER)}
     yield _section(report.summary)
-    open_groups = [*parts.failures, *parts.suspects]
-    for group in open_groups[:_GROUPS]:
-        yield _section(line_text(group))
-        yield _context(" · ".join(f"{label}: {text}" for label, text in facts(group)))
-    if len(open_groups) > _GROUPS:
-        yield _section(f"{len(open_groups) - _GROUPS:,} more groups are in the report.")
+    yield _context(" · ".join(build_lines(report)))
+    for note in report.notes[:_NOTES]:
+        yield _section(note)
+    shown = _open_groups(report)
+    for title, group in shown[:_GROUPS]:
+        yield _section(f"{title}: {line_text(group)}")
+        if is_card(group):
+            said = facts(group, report)
+            yield _context(" · ".join(f"{label}: {text}" for label, text in said))
+    blind = [row for row in report.sensitivity if row.is_blind]
+    if blind:
+        lines = (
+            f"{figures.place_text(row.device, row.model, row.backend)}: {sensitivity_text(row)}"
+            for row in blind[:_GROUPS]
+        )
+        yield _section("\n".join(["Blind on:", *lines]))
+    if len(shown) > _GROUPS:
+        yield _section(f"{len(shown) - _GROUPS:,} more groups are in the report.")
     yield _context(_counts(report))
+
+
+def _open_groups(report: Report) -> list[tuple[str, Group]]:
+    """The groups to act on and to look at, each with its section."""
+    told = sections(report)[:2]
+    return [(section.title, group) for section in told for group in section.groups]
 
 
 def _fallback(report: Report) -> str:
     """The message without blocks, in which Slack reads markup: hence & < > are escaped."""
-    parts = outline(report)
-    lines = [f"{verdict_text(report)}: {report.head}", report.summary]
-    lines += [line_text(group) for group in [*parts.failures, *parts.suspects][:_GROUPS]]
+    lines = [f"{verdict_text(report)}: {report.head}", report.summary, *report.notes[:_NOTES]]
+    lines += [f"{title}: {line_text(group)}" for title, group in _open_groups(report)[:_GROUPS]]
     text = "\n".join(figures.name_text(line, _TITLE) for line in lines)
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
@@ -110,6 +136,8 @@ def _counts(report: Report) -> str:
         (len(report.refused), "refused dump"),
     ]
     texts = [figures.count_text(count, what) for count, what in counts]
+    if parts.environment:
+        texts.insert(1, f"{len(parts.environment):,} with another environment")
     return " · ".join([*texts, f"{len(coverage.missing):,} without data"])
 
 

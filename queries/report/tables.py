@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from queries.report.figures import (
     MAX_TEXT,
     NONE,
+    change_text,
     cost_text,
     count_text,
+    delta_text,
     name_text,
     number_text,
     operator_text,
@@ -48,7 +50,7 @@ def changes(report: Report) -> list[Listing]:
                 (
                     _CHANGES[row.change],
                     place_text(row.device, row.model, row.backend),
-                    operator_text(row.event_name, row.delegate_id, row.ordinal),
+                    operator_text(row.event_name, row.delegate_id, row.ordinal, row.run),
                     cost_text(row.cost_ns),
                     name_text(row.detail, MAX_TEXT),
                 )
@@ -72,10 +74,13 @@ def changes(report: Report) -> list[Listing]:
         ),
         _listing(
             "Environment",
-            "It changed around the code: not a regression of the code.",
-            ("Device", "Attribute", "Base", "Head"),
+            "It changed around the code, from the build before to the head.",
+            ("Where", "Attribute", "Base", "Head"),
             (
-                tuple(map(name_text, (row.device, row.attribute, row.base, row.head)))
+                (
+                    place_text(row.device, row.model, row.backend),
+                    *map(name_text, (row.attribute, row.base, row.head)),
+                )
                 for row in report.quality.environment
             ),
         ),
@@ -117,13 +122,48 @@ def evidence(report: Report) -> list[Listing]:
         _listing(
             "No data of the head",
             "Not measured is not unchanged.",
-            ("Where", "Last build with data"),
+            ("Where", "Last build with data", "Expected"),
             (
-                (place_text(row.device, row.model, row.backend), name_text(row.last_build))
+                (
+                    place_text(row.device, row.model, row.backend),
+                    name_text(row.last_build),
+                    "yes" if row.is_expected else "",
+                )
                 for row in coverage.missing
             ),
         ),
-        _listing("Too few dumps", "", ("What is wanted",), _texts(coverage.too_few)),
+        _listing("Too little data", "", ("What is wanted",), _texts(coverage.too_few)),
+        _listing(
+            "Sensitivity",
+            "A smaller change of an operator would not have been told.",
+            ("Where", "Typical>", "Worst>", "Operator", "Judged>", "Explained by run>", "Light"),
+            (
+                (
+                    place_text(row.device, row.model, row.backend),
+                    NONE if row.typical is None else change_text(row.typical),
+                    NONE if row.worst is None else change_text(row.worst),
+                    name_text(row.worst_operator),
+                    f"{number_text(row.judged_count)} of {number_text(row.series_count)}",
+                    number_text(row.explained_count),
+                    "blind" if row.is_blind else "seen" if row.judged_count else "not judged",
+                )
+                for row in sorted(report.sensitivity, key=lambda row: not row.is_blind)
+            ),
+        ),
+        _listing(
+            "Reference drift",
+            "How far the reference builds were from their usual time: what the device did.",
+            ("Device", "Reference builds", "Sessions>", "Lowest>", "Highest>", "Last>"),
+            (
+                (
+                    name_text(row.device),
+                    name_text(", ".join(row.references)),
+                    number_text(len(row.points)),
+                    *(delta_text(drift) for drift in _ends([each.drift for each in row.points])),
+                )
+                for row in report.reference_drift
+            ),
+        ),
         _listing("Warnings", "", ("Warning",), _texts(quality.warnings)),
         _listing(
             "Refused dumps",
@@ -182,6 +222,10 @@ def _listing(
     numbers = frozenset(i for i, name in enumerate(columns) if name.endswith(">"))
     names = tuple(name.removesuffix(">") for name in columns)
     return Listing(title, note, names, numbers, list(rows), is_folded)
+
+
+def _ends(values: list[float]) -> tuple[float, float, float]:
+    return min(values), max(values), values[-1]
 
 
 def _texts(texts: list[str]) -> _Rows:

@@ -12,7 +12,7 @@ from warehouse.regressions.nightly import Status
 
 Floats = NDArray[np.float64]
 
-_KEYS = ("device", "pool", "model", "backend", "event_name", "delegate_id", "ordinal")
+_KEYS = ("device", "pool", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
 _WORDS = {1: "regression", -1: "improvement"}
 
 
@@ -21,11 +21,11 @@ def nightly_verdicts(night: HeadNight) -> pa.Table:
 
     Those of pools come last: without a device, and with devices where others have dumps.
 
-    Columns: device, pool, model, backend, event_name, delegate_id, ordinal; base_count and
-    head_count (dumps); base_ns and head_ns (medians; null for clocks of unknown rate); delta (head
-    over base less 1, null without values on both sides); p_adjusted (null unless tested); error
-    (how far builds usually are from their bases, as a share) and is_framed (whether without the
-    shift of the whole device); verdict; first_bad (of the change that is open, else null).
+    Columns: device, pool, model, backend, run, event_name, delegate_id, ordinal; base_count
+    and head_count (dumps); base_ns and head_ns (medians; null for clocks of unknown rate); delta
+    (head over base less 1, null without values on both sides); p_adjusted (null unless tested);
+    error (how far builds usually are from their bases, as a share) and is_framed (whether without
+    the shift of the whole device); verdict; first_bad (of the change that is open, else null).
 
     Verdicts: regression and improvement (confirmed and there), suspect_regression and
     suspect_improvement; returning (from an open change that may be gone); else in lower case what

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from queries.event_blocks.logged_values import LoggedValues
 from queries.event_blocks.places import EventPlaces, delegate_id
-from queries.event_blocks.samples import ProfileSamples
+from queries.event_blocks.profile_samples import ProfileSamples
 from queries.timeline.dumps import TimedDump
 from warehouse.programs.correlation import Handles, Hierarchy, Origin
 

@@ -11,6 +11,7 @@
 --   device        STRING     Name of the device.
 --   model         STRING     Name of the model.
 --   backend       STRING     Backend of the model; null if none.
+--   run           STRING     Name of the runs that holds across builds.
 --   build         STRING     Id of the build.
 --   captured_at   TIMESTAMP  Time of recording; null if unknown.
 --   run_count     BIGINT     Runs that count, at least 20.
@@ -25,7 +26,7 @@
 --   drift         DOUBLE     Median of the last third of the runs over that of the
 --                            first third, less 1.
 --   y             DOUBLE     Natural logarithm of the value; one of 0 counts as 1.
---   group_id      BIGINT     Numbers device, model, backend and build.
+--   group_id      BIGINT     Numbers device, model, backend, run and build.
 --   group_count   BIGINT     Dumps of the group.
 --   level_gap     DOUBLE     Gap between its levels, in log time; null if it has but
 --                            one.
@@ -33,8 +34,9 @@
 WITH series AS (
     SELECT
         *, ln(greatest(value, 1e0)) AS y,
-        count(*) OVER (PARTITION BY device, model, backend, build) AS group_count,
-        dense_rank() OVER (ORDER BY device, model, backend, build) AS group_id
+        count(*) OVER (PARTITION BY device, model, backend, run, build)
+            AS group_count,
+        dense_rank() OVER (ORDER BY device, model, backend, run, build) AS group_id
     FROM steady_dumps
 ),
 gaps AS (
@@ -55,7 +57,7 @@ levels AS (
     HAVING widest > 8e-2 AND widest > 8 * median(gap)
 )
 SELECT
-    s.dump_id, s.device, s.model, s.backend, s.build, s.captured_at,
+    s.dump_id, s.device, s.model, s.backend, s.run, s.build, s.captured_at,
     s.run_count, s.value, s.value_ns,
     s.cv, s.iqr_share, s.p99_over_p50, s.max_over_min, s.drift,
     s.y, s.group_id, s.group_count, l.widest AS level_gap,

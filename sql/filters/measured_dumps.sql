@@ -15,14 +15,14 @@
 --   measure    STRING  runs_per_dump, dump_bytes, operator_count, delegate_call_count,
 --                      operator_calls, delegate_calls, delegated_share or
 --                      allocated_bytes.
---   run_name   STRING  Name of the runs that allocated; null in other measures.
+--   run_name   STRING  Runs that it is a measure of; null for those of the whole dump.
 --   allocator  STRING  Allocator of the bytes; null in other measures, and if it has no
 --                      name.
 --   low        DOUBLE  Value; the lowest of its runs, if they differ.
 --   high       DOUBLE  Highest value of its runs.
 WITH instructions AS (
     SELECT
-        dump_id,
+        t.dump_id, n.run,
         count(DISTINCT CASE WHEN kind = 'kernel' THEN event_name END) AS kernels,
         count(DISTINCT CASE WHEN kind = 'delegate_call' THEN event_name END) AS calls,
         count(DISTINCT CASE WHEN kind = 'delegate_op' THEN delegate_id END) AS ops,
@@ -30,39 +30,44 @@ WITH instructions AS (
         sum(CASE WHEN kind = 'delegate_call' THEN event_count ELSE 0 END)
             AS call_events,
         sum(CASE WHEN kind = 'method' THEN event_count ELSE 0 END) AS methods
-    FROM complete_run_totals
-    WHERE dump_id IN (SELECT dump_id FROM compared_dumps)
-    GROUP BY dump_id, chain_index, instruction_id
+    FROM complete_run_totals AS t
+    JOIN named_run_signatures AS n
+        ON n.dump_id = t.dump_id AND n.run_signature_id = t.run_signature_id
+    WHERE t.dump_id IN (SELECT dump_id FROM compared_dumps)
+    GROUP BY t.dump_id, n.run, t.chain_index, t.instruction_id
 ),
 counts AS (
     SELECT
-        dump_id, sum(kernels) AS kernels, sum(calls) AS calls,
+        dump_id, run, sum(kernels) AS kernels, sum(calls) AS calls,
         sum(kernel_events) / nullif(sum(methods), 0) AS kernel_calls,
         sum(call_events) / nullif(sum(methods), 0) AS delegate_calls,
         sum(greatest(calls, ops)) / nullif(sum(kernels + greatest(calls, ops)), 0)
             AS delegated_share
     FROM instructions
-    GROUP BY dump_id
+    GROUP BY dump_id, run
 ),
 measured AS (
     SELECT
-        d.dump_id, m.measure,
+        d.dump_id, m.measure, CAST(NULL AS STRING) AS run,
+        CAST(CASE m.measure WHEN 'dump_bytes' THEN d.byte_count ELSE d.n_runs END
+            AS DOUBLE) AS value
+    FROM dumps AS d
+    JOIN compared_dumps AS p ON p.dump_id = d.dump_id
+    CROSS JOIN (VALUES ('runs_per_dump'), ('dump_bytes')) AS m (measure)
+    UNION ALL
+    SELECT
+        c.dump_id, m.measure, c.run,
         CASE m.measure
-            WHEN 'runs_per_dump' THEN CAST(d.n_runs AS DOUBLE)
-            WHEN 'dump_bytes' THEN CAST(d.byte_count AS DOUBLE)
             WHEN 'operator_count' THEN CAST(c.kernels AS DOUBLE)
             WHEN 'delegate_call_count' THEN CAST(c.calls AS DOUBLE)
             WHEN 'operator_calls' THEN c.kernel_calls
             WHEN 'delegate_calls' THEN c.delegate_calls
             ELSE c.delegated_share
         END AS value
-    FROM dumps AS d
-    JOIN compared_dumps AS p ON p.dump_id = d.dump_id
-    LEFT JOIN counts AS c ON c.dump_id = d.dump_id
+    FROM counts AS c
     CROSS JOIN (
-        VALUES ('runs_per_dump'), ('dump_bytes'), ('operator_count'),
-            ('delegate_call_count'), ('operator_calls'), ('delegate_calls'),
-            ('delegated_share')
+        VALUES ('operator_count'), ('delegate_call_count'), ('operator_calls'),
+            ('delegate_calls'), ('delegated_share')
     ) AS m (measure)
 ),
 allocated AS (
@@ -71,14 +76,14 @@ allocated AS (
     WHERE dump_id IN (SELECT dump_id FROM compared_dumps)
     GROUP BY dump_id, run_index, allocator
 ),
-named_runs AS (
+runs_by_name AS (
     SELECT dump_id, run_index, name, count(*) OVER (PARTITION BY dump_id, name) AS n
     FROM runs
     WHERE dump_id IN (SELECT dump_id FROM compared_dumps)
 ),
 measures AS (
     SELECT
-        dump_id, measure, CAST(NULL AS STRING) AS run_name,
+        dump_id, measure, run AS run_name,
         CAST(NULL AS STRING) AS allocator, value AS low, value AS high
     FROM measured
     WHERE value IS NOT NULL
@@ -88,7 +93,7 @@ measures AS (
         CASE WHEN count(*) < max(r.n) THEN 0e0 ELSE min(a.bytes) END AS low,
         max(a.bytes) AS high
     FROM allocated AS a
-    JOIN named_runs AS r ON r.dump_id = a.dump_id AND r.run_index = a.run_index
+    JOIN runs_by_name AS r ON r.dump_id = a.dump_id AND r.run_index = a.run_index
     GROUP BY a.dump_id, r.name, a.allocator
 )
 SELECT

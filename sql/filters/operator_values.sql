@@ -1,6 +1,7 @@
 -- operator_values: Values of operators in the chosen dumps, as comparisons take them.
 --
--- Those of reference builds, which are recorded beside others, are left out.
+-- Those of reference builds, which are recorded beside others, are left out unless
+-- `build` names them.
 --
 -- params:
 --   event        STRING[] OF named_event_signatures.event_name = NULL  Only those
@@ -11,13 +12,14 @@
 --   ordinal      INT(1..) = NULL  Only the n-th instruction of a name and delegate
 --                               id, from 1.
 --
--- filters: chosen_dumps
+-- filters: chosen_operators
 --
 -- columns:
 --   dump_id      INT     Number of the dump.
 --   device       STRING  Name of the device.
 --   model        STRING  Name of the model.
 --   backend      STRING  Backend of the model; null if none.
+--   run          STRING  Name of the runs that holds across builds.
 --   event_name   STRING  Name of the operator, else its delegate id.
 --   delegate_id  STRING  Delegate debug id; null outside delegates.
 --   ordinal      INT     Which of the build's instructions of that name and delegate
@@ -27,31 +29,30 @@
 --   position     INT     Place of the build in builds_in_order.
 --   back         BIGINT  1 for the operator's last build on the device, 2 for the one
 --                        before, ...
---   series_id    BIGINT  Numbers device, model, backend, operator and unit.
+--   series_id    BIGINT  Numbers device, model, backend, run, operator and unit.
 --   unit         STRING  ns; ticks where the clock's rate is unknown.
 --   value        DOUBLE  Value of the dump in that unit.
 --   floor        DOUBLE  Least value that can be compared.
 --   y            DOUBLE  Natural logarithm of the value; one of 0 counts as 1.
 SELECT
-    o.dump_id, o.device, o.model, o.backend, o.event_name, o.delegate_id, o.ordinal,
-    o.kind, o.build, b.position,
+    o.dump_id, o.device, o.model, o.backend, o.run, o.event_name, o.delegate_id,
+    o.ordinal, o.kind, o.build, b.position,
     dense_rank() OVER (
         PARTITION BY
-            o.device, o.model, o.backend, o.event_name, o.delegate_id, o.ordinal,
-            o.unit
+            o.device, o.model, o.backend, o.run, o.event_name, o.delegate_id,
+            o.ordinal, o.unit
         ORDER BY b.position DESC
     ) AS back,
     dense_rank() OVER (
         ORDER BY
-            o.device, o.model, o.backend, o.event_name, o.delegate_id, o.ordinal,
-            o.unit
+            o.device, o.model, o.backend, o.run, o.event_name, o.delegate_id,
+            o.ordinal, o.unit
     ) AS series_id,
     o.unit, o.value, o.floor, ln(greatest(o.value, 1e0)) AS y
-FROM operator_stats AS o
+FROM chosen_operators AS o
 JOIN builds_in_order AS b ON b.build = o.build
-WHERE o.dump_id IN (SELECT dump_id FROM chosen_dumps)
-    AND o.value IS NOT NULL
-    AND o.build_role IS NULL
+WHERE o.value IS NOT NULL
+    AND (o.build_role IS NULL OR CAST(:build AS ARRAY<STRING>) IS NOT NULL)
     AND o.kind NOT IN ('operator_call', 'load', 'delegate_phase')
     AND (CAST(:event AS ARRAY<STRING>) IS NULL
         OR array_contains(CAST(:event AS ARRAY<STRING>), o.event_name))

@@ -11,6 +11,7 @@
 --   device       STRING  Name of the device.
 --   model        STRING  Name of the model.
 --   backend      STRING  Backend of the model; null if none.
+--   run          STRING  Name of the runs that holds across builds.
 --   event_name   STRING  Name of the operator, else its delegate id.
 --   delegate_id  STRING  Delegate debug id; null outside delegates.
 --   ordinal      INT     Which of the build's instructions of that name and delegate
@@ -18,7 +19,7 @@
 --   build        STRING  Id of the build.
 --   back         BIGINT  1 for the operator's last build on the device, 2 for the one
 --                        before, ...
---   series_id    BIGINT  Numbers device, model, backend, operator and unit.
+--   series_id    BIGINT  Numbers device, model, backend, run, operator and unit.
 --   unit         STRING  ns; ticks where the clock's rate is unknown.
 --   value        DOUBLE  Value of the dump in that unit.
 --   floor        DOUBLE  Least value that can be compared.
@@ -26,6 +27,8 @@
 --   split        INT     The first build of the new level, counted like back; null with
 --                        fewer than 3 builds, as is what follows.
 --   z            DOUBLE  Of the test there, normal, at least 0.
+--   exact_p      DOUBLE  p of the test by the exact distribution: up to 30 dumps a side
+--                        and where it is at most 0.2; else null.
 --   reach        DOUBLE  Greatest z that so many dumps could give.
 --   is_after     INT     1 from that build on, 0 in up to 10 builds before, null
 --                        further back.
@@ -57,7 +60,7 @@ sums AS (
 ),
 scores AS (
     SELECT
-        series_id, split, n1, n2,
+        series_id, split, n1, n2, u,
         coalesce(greatest(abs(u - n1 * n2 / 2) - 5e-1, 0e0) / nullif(sqrt(
             greatest(n1 + n2 + 1 - ties / ((n1 + n2) * (n1 + n2 - 1)), 0e0)
             * n1 * n2 / 12
@@ -66,18 +69,23 @@ scores AS (
     FROM sums
 ),
 best AS (
-    SELECT series_id, split, z, reach
+    SELECT series_id, split, z, reach, x.p AS exact_p
     FROM (
         SELECT
-            series_id, split, z, max(reach) OVER (PARTITION BY series_id) AS reach,
+            series_id, split, n1, n2, u, z,
+            max(reach) OVER (PARTITION BY series_id) AS reach,
             row_number() OVER (PARTITION BY series_id ORDER BY z DESC, split) AS choice
         FROM scores
     ) AS c
+    LEFT JOIN mann_whitney_exact AS x
+        ON x.n_small = least(n1, n2) AND x.n_large = greatest(n1, n2)
+        AND x.u = ceil(least(c.u, n1 * n2 - c.u))
     WHERE choice = 1
 )
 SELECT
-    v.dump_id, v.device, v.model, v.backend, v.event_name, v.delegate_id, v.ordinal,
-    v.build, v.back, v.series_id, v.unit, v.value, v.floor, v.y, b.split, b.z, b.reach,
+    v.dump_id, v.device, v.model, v.backend, v.run, v.event_name, v.delegate_id,
+    v.ordinal, v.build, v.back, v.series_id, v.unit, v.value, v.floor, v.y,
+    b.split, b.z, b.exact_p, b.reach,
     CASE WHEN v.back <= b.split THEN 1 WHEN v.back <= b.split + 10 THEN 0 END
         AS is_after
 FROM operator_values AS v

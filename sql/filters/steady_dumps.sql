@@ -1,7 +1,13 @@
--- steady_dumps: The chosen dumps with how steady their runs are, after warm-up.
+-- steady_dumps: How steady the runs of the chosen dumps are, after warm-up.
 --
--- Of Method::execute in complete runs, from the sixth on; dumps that have at least 20
--- of them. All but the value are shares, so they hold in cycles of unknown rate too.
+-- Of Method::execute in complete runs of one run signature, from the sixth on, where
+-- there are at least 20 of them. Where a dump has several signatures of one name, the
+-- one with the most runs counts. All but the value are shares, so they hold in cycles
+-- of unknown rate too.
+--
+-- params:
+--   run  STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
+--                 #2'.
 --
 -- filters: chosen_dumps
 --
@@ -10,6 +16,7 @@
 --   device        STRING     Name of the device.
 --   model         STRING     Name of the model.
 --   backend       STRING     Backend of the model; null if none.
+--   run           STRING     Name of the runs that holds across builds.
 --   build         STRING     Id of the build.
 --   captured_at   TIMESTAMP  Time of recording; null if unknown.
 --   run_count     BIGINT     Runs that count, at least 20.
@@ -25,8 +32,12 @@
 --                            first third, less 1.
 WITH noise AS (
     SELECT
-        dump_id, run_count, median(value) AS value,
-        stddev_samp(value) / nullif(avg(value), 0e0) AS cv,
+        dump_id, run_signature_id, run_count, median(value) AS value,
+        sqrt(greatest(
+            exact_sum(excess * excess)
+                - exact_sum(excess) * exact_sum(excess) / count(*), 0e0
+        ) / nullif(count(*) - 1, 0))
+            / nullif(min(value) + exact_sum(excess) / count(*), 0e0) AS cv,
         (percentile_cont(0.75) WITHIN GROUP (ORDER BY value)
             - percentile_cont(0.25) WITHIN GROUP (ORDER BY value))
             / nullif(median(value), 0e0) AS iqr_share,
@@ -38,19 +49,42 @@ WITH noise AS (
         ) - 1 AS drift
     FROM (
         SELECT
-            t.dump_id, t.execute_ticks * coalesce(d.ns_per_tick, 1e0) AS value,
-            row_number() OVER (PARTITION BY t.dump_id ORDER BY t.run_index) - 5 AS k,
-            count(*) OVER (PARTITION BY t.dump_id) - 5 AS run_count
-        FROM run_totals AS t
-        JOIN dumps AS d ON d.dump_id = t.dump_id
-        WHERE t.dump_id IN (SELECT dump_id FROM chosen_dumps)
-    ) AS r
-    WHERE k > 0 AND run_count >= 20
-    GROUP BY dump_id, run_count
+            *, value - min(value) OVER (PARTITION BY dump_id, run_signature_id)
+                AS excess
+        FROM (
+            SELECT
+                t.dump_id, r.run_signature_id,
+                t.execute_ticks * coalesce(d.ns_per_tick, 1e0) AS value,
+                row_number() OVER (
+                    PARTITION BY t.dump_id, r.run_signature_id ORDER BY t.run_index
+                ) - 5 AS k,
+                count(*) OVER (PARTITION BY t.dump_id, r.run_signature_id) - 5
+                    AS run_count
+            FROM run_totals AS t
+            JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
+            JOIN dumps AS d ON d.dump_id = t.dump_id
+            WHERE t.dump_id IN (SELECT dump_id FROM chosen_dumps)
+        ) AS r
+        WHERE k > 0 AND run_count >= 20
+    ) AS s
+    GROUP BY dump_id, run_signature_id, run_count
+),
+named AS (
+    SELECT
+        n.*, s.run,
+        row_number() OVER (
+            PARTITION BY n.dump_id, s.run ORDER BY n.run_count DESC, n.run_signature_id
+        ) AS choice
+    FROM noise AS n
+    JOIN named_run_signatures AS s
+        ON s.dump_id = n.dump_id AND s.run_signature_id = n.run_signature_id
+    WHERE CAST(:run AS ARRAY<STRING>) IS NULL
+        OR array_contains(CAST(:run AS ARRAY<STRING>), s.run)
 )
 SELECT
-    n.dump_id, d.device, d.model, d.backend, d.build, d.captured_at,
+    n.dump_id, d.device, d.model, d.backend, n.run, d.build, d.captured_at,
     n.run_count, n.value, CASE WHEN d.ns_per_tick > 0 THEN n.value END AS value_ns,
     n.cv, n.iqr_share, n.p99_over_p50, n.max_over_min, n.drift
-FROM noise AS n
+FROM named AS n
 JOIN named_dumps AS d ON d.dump_id = n.dump_id
+WHERE n.choice = 1

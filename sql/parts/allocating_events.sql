@@ -1,7 +1,9 @@
 -- allocating_events: The profile event that each allocation was made in.
 --
--- Reads placed_dumps. It is the next one of its run to end, as a profile event is
--- recorded when it ends.
+-- Reads placed_dumps. It is the next one of its run in the file, as a profile event is
+-- recorded when it ends. The run's signature has the order of the file, whatever the
+-- clock says; where an event repeats in a run, its repetitions stand among the others
+-- by the ticks at which they end.
 --
 -- columns:
 --   dump_id         INT     Dump the allocation was recorded in.
@@ -30,10 +32,27 @@ followed AS (
         ) AS next_place
     FROM unprofiled
 ),
+-- Where in a run each signature is first recorded: signatures list an instruction at
+-- its first event, so what a method logs before it runs would draw it to the front.
+first_places AS (
+    SELECT
+        s.run_signature_id, s.event_signature_id,
+        CASE
+            WHEN e.kind = 'method' THEN 2147483647
+            ELSE array_position(g.events, s.event_signature_id)
+        END AS place
+    FROM (
+        SELECT DISTINCT run_signature_id, event_signature_id
+        FROM events
+        WHERE dump_id IN (SELECT dump_id FROM followed)
+    ) AS s
+    JOIN run_signatures AS g ON g.run_signature_id = s.run_signature_id
+    JOIN event_signatures AS e ON e.event_signature_id = s.event_signature_id
+),
 -- A delegate's operators end with its call: their own clock may be another one.
 ended AS (
     SELECT
-        e.dump_id, e.run_index, e.event_signature_id, e.occurrence, e.duration_ticks,
+        e.dump_id, e.run_index, e.occurrence, e.duration_ticks, p.place,
         CASE WHEN e.chain_index >= 0 THEN s.instruction_id END AS instruction_id,
         s.kind = 'delegate_op' AS is_inner, e.end_ticks,
         max(CASE WHEN s.kind = 'delegate_call' THEN e.end_ticks END) OVER step
@@ -48,6 +67,9 @@ ended AS (
         WHERE dump_id IN (SELECT dump_id FROM followed)
     ) AS e
     JOIN named_event_signatures AS s ON s.event_signature_id = e.event_signature_id
+    JOIN first_places AS p
+        ON p.run_signature_id = e.run_signature_id
+        AND p.event_signature_id = e.event_signature_id
     JOIN (SELECT DISTINCT dump_id, run_index FROM followed) AS f
         ON f.dump_id = e.dump_id AND f.run_index = e.run_index
     WINDOW step AS (
@@ -56,20 +78,37 @@ ended AS (
             CASE WHEN s.kind = 'delegate_op' THEN 0 ELSE e.occurrence END
     )
 ),
+-- The first of each signature ends no earlier than those recorded before it.
+timed AS (
+    SELECT
+        *, CASE
+            WHEN occurrence = 0 THEN max(own_end_ticks) OVER (
+                PARTITION BY dump_id, run_index, occurrence ORDER BY place
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            )
+            ELSE own_end_ticks
+        END AS order_ticks,
+        max(CASE WHEN occurrence > 0 AND NOT is_inner THEN place ELSE 0 END) OVER (
+            PARTITION BY dump_id, run_index
+        ) AS last_repeated
+    FROM (
+        SELECT
+            *, CASE
+                WHEN is_inner THEN coalesce(call_end_ticks, end_ticks) ELSE end_ticks
+            END AS own_end_ticks
+        FROM ended
+    ) AS e
+),
 in_order AS (
     SELECT
         dump_id, run_index, instruction_id, event_name,
         row_number() OVER (
             PARTITION BY dump_id, run_index
             ORDER BY
-                CASE
-                    WHEN is_inner THEN coalesce(call_end_ticks, end_ticks)
-                    ELSE end_ticks
-                END,
-                CASE WHEN is_inner THEN 0 ELSE 1 END, duration_ticks,
-                instruction_id NULLS LAST, event_signature_id, occurrence
+                order_ticks, CASE WHEN place > last_repeated THEN 1 ELSE 0 END,
+                CASE WHEN is_inner THEN 0 ELSE occurrence END, place, occurrence
         ) AS place
-    FROM ended
+    FROM timed
 )
 SELECT f.dump_id, f.run_index, f.event_index, i.instruction_id, i.event_name
 FROM followed AS f

@@ -10,6 +10,7 @@
 --   pool            STRING  Its pool; null if none or several.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
+--   run             STRING  Name of the runs that holds across builds.
 --   event_name      STRING  Name of the operator or of what was added up.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.
 --   ordinal         INT     Which instruction of that name and delegate id.
@@ -34,7 +35,7 @@
 --                           modes.
 SELECT
     s.series_id, s.family_id, s.level, s.device, s.pool, s.model, s.backend,
-    s.event_name, s.delegate_id, s.ordinal, s.kind, s.instruction_id,
+    s.run, s.event_name, s.delegate_id, s.ordinal, s.kind, s.instruction_id,
     s.unit, s.floor, s.half_tick, s.has_base, s.has_head,
     coalesce(c.base_count, 0) AS base_count, coalesce(c.head_count, 0) AS head_count,
     c.base_value, c.head_value,

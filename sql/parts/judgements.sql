@@ -3,8 +3,8 @@
 -- Reads scored and tested.
 --
 -- params:
---   q           DOUBLE(0..1) = 0.01  Share of false alarms accepted among alarms.
---   min_change  DOUBLE(0..) = 0.03   Smallest change that counts, as a share.
+--   q           SHARE(0..1) = 0.01  Share of false alarms accepted among alarms.
+--   min_change  SHARE(0..) = 0.03   Smallest change that counts, as a share.
 --
 -- columns:
 --   series_id       BIGINT  Number of the series.
@@ -14,6 +14,7 @@
 --   pool            STRING  Its pool; null if none or several.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
+--   run             STRING  Name of the runs that holds across builds.
 --   event_name      STRING  Name of the operator or of what was added up.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.
 --   ordinal         INT     Which instruction of that name and delegate id.
@@ -36,6 +37,9 @@
 WITH weighed AS (
     SELECT
         s.*, t.is_tested, t.test_count, t.rival_count, t.least_p, t.p_adjusted,
+        -- A few runs that failed say nothing of what a build runs.
+        substr(s.run, -12) <> '(incomplete)' OR s.base_count + s.head_count > 0
+            AS is_usual,
         t.base_ran, t.head_ran, least(s.base_count, s.head_count) AS n,
         CAST(:q AS DOUBLE) AS q, ln(1 + CAST(:min_change AS DOUBLE)) AS margin,
         sign(s.shift) * (1 - exp(-abs(s.shift))) * greatest(s.base_value, s.head_value)
@@ -49,8 +53,8 @@ WITH weighed AS (
 judged AS (
     SELECT
         *, CASE
-            WHEN base_ran = 1 AND has_base = 0 THEN 'new_op'
-            WHEN head_ran = 1 AND has_head = 0 THEN 'removed_op'
+            WHEN base_ran = 1 AND has_base = 0 AND is_usual THEN 'new_op'
+            WHEN head_ran = 1 AND has_head = 0 AND is_usual THEN 'removed_op'
             WHEN n < 8 THEN 'needs_more_dumps'
             WHEN NOT is_tested THEN 'below_resolution'
             WHEN least_p > q / test_count THEN 'needs_more_dumps'
@@ -74,7 +78,7 @@ sizes AS (
 )
 SELECT
     j.series_id, j.family_id, level, device, pool, model, backend,
-    event_name, delegate_id, ordinal, kind, instruction_id, unit,
+    run, event_name, delegate_id, ordinal, kind, instruction_id, unit,
     base_count, head_count, base_value, head_value, shift, low, high, p_adjusted,
     CAST(CASE
         WHEN verdict = 'needs_more_dumps' THEN greatest(n_needed - n, 1)

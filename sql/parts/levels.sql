@@ -14,6 +14,7 @@
 --   pool                STRING  Device pool; null if none.
 --   model               STRING  Name of the model.
 --   backend             STRING  Backend of the model; null if none.
+--   run                 STRING  Name of the runs that holds across builds.
 --   event_name          STRING  Name of the operator, else its delegate id; type
 --                               or path of what was added up.
 --   delegate_id         STRING  Delegate debug id; null outside delegates.
@@ -21,6 +22,7 @@
 --                               delegate id, from 1.
 --   kind                STRING  Kind of the events.
 --   instruction_id      INT     Instruction id in this build; null outside the program.
+--   run_signature_id    BIGINT  Signature of the runs.
 --   event_signature_id  BIGINT  Signature of the events.
 --   unit                STRING  ns, or ticks of a clock of unknown rate.
 --   value               DOUBLE  Time in that unit; null without enough events.
@@ -28,7 +30,7 @@
 --   half_tick           DOUBLE  Half of what the clock can tell apart.
 WITH members AS (
     SELECT
-        'operator_type' AS level, dump_id, is_head, device, pool, model, backend,
+        'operator_type' AS level, dump_id, is_head, device, pool, model, backend, run,
         CASE kind
             WHEN 'kernel'
                 THEN split_part(replace(event_name, 'native_call_', ''), '.', 1)
@@ -40,40 +42,46 @@ WITH members AS (
     UNION ALL
     SELECT
         'module' AS level, o.dump_id, o.is_head, o.device, o.pool, o.model, o.backend,
-        m.module_path AS name, 'module' AS kind, o.unit, o.value, o.floor, o.half_tick
+        o.run, m.module_path AS name, 'module' AS kind, o.unit, o.value, o.floor,
+        o.half_tick
     FROM operators AS o
     JOIN dumps AS d ON d.dump_id = o.dump_id
     JOIN (
-        SELECT DISTINCT etrecord_id, event_signature_id, module_path
+        SELECT DISTINCT
+            etrecord_id, run_signature_id, event_signature_id, module_path
         FROM event_modules
         WHERE is_total
     ) AS m
-        ON m.etrecord_id = d.etrecord_id AND m.event_signature_id = o.event_signature_id
+        ON m.etrecord_id = d.etrecord_id
+        AND m.run_signature_id = o.run_signature_id
+        AND m.event_signature_id = o.event_signature_id
 ),
 sums AS (
     SELECT
-        level, dump_id, is_head, device, pool, model, backend, name, kind,
+        level, dump_id, is_head, device, pool, model, backend, run, name, kind,
         count(*) AS member_count, min(unit) AS unit,
-        CASE WHEN count(value) = count(*) THEN sum(value) END AS value,
+        whole_sum(value) AS value,
         max(floor) AS floor, max(half_tick) AS half_tick
     FROM members
-    GROUP BY level, dump_id, is_head, device, pool, model, backend, name, kind
+    GROUP BY level, dump_id, is_head, device, pool, model, backend, run, name, kind
     HAVING min(unit) = max(unit)
 )
 SELECT
-    level, dump_id, is_head, device, pool, model, backend, event_name, delegate_id,
-    ordinal, kind, instruction_id, event_signature_id, unit, value, floor, half_tick
+    level, dump_id, is_head, device, pool, model, backend, run, event_name,
+    delegate_id, ordinal, kind, instruction_id, run_signature_id, event_signature_id,
+    unit, value, floor, half_tick
 FROM operators
 UNION ALL
 SELECT
-    level, dump_id, is_head, device, pool, model, backend, name AS event_name,
+    level, dump_id, is_head, device, pool, model, backend, run, name AS event_name,
     CAST(NULL AS STRING) AS delegate_id, 1 AS ordinal, kind,
-    CAST(NULL AS INT) AS instruction_id, CAST(NULL AS BIGINT) AS event_signature_id,
+    CAST(NULL AS INT) AS instruction_id, CAST(NULL AS BIGINT) AS run_signature_id,
+    CAST(NULL AS BIGINT) AS event_signature_id,
     unit, value, floor, half_tick
 FROM (
     SELECT
         *, max(member_count) OVER (
-            PARTITION BY level, device, model, backend, kind, name
+            PARTITION BY level, device, model, backend, run, kind, name
         ) AS most_members
     FROM sums
 ) AS s

@@ -12,18 +12,19 @@ SELECT
 FROM verdicts AS v
 JOIN (
     SELECT DISTINCT
-        m.level, m.device, m.model, m.backend, m.event_name, m.delegate_id, m.ordinal,
-        m.event_signature_id, d.etrecord_id
+        m.level, m.device, m.model, m.backend, m.run, m.event_name, m.delegate_id,
+        m.ordinal, m.run_signature_id, m.event_signature_id, d.etrecord_id
     FROM measured AS m
     JOIN dumps AS d ON d.dump_id = m.dump_id
     WHERE m.is_head = 1 AND d.etrecord_id IS NOT NULL
 ) AS h
     ON h.level = v.level AND h.device = v.device AND h.model = v.model
     AND h.backend IS NOT DISTINCT FROM v.backend
-    AND h.event_name = v.event_name
+    AND h.run = v.run AND h.event_name = v.event_name
     AND h.delegate_id IS NOT DISTINCT FROM v.delegate_id
     AND h.ordinal = v.ordinal
 JOIN event_modules AS e
-    ON e.etrecord_id = h.etrecord_id AND e.event_signature_id = h.event_signature_id
+    ON e.etrecord_id = h.etrecord_id AND e.run_signature_id = h.run_signature_id
+    AND e.event_signature_id = h.event_signature_id
 WHERE e.is_own
 GROUP BY v.series_id

@@ -1,10 +1,10 @@
 -- node_costs: What each node of a program computes and moves, by its tensors' shapes.
 --
 -- Reads chosen_dumps: counts the programs of these. Multiplications and additions of
--- matrix products and convolutions go by their shapes; others do one operation per
--- element of the first result, copies none. Bytes are those of the tensors that a node
--- reads and writes, each once, even if a fused kernel keeps them in registers; what
--- picks some of a tensor reads as much as it writes.
+-- matrix products and convolutions go by their shapes; others do what the list below
+-- says, else one operation per element of the first result. Bytes are those of the
+-- tensors that a node reads and writes, each once, even if a fused kernel keeps them in
+-- registers; what picks some of a tensor reads as much as it writes.
 --
 -- columns:
 --   etrecord_id  BIGINT  ETRecord of the program.
@@ -17,7 +17,40 @@
 --   flops        DOUBLE  Operations; null with a shape that is not known beforehand.
 --   bytes        DOUBLE  Bytes read and written; null likewise, and with an element
 --                        type of unknown size.
-WITH nodes AS (
+WITH operator_costs AS (
+    -- Operators that do not do one operation per element of the result, but so many per
+    -- element of the first argument, or per element of the result and of the kernel
+    -- that is moved over the argument. Softmax: the maximum, its subtraction, the
+    -- exponential, the sum, the division. A variance: the mean, its subtraction, the
+    -- square, the sum. A layer norm: a variance, the division by the deviation, the
+    -- weight, the bias.
+    SELECT operator, per_input, per_kernel
+    FROM (
+        VALUES
+            ('sum', 1e0, 0e0), ('mean', 1e0, 0e0), ('prod', 1e0, 0e0),
+            ('amax', 1e0, 0e0), ('amin', 1e0, 0e0), ('max', 1e0, 0e0),
+            ('min', 1e0, 0e0), ('argmax', 1e0, 0e0), ('argmin', 1e0, 0e0),
+            ('any', 1e0, 0e0), ('all', 1e0, 0e0), ('topk', 1e0, 0e0),
+            ('linalg_vector_norm', 2e0, 0e0), ('var', 4e0, 0e0), ('std', 4e0, 0e0),
+            ('_softmax', 5e0, 0e0), ('_safe_softmax', 5e0, 0e0),
+            ('_log_softmax', 5e0, 0e0), ('native_layer_norm', 7e0, 0e0),
+            ('native_group_norm', 7e0, 0e0), ('_adaptive_avg_pool2d', 1e0, 0e0),
+            ('adaptive_avg_pool1d', 1e0, 0e0), ('avg_pool1d', 0e0, 1e0),
+            ('avg_pool2d', 0e0, 1e0), ('avg_pool3d', 0e0, 1e0),
+            ('max_pool2d', 0e0, 1e0), ('max_pool2d_with_indices', 0e0, 1e0),
+            ('max_pool3d_with_indices', 0e0, 1e0), ('cat', 0e0, 0e0),
+            ('stack', 0e0, 0e0), ('clone', 0e0, 0e0),
+            ('_clone_dim_order', 0e0, 0e0), ('embedding', 0e0, 0e0),
+            ('index', 0e0, 0e0), ('index_select', 0e0, 0e0), ('gather', 0e0, 0e0),
+            ('index_put', 0e0, 0e0), ('scatter', 0e0, 0e0),
+            ('slice_scatter', 0e0, 0e0), ('select_scatter', 0e0, 0e0),
+            ('constant_pad_nd', 0e0, 0e0), ('repeat', 0e0, 0e0), ('flip', 0e0, 0e0),
+            ('roll', 0e0, 0e0), ('pixel_shuffle', 0e0, 0e0),
+            ('pixel_unshuffle', 0e0, 0e0), ('full', 0e0, 0e0),
+            ('full_like', 0e0, 0e0), ('scalar_tensor', 0e0, 0e0)
+    ) AS c (operator, per_input, per_kernel)
+),
+nodes AS (
     SELECT DISTINCT
         etrecord_id, graph, method, scope, node_index, op, target,
         split_part(code, ' = ', 1) AS results, split_part(code, ' = ', 2) AS call
@@ -125,6 +158,9 @@ SELECT
                 ELSE o.elements
             END
         WHEN replace(n.target, '_copy.', '') <> n.target THEN 0e0
+        WHEN k.per_kernel > 0 THEN k.per_kernel * n.kernel_elements * o.elements
+        WHEN k.per_input > 0 THEN k.per_input * i.first_elements
+        WHEN k.per_input = 0 THEN 0e0
         ELSE o.elements
     END AS flops,
     CASE
@@ -134,11 +170,22 @@ SELECT
             THEN 2 * o.bytes
         WHEN coalesce(i.unknowns, 0) = 0 THEN o.bytes + coalesce(i.bytes, 0e0)
     END AS bytes
-FROM nodes AS n
+FROM (
+    SELECT
+        *, try_cast(split_part(kernel, ', ', 1) AS DOUBLE)
+            * coalesce(try_cast(split_part(kernel, ', ', 2) AS DOUBLE), 1e0)
+            * coalesce(try_cast(split_part(kernel, ', ', 3) AS DOUBLE), 1e0)
+            AS kernel_elements
+    FROM (
+        SELECT *, split_part(split_part(call, 'kernel_size=[', 2), ']', 1) AS kernel
+        FROM nodes
+        WHERE op = 'call_function'
+    ) AS c
+) AS n
+LEFT JOIN operator_costs AS k ON k.operator = split_part(n.target, '.', 2)
 JOIN outputs AS o
     ON o.etrecord_id = n.etrecord_id AND o.graph = n.graph AND o.method = n.method
     AND o.scope = n.scope AND o.node_index = n.node_index
 LEFT JOIN inputs AS i
     ON i.etrecord_id = n.etrecord_id AND i.graph = n.graph AND i.method = n.method
     AND i.scope = n.scope AND i.node_index = n.node_index
-WHERE n.op = 'call_function'

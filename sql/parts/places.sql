@@ -11,18 +11,31 @@
 --   backend              STRING  Backend of the model; null if none.
 --   group_value          STRING  What the dumps have of what group_by names, else null.
 --   run_count            BIGINT  Complete runs.
---   execute_ns           DOUBLE  Sum of their durations; null in cycles of unknown
---                                rate.
+--   execute_ns           DOUBLE  Sum of their durations; null if any are in cycles of
+--                                unknown rate.
 --   recorded_run_count   BIGINT  Of them those of dumps with an ETRecord.
 --   recorded_execute_ns  DOUBLE  Sum of their durations, likewise.
+--   untimed_count        BIGINT  Dumps of complete runs in cycles of unknown rate.
 SELECT
     d.place_id, d.device, d.pool, d.build, d.model, d.backend, d.group_value,
-    count(r.dump_id) AS run_count, sum(r.execute_ns) AS execute_ns,
-    count(CASE WHEN d.etrecord_id IS NOT NULL THEN r.dump_id END)
+    CAST(sum(r.run_count) AS BIGINT) AS run_count,
+    whole_sum(r.execute_ticks * t.ns_per_tick) AS execute_ns,
+    CAST(sum(CASE WHEN d.etrecord_id IS NOT NULL THEN r.run_count ELSE 0 END) AS BIGINT)
         AS recorded_run_count,
-    sum(CASE WHEN d.etrecord_id IS NOT NULL THEN r.execute_ns END)
-        AS recorded_execute_ns
+    whole_sum(
+        CASE
+            WHEN d.etrecord_id IS NOT NULL THEN r.execute_ticks * t.ns_per_tick
+            ELSE 0e0
+        END
+    ) AS recorded_execute_ns,
+    count(CASE WHEN t.ns_per_tick IS NULL THEN 1 END) AS untimed_count
 FROM placed_dumps AS d
-LEFT JOIN complete_runs AS r ON r.dump_id = d.dump_id
+JOIN dumps AS t ON t.dump_id = d.dump_id
+JOIN (
+    SELECT dump_id, count(*) AS run_count, sum(execute_ticks) AS execute_ticks
+    FROM run_totals
+    WHERE dump_id IN (SELECT dump_id FROM placed_dumps)
+    GROUP BY dump_id
+) AS r ON r.dump_id = d.dump_id
 GROUP BY
     d.place_id, d.device, d.pool, d.build, d.model, d.backend, d.group_value

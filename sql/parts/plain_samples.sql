@@ -12,7 +12,7 @@ FROM measured AS m
 JOIN series AS s
     ON s.level = m.level AND s.device = m.device AND s.model = m.model
     AND s.backend IS NOT DISTINCT FROM m.backend
-    AND s.event_name = m.event_name
+    AND s.run = m.run AND s.event_name = m.event_name
     AND s.delegate_id IS NOT DISTINCT FROM m.delegate_id
     AND s.ordinal = m.ordinal AND s.unit = m.unit
 WHERE m.value IS NOT NULL

@@ -13,6 +13,7 @@
 --   pool            STRING  Its pool; null if none or several.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
+--   run             STRING  Name of the runs that holds across builds.
 --   event_name      STRING  Name of the operator or of what was added up.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.
 --   ordinal         INT     Which instruction of that name and delegate id.
@@ -43,17 +44,19 @@ WITH strata AS (
 ),
 pooled AS (
     SELECT
-        pool, model, backend, event_name, delegate_id, ordinal, min(kind) AS kind,
+        pool, model, backend, run, event_name, delegate_id, ordinal,
+        min(kind) AS kind,
         min(instruction_id) AS instruction_id, min(unit) AS unit,
         max(half_tick) AS half_tick,
         CAST(sum(base_count) AS BIGINT) AS base_count,
         CAST(sum(head_count) AS BIGINT) AS head_count,
-        avg(base_value) AS base_value, avg(head_value) AS head_value,
-        sum(excess) AS excess, sum(variance) AS variance,
-        sum(shift / error / error) / sum(1 / error / error) AS shift,
-        2.575829e0 / sqrt(sum(1 / error / error)) AS width
+        exact_sum(base_value) / count(base_value) AS base_value,
+        exact_sum(head_value) / count(head_value) AS head_value,
+        exact_sum(excess) AS excess, exact_sum(variance) AS variance,
+        exact_sum(shift / error / error) / exact_sum(1 / error / error) AS shift,
+        2.575829e0 / sqrt(exact_sum(1 / error / error)) AS width
     FROM strata
-    GROUP BY pool, model, backend, event_name, delegate_id, ordinal
+    GROUP BY pool, model, backend, run, event_name, delegate_id, ordinal
     HAVING count(*) > 1 AND min(unit) = max(unit)
 )
 SELECT * FROM compared
@@ -61,13 +64,14 @@ UNION ALL
 SELECT
     CAST(-row_number() OVER (
         ORDER BY
-            pool, model, backend NULLS LAST, event_name, delegate_id NULLS LAST, ordinal
+            pool, model, backend NULLS LAST, run, event_name, delegate_id NULLS LAST,
+            ordinal
     ) AS BIGINT) AS series_id,
     CAST(-dense_rank() OVER (
-        ORDER BY pool, model, backend NULLS LAST
+        ORDER BY pool, model, backend NULLS LAST, run
     ) AS BIGINT) AS family_id,
     'pool' AS level, CAST(NULL AS STRING) AS device, pool, model, backend,
-    event_name, delegate_id, ordinal, kind, instruction_id,
+    run, event_name, delegate_id, ordinal, kind, instruction_id,
     unit, 0e0 AS floor, half_tick, 1 AS has_base, 1 AS has_head,
     base_count, head_count, base_value, head_value,
     excess, variance, shift, shift - width AS low, shift + width AS high,

@@ -1,4 +1,4 @@
--- series: What is compared: one operator, or several as one, of a model on a device.
+-- series: What is compared: one operator, or several as one, of a model's runs.
 --
 -- Reads measured.
 --
@@ -10,6 +10,7 @@
 --   pool            STRING  Its pool; null if none or several.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
+--   run             STRING  Name of the runs that holds across builds.
 --   event_name      STRING  Name of the operator or of what was added up.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.
 --   ordinal         INT     Which instruction of that name and delegate id.
@@ -23,24 +24,24 @@
 SELECT
     CAST(row_number() OVER (
         ORDER BY
-            level, device, model, backend NULLS LAST, event_name,
+            level, device, model, backend NULLS LAST, run, event_name,
             delegate_id NULLS LAST, ordinal
     ) AS BIGINT) AS series_id,
     CAST(dense_rank() OVER (
         ORDER BY
             CASE WHEN level IN ('method', 'delegate') THEN 'operator' ELSE level END,
-            device, model, backend NULLS LAST
+            device, model, backend NULLS LAST, run
     ) AS BIGINT) AS family_id,
-    level, device, pool, model, backend, event_name, delegate_id, ordinal,
+    level, device, pool, model, backend, run, event_name, delegate_id, ordinal,
     kind, instruction_id, unit, floor, half_tick, has_base, has_head
 FROM (
     SELECT
-        level, device, model, backend, event_name, delegate_id, ordinal,
+        level, device, model, backend, run, event_name, delegate_id, ordinal,
         CASE WHEN min(pool) = max(pool) THEN min(pool) END AS pool,
         min(kind) AS kind,
         min(CASE WHEN is_head = 1 THEN instruction_id END) AS instruction_id,
         min(unit) AS unit, max(floor) AS floor, max(half_tick) AS half_tick,
         max(1 - is_head) AS has_base, max(is_head) AS has_head
     FROM measured
-    GROUP BY level, device, model, backend, event_name, delegate_id, ordinal
+    GROUP BY level, device, model, backend, run, event_name, delegate_id, ordinal
 ) AS s

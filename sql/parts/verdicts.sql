@@ -13,6 +13,7 @@
 --   pool            STRING  Its pool; null if none or several.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
+--   run             STRING  Name of the runs that holds across builds.
 --   event_name      STRING  Name of the operator or of what was added up.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.
 --   ordinal         INT     Which instruction of that name and delegate id.
@@ -44,10 +45,13 @@ WITH balances AS (
         ) AS is_total_changed
     FROM judgements
     -- Time moves among the operators of delegates, or among all others, calls included.
-    WINDOW scope AS (PARTITION BY family_id, kind = 'delegate_op')
+    WINDOW scope AS (
+        PARTITION BY family_id, kind = 'delegate_op' ORDER BY cost
+        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+    )
 )
 SELECT
-    series_id, family_id, level, device, pool, model, backend,
+    series_id, family_id, level, device, pool, model, backend, run,
     event_name, delegate_id, ordinal, kind, instruction_id, unit,
     base_count, head_count, base_value, head_value, shift, low, high, p_adjusted,
     dumps_needed, cost,

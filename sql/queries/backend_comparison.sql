@@ -13,10 +13,13 @@
 --
 -- filters: chosen_dumps without backend
 --
+-- parts: run_names, run_sums
+--
 -- columns:
 --   device          STRING   Name of the device.
 --   build           STRING   Id of the build.
 --   model           STRING   Name of the model.
+--   run             STRING   Name of the runs that holds across builds.
 --   module_path     STRING   The module; '' is the whole program.
 --   module_type     STRING   Its class; null if it is only the path that others lie in.
 --   is_lowest       BOOLEAN  Whether no module inside it is compared.
@@ -54,20 +57,22 @@ straddled AS (
 ),
 runs_of_side AS (
     SELECT
-        c.device, c.build, c.model, c.is_head, count(*) AS run_count,
-        CASE WHEN count(r.execute_ns) = count(*) THEN sum(r.execute_ns) END
-            AS execute_ns
-    FROM complete_runs AS r
-    JOIN chosen AS c ON c.dump_id = r.dump_id
-    GROUP BY c.device, c.build, c.model, c.is_head
+        c.device, c.build, c.model, s.run, c.is_head,
+        CAST(sum(s.run_count) AS BIGINT) AS run_count,
+        whole_sum(s.execute_ns) AS execute_ns
+    FROM run_sums AS s
+    JOIN chosen AS c ON c.dump_id = s.dump_id
+    GROUP BY c.device, c.build, c.model, s.run, c.is_head
 ),
 times AS (
     SELECT
-        c.device, c.build, c.model, c.is_head, m.module_path,
+        c.device, c.build, c.model, n.run, c.is_head, m.module_path,
         max(m.module_type) AS module_type, count(s.module_path) AS straddled_count,
-        CASE WHEN count(t.total_ns) = count(*) THEN sum(t.total_ns) END AS total_ns
+        whole_sum(t.total_ns) AS total_ns
     FROM complete_run_totals AS t
     JOIN chosen AS c ON c.dump_id = t.dump_id
+    JOIN run_names AS n
+        ON n.dump_id = t.dump_id AND n.run_signature_id = t.run_signature_id
     JOIN event_modules AS m
         ON m.etrecord_id = c.etrecord_id
         AND m.run_signature_id = t.run_signature_id
@@ -75,38 +80,38 @@ times AS (
     LEFT JOIN straddled AS s
         ON s.etrecord_id = m.etrecord_id AND s.module_path = m.module_path
     WHERE m.is_total
-    GROUP BY c.device, c.build, c.model, c.is_head, m.module_path
+    GROUP BY c.device, c.build, c.model, n.run, c.is_head, m.module_path
 ),
 sides AS (
     SELECT
-        t.device, t.build, t.model, t.is_head, t.module_path, t.module_type,
+        t.device, t.build, t.model, t.run, t.is_head, t.module_path, t.module_type,
         r.run_count, t.total_ns / r.run_count AS run_ns,
         t.total_ns / nullif(r.execute_ns, 0e0) AS time_share
     FROM times AS t
     JOIN runs_of_side AS r
         ON r.device = t.device AND r.build = t.build AND r.model = t.model
-        AND r.is_head = t.is_head
+        AND r.run = t.run AND r.is_head = t.is_head
     WHERE t.straddled_count = 0
 ),
 -- In order of their paths, what lies in a module comes right after it.
 compared AS (
     SELECT
-        b.device, b.build, b.model, b.module_path,
+        b.device, b.build, b.model, b.run, b.module_path,
         coalesce(b.module_type, h.module_type) AS module_type,
         b.run_count AS base_run_count, h.run_count AS head_run_count,
         b.run_ns AS base_ns, h.run_ns AS head_ns,
         b.time_share AS base_share, h.time_share AS head_share,
         lead(b.module_path) OVER (
-            PARTITION BY b.device, b.build, b.model ORDER BY b.module_path
+            PARTITION BY b.device, b.build, b.model, b.run ORDER BY b.module_path
         ) AS next_path
     FROM sides AS b
     JOIN sides AS h
         ON h.device = b.device AND h.build = b.build AND h.model = b.model
-        AND h.module_path = b.module_path
+        AND h.run = b.run AND h.module_path = b.module_path
     WHERE b.is_head = 0 AND h.is_head = 1
 )
 SELECT
-    device, build, model, module_path, module_type,
+    device, build, model, run, module_path, module_type,
     CASE
         WHEN next_path IS NULL THEN TRUE
         WHEN module_path = '' THEN FALSE
@@ -115,4 +120,4 @@ SELECT
     base_run_count, head_run_count, base_ns, head_ns, head_ns - base_ns AS delta_ns,
     base_ns / nullif(head_ns, 0e0) AS speedup, base_share, head_share
 FROM compared
-ORDER BY device, build, model, module_path
+ORDER BY device, build, model, run, module_path

@@ -16,12 +16,13 @@
 --   ordinal         INT(1..) = NULL  Only the n-th instruction of that name and
 --                                  delegate id, from 1.
 --
--- filters: chosen_dumps
+-- filters: chosen_operators
 --
 -- columns:
 --   device             STRING     Name of the device.
 --   model              STRING     Name of the model.
 --   backend            STRING     Backend of the model; null if none.
+--   run                STRING     Name of the runs that holds across builds.
 --   event_name         STRING     Name of the event.
 --   delegate_id        STRING     Delegate debug id; null outside delegates.
 --   ordinal            INT        Which of the build's instructions of that name and
@@ -42,40 +43,37 @@
 --                                 5 % slower; null for the first.
 WITH series AS (
     SELECT
-        device, model, backend, event_name, delegate_id, ordinal, build,
+        device, model, backend, run, event_name, delegate_id, ordinal, build,
         count(*) AS dump_count,
         CAST(sum(sample_count) AS BIGINT) AS sample_count,
-        median(value_ns) AS p50_ns, min(value_ns) AS min_ns, max(value_ns) AS max_ns
+        median(known_ns) AS p50_ns, min(known_ns) AS min_ns, max(known_ns) AS max_ns
     FROM (
-        SELECT
-            dump_id, device, build, model, backend,
-            event_name, instruction_id, delegate_id, ordinal, sample_count,
-            coalesce(value_ns, p50_ns) AS value_ns
-        FROM operator_stats
+        SELECT *, coalesce(value_ns, p50_ns) AS known_ns
+        FROM chosen_operators
     ) AS d
-    WHERE dump_id IN (SELECT dump_id FROM chosen_dumps)
-        AND array_contains(CAST(:event AS ARRAY<STRING>), event_name)
+    WHERE array_contains(CAST(:event AS ARRAY<STRING>), event_name)
         AND instruction_id
             IS NOT DISTINCT FROM coalesce(CAST(:instruction_id AS INT), instruction_id)
         AND (CAST(:delegate_id AS ARRAY<STRING>) IS NULL
             OR array_contains(CAST(:delegate_id AS ARRAY<STRING>), delegate_id))
         AND ordinal = coalesce(CAST(:ordinal AS INT), ordinal)
-        AND value_ns IS NOT NULL
-    GROUP BY device, model, backend, event_name, delegate_id, ordinal, build
+        AND known_ns IS NOT NULL
+    GROUP BY device, model, backend, run, event_name, delegate_id, ordinal, build
 )
 SELECT
-    s.device, s.model, s.backend, s.event_name, s.delegate_id, s.ordinal,
+    s.device, s.model, s.backend, s.run, s.event_name, s.delegate_id, s.ordinal,
     s.build, b.build_ordinal, b.committed_at, b.first_captured_at,
     s.dump_count, s.sample_count, s.p50_ns, s.min_ns, s.max_ns,
     s.p50_ns / nullif(
         lag(s.p50_ns) OVER (
             PARTITION BY
-                s.device, s.model, s.backend, s.event_name, s.delegate_id, s.ordinal
+                s.device, s.model, s.backend, s.run, s.event_name, s.delegate_id,
+                s.ordinal
             ORDER BY b.position
         ), 0e0
     ) - 1 AS change
 FROM series AS s
 JOIN builds_in_order AS b ON b.build = s.build
 ORDER BY
-    s.device, s.model, s.backend NULLS LAST, s.event_name, s.delegate_id NULLS LAST,
-    s.ordinal, b.position
+    s.device, s.model, s.backend NULLS LAST, s.run, s.event_name,
+    s.delegate_id NULLS LAST, s.ordinal, b.position

@@ -1,20 +1,22 @@
 -- change_points: Since which build an operator is slower or faster, on each device.
 --
 -- Each of the last 8 builds that has another one after it is tried as the first of a
--- new level: a Mann-Whitney test (normal, two-sided) of the dumps of up to 10 builds
--- before it against the dumps from it on. The build of the largest difference counts.
--- Builds come in the order of build_history, and a dump has the value that it has in
--- regression_deltas. It takes more nights than a comparison of two builds to find a
--- change, and is surer.
+-- new level: a two-sided Mann-Whitney test (exact up to 30 dumps a side, else normal)
+-- of the dumps of up to 10 builds before it against the dumps from it on. The build of
+-- the largest difference counts. Builds come in the order of build_history, and a dump
+-- has the value that it has in regression_deltas. It takes more nights than a
+-- comparison of two builds to find a change, and is surer.
 --
 -- Verdicts, the first that applies: insufficient_data (no difference between so few
 -- dumps could reach p = 1e-6, or fewer than 3 builds), below_resolution (the level
--- before is too short for its clock), unchanged (p above 1e-6, or a change below
--- min_change), gone (there was a change, but the last two builds have lost more than
--- half of it), regression, improvement.
+-- before is too short for its clock), unchanged (p above 1e-4, or a change below
+-- min_change), inconclusive (p above 1e-6: more builds will tell; the nightly report
+-- may have confirmed it, as it takes modes, shifts of the run and references out), gone
+-- (there was a change, but the last two builds have lost more than half of it),
+-- regression, improvement.
 --
 -- params:
---   min_change  DOUBLE(0..) = 0.03  Smallest change that counts, as a share.
+--   min_change  SHARE(0..) = 0.03  Smallest change that counts, as a share.
 --
 -- filters: scanned_values
 --
@@ -22,6 +24,7 @@
 --   device       STRING  Name of the device.
 --   model        STRING  Name of the model.
 --   backend      STRING  Backend of the model; null if none.
+--   run          STRING  Name of the runs that holds across builds.
 --   event_name   STRING  Name of the operator, else its delegate id.
 --   delegate_id  STRING  Delegate debug id; null outside delegates.
 --   ordinal      INT     Which of the build's instructions of that name and delegate
@@ -37,19 +40,19 @@
 --   after        DOUBLE  Median of the dumps from it on; lower is better.
 --   now          DOUBLE  Median of the dumps of the last two builds.
 --   delta        DOUBLE  Change as a share: 0.05 is 5 % slower (Hodges-Lehmann); null
---                        where p is above 1e-6.
+--                        where p is above 1e-4.
 --   p            DOUBLE  Of the test; null where none was made.
 --   verdict      STRING  See above.
 WITH shifts AS (
     SELECT a.series_id, median(a.y - b.y) AS shift
     FROM scanned_values AS b
     JOIN scanned_values AS a ON a.series_id = b.series_id
-    WHERE b.is_after = 0 AND a.is_after = 1 AND b.z >= 4.891638e0
+    WHERE b.is_after = 0 AND a.is_after = 1 AND (b.z >= 3.890592e0 OR b.exact_p <= 1e-4)
     GROUP BY a.series_id
 ),
 series AS (
     SELECT
-        series_id, device, model, backend, event_name, delegate_id, ordinal, unit,
+        series_id, device, model, backend, run, event_name, delegate_id, ordinal, unit,
         count(DISTINCT build) AS build_count, count(*) AS dump_count,
         max(CASE WHEN back = split THEN build END) AS first_bad,
         max(CASE WHEN back = split + 1 THEN build END) AS last_good,
@@ -59,34 +62,42 @@ series AS (
         median(floor) AS floor,
         median(CASE WHEN back <= 2 THEN y END)
             - median(CASE WHEN is_after = 0 THEN y END) AS shift_now,
-        max(reach) AS reach, max(z) AS z
+        max(reach) AS reach, max(z) AS z, max(exact_p) AS exact_p
     FROM scanned_values
     GROUP BY
-        series_id, device, model, backend, event_name, delegate_id, ordinal, unit
+        series_id, device, model, backend, run, event_name, delegate_id, ordinal, unit
 ),
 -- The two-sided normal p is erfc(z / sqrt(2)), as in regression_deltas.
-verdicts AS (
+tested AS (
     SELECT
-        v.*, s.shift, t * exp(
+        *, coalesce(exact_p, t * exp(
             -z * z / 2 - 1.26551223e0 + t * (1.00002368e0 + t * (0.37409196e0
             + t * (0.09678418e0 + t * (-0.18628806e0 + t * (0.27886807e0
             + t * (-1.13520398e0 + t * (1.48851587e0 + t * (-0.82215223e0
             + t * 0.17087277e0))))))))
-        ) AS p,
+        )) AS p
+    FROM (SELECT *, 1 / (1 + z / sqrt(8e0)) AS t FROM series) AS v
+),
+verdicts AS (
+    SELECT
+        v.*, s.shift,
         CASE
-            WHEN v.reach IS NULL OR v.reach < 4.891638e0 THEN 'insufficient_data'
+            WHEN v.reach IS NULL OR (v.reach < 4.891638e0 AND v.p > 1e-6)
+                THEN 'insufficient_data'
             WHEN v.before < v.floor THEN 'below_resolution'
             WHEN s.shift IS NULL
                 OR abs(exp(s.shift) - 1) < CAST(:min_change AS DOUBLE) THEN 'unchanged'
+            WHEN v.p > 1e-6 THEN 'inconclusive'
             WHEN v.shift_now / nullif(s.shift, 0e0) < 5e-1 THEN 'gone'
             WHEN s.shift > 0 THEN 'regression'
             ELSE 'improvement'
         END AS verdict
-    FROM (SELECT *, 1 / (1 + z / sqrt(8e0)) AS t FROM series) AS v
+    FROM tested AS v
     LEFT JOIN shifts AS s ON s.series_id = v.series_id
 )
 SELECT
-    device, model, backend, event_name, delegate_id, ordinal, build_count, dump_count,
+    device, model, backend, run, event_name, delegate_id, ordinal, build_count,
+    dump_count,
     CASE WHEN has_change THEN first_bad END AS first_bad,
     CASE WHEN has_change THEN last_good END AS last_good,
     unit, CASE WHEN has_change THEN before END AS before,
@@ -98,4 +109,5 @@ FROM (
     FROM verdicts
 ) AS v
 ORDER BY
-    device, model, backend NULLS LAST, event_name, delegate_id NULLS LAST, ordinal, unit
+    device, model, backend NULLS LAST, run, event_name, delegate_id NULLS LAST, ordinal,
+    unit

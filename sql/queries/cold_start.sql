@@ -1,8 +1,9 @@
 -- cold_start: What the first answer costs: loading, and the first execution.
 --
--- Steady are the runs like the first complete one (of the same run signature), from the
--- sixth on, if at least 5 are left. Each figure is the median of the dumps that have
--- it; loads of all methods of a dump count together.
+-- A program's methods add up: as many kinds of runs count as methods were loaded, at
+-- least one, in the order in which they first run. Of each the first complete run
+-- counts, and as steady those like it (of the same run signature), from the sixth on,
+-- if at least 5 are left. Each figure is the median of the dumps that have it.
 --
 -- filters: grouped_dumps
 --
@@ -19,11 +20,11 @@
 --                              in cycles of unknown rate; lower is better, like all
 --                              that follow.
 --   init_ns            DOUBLE  Method::init, which is a part of that.
---   first_ns           DOUBLE  First complete run: its Method::execute.
---   steady_ns          DOUBLE  Steady runs: theirs.
+--   first_ns           DOUBLE  First complete run of each method: Method::execute.
+--   steady_ns          DOUBLE  Steady runs of each method: theirs.
 --   cold_ns            DOUBLE  load_ns (init_ns where only that is logged) and first_ns
 --                              together.
---   first_over_steady  DOUBLE  First run over steady ones, in cycles of unknown rate
+--   first_over_steady  DOUBLE  First runs over steady ones, in cycles of unknown rate
 --                              too.
 WITH loads AS (
     SELECT
@@ -31,36 +32,48 @@ WITH loads AS (
         CAST(sum(
             CASE WHEN s.event_name = 'Method::init' THEN s.sample_count ELSE 0 END
         ) AS BIGINT) AS load_count,
-        sum(CASE WHEN s.event_name = 'Program::load_method' THEN s.sum_ns END)
+        exact_sum(CASE WHEN s.event_name = 'Program::load_method' THEN s.sum_ns END)
             AS load_ns,
-        sum(CASE WHEN s.event_name = 'Method::init' THEN s.sum_ns END) AS init_ns
+        exact_sum(CASE WHEN s.event_name = 'Method::init' THEN s.sum_ns END) AS init_ns
     FROM named_event_stats AS s
     JOIN grouped_dumps AS g ON g.dump_id = s.dump_id
     WHERE s.kind = 'load'
     GROUP BY s.dump_id
 ),
--- The first complete run of each dump, and those after warm-up that are like it.
 ordered AS (
     SELECT
-        t.dump_id, t.execute_ticks, r.run_signature_id,
-        row_number() OVER (PARTITION BY t.dump_id ORDER BY t.run_index) AS place,
+        t.dump_id, t.run_index, t.execute_ticks, r.run_signature_id, n.run,
+        row_number() OVER (PARTITION BY t.dump_id, n.run ORDER BY t.run_index) AS place,
         row_number() OVER (
             PARTITION BY t.dump_id, r.run_signature_id ORDER BY t.run_index
         ) AS nth
     FROM run_totals AS t
     JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
+    JOIN named_run_signatures AS n
+        ON n.dump_id = r.dump_id AND n.run_signature_id = r.run_signature_id
     WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
 ),
-executions AS (
+-- The first run of each kind, and those after warm-up that are like it.
+kinds AS (
     SELECT
         f.dump_id, f.execute_ticks AS first_ticks,
-        CASE WHEN count(o.nth) >= 5 THEN median(o.execute_ticks) END AS steady_ticks
+        CASE WHEN count(o.nth) >= 5 THEN median(o.execute_ticks) END AS steady_ticks,
+        row_number() OVER (PARTITION BY f.dump_id ORDER BY f.run_index) AS kind
     FROM ordered AS f
     LEFT JOIN ordered AS o
         ON o.dump_id = f.dump_id AND o.run_signature_id = f.run_signature_id
         AND o.nth > 5
     WHERE f.place = 1
-    GROUP BY f.dump_id, f.execute_ticks
+    GROUP BY f.dump_id, f.run_index, f.execute_ticks
+),
+executions AS (
+    SELECT
+        k.dump_id, sum(k.first_ticks) AS first_ticks,
+        whole_sum(k.steady_ticks) AS steady_ticks
+    FROM kinds AS k
+    LEFT JOIN loads AS l ON l.dump_id = k.dump_id
+    WHERE k.kind <= greatest(coalesce(l.load_count, 1), 1)
+    GROUP BY k.dump_id
 ),
 starts AS (
     SELECT

@@ -10,7 +10,8 @@
 --
 -- filters: compared_dumps
 --
--- parts: operators, levels AS measured, verdicts, modules, notes, explanations
+-- parts: recorded_dumps, operators AS absolute, relative AS operators
+-- parts: levels AS measured, verdicts, modules, notes, explanations
 --
 -- columns:
 --   level               STRING  method, delegate, operator, operator_type, module or
@@ -18,6 +19,7 @@
 --   device              STRING  Name of the device; null for a pool.
 --   model               STRING  Name of the model.
 --   backend             STRING  Backend of the model; null if none.
+--   run                 STRING  Name of the runs that holds across builds.
 --   event_name          STRING  Name of the operator, else its delegate id; type or
 --                               path of what was added up.
 --   delegate_id         STRING  Delegate debug id; null outside delegates.
@@ -49,6 +51,8 @@
 --                               that there is one, null for clocks of unknown rate.
 --   dumps_needed        BIGINT  Dumps that each build lacks; null if none, or if more
 --                               would not help.
+--   reference           STRING  Reference build that values of this model on the device
+--                               are relative to; null if none.
 --   change_share        DOUBLE  cost_ns over that of the method; null if the method is
 --                               not known to have changed.
 --   explained_by        STRING  Of a method or delegate that changed, the three that
@@ -56,8 +60,8 @@
 --   note                STRING  In what the dumps differ beside the build, such as
 --                               os_version or threads; null if in nothing.
 SELECT
-    v.level, v.device, v.model, v.backend, v.event_name, v.delegate_id, v.ordinal,
-    v.base_count, v.head_count,
+    v.level, v.device, v.model, v.backend, v.run, v.event_name, v.delegate_id,
+    v.ordinal, v.base_count, v.head_count,
     CASE WHEN v.unit = 'ns' THEN v.base_value END AS base_ns,
     CASE WHEN v.unit = 'ns' THEN v.head_value END AS head_ns,
     exp(v.shift) - 1 AS delta,
@@ -67,10 +71,13 @@ SELECT
     CASE WHEN v.level = 'module' THEN v.event_name ELSE m.module_path END
         AS module_path,
     v.kind, v.pool, CASE WHEN v.unit = 'ns' THEN v.cost END AS cost_ns, v.dumps_needed,
+    r.reference,
     CASE WHEN v.unit = 'ns' THEN v.cost END / nullif(sum(CASE
         WHEN v.kind = 'method' AND v.unit = 'ns' THEN v.cost
     END) OVER (
-        PARTITION BY v.level = 'pool', v.device, v.pool, v.model, v.backend
+        PARTITION BY v.level = 'pool', v.device, v.pool, v.model, v.backend, v.run
+        ORDER BY v.cost
+        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
     ), 0e0) AS change_share,
     e.explained_by, n.note
 FROM verdicts AS v
@@ -78,7 +85,14 @@ LEFT JOIN modules AS m ON m.series_id = v.series_id
 LEFT JOIN notes AS n
     ON n.device = v.device AND n.model = v.model
     AND n.backend IS NOT DISTINCT FROM v.backend
+LEFT JOIN (
+    SELECT device, model, backend, max(reference) AS reference
+    FROM operators
+    GROUP BY device, model, backend
+) AS r
+    ON r.device = v.device AND r.model = v.model
+    AND r.backend IS NOT DISTINCT FROM v.backend
 LEFT JOIN explanations AS e ON e.series_id = v.series_id
 ORDER BY
     v.level, v.device NULLS LAST, v.pool NULLS LAST, v.model, v.backend NULLS LAST,
-    v.event_name, v.delegate_id NULLS LAST, v.ordinal
+    v.run, v.event_name, v.delegate_id NULLS LAST, v.ordinal

@@ -56,14 +56,14 @@ stated AS (
 SELECT
     device, pool, build, model, backend, group_value AS group, counter, unit, scope,
     run_name, count(DISTINCT dump_id) AS dump_count, count(*) AS value_count,
-    sum(value) AS total, min(value) AS min,
+    exact_sum(value) AS total, min(value) AS min,
     percentile_cont(0.1) WITHIN GROUP (ORDER BY value) AS p10,
     median(value) AS p50,
     percentile_cont(0.9) WITHIN GROUP (ORDER BY value) AS p90,
     percentile_cont(0.99) WITHIN GROUP (ORDER BY value) AS p99,
     max(value) AS max,
     CAST(coalesce(sum(inference_count), 0) AS BIGINT) AS inference_count,
-    sum(CASE WHEN inference_count > 0 THEN value END)
+    exact_sum(CASE WHEN inference_count > 0 THEN value END)
         / nullif(sum(inference_count), 0) AS per_inference
 FROM stated
 GROUP BY

@@ -6,26 +6,32 @@
 -- filters: chosen_dumps
 --
 -- columns:
---   device            STRING     Name of the device.
---   pool              STRING     Device pool; null if none.
---   model             STRING     Name of the model.
---   backend           STRING     Backend of the model; null if none.
---   build             STRING     Id of the build.
---   dump_count        BIGINT     Dumps, at least 1.
---   run_count         BIGINT     Runs in them.
---   event_count       BIGINT     Profile events in them.
---   last_captured_at  TIMESTAMP  Time of the last recording; null if unknown.
---   last_ingested_at  TIMESTAMP  Time of the last commit to the store.
+--   device             STRING     Name of the device.
+--   pool               STRING     Device pool; null if none.
+--   model              STRING     Name of the model.
+--   backend            STRING     Backend of the model; null if none.
+--   build              STRING     Id of the build.
+--   dump_count         BIGINT     Dumps, at least 1.
+--   run_count          BIGINT     Runs in them.
+--   event_count        BIGINT     Profile events in them.
+--   last_captured_at   TIMESTAMP  Time of the last recording; null if unknown.
+--   last_ingested_at   TIMESTAMP  Time of the last commit to the store.
+--   build_ordinal      BIGINT     Position of the build where producers number them,
+--                                 else null.
+--   committed_at       TIMESTAMP  Commit time of the build; null if unknown.
+--   first_captured_at  TIMESTAMP  Time of the first recording; null if unknown.
 SELECT
     d.device, d.pool, d.model, d.backend, d.build,
     count(*) AS dump_count,
     CAST(sum(d.n_runs) AS BIGINT) AS run_count,
     CAST(sum(d.n_events) AS BIGINT) AS event_count,
     max(d.captured_at) AS last_captured_at,
-    max(d.ingested_at) AS last_ingested_at
+    max(d.ingested_at) AS last_ingested_at,
+    o.build_ordinal, o.committed_at, min(d.captured_at) AS first_captured_at
 FROM named_dumps AS d
 JOIN builds_in_order AS o ON o.build = d.build
 WHERE d.dump_id IN (SELECT dump_id FROM chosen_dumps)
-GROUP BY d.device, d.pool, d.model, d.backend, d.build, o.position
+GROUP BY d.device, d.pool, d.model, d.backend, d.build, o.position,
+    o.build_ordinal, o.committed_at
 ORDER BY
     d.device, d.model, d.backend NULLS LAST, o.position, d.pool NULLS LAST

@@ -1,28 +1,40 @@
 -- coverage_gaps: What was not recorded: builds without dumps of a model on a device.
 --
--- Expected is every model on every device that has dumps of it in any build, in each
--- build that there is, or in the last ones. Reference builds, which are recorded beside
--- others, are not expected. Builds come in the order of their ordinals, else of their
--- commit times, else of their first recordings.
+-- Expected is every model on every device that has dumps of it in any build of a
+-- branch, in each build of that branch, or in those of the last ones; and what
+-- `expected` names, in each build. Reference builds, which are recorded beside others,
+-- are not expected. Builds come in the order of their ordinals, else of their commit
+-- times, else of their first recordings.
 --
 -- params:
 --   last_n       INT(1..) = NULL   Only the last so many builds; all by default.
 --   fresh_since  TIMESTAMP = NULL  Dumps captured before this time, or at an unknown
 --                             one, are no longer fresh: theirs is a gap too.
+--   expected     PLACE[] = NULL    What comes every night, as 'DEVICE / MODEL' or
+--                             'DEVICE / MODEL / BACKEND'; by default what [[expected]]
+--                             in tracehouse.toml says.
 --
 -- filters: chosen_dumps
 --
 -- columns:
 --   device            STRING     Name of the device.
 --   model             STRING     Name of the model.
---   backend           STRING     Backend of the model; null if none.
+--   backend           STRING     Backend of the model; null if none, or if `expected`
+--                                is content with any.
 --   build             STRING     Build without a fresh dump of it.
 --   stale_count       BIGINT     Dumps that there are, but not fresh: 0 without
 --                                fresh_since.
 --   last_build        STRING     Last build with fresh dumps of it; null if none.
 --   builds_since      BIGINT     Builds after that; null if there is none.
 --   last_captured_at  TIMESTAMP  Last recording of it in any build; null if unknown.
-WITH recorded AS (
+--   is_expected       BOOLEAN    Whether `expected` names it.
+WITH expected AS (
+    SELECT
+        split_part(p.place, ' / ', 1) AS device, split_part(p.place, ' / ', 2) AS model,
+        nullif(split_part(p.place, ' / ', 3), '') AS backend
+    FROM (SELECT explode(CAST(:expected AS ARRAY<STRING>)) AS place) AS p
+),
+recorded AS (
     SELECT
         c.device, c.model, c.backend, c.build, d.captured_at,
         CASE
@@ -35,7 +47,8 @@ WITH recorded AS (
 ),
 wanted_builds AS (
     SELECT
-        build, CAST(row_number() OVER (ORDER BY position) AS BIGINT) AS place,
+        build, coalesce(branch, '') AS branch,
+        CAST(row_number() OVER (ORDER BY position) AS BIGINT) AS place,
         count(*) OVER () AS build_count
     FROM builds_in_order
     WHERE build_role IS NULL
@@ -49,31 +62,66 @@ counts AS (
     FROM recorded
     GROUP BY device, model, backend, build
 ),
+recorded_branches AS (
+    SELECT DISTINCT
+        r.device, r.model, coalesce(r.backend, '') AS backend,
+        coalesce(b.branch, '') AS branch
+    FROM recorded AS r
+    JOIN builds_in_order AS b ON b.build = r.build
+),
+wanted AS (
+    SELECT
+        r.device, r.model, r.backend, max(r.captured_at) AS last_captured_at,
+        count(e.device) > 0 AS is_expected
+    FROM recorded AS r
+    LEFT JOIN expected AS e
+        ON e.device = r.device AND e.model = r.model
+        AND coalesce(e.backend, r.backend, '') = coalesce(r.backend, '')
+    GROUP BY r.device, r.model, r.backend
+    UNION ALL
+    SELECT
+        e.device, e.model, e.backend, max(r.captured_at) AS last_captured_at,
+        TRUE AS is_expected
+    FROM expected AS e
+    LEFT JOIN recorded AS r
+        ON r.device = e.device AND r.model = e.model
+        AND coalesce(e.backend, r.backend, '') = coalesce(r.backend, '')
+    WHERE (CAST(:device AS ARRAY<STRING>) IS NULL
+            OR array_contains(CAST(:device AS ARRAY<STRING>), e.device))
+        AND (CAST(:pool AS ARRAY<STRING>) IS NULL
+            OR e.device IN (SELECT device FROM recorded))
+        AND (CAST(:model AS ARRAY<STRING>) IS NULL
+            OR array_contains(CAST(:model AS ARRAY<STRING>), e.model))
+        AND (CAST(:backend AS ARRAY<STRING>) IS NULL
+            OR array_contains(CAST(:backend AS ARRAY<STRING>), e.backend))
+    GROUP BY e.device, e.model, e.backend
+    HAVING count(r.device) = 0
+),
 series AS (
     SELECT
-        r.device, r.model, r.backend, r.last_captured_at,
+        s.device, s.model, s.backend, s.last_captured_at, s.is_expected,
         max(CASE WHEN c.fresh_count > 0 THEN w.place END) AS last_place
-    FROM (
-        SELECT device, model, backend, max(captured_at) AS last_captured_at
-        FROM recorded
-        GROUP BY device, model, backend
-    ) AS r
-    JOIN counts AS c
-        ON c.device = r.device AND c.model = r.model
-        AND c.backend IS NOT DISTINCT FROM r.backend
+    FROM wanted AS s
+    LEFT JOIN counts AS c
+        ON c.device = s.device AND c.model = s.model
+        AND c.backend IS NOT DISTINCT FROM s.backend
     LEFT JOIN wanted_builds AS w ON w.build = c.build
-    GROUP BY r.device, r.model, r.backend, r.last_captured_at
+    GROUP BY s.device, s.model, s.backend, s.last_captured_at, s.is_expected
 )
 SELECT
     s.device, s.model, s.backend, w.build,
     coalesce(c.dump_count, 0) AS stale_count, l.build AS last_build,
-    w.build_count - s.last_place AS builds_since, s.last_captured_at
+    w.build_count - s.last_place AS builds_since, s.last_captured_at, s.is_expected
 FROM series AS s
 CROSS JOIN wanted_builds AS w
+LEFT JOIN recorded_branches AS r
+    ON r.device = s.device AND r.model = s.model
+    AND r.backend = coalesce(s.backend, '') AND r.branch = w.branch
 LEFT JOIN wanted_builds AS l ON l.place = s.last_place
 LEFT JOIN counts AS c
     ON c.device = s.device AND c.model = s.model
     AND c.backend IS NOT DISTINCT FROM s.backend AND c.build = w.build
 WHERE coalesce(c.fresh_count, 0) = 0
+    AND (s.is_expected OR r.device IS NOT NULL)
     AND w.place > w.build_count - coalesce(CAST(:last_n AS INT), w.build_count)
 ORDER BY s.device, s.model, s.backend NULLS LAST, w.place

@@ -6,9 +6,11 @@
 -- (not 25 complete ones of a run signature, so that no comparison takes the dump);
 -- unknown clock rate (no times in nanoseconds); no capture time (outside of any --since
 -- or --until); unordered build (neither ordinal nor commit time: builds come in the
--- order of their recordings); unknown environment (no firmware, governor, threads nor
--- temperature); no ETRecord (no modules); events gone (dropped to save space: rollups
--- are left).
+-- order of their recordings); conflicting build (the dump states another commit,
+-- branch, ordinal, parent or role of it than counts: that of the dumps that came first,
+-- of those that came together the first in alphabetical order); unknown environment (no
+-- firmware, governor, threads nor temperature); no ETRecord (no modules); events gone
+-- (dropped to save space: rollups are left).
 --
 -- filters: chosen_dumps
 --
@@ -60,6 +62,13 @@ facts AS (
             WHEN 'no capture time' THEN d.captured_at IS NULL
             WHEN 'unordered build'
                 THEN d.build_ordinal IS NULL AND d.committed_at IS NULL
+            WHEN 'conflicting build'
+                THEN get_json_object(t.manifest, '$.build.commit') <> b.commit
+                OR get_json_object(t.manifest, '$.build.branch') <> b.branch
+                OR get_json_object(t.manifest, '$.build.ordinal')
+                    <> CAST(b.ordinal AS STRING)
+                OR get_json_object(t.manifest, '$.build.parent') <> b.parent
+                OR get_json_object(t.manifest, '$.build.role') <> b.role
             WHEN 'unknown environment'
                 THEN coalesce(
                     d.firmware, d.governor, CAST(d.threads AS STRING),
@@ -70,12 +79,14 @@ facts AS (
         END AS is_so
     FROM named_dumps AS d
     JOIN dumps AS t ON t.dump_id = d.dump_id
+    JOIN builds AS b ON b.build_id = t.build_id
     LEFT JOIN complete AS c ON c.dump_id = d.dump_id
     LEFT JOIN executing AS e ON e.dump_id = d.dump_id
     LEFT JOIN dropped_events AS g ON g.dump_id = d.dump_id
     CROSS JOIN (
         VALUES ('no events'), ('flagged events'), ('incomplete runs'), ('few runs'),
             ('unknown clock rate'), ('no capture time'), ('unordered build'),
+            ('conflicting build'),
             ('unknown environment'), ('no ETRecord'), ('events gone')
     ) AS p (problem)
     WHERE d.dump_id IN (SELECT dump_id FROM chosen_dumps)

@@ -38,7 +38,7 @@ WITH totals AS (
         t.run_signature_id, t.chain_index, t.instruction_id, t.kind,
         CASE WHEN t.kind <> 'delegate_op' THEN t.event_name END AS event_name,
         CAST(sum(t.event_count) AS DOUBLE) AS calls,
-        CASE WHEN count(t.total_ns) = count(*) THEN sum(t.total_ns) END AS total_ns
+        whole_sum(t.total_ns) AS total_ns
     FROM complete_run_totals AS t
     JOIN grouped_dumps AS g ON g.dump_id = t.dump_id
     WHERE t.kind IN ('method', 'kernel', 'delegate_call', 'delegate_op')
@@ -60,11 +60,15 @@ around AS (
         program AS (
             PARTITION BY
                 device, pool, build, model, backend, group_value, run_signature_id
+            ORDER BY total_ns
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         ),
         instruction AS (
             PARTITION BY
                 device, pool, build, model, backend, group_value, run_signature_id,
                 instruction_id
+            ORDER BY total_ns
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         )
 ),
 steps AS (
@@ -98,6 +102,8 @@ SELECT
     sum(run_crossings) OVER (
         PARTITION BY
             device, pool, build, model, backend, group_value, run_signature_id
+        ORDER BY run_crossings
+        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
     ) AS program_crossings,
     total_ns / calls AS call_ns,
     (total_ns - crossing_total_ns) / calls AS operator_ns,

@@ -4,11 +4,15 @@
 -- row per delegate backend, and one per type of kernel that runs outside of delegates.
 -- Operators are those inside delegates, a call that logs none counting as one, and the
 -- kernels; their shares add up to 1. The time shares of a build add up to 1 with the
--- framework tax. Which backend a delegate is, only ETRecords tell.
+-- framework tax. Only ETRecords tell which backend a delegate is, and which nodes of
+-- the program's graph it runs: operators that a delegate logs may be none of the
+-- program's, such as the reshapes that XNNPACK adds. Where the dumps of a build have
+-- any in cycles of unknown rate, all times are null: untimed_count says how many.
 --
 -- filters: grouped_dumps
 --
--- parts: placed_dumps, places
+-- parts: placed_dumps, places, program_dumps AS chosen_dumps
+-- parts: program_nodes, run_steps, run_nodes
 --
 -- columns:
 --   device            STRING   Name of the device; null with group_by.
@@ -29,13 +33,29 @@
 --   run_ns            DOUBLE   Time per run, nanoseconds; null in cycles of unknown
 --                              rate.
 --   time_share        DOUBLE   Time over Method::execute, 0 to 1; null in such cycles.
-WITH instructions AS (
+--   untimed_count     BIGINT   Dumps with complete runs in cycles of unknown rate.
+--   run_nodes         DOUBLE   Nodes of the graph that a run runs in them; null without
+--                              an ETRecord.
+--   node_share        DOUBLE   run_nodes over those of all rows, 0 to 1; null likewise.
+WITH event_nodes AS (
+    SELECT
+        etrecord_id, run_signature_id, event_signature_id,
+        CASE WHEN min(nodes) = max(nodes) THEN min(nodes) END AS nodes
+    FROM (
+        SELECT
+            etrecord_id, method, run_signature_id, event_signature_id,
+            exact_sum(share) AS nodes
+        FROM run_nodes
+        GROUP BY etrecord_id, method, run_signature_id, event_signature_id
+    ) AS m
+    GROUP BY etrecord_id, run_signature_id, event_signature_id
+),
+instructions AS (
     SELECT
         d.place_id,
         t.kind <> 'kernel' AS is_delegated, t.chain_index, t.instruction_id,
         max(CASE
-            WHEN t.kind = 'kernel'
-                THEN split_part(replace(t.event_name, 'native_call_', ''), '.', 1)
+            WHEN t.kind = 'kernel' THEN t.op_type
             WHEN t.kind = 'delegate_call' THEN t.event_name
         END) AS op_type,
         max(o.delegate_backend) AS delegate_backend,
@@ -43,15 +63,22 @@ WITH instructions AS (
             1, count(DISTINCT CASE WHEN t.kind = 'delegate_op' THEN t.delegate_id END)
         ) AS operator_count,
         sum(CASE WHEN t.kind <> 'delegate_op' THEN t.event_count ELSE 0 END) AS calls,
-        sum(CASE WHEN t.kind <> 'delegate_op' THEN t.total_ns END) AS total_ns,
+        exact_sum(CASE WHEN t.kind <> 'delegate_op' THEN t.total_ns END) AS total_ns,
         count(CASE WHEN t.kind <> 'delegate_op' AND t.total_ns IS NULL THEN 1 END)
-            AS unknown_count
+            AS unknown_count,
+        exact_sum(
+            CASE WHEN t.kind <> 'delegate_op' THEN t.event_count * n.nodes END
+        ) AS nodes
     FROM complete_run_totals AS t
     JOIN placed_dumps AS d ON d.dump_id = t.dump_id
     LEFT JOIN event_origins AS o
         ON o.etrecord_id = d.etrecord_id
         AND o.run_signature_id = t.run_signature_id
         AND o.event_signature_id = t.event_signature_id
+    LEFT JOIN event_nodes AS n
+        ON n.etrecord_id = d.etrecord_id
+        AND n.run_signature_id = t.run_signature_id
+        AND n.event_signature_id = t.event_signature_id
     WHERE t.kind IN ('kernel', 'delegate_call', 'delegate_op')
     GROUP BY
         d.place_id,
@@ -63,7 +90,8 @@ types AS (
         place_id, is_delegated, op_type, delegate_backend, count(*) AS call_count,
         CAST(sum(operator_count) AS BIGINT) AS operator_count,
         CAST(sum(calls) AS DOUBLE) AS calls,
-        CASE WHEN sum(unknown_count) = 0 THEN sum(total_ns) END AS total_ns
+        CASE WHEN sum(unknown_count) = 0 THEN exact_sum(total_ns) END AS total_ns,
+        coalesce(exact_sum(nodes), 0e0) AS nodes
     FROM instructions
     WHERE calls > 0
     GROUP BY place_id, is_delegated, op_type, delegate_backend
@@ -75,8 +103,10 @@ SELECT
         sum(t.operator_count) OVER (PARTITION BY t.place_id) AS DOUBLE
     ) AS operator_share,
     t.calls / p.run_count AS run_calls,
-    t.total_ns / p.run_count AS run_ns,
-    t.total_ns / nullif(p.execute_ns, 0e0) AS time_share
+    CASE WHEN p.untimed_count = 0 THEN t.total_ns / p.run_count END AS run_ns,
+    t.total_ns / nullif(p.execute_ns, 0e0) AS time_share, p.untimed_count,
+    t.nodes / nullif(CAST(p.recorded_run_count AS DOUBLE), 0e0) AS run_nodes,
+    t.nodes / nullif(sum(t.nodes) OVER (PARTITION BY t.place_id), 0e0) AS node_share
 FROM types AS t
 JOIN places AS p ON p.place_id = t.place_id
 ORDER BY

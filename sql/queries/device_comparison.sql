@@ -8,12 +8,13 @@
 --   event  STRING[] OF named_event_signatures.event_name = NULL  Only events of these
 --                   names, e.g. 'native_call_conv*'; Method::execute by default.
 --
--- filters: chosen_dumps
+-- filters: chosen_operators
 --
 -- columns:
 --   model         STRING  Name of the model.
 --   backend       STRING  Backend of the model; null if none.
 --   build         STRING  Id of the build.
+--   run           STRING  Name of the runs that holds across builds.
 --   event_name    STRING  Name of the event, else its delegate id.
 --   delegate_id   STRING  Delegate debug id; null outside delegates.
 --   ordinal       INT     Which of the build's instructions of that name and delegate
@@ -30,41 +31,42 @@
 --   over_pool     DOUBLE  Value over that.
 WITH values_of_device AS (
     SELECT
-        o.model, o.backend, o.build, o.event_name, o.delegate_id, o.ordinal,
+        o.model, o.backend, o.build, o.run, o.event_name, o.delegate_id, o.ordinal,
         c.device, c.pool, max(c.soc) AS soc, count(*) AS dump_count,
         median(coalesce(o.value_ns, o.p50_ns)) AS p50_ns
-    FROM operator_stats AS o
-    JOIN chosen_dumps AS c ON c.dump_id = o.dump_id
+    FROM chosen_operators AS o
+    JOIN named_dumps AS c ON c.dump_id = o.dump_id
     WHERE o.p50_ns IS NOT NULL
         AND CASE
             WHEN CAST(:event AS ARRAY<STRING>) IS NULL THEN o.kind = 'method'
             ELSE array_contains(CAST(:event AS ARRAY<STRING>), o.event_name)
         END
     GROUP BY
-        o.model, o.backend, o.build, o.event_name, o.delegate_id, o.ordinal,
+        o.model, o.backend, o.build, o.run, o.event_name, o.delegate_id, o.ordinal,
         c.device, c.pool
 ),
 compared AS (
     SELECT
         *,
         rank() OVER (
-            PARTITION BY model, backend, build, event_name, delegate_id, ordinal
+            PARTITION BY model, backend, build, run, event_name, delegate_id, ordinal
             ORDER BY p50_ns
         ) AS place,
         min(p50_ns) OVER (
-            PARTITION BY model, backend, build, event_name, delegate_id, ordinal
+            PARTITION BY model, backend, build, run, event_name, delegate_id, ordinal
         ) AS fastest_ns,
         median(p50_ns) OVER (
-            PARTITION BY model, backend, build, event_name, delegate_id, ordinal, pool
+            PARTITION BY
+                model, backend, build, run, event_name, delegate_id, ordinal, pool
         ) AS pool_ns
     FROM values_of_device
 )
 SELECT
-    model, backend, build, event_name, delegate_id, ordinal,
+    model, backend, build, run, event_name, delegate_id, ordinal,
     device, pool, soc, dump_count, p50_ns, CAST(place AS INT) AS rank,
     p50_ns / nullif(fastest_ns, 0e0) AS over_fastest,
     pool_ns, p50_ns / nullif(pool_ns, 0e0) AS over_pool
 FROM compared
 ORDER BY
-    model, backend NULLS LAST, build, event_name, delegate_id NULLS LAST, ordinal,
+    model, backend NULLS LAST, build, run, event_name, delegate_id NULLS LAST, ordinal,
     device, pool NULLS LAST

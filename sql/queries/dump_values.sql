@@ -2,7 +2,7 @@
 --
 -- The dump is what counts once: its runs resemble one another. Its value is the grouped
 -- median of the operator after warm-up (from the sixth run on), if at least 20 events
--- are left; else it has no row.
+-- are left; else it has no row. Reference builds have rows where `build` names them.
 --
 -- filters: operator_values
 --
@@ -10,6 +10,7 @@
 --   device       STRING  Name of the device.
 --   model        STRING  Name of the model.
 --   backend      STRING  Backend of the model; null if none.
+--   run          STRING  Name of the runs that holds across builds.
 --   event_name   STRING  Name of the operator, else its delegate id.
 --   delegate_id  STRING  Delegate debug id; null outside delegates.
 --   ordinal      INT     Which of the build's instructions of that name and delegate
@@ -21,9 +22,9 @@
 --   value        DOUBLE  Its value in that unit; lower is better.
 --   floor        DOUBLE  Least value that can be compared.
 SELECT
-    device, model, backend, event_name, delegate_id, ordinal, kind,
+    device, model, backend, run, event_name, delegate_id, ordinal, kind,
     build, CAST(dump_id AS BIGINT) AS dump_id, unit, value, floor
 FROM operator_values
 ORDER BY
-    device, model, backend NULLS LAST, event_name, delegate_id NULLS LAST, ordinal,
-    unit, position, dump_id
+    device, model, backend NULLS LAST, run, event_name, delegate_id NULLS LAST,
+    ordinal, unit, position, dump_id

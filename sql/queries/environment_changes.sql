@@ -1,7 +1,8 @@
--- environment_changes: What changed around the code between two builds, by device.
+-- environment_changes: What changed around the code between two builds, by model.
 --
 -- A change of time beside a change here need not be one of the code. Compared are
--- devices that have dumps of both builds; one row per device and attribute: os,
+-- models that have dumps of both builds on a device: what changed around one model says
+-- nothing of another one. One row per device, model, backend and attribute: os,
 -- os_version, firmware, governor, threads and temperature, as the manifests state them.
 -- The temperature is the median of a build's dumps in whole degrees Celsius, and has
 -- changed if the medians are 5 degrees apart or more.
@@ -14,6 +15,8 @@
 --
 -- columns:
 --   device      STRING  Name of the device.
+--   model       STRING  Name of the model.
+--   backend     STRING  Backend of the model; null if none.
 --   attribute   STRING  os, os_version, firmware, governor, threads or temperature.
 --   base_count  BIGINT  Dumps of the base that state it.
 --   head_count  BIGINT  Dumps of the head that state it.
@@ -24,7 +27,7 @@
 WITH stated AS (
     -- No CASE over the columns: it would pick another one's dictionary in every chunk,
     -- which DuckDB 2.0 does not survive.
-    SELECT p.device, p.is_head, s.*
+    SELECT p.device, p.model, p.backend, p.is_head, s.*
     FROM compared_dumps AS p
     JOIN (
         SELECT dump_id, 'os' AS attribute, os AS value, CAST(NULL AS DOUBLE) AS celsius
@@ -41,15 +44,15 @@ WITH stated AS (
         SELECT dump_id, 'temperature', NULL, temperature_c FROM named_dumps
     ) AS s ON s.dump_id = p.dump_id
 ),
--- The temperature becomes one value per build and device.
+-- The temperature becomes one value per build and model.
 facts AS (
     SELECT
-        device, attribute, is_head,
+        device, model, backend, attribute, is_head,
         CASE WHEN attribute = 'temperature' THEN median(celsius) END AS celsius,
         count(coalesce(value, CAST(celsius AS STRING))) AS n,
         count(DISTINCT value) AS value_count, min(value) AS low, max(value) AS high
     FROM stated
-    GROUP BY device, attribute, is_head
+    GROUP BY device, model, backend, attribute, is_head
 ),
 texts AS (
     SELECT
@@ -64,18 +67,19 @@ texts AS (
 ),
 -- Values that only one of the builds has.
 lone AS (
-    SELECT device, attribute, count(*) AS n
+    SELECT device, model, backend, attribute, count(*) AS n
     FROM (
-        SELECT device, attribute, value
+        SELECT device, model, backend, attribute, value
         FROM stated
         WHERE value IS NOT NULL
-        GROUP BY device, attribute, value
+        GROUP BY device, model, backend, attribute, value
         HAVING min(is_head) = max(is_head)
     ) AS v
-    GROUP BY device, attribute
+    GROUP BY device, model, backend, attribute
 )
 SELECT
-    b.device, b.attribute, b.n AS base_count, h.n AS head_count,
+    b.device, b.model, b.backend, b.attribute,
+    b.n AS base_count, h.n AS head_count,
     b.shown AS base, h.shown AS head,
     CASE
         WHEN b.n = 0 OR h.n = 0 THEN 'unknown'
@@ -84,7 +88,11 @@ SELECT
         ELSE 'unchanged'
     END AS verdict
 FROM texts AS b
-JOIN texts AS h ON h.device = b.device AND h.attribute = b.attribute
-LEFT JOIN lone AS l ON l.device = b.device AND l.attribute = b.attribute
+JOIN texts AS h
+    ON h.device = b.device AND h.model = b.model
+    AND h.backend IS NOT DISTINCT FROM b.backend AND h.attribute = b.attribute
+LEFT JOIN lone AS l
+    ON l.device = b.device AND l.model = b.model
+    AND l.backend IS NOT DISTINCT FROM b.backend AND l.attribute = b.attribute
 WHERE b.is_head = 0 AND h.is_head = 1
-ORDER BY b.device, b.attribute
+ORDER BY b.device, b.model, b.backend NULLS LAST, b.attribute

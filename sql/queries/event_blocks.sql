@@ -41,7 +41,7 @@ samples AS (
         percentile_cont(0.1) WITHIN GROUP (ORDER BY duration_ns) AS p10_ns,
         percentile_cont(0.5) WITHIN GROUP (ORDER BY duration_ns) AS p50_ns,
         percentile_cont(0.9) WITHIN GROUP (ORDER BY duration_ns) AS p90_ns,
-        avg(duration_ns) AS avg_ns,
+        exact_sum(duration_ns) / count(duration_ns) AS avg_ns,
         min(duration_ns) AS min_ns,
         max(duration_ns) AS max_ns
     FROM named_events

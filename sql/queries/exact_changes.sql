@@ -8,7 +8,8 @@
 -- those that call a delegate; operator_calls and delegate_calls, how often they do per
 -- Method::execute (more than the count in loops); delegated_share, operators inside
 -- delegates over all operators, a delegate that logs none counting as one;
--- allocated_bytes per run, 0 where a dump logged none.
+-- allocated_bytes per run, 0 where a dump logged none. All but the first two are of
+-- runs of one name.
 --
 -- Verdicts: varies (not the same in all dumps, or runs, of one build), changed,
 -- unchanged.
@@ -20,7 +21,7 @@
 --   model       STRING  Name of the model.
 --   backend     STRING  Backend of the model; null if none.
 --   measure     STRING  What is measured, see above.
---   run_name    STRING  Name of the runs that allocated; null in other measures.
+--   run_name    STRING  Runs that it is a measure of; null for those of the whole dump.
 --   allocator   STRING  Allocator of the bytes; null in other measures, and if it has
 --                       no name.
 --   base_count  BIGINT  Dumps of the base that count.

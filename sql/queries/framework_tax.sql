@@ -40,6 +40,7 @@
 --                           operators in scope delegate; null in scope operator.
 --   tax_ns          DOUBLE  Mean time in neither; lower is better.
 --   tax_share       DOUBLE  tax_ns over execute_ns, 0 to 1; lower is better.
+--   untimed_count   BIGINT  Dumps of the row in cycles of unknown rate.
 WITH taxed AS (
     SELECT
         'total' AS scope, dump_id, CAST(NULL AS INT) AS run_dump_id,
@@ -61,14 +62,12 @@ sums AS (
         t.scope, c.device, c.pool, c.build, c.model, c.backend, c.group_value,
         t.run_dump_id, t.run_index, t.event_name, t.instruction_id,
         CAST(sum(t.call_count) AS BIGINT) AS run_count,
-        CASE WHEN count(t.execute_ns) = count(*) THEN sum(t.execute_ns) END
-            AS execute_ns,
-        CASE WHEN count(t.kernel_ns) = count(*) THEN sum(t.kernel_ns) END
-            AS kernel_ns,
-        CASE WHEN count(t.delegate_ns) = count(*) THEN sum(t.delegate_ns) END
-            AS delegate_ns,
-        CASE WHEN count(t.tax_ns) = count(*) THEN sum(t.tax_ns) END
-            AS tax_ns
+        whole_sum(t.execute_ns) AS execute_ns,
+        whole_sum(t.kernel_ns) AS kernel_ns,
+        whole_sum(t.delegate_ns) AS delegate_ns,
+        whole_sum(t.tax_ns) AS tax_ns,
+        count(DISTINCT CASE WHEN t.execute_ns IS NULL THEN t.dump_id END)
+            AS untimed_count
     FROM taxed AS t
     JOIN grouped_dumps AS c ON c.dump_id = t.dump_id
     GROUP BY
@@ -83,7 +82,7 @@ SELECT
     kernel_ns / run_count AS kernel_ns,
     delegate_ns / run_count AS delegate_ns,
     tax_ns / run_count AS tax_ns,
-    tax_ns / nullif(execute_ns, 0e0) AS tax_share
+    tax_ns / nullif(execute_ns, 0e0) AS tax_share, untimed_count
 FROM sums
 ORDER BY
     scope, device NULLS LAST, pool NULLS LAST, build, model, backend NULLS LAST,

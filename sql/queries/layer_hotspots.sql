@@ -5,7 +5,8 @@
 -- innermost modules of the nodes they run, as module_totals does with scope own; the
 -- line is the innermost one of the nodes' stack traces, most often in the module's
 -- class. An event that runs nodes of several modules or lines counts in full for each:
--- alone_ns is without such events.
+-- alone_ns is without such events. Runs of all methods add up, for modules are what
+-- methods share: times are means over all of them.
 --
 -- params:
 --   top_n  INT(1..) = NULL  Only this many rows per build on a device, those of most
@@ -79,10 +80,10 @@ times AS (
     SELECT
         place_id, module_path, max(module_type) AS module_type, source_line,
         CAST(sum(event_count) AS BIGINT) AS event_count,
-        CASE WHEN count(total_ns) = count(*) THEN sum(total_ns) END AS total_ns,
+        whole_sum(total_ns) AS total_ns,
         CASE
             WHEN count(total_ns) = count(*)
-            THEN sum(CASE WHEN place_count = 1 THEN total_ns ELSE 0e0 END)
+            THEN whole_sum(CASE WHEN place_count = 1 THEN total_ns ELSE 0e0 END)
         END AS alone_ns
     FROM placed
     GROUP BY place_id, module_path, source_line

@@ -3,8 +3,10 @@
 -- A dump does not tell which instruction allocated. But it lists a profile event when
 -- that ends, and an allocation when it is made: so it was made in the next event to
 -- end, be it a kernel, a call of a delegate, or something outside the program's
--- instructions, such as the load of a method. Where an instruction calls its delegate
--- several times in a run, what its delegate allocates can be told only for the first.
+-- instructions, such as the load of a method. That is known from the order of the file;
+-- only where an event repeats in a run it is taken from the clock. Where an
+-- instruction calls its delegate several times in a run, what its delegate allocates
+-- can be told only for the first.
 --
 -- filters: grouped_dumps
 --
@@ -27,13 +29,14 @@
 --   allocation_count  BIGINT  Allocations in all of them.
 --   total_bytes       DOUBLE  Mean over the runs of what one allocates; lower is
 --                             better, like all that follow.
---   peak_bytes        DOUBLE  What the run that allocates most does.
---   largest_bytes     DOUBLE  Largest single allocation.
+--   peak_bytes        BIGINT  What the run that allocates most does.
+--   largest_bytes     BIGINT  Largest single allocation.
 WITH logged AS (
     SELECT
         d.place_id, r.name AS run_name, a.allocator, e.instruction_id, e.event_name,
-        count(*) AS allocation_count, CAST(sum(a.bytes) AS DOUBLE) AS total_bytes,
-        CAST(max(a.bytes) AS DOUBLE) AS largest_bytes
+        count(*) AS allocation_count,
+        CAST(least(sum(a.bytes), 9223372036854775807) AS BIGINT) AS total_bytes,
+        CAST(least(max(a.bytes), 9223372036854775807) AS BIGINT) AS largest_bytes
     FROM allocations AS a
     JOIN placed_dumps AS d ON d.dump_id = a.dump_id
     JOIN runs AS r ON r.dump_id = a.dump_id AND r.run_index = a.run_index
@@ -48,8 +51,8 @@ sums AS (
     SELECT
         place_id, run_name, allocator, instruction_id, event_name,
         CAST(sum(allocation_count) AS BIGINT) AS allocation_count,
-        sum(total_bytes) AS total_bytes, max(total_bytes) AS peak_bytes,
-        max(largest_bytes) AS largest_bytes
+        sum(CAST(total_bytes AS DOUBLE)) AS total_bytes,
+        max(total_bytes) AS peak_bytes, max(largest_bytes) AS largest_bytes
     FROM logged
     GROUP BY place_id, run_name, allocator, instruction_id, event_name
 )

@@ -21,12 +21,12 @@
 --   head_run_count    BIGINT   Runs of the name in the head.
 --   base_count        DOUBLE   Allocations of a run of the base, the mean over runs.
 --   head_count        DOUBLE   Allocations of a run of the head, the mean over runs.
---   base_bytes        DOUBLE   Bytes of the run of the base that allocates most.
---   head_bytes        DOUBLE   Bytes of the run of the head that allocates most.
---   delta_bytes       DOUBLE   head_bytes less base_bytes; lower is better.
+--   base_bytes        BIGINT   Bytes of the run of the base that allocates most.
+--   head_bytes        BIGINT   Bytes of the run of the head that allocates most.
+--   delta_bytes       BIGINT   head_bytes less base_bytes; lower is better.
 --   delta             DOUBLE   The same as a share of base_bytes; null if that is 0.
---   base_least_bytes  DOUBLE   Bytes of the run of the base that allocates least.
---   head_least_bytes  DOUBLE   Bytes of the run of the head that allocates least.
+--   base_least_bytes  BIGINT   Bytes of the run of the base that allocates least.
+--   head_least_bytes  BIGINT   Bytes of the run of the head that allocates least.
 --   verdict           STRING   See above.
 WITH logged AS (
     SELECT
@@ -36,13 +36,14 @@ WITH logged AS (
     JOIN compared_dumps AS c ON c.dump_id = a.dump_id
     UNION ALL
     SELECT
-        c.device, c.model, c.backend, a.dump_id, a.run_name,
+        c.device, c.model, c.backend, a.dump_id, r.name AS run_name,
         CAST(NULL AS STRING) AS allocator, TRUE AS is_total,
-        CAST(sum(a.allocation_count) AS BIGINT) AS allocation_count,
-        sum(a.total_bytes) AS total_bytes
-    FROM run_allocations AS a
+        count(*) AS allocation_count,
+        CAST(least(sum(a.bytes), 9223372036854775807) AS BIGINT) AS total_bytes
+    FROM allocations AS a
     JOIN compared_dumps AS c ON c.dump_id = a.dump_id
-    GROUP BY c.device, c.model, c.backend, a.dump_id, a.run_name, a.run_index
+    JOIN runs AS r ON r.dump_id = a.dump_id AND r.run_index = a.run_index
+    GROUP BY c.device, c.model, c.backend, a.dump_id, r.name, a.run_index
 ),
 named_runs AS (
     SELECT
@@ -57,8 +58,8 @@ of_dumps AS (
     SELECT
         k.device, k.model, k.backend, k.run_name, k.is_total, k.allocator,
         r.is_head, r.run_count, coalesce(l.allocation_count, 0) AS allocation_count,
-        coalesce(l.most, 0e0) AS most,
-        CASE WHEN l.logged_count = r.run_count THEN l.least ELSE 0e0 END AS least
+        coalesce(l.most, 0) AS most,
+        CASE WHEN l.logged_count = r.run_count THEN l.least ELSE 0 END AS least
     FROM (
         SELECT DISTINCT device, model, backend, run_name, is_total, allocator
         FROM logged
@@ -95,7 +96,7 @@ SELECT
     b.allocation_count / CAST(b.run_count AS DOUBLE) AS base_count,
     h.allocation_count / CAST(h.run_count AS DOUBLE) AS head_count,
     b.most AS base_bytes, h.most AS head_bytes, h.most - b.most AS delta_bytes,
-    (h.most - b.most) / nullif(b.most, 0e0) AS delta,
+    (h.most - b.most) / nullif(CAST(b.most AS DOUBLE), 0e0) AS delta,
     b.least AS base_least_bytes, h.least AS head_least_bytes,
     CASE
         WHEN b.is_varied OR h.is_varied THEN 'varies'

@@ -27,27 +27,30 @@
 --   allocation_count  BIGINT  Allocations in all of them.
 --   total_bytes       DOUBLE  Mean over the runs of what one allocates; lower is
 --                             better, like all that follow.
---   least_bytes       DOUBLE  What the run that allocates least does.
---   peak_bytes        DOUBLE  What the run that allocates most does.
---   largest_bytes     DOUBLE  Largest single allocation.
+--   least_bytes       BIGINT  What the run that allocates least does.
+--   peak_bytes        BIGINT  What the run that allocates most does.
+--   largest_bytes     BIGINT  Largest single allocation.
 WITH logged AS (
     SELECT
-        d.place_id, a.dump_id, a.run_index, a.run_name,
+        d.place_id, a.dump_id, a.run_index, r.name AS run_name,
         CASE CAST(:scope AS STRING) WHEN 'allocator' THEN a.allocator END AS allocator,
-        CAST(sum(a.allocation_count) AS BIGINT) AS allocation_count,
-        sum(a.total_bytes) AS total_bytes, max(a.largest_bytes) AS largest_bytes
-    FROM run_allocations AS a
+        count(*) AS allocation_count,
+        CAST(least(sum(a.bytes), 9223372036854775807) AS BIGINT) AS total_bytes,
+        CAST(least(max(a.bytes), 9223372036854775807) AS BIGINT) AS largest_bytes
+    FROM allocations AS a
     JOIN placed_dumps AS d ON d.dump_id = a.dump_id
+    JOIN runs AS r ON r.dump_id = a.dump_id AND r.run_index = a.run_index
     GROUP BY
-        d.place_id, a.dump_id, a.run_index, a.run_name,
+        d.place_id, a.dump_id, a.run_index, r.name,
         CASE CAST(:scope AS STRING) WHEN 'allocator' THEN a.allocator END
 ),
 sums AS (
     SELECT
         place_id, run_name, allocator, count(*) AS logged_count,
         CAST(sum(allocation_count) AS BIGINT) AS allocation_count,
-        sum(total_bytes) AS total_bytes, min(total_bytes) AS least_bytes,
-        max(total_bytes) AS peak_bytes, max(largest_bytes) AS largest_bytes
+        sum(CAST(total_bytes AS DOUBLE)) AS total_bytes,
+        min(total_bytes) AS least_bytes, max(total_bytes) AS peak_bytes,
+        max(largest_bytes) AS largest_bytes
     FROM logged
     GROUP BY place_id, run_name, allocator
 )
@@ -55,7 +58,7 @@ SELECT
     r.device, r.pool, r.build, r.model, r.backend, r.group_value AS group,
     s.run_name, s.allocator, r.dump_count, r.run_count, s.allocation_count,
     s.total_bytes / r.run_count AS total_bytes,
-    CASE WHEN s.logged_count < r.run_count THEN 0e0 ELSE s.least_bytes END
+    CASE WHEN s.logged_count < r.run_count THEN 0 ELSE s.least_bytes END
         AS least_bytes,
     s.peak_bytes, s.largest_bytes
 FROM sums AS s

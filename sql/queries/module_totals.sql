@@ -34,7 +34,7 @@ WITH times AS (
     SELECT
         d.place_id, m.module_path, max(m.module_type) AS module_type,
         CAST(sum(t.event_count) AS BIGINT) AS event_count,
-        CASE WHEN count(t.total_ns) = count(*) THEN sum(t.total_ns) END AS total_ns
+        whole_sum(t.total_ns) AS total_ns
     FROM complete_run_totals AS t
     JOIN placed_dumps AS d ON d.dump_id = t.dump_id
     JOIN event_modules AS m

@@ -8,10 +8,13 @@
 --
 -- filters: chosen_dumps
 --
+-- parts: run_names, run_sums
+--
 -- columns:
 --   device             STRING     Name of the device.
 --   model              STRING     Name of the model.
 --   backend            STRING     Backend of the model; null if none.
+--   run                STRING     Name of the runs that holds across builds.
 --   op_type            STRING     The type: addmm, Convolution (NHWC), DELEGATE_CALL.
 --   kind               STRING     kernel, delegate_call or delegate_op.
 --   build              STRING     Id of the build.
@@ -31,16 +34,17 @@
 --                                 a share: 0.05 is 5 % slower; null for the first.
 WITH runs_of_build AS (
     SELECT
-        d.device, d.model, d.backend, d.build,
-        count(DISTINCT t.dump_id) AS dump_count, count(*) AS run_count,
-        sum(t.execute_ns) AS execute_ns
-    FROM complete_runs AS t
-    JOIN chosen_dumps AS d ON d.dump_id = t.dump_id
-    GROUP BY d.device, d.model, d.backend, d.build
+        d.device, d.model, d.backend, s.run, d.build,
+        count(*) AS dump_count, CAST(sum(s.run_count) AS BIGINT) AS run_count,
+        whole_sum(s.execute_ns) AS execute_ns
+    FROM run_sums AS s
+    JOIN chosen_dumps AS d ON d.dump_id = s.dump_id
+    GROUP BY d.device, d.model, d.backend, s.run, d.build
 ),
 typed AS (
     SELECT
-        dump_id, chain_index, instruction_id, delegate_id, kind, event_count, total_ns,
+        dump_id, run_signature_id, chain_index, instruction_id, delegate_id, kind,
+        event_count, total_ns,
         CASE kind
             WHEN 'kernel'
                 THEN split_part(replace(event_name, 'native_call_', ''), '.', 1)
@@ -53,15 +57,17 @@ typed AS (
 ),
 times AS (
     SELECT
-        d.device, d.model, d.backend, d.build, t.op_type, t.kind,
+        d.device, d.model, d.backend, n.run, d.build, t.op_type, t.kind,
         count(DISTINCT (
             t.chain_index, coalesce(t.instruction_id, -1), coalesce(t.delegate_id, '')
         )) AS operator_count,
         CAST(sum(t.event_count) AS DOUBLE) AS call_count,
-        CASE WHEN count(t.total_ns) = count(*) THEN sum(t.total_ns) END AS total_ns
+        whole_sum(t.total_ns) AS total_ns
     FROM typed AS t
     JOIN chosen_dumps AS d ON d.dump_id = t.dump_id
-    GROUP BY d.device, d.model, d.backend, d.build, t.op_type, t.kind
+    JOIN run_names AS n
+        ON n.dump_id = t.dump_id AND n.run_signature_id = t.run_signature_id
+    GROUP BY d.device, d.model, d.backend, n.run, d.build, t.op_type, t.kind
 ),
 series AS (
     SELECT
@@ -71,18 +77,18 @@ series AS (
     FROM times AS t
     JOIN runs_of_build AS r
         ON r.device = t.device AND r.model = t.model AND r.build = t.build
-        AND r.backend IS NOT DISTINCT FROM t.backend
+        AND r.run = t.run AND r.backend IS NOT DISTINCT FROM t.backend
     JOIN builds_in_order AS b ON b.build = t.build
 )
 SELECT
-    device, model, backend, op_type, kind, build,
+    device, model, backend, run, op_type, kind, build,
     build_ordinal, committed_at, first_captured_at,
     dump_count, run_count, operator_count, call_count / run_count AS run_calls,
     run_ns, total_ns / nullif(execute_ns, 0e0) AS time_share,
     run_ns / nullif(
         lag(run_ns) OVER (
-            PARTITION BY device, model, backend, op_type, kind ORDER BY position
+            PARTITION BY device, model, backend, run, op_type, kind ORDER BY position
         ), 0e0
     ) - 1 AS change
 FROM series
-ORDER BY device, model, backend NULLS LAST, op_type, kind, position
+ORDER BY device, model, backend NULLS LAST, run, op_type, kind, position

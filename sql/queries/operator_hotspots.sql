@@ -13,6 +13,8 @@
 --
 -- filters: grouped_dumps
 --
+-- parts: run_names
+--
 -- columns:
 --   device          STRING  Name of the device; null with group_by.
 --   pool            STRING  Device pool; null if none, and with group_by.
@@ -20,6 +22,7 @@
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
 --   group           STRING  What the dumps have of what group_by names, else null.
+--   run             STRING  Name of the runs that holds across builds.
 --   event_name      STRING  Name of the operator, else its delegate id.
 --   instruction_id  INT     Instruction id; null outside the program.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.
@@ -34,25 +37,34 @@
 --   mean_ns         DOUBLE  total_ns per call.
 --   time_share      DOUBLE  total_ns over that of Method::execute, 0 to 1.
 --   self_share      DOUBLE  self_ns over total_ns of Method::execute, 0 to 1.
+--   untimed_count   BIGINT  Dumps of the row in cycles of unknown rate.
 WITH totals AS (
     SELECT
-        c.device, c.pool, c.build, c.model, c.backend, c.group_value,
+        c.device, c.pool, c.build, c.model, c.backend, c.group_value, n.run,
         t.event_name, t.instruction_id, t.delegate_id, t.kind,
         CAST(sum(t.event_count) AS BIGINT) AS call_count,
-        CASE WHEN count(t.total_ns) = count(*) THEN sum(t.total_ns) END AS total_ns
+        whole_sum(t.total_ns) AS total_ns,
+        count(DISTINCT CASE WHEN t.total_ns IS NULL THEN t.dump_id END)
+            AS untimed_count
     FROM complete_run_totals AS t
     JOIN grouped_dumps AS c ON c.dump_id = t.dump_id
+    JOIN run_names AS n
+        ON n.dump_id = t.dump_id AND n.run_signature_id = t.run_signature_id
     WHERE t.kind IN ('method', 'kernel', 'delegate_call', 'delegate_op')
     GROUP BY
-        c.device, c.pool, c.build, c.model, c.backend, c.group_value,
+        c.device, c.pool, c.build, c.model, c.backend, c.group_value, n.run,
         t.event_name, t.instruction_id, t.delegate_id, t.kind
 ),
 parents AS (
     SELECT
         *,
-        sum(CASE WHEN kind = 'method' THEN total_ns END) OVER whole AS method_ns,
+        CASE
+            WHEN count(CASE WHEN kind = 'method' AND total_ns IS NULL THEN 1 END)
+                OVER whole = 0
+            THEN sum(CASE WHEN kind = 'method' THEN total_ns END) OVER whole
+        END AS method_ns,
         sum(CASE WHEN kind IN ('kernel', 'delegate_call') THEN total_ns ELSE 0e0 END)
-            OVER whole AS called_ns,
+            OVER alike AS called_ns,
         CASE
             WHEN count(CASE WHEN kind = 'delegate_op' AND total_ns IS NULL THEN 1 END)
                 OVER instruction = 0
@@ -61,10 +73,21 @@ parents AS (
         END AS op_ns
     FROM totals
     WINDOW
-        whole AS (PARTITION BY device, pool, build, model, backend, group_value),
+        whole AS (
+            PARTITION BY device, pool, build, model, backend, group_value
+            ORDER BY total_ns
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+        ),
+        alike AS (
+            PARTITION BY device, pool, build, model, backend, group_value, run
+            ORDER BY total_ns
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+        ),
         instruction AS (
             PARTITION BY
-                device, pool, build, model, backend, group_value, instruction_id
+                device, pool, build, model, backend, group_value, run, instruction_id
+            ORDER BY total_ns
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         )
 ),
 selves AS (
@@ -84,17 +107,17 @@ ranked AS (
             PARTITION BY device, pool, build, model, backend, group_value
             ORDER BY
                 self_ns DESC NULLS LAST, instruction_id NULLS LAST, event_name,
-                delegate_id NULLS LAST, kind
+                delegate_id NULLS LAST, kind, run
         ) AS rank
     FROM selves
 )
 SELECT
     device, pool, build, model, backend, group_value AS group,
-    event_name, instruction_id, delegate_id, kind, CAST(rank AS INT) AS rank,
+    run, event_name, instruction_id, delegate_id, kind, CAST(rank AS INT) AS rank,
     call_count, total_ns, self_ns,
     total_ns / call_count AS mean_ns,
     total_ns / nullif(method_ns, 0e0) AS time_share,
-    self_ns / nullif(method_ns, 0e0) AS self_share
+    self_ns / nullif(method_ns, 0e0) AS self_share, untimed_count
 FROM ranked
 WHERE rank <= coalesce(CAST(:top_n AS INT), rank)
 ORDER BY

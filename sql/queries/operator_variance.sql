@@ -4,9 +4,13 @@
 -- of a build are medians over its dumps. The shares of a build add up to 1: an operator
 -- with much of the tail is where the p99 of the model is made. Kernels, delegates' own
 -- operators, and delegate calls that log none; flagged events are left out, those of
--- warm-up are not.
+-- warm-up are not. Where a row has dumps in cycles of unknown rate, all its times are
+-- null: untimed_count says how many. Where all clocks of a build on a device are such,
+-- shares are of cycles.
 --
 -- params:
+--   run    STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
+--                   #2'.
 --   top_n  INT(1..) = NULL  Only this many rows per build on a device, those of most
 --                           tail.
 --
@@ -19,6 +23,7 @@
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
 --   group           STRING  What the dumps have of what group_by names, else null.
+--   run             STRING  Name of the runs that holds across builds.
 --   event_name      STRING  Name of the operator, else its delegate id.
 --   instruction_id  INT     Instruction id; null outside the program.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.
@@ -31,54 +36,84 @@
 --   p99_ns          DOUBLE  99th percentile.
 --   tail_ns         DOUBLE  Tail.
 --   p99_over_p50    DOUBLE  99th percentile over median.
---   tail_share      DOUBLE  Tail times events, over that of all operators, 0 to 1.
+--   tail_share      DOUBLE  Tail times events, over that of all operators, 0 to 1; null
+--                           where clocks of known and of unknown rate are mixed.
+--   untimed_count   BIGINT  Dumps of the row in cycles of unknown rate.
 WITH stats AS (
     SELECT
         g.device, g.pool, g.build, g.model, g.backend, g.group_value, s.dump_id,
-        s.event_name, s.instruction_id, s.delegate_id, s.kind, s.sample_count,
-        s.p50_ns, s.p99_ns,
+        s.run, s.event_name, s.instruction_id, s.delegate_id, s.kind, s.sample_count,
+        s.p50_ns, s.p99_ns, x.p99_ticks - x.p50_ticks AS tail_ticks,
         max(CASE WHEN s.kind = 'delegate_op' THEN 1 ELSE 0 END) OVER (
-            PARTITION BY s.dump_id, s.instruction_id
+            PARTITION BY s.dump_id, s.run_signature_id, s.instruction_id
         ) AS has_operators
     FROM named_event_stats AS s
     JOIN grouped_dumps AS g ON g.dump_id = s.dump_id
+    JOIN event_stats AS x
+        ON x.dump_id = s.dump_id AND x.run_signature_id = s.run_signature_id
+        AND x.event_signature_id = s.event_signature_id
     WHERE s.kind IN ('kernel', 'delegate_call', 'delegate_op')
+        AND (CAST(:run AS ARRAY<STRING>) IS NULL
+            OR array_contains(CAST(:run AS ARRAY<STRING>), s.run))
 ),
 operators AS (
     SELECT
         device, pool, build, model, backend, group_value,
-        event_name, instruction_id, delegate_id, kind,
+        run, event_name, instruction_id, delegate_id, kind,
         count(DISTINCT dump_id) AS dump_count,
         CAST(sum(sample_count) AS BIGINT) AS sample_count,
+        count(p50_ns) = count(*) AS is_timed,
         median(p50_ns) AS p50_ns, median(p99_ns) AS p99_ns,
         median(p99_ns - p50_ns) AS tail_ns,
         median(p99_ns / nullif(p50_ns, 0e0)) AS p99_over_p50,
-        sum((p99_ns - p50_ns) * sample_count) AS tail_sum
+        count(p50_ns) AS timed_count,
+        whole_sum((p99_ns - p50_ns) * sample_count) AS tail_sum,
+        exact_sum(tail_ticks * sample_count) AS tail_cycles,
+        count(DISTINCT CASE WHEN p50_ns IS NULL THEN dump_id END) AS untimed_count
     FROM stats
     WHERE kind <> 'delegate_call' OR has_operators = 0
     GROUP BY
         device, pool, build, model, backend, group_value,
-        event_name, instruction_id, delegate_id, kind
+        run, event_name, instruction_id, delegate_id, kind
+),
+weighed AS (
+    SELECT
+        *,
+        CASE
+            WHEN sum(timed_count) OVER whole = 0 AND device IS NOT NULL THEN tail_cycles
+            ELSE tail_sum
+        END AS weight
+    FROM operators
+    WINDOW whole AS (PARTITION BY device, pool, build, model, backend, group_value)
 ),
 ranked AS (
     SELECT
         *,
-        sum(tail_sum) OVER (
-            PARTITION BY device, pool, build, model, backend, group_value
-        ) AS whole_sum,
+        CASE
+            WHEN count(weight) OVER whole = count(*) OVER whole
+            THEN sum(weight) OVER whole
+        END AS whole_weight,
         row_number() OVER (
             PARTITION BY device, pool, build, model, backend, group_value
             ORDER BY
-                tail_sum DESC NULLS LAST, instruction_id NULLS LAST, event_name,
-                delegate_id NULLS LAST, kind
+                round(weight, 6) DESC NULLS LAST, instruction_id NULLS LAST, event_name,
+                delegate_id NULLS LAST, kind, run
         ) AS place
-    FROM operators
+    FROM weighed
+    WINDOW whole AS (
+        PARTITION BY device, pool, build, model, backend, group_value ORDER BY weight
+        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+    )
 )
 SELECT
     device, pool, build, model, backend, group_value AS group,
-    event_name, instruction_id, delegate_id, kind, CAST(place AS INT) AS rank,
-    dump_count, sample_count, p50_ns, p99_ns, tail_ns, p99_over_p50,
-    tail_sum / nullif(whole_sum, 0e0) AS tail_share
+    run, event_name, instruction_id, delegate_id, kind, CAST(place AS INT) AS rank,
+    dump_count, sample_count,
+    CASE WHEN is_timed THEN p50_ns END AS p50_ns,
+    CASE WHEN is_timed THEN p99_ns END AS p99_ns,
+    CASE WHEN is_timed THEN tail_ns END AS tail_ns,
+    CASE WHEN is_timed THEN p99_over_p50 END AS p99_over_p50,
+    weight / nullif(whole_weight, 0e0) AS tail_share, untimed_count
 FROM ranked
 WHERE place <= coalesce(CAST(:top_n AS INT), place)
 ORDER BY

@@ -2,13 +2,13 @@
 --
 -- Of complete runs (with a Method::execute and without a flagged event), after warm-up
 -- (from the sixth of its run signature in the dump on), where at least 20 are left:
--- those that take longer than their median by min_excess or more. The excess is split
--- into that of kernels, of delegate calls and of the rest, the framework's own; the
--- culprit is the event that exceeds its own median in the dump most, without what it
--- calls; null where the events are gone, or none is longer than usual.
+-- those that take longer than their median by min_excess of it or more. The excess is
+-- split into that of kernels, of delegate calls and of the rest, the framework's own;
+-- the culprit is the event that exceeds its own median in the dump most, without what
+-- it calls; null where the events are gone, or none is longer than usual.
 --
 -- params:
---   min_excess  DOUBLE(0..) = 0.5  Least excess over the median, as a share of it.
+--   min_excess  SHARE(0..) = 0.5  Least excess over the median, as a share of it.
 --
 -- filters: grouped_runs
 --
@@ -22,7 +22,8 @@
 --   dump_id              BIGINT  Dump of the run.
 --   run_index            INT     Position of the run in its dump, from 0.
 --   run_name             STRING  Name of the run; null if it has none.
---   excess               DOUBLE  Time over the median, less 1; lower is better.
+--   excess               DOUBLE  Time over the median, less 1; null if the median is 0;
+--                                lower is better.
 --   execute_ns           DOUBLE  Method::execute, nanoseconds; null in cycles of
 --                                unknown rate, like all that end in _ns.
 --   p50_ns               DOUBLE  Median of the dump's runs like it.
@@ -54,16 +55,18 @@ slow AS (
     JOIN medians AS m
         ON m.dump_id = r.dump_id AND m.run_signature_id = r.run_signature_id
     WHERE r.nth > 5
+        AND r.execute_ticks > m.execute_p50
         AND r.execute_ticks >= (1 + CAST(:min_excess AS DOUBLE)) * m.execute_p50
 ),
 -- Added up before anything else is joined: few of all events are in slow runs.
 spent AS (
     SELECT
-        e.dump_id, e.run_index, e.event_signature_id, count(*) AS event_count,
+        e.dump_id, e.run_index, e.run_signature_id, e.event_signature_id,
+        count(*) AS event_count,
         sum(e.duration_ticks) AS total_ticks
     FROM events AS e
     WHERE (e.dump_id, e.run_index) IN (SELECT dump_id, run_index FROM slow)
-    GROUP BY e.dump_id, e.run_index, e.event_signature_id
+    GROUP BY e.dump_id, e.run_index, e.run_signature_id, e.event_signature_id
 ),
 -- How far each event of a slow run is from its median, in ticks of the run's clock.
 excesses AS (
@@ -76,13 +79,14 @@ excesses AS (
     FROM spent AS e
     JOIN event_signatures AS s ON s.event_signature_id = e.event_signature_id
     JOIN event_stats AS t
-        ON t.dump_id = e.dump_id AND t.event_signature_id = e.event_signature_id
+        ON t.dump_id = e.dump_id AND t.run_signature_id = e.run_signature_id
+        AND t.event_signature_id = e.event_signature_id
     JOIN dumps AS d ON d.dump_id = e.dump_id
     WHERE s.kind IN ('kernel', 'delegate_call', 'delegate_op')
 ),
 -- A call is to blame for what its delegate's operators do not explain.
 explained AS (
-    SELECT dump_id, run_index, instruction_id, sum(excess) AS excess
+    SELECT dump_id, run_index, instruction_id, exact_sum(excess) AS excess
     FROM excesses
     WHERE kind = 'delegate_op'
     GROUP BY dump_id, run_index, instruction_id
@@ -102,7 +106,7 @@ blamed AS (
     SELECT
         dump_id, run_index, CAST(NULL AS BIGINT), CAST(NULL AS INT), tax_excess
     FROM slow
-    WHERE dump_id IN (SELECT dump_id FROM excesses)
+    WHERE (dump_id, run_index) IN (SELECT dump_id, run_index FROM spent)
 ),
 culprits AS (
     SELECT
@@ -135,4 +139,5 @@ LEFT JOIN culprits AS c
 LEFT JOIN named_event_signatures AS s ON s.event_signature_id = c.event_signature_id
 ORDER BY
     r.device NULLS LAST, r.pool NULLS LAST, r.build, r.model, r.backend NULLS LAST,
-    r.group_value NULLS LAST, r.excess DESC NULLS LAST, r.dump_id, r.run_index
+    r.group_value NULLS LAST, 0 - r.excess NULLS LAST,
+    r.execute_ticks DESC NULLS LAST, r.dump_id, r.run_index

@@ -1,12 +1,14 @@
 -- percentiles: Percentiles of every event's duration, over all dumps of a build.
 --
--- Exact, by linear interpolation as numpy's default; with approx within 1 % of the
--- least duration that as many events do not exceed, which is faster over many long
--- dumps and counts those too whose events are gone: dumps of 200 runs or more have
--- histograms. Flagged events and events timed in cycles of unknown rate never count.
+-- Exact, by linear interpolation as numpy's default; with approx within 1 % of that,
+-- which is faster over many long dumps and counts those too whose events are gone:
+-- dumps of 200 runs or more have histograms. Flagged events and events timed in cycles
+-- of unknown rate never count.
 -- Events of different dumps count alike: a long dump weighs more than a short one.
 --
 -- params:
+--   run     STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
+--                    #2'.
 --   approx  BOOLEAN = false  Approximate percentiles, from histograms where there are.
 --
 -- filters: grouped_dumps
@@ -18,6 +20,7 @@
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
 --   group           STRING  What the dumps have of what group_by names, else null.
+--   run             STRING  Name of the runs that holds across builds.
 --   event_name      STRING  Name of the event, else its delegate id.
 --   instruction_id  INT     Instruction id; null outside the program.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.
@@ -47,73 +50,105 @@ WITH chosen AS (
 -- Numbers for names: the events below are grouped and sorted by integers only.
 signatures AS (
     SELECT
-        event_signature_id, kind,
+        event_signature_id, event_name, instruction_id, delegate_id, kind,
         dense_rank() OVER (ORDER BY event_name, instruction_id, delegate_id, kind)
             AS key_id
     FROM named_event_signatures
 ),
+chosen_runs AS (
+    SELECT
+        c.dump_id, c.group_id, c.ns_per_tick, c.delegate_ns_per_tick,
+        r.run_signature_id, r.run, dense_rank() OVER (ORDER BY r.run) AS run_id
+    FROM chosen AS c
+    JOIN named_run_signatures AS r ON r.dump_id = c.dump_id
+    WHERE CAST(:run AS ARRAY<STRING>) IS NULL
+        OR array_contains(CAST(:run AS ARRAY<STRING>), r.run)
+),
 buckets AS (
     SELECT
-        group_id, key_id, sum(event_count) AS event_count,
+        group_id, run_id, key_id, sum(event_count) AS event_count,
         CASE WHEN bucket < 0 THEN 0e0 ELSE exp(bucket * ln(1.01e0 / 0.99e0)) END
             * 0.99e0 * tick_ns AS duration_ns
     FROM (
         SELECT
-            c.group_id, s.key_id, b.bucket, b.event_count,
+            c.group_id, c.run_id, s.key_id, b.bucket, b.event_count,
             CASE
                 WHEN s.kind = 'delegate_op' THEN c.delegate_ns_per_tick
                 ELSE c.ns_per_tick
             END AS tick_ns
         FROM event_buckets AS b
-        JOIN chosen AS c ON c.dump_id = b.dump_id
+        JOIN chosen_runs AS c
+            ON c.dump_id = b.dump_id AND c.run_signature_id = b.run_signature_id
         JOIN signatures AS s ON s.event_signature_id = b.event_signature_id
         WHERE CAST(:approx AS BOOLEAN)
+            AND b.dump_id IN (SELECT dump_id FROM grouped_dumps)
     ) AS counts
-    GROUP BY group_id, key_id, bucket, tick_ns
+    GROUP BY group_id, run_id, key_id, bucket, tick_ns
 ),
 steps AS (
     SELECT
-        group_id, key_id, duration_ns, event_count,
-        sum(event_count) OVER (PARTITION BY group_id, key_id) AS total,
+        group_id, run_id, key_id, duration_ns, event_count,
+        sum(event_count) OVER (PARTITION BY group_id, run_id, key_id) AS total,
         sum(event_count) OVER (
-            PARTITION BY group_id, key_id ORDER BY duration_ns
+            PARTITION BY group_id, run_id, key_id ORDER BY duration_ns
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS reached
     FROM buckets
     WHERE duration_ns IS NOT NULL
 ),
+-- The two events that a percentile lies between: of n in order those at (n - 1) times
+-- the percentage, counted from 0.
+neighbours AS (
+    SELECT
+        s.group_id, s.run_id, s.key_id, p.percent, s.total,
+        min(CASE
+            WHEN s.reached * 100 > (s.total - 1) * p.percent THEN s.duration_ns
+        END) AS below,
+        min(CASE
+            WHEN s.reached * 100 > (s.total - 1) * p.percent + 99 THEN s.duration_ns
+        END) AS above
+    FROM steps AS s
+    CROSS JOIN (VALUES (10), (50), (90), (95), (99)) AS p (percent)
+    GROUP BY s.group_id, s.run_id, s.key_id, p.percent, s.total
+),
 -- All five at once: the samples of a group are held once, not five times.
 exact_quantiles AS (
     SELECT
-        group_id, key_id, count(duration_ns) AS counted,
+        group_id, run_id, key_id, count(duration_ns) AS counted,
         percentile(duration_ns, array(1e-1, 5e-1, 9e-1, 95e-2, 99e-2)) AS shares
     FROM (
         SELECT
-            c.group_id, s.key_id,
+            c.group_id, c.run_id, s.key_id,
             e.duration_ticks * CASE
                 WHEN s.kind = 'delegate_op' THEN c.delegate_ns_per_tick
                 ELSE c.ns_per_tick
             END AS duration_ns
         FROM events AS e
-        JOIN chosen AS c ON c.dump_id = e.dump_id
+        JOIN chosen_runs AS c
+            ON c.dump_id = e.dump_id AND c.run_signature_id = e.run_signature_id
         JOIN signatures AS s ON s.event_signature_id = e.event_signature_id
         WHERE e.flags <= 1 AND NOT CAST(:approx AS BOOLEAN)
+            AND e.dump_id IN (SELECT dump_id FROM grouped_dumps)
     ) AS samples
-    GROUP BY group_id, key_id
+    GROUP BY group_id, run_id, key_id
 ),
 quantiles AS (
     SELECT
-        group_id, key_id, sum(event_count) AS counted,
-        min(CASE WHEN reached * 100 >= total * 10 THEN duration_ns END) AS p10_ns,
-        min(CASE WHEN reached * 100 >= total * 50 THEN duration_ns END) AS p50_ns,
-        min(CASE WHEN reached * 100 >= total * 90 THEN duration_ns END) AS p90_ns,
-        min(CASE WHEN reached * 100 >= total * 95 THEN duration_ns END) AS p95_ns,
-        min(CASE WHEN reached * 100 >= total * 99 THEN duration_ns END) AS p99_ns
-    FROM steps
-    GROUP BY group_id, key_id
+        group_id, run_id, key_id, max(total) AS counted,
+        max(CASE WHEN percent = 10 THEN value END) AS p10_ns,
+        max(CASE WHEN percent = 50 THEN value END) AS p50_ns,
+        max(CASE WHEN percent = 90 THEN value END) AS p90_ns,
+        max(CASE WHEN percent = 95 THEN value END) AS p95_ns,
+        max(CASE WHEN percent = 99 THEN value END) AS p99_ns
+    FROM (
+        SELECT
+            *, below + (above - below) * ((total - 1) * percent % 100 / 100e0) AS value
+        FROM neighbours
+    ) AS n
+    GROUP BY group_id, run_id, key_id
     UNION ALL
     SELECT
-        group_id, key_id, counted,
+        group_id, run_id, key_id, counted,
         element_at(shares, 1) AS p10_ns,
         element_at(shares, 2) AS p50_ns,
         element_at(shares, 3) AS p90_ns,
@@ -123,31 +158,43 @@ quantiles AS (
 ),
 totals AS (
     SELECT
-        c.group_id, s.key_id,
-        c.device, c.pool, c.build, c.model, c.backend, c.group_value,
-        t.event_name, t.instruction_id, t.delegate_id, t.kind,
-        CAST(sum(t.sample_count) AS BIGINT) AS sample_count,
-        sum(t.sum_ns) / sum(t.sample_count) AS avg_ns,
-        min(t.min_ns) AS min_ns,
-        max(t.max_ns) AS max_ns
-    FROM named_event_stats AS t
-    JOIN chosen AS c ON c.dump_id = t.dump_id
-    JOIN signatures AS s ON s.event_signature_id = t.event_signature_id
-    WHERE t.sum_ns IS NOT NULL
+        group_id, run_id, key_id, device, pool, build, model, backend, group_value,
+        run, event_name, instruction_id, delegate_id, kind,
+        CAST(sum(sample_count) AS BIGINT) AS sample_count,
+        exact_sum(sum_ticks * tick_ns) / sum(sample_count) AS avg_ns,
+        min(min_ticks * tick_ns) AS min_ns,
+        max(max_ticks * tick_ns) AS max_ns
+    FROM (
+        SELECT
+            t.sample_count, t.sum_ticks, t.min_ticks, t.max_ticks, r.run_id, r.run,
+            c.group_id, c.device, c.pool, c.build, c.model, c.backend, c.group_value,
+            s.key_id, s.event_name, s.instruction_id, s.delegate_id, s.kind,
+            CASE
+                WHEN s.kind = 'delegate_op' THEN c.delegate_ns_per_tick
+                ELSE c.ns_per_tick
+            END AS tick_ns
+        FROM event_stats AS t
+        JOIN chosen AS c ON c.dump_id = t.dump_id
+        JOIN chosen_runs AS r
+            ON r.dump_id = t.dump_id AND r.run_signature_id = t.run_signature_id
+        JOIN signatures AS s ON s.event_signature_id = t.event_signature_id
+        WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
+    ) AS timed
+    WHERE tick_ns IS NOT NULL
     GROUP BY
-        c.group_id, s.key_id,
-        c.device, c.pool, c.build, c.model, c.backend, c.group_value,
-        t.event_name, t.instruction_id, t.delegate_id, t.kind
+        group_id, run_id, key_id, device, pool, build, model, backend, group_value,
+        run, event_name, instruction_id, delegate_id, kind
 )
 SELECT
     t.device, t.pool, t.build, t.model, t.backend, t.group_value AS group,
-    t.event_name, t.instruction_id, t.delegate_id, t.kind, t.sample_count,
+    t.run, t.event_name, t.instruction_id, t.delegate_id, t.kind, t.sample_count,
     q.p10_ns, q.p50_ns, q.p90_ns, q.p95_ns, q.p99_ns, t.avg_ns, t.min_ns, t.max_ns,
     CAST(t.sample_count - coalesce(q.counted, 0) AS BIGINT) AS missing_count,
     CASE WHEN CAST(:approx AS BOOLEAN) THEN 0.01e0 ELSE 0e0 END AS error_share
 FROM totals AS t
-LEFT JOIN quantiles AS q ON q.group_id = t.group_id AND q.key_id = t.key_id
+LEFT JOIN quantiles AS q
+    ON q.group_id = t.group_id AND q.run_id = t.run_id AND q.key_id = t.key_id
 ORDER BY
     t.device NULLS LAST, t.pool NULLS LAST, t.build, t.model, t.backend NULLS LAST,
-    t.group_value NULLS LAST, t.instruction_id NULLS LAST, t.event_name,
+    t.group_value NULLS LAST, t.run, t.instruction_id NULLS LAST, t.event_name,
     t.delegate_id NULLS LAST, t.kind

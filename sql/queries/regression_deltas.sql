@@ -10,28 +10,31 @@
 -- delegate id and ordinal: ids shift when one is inserted.
 --
 -- Verdicts, the first that applies: new_op, removed_op (the other build ran here
--- without it), needs_more_dumps (fewer than 8 in a build), below_resolution (neither
--- build reaches what its clock can compare), needs_more_dumps (too few for a lone
--- difference to stand out among so many operators), regression, improvement
--- (p_adjusted <= q, a change of min_change or more and of half a tick or more, an
--- interval without 0), mode_mix (the share of slow processes changed, at q, and nothing
--- else), unchanged (the interval lies within min_change), inconclusive (a change of
--- min_change could hide). A regression is moved instead if improvements of the same
--- model make up for it, to a quarter, and the method did not change; so is an
+-- without it, and not as its runs failed), needs_more_dumps (fewer than 8 in a build),
+-- below_resolution (neither build reaches what its clock can compare), needs_more_dumps
+-- (too few for a lone difference to stand out among so many operators), regression,
+-- improvement (p_adjusted <= q, a change of min_change or more and of half a tick or
+-- more, an interval without 0), mode_mix (the share of slow processes changed, at q,
+-- and nothing else), unchanged (the interval lies within min_change), inconclusive (a
+-- change of min_change could hide). A regression is moved instead if improvements of
+-- the same model make up for it, to a quarter, and the method did not change; so is an
 -- improvement. Alike for a factor and its inverse: base and head swapped give the
 -- opposite verdict.
 --
--- Sound as an alarm only if the builds were recorded interleaved: a change of the
--- device's state between two sessions looks like a change of code.
+-- Where both builds were recorded in sessions with a reference build (build.role in the
+-- manifest), values are relative to it, and the device's state cancels. Without one, an
+-- alarm is sound only if the builds were recorded interleaved: a change of the device's
+-- state between two sessions looks like a change of code.
 --
 -- filters: compared_dumps
 --
--- parts: operators AS measured, verdicts, modules
+-- parts: recorded_dumps, operators AS absolute, relative AS measured, verdicts, modules
 --
 -- columns:
 --   device              STRING  Name of the device.
 --   model               STRING  Name of the model.
 --   backend             STRING  Backend of the model; null if none.
+--   run                 STRING  Name of the runs that holds across builds.
 --   event_name          STRING  Name of the operator, else its delegate id.
 --   delegate_id         STRING  Delegate debug id; null outside delegates.
 --   ordinal             INT     Which of the build's instructions of that name and
@@ -62,8 +65,10 @@
 --                               that there is one, null for clocks of unknown rate.
 --   dumps_needed        BIGINT  Dumps that each build lacks; null if none, or if more
 --                               would not help.
+--   reference           STRING  Reference build that values of this model on the device
+--                               are relative to; null if none.
 SELECT
-    v.device, v.model, v.backend, v.event_name, v.delegate_id, v.ordinal,
+    v.device, v.model, v.backend, v.run, v.event_name, v.delegate_id, v.ordinal,
     v.base_count, v.head_count,
     CASE WHEN v.unit = 'ns' THEN v.base_value END AS base_ns,
     CASE WHEN v.unit = 'ns' THEN v.head_value END AS head_ns,
@@ -71,10 +76,18 @@ SELECT
     exp(v.low) - 1 AS delta_low, exp(v.high) - 1 AS delta_high,
     v.p_adjusted, exp((v.high - v.low) / 2) - 1 AS minimum_detectable, v.verdict,
     v.instruction_id, m.module_path, v.kind, v.pool,
-    CASE WHEN v.unit = 'ns' THEN v.cost END AS cost_ns, v.dumps_needed
+    CASE WHEN v.unit = 'ns' THEN v.cost END AS cost_ns, v.dumps_needed,
+    r.reference
 FROM verdicts AS v
 LEFT JOIN modules AS m ON m.series_id = v.series_id
+LEFT JOIN (
+    SELECT device, model, backend, max(reference) AS reference
+    FROM measured
+    GROUP BY device, model, backend
+) AS r
+    ON r.device = v.device AND r.model = v.model
+    AND r.backend IS NOT DISTINCT FROM v.backend
 WHERE v.level <> 'pool'
 ORDER BY
-    v.device, v.model, v.backend NULLS LAST, v.event_name, v.delegate_id NULLS LAST,
-    v.ordinal
+    v.device, v.model, v.backend NULLS LAST, v.run, v.event_name,
+    v.delegate_id NULLS LAST, v.ordinal

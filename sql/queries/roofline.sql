@@ -2,13 +2,16 @@
 --
 -- Needs ETRecords: dumps without one are left out. Operations and bytes are those of
 -- the nodes that an operator runs, by the shapes of their tensors: matrix products and
--- convolutions by their sizes, one operation per element of the result for others, none
--- for copies; the bytes of what each node reads and writes, even if a delegate fuses
--- several. A kernel runs the node of its own name, or one of several alike: then their
--- mean counts. Times are means over complete runs (with a Method::execute and without a
--- flagged event). Calls of delegates and what is inside them have rows of their own.
--- Peaks are the tags peak_gflops and peak_gbps of the manifest, at its top or in its
--- device, unless they are given.
+-- convolutions by their sizes; reductions, softmax and norms by the elements that they
+-- read; pooling by its kernel; copies none; others one operation per element of the
+-- result. Bytes are what each node reads and writes, even if a delegate fuses several.
+-- Each node counts once: where instructions share a debug handle, a kernel runs a node
+-- of its name and a delegate call what else its list and its events tell; where that
+-- does not tell, all count for an equal part of the nodes. Times are means over
+-- complete runs (with a Method::execute and without a flagged event). Calls of
+-- delegates and what is inside them have rows of their own. Peaks are the tags
+-- peak_gflops and peak_gbps of the manifest, at its top or in its device, unless they
+-- are given.
 --
 -- params:
 --   peak_gflops  DOUBLE(0..) = NULL  Operations per nanosecond that the device can do.
@@ -16,13 +19,14 @@
 --
 -- filters: chosen_dumps
 --
--- parts: node_costs
+-- parts: run_names, program_nodes, run_steps, run_nodes, node_costs
 --
 -- columns:
 --   device          STRING  Name of the device.
 --   build           STRING  Id of the build.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
+--   run             STRING  Name of the runs that holds across builds.
 --   event_name      STRING  Name of the operator, else its delegate id.
 --   instruction_id  INT     Instruction id; null outside the program.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.
@@ -60,54 +64,50 @@ WITH chosen AS (
     JOIN dumps AS d ON d.dump_id = c.dump_id
     WHERE d.etrecord_id IS NOT NULL
 ),
+-- Where a run can be of several methods, what they all cost.
 costs AS (
     SELECT
-        etrecord_id, run_signature_id, event_signature_id, max(method) AS method,
-        CASE WHEN count(flops) = count(*) THEN sum(flops) END
-            / CASE WHEN kind = 'kernel' THEN count(*) ELSE 1 END AS flops,
-        CASE WHEN count(bytes) = count(*) THEN sum(bytes) END
-            / CASE WHEN kind = 'kernel' THEN count(*) ELSE 1 END AS bytes
+        etrecord_id, run_signature_id, event_signature_id,
+        CASE WHEN min(method) = max(method) THEN min(method) END AS method,
+        CASE WHEN count(flops) = count(*) AND min(flops) = max(flops) THEN min(flops)
+        END AS flops,
+        CASE WHEN count(bytes) = count(*) AND min(bytes) = max(bytes) THEN min(bytes)
+        END AS bytes
     FROM (
-        SELECT DISTINCT
-            o.etrecord_id, o.run_signature_id, o.event_signature_id, o.method, s.kind,
-            c.scope, c.node_index, c.flops, c.bytes
-        FROM event_origins AS o
-        JOIN named_event_signatures AS s
-            ON s.event_signature_id = o.event_signature_id
-        JOIN graph_nodes AS n
-            ON n.etrecord_id = o.etrecord_id
-            AND n.graph = 'edge_dialect_exported_program'
-            AND n.method = coalesce(o.method, n.method)
-            AND array_contains(o.debug_handles, n.debug_handle)
+        SELECT
+            r.etrecord_id, r.run_signature_id, r.event_signature_id, r.method,
+            whole_sum(c.flops * r.share) AS flops,
+            whole_sum(c.bytes * r.share) AS bytes
+        FROM run_nodes AS r
         JOIN node_costs AS c
-            ON c.etrecord_id = n.etrecord_id AND c.graph = n.graph
-            AND c.method = n.method AND c.scope = n.scope
-            AND c.node_index = n.node_index
-        WHERE s.kind <> 'kernel' OR split_part(c.target, '.', 2)
-            = split_part(replace(s.event_name, 'native_call_', ''), '.', 1)
-    ) AS n
-    GROUP BY etrecord_id, run_signature_id, event_signature_id, kind
+            ON c.etrecord_id = r.etrecord_id AND c.method = r.method
+            AND c.scope = r.scope AND c.node_index = r.node_index
+            AND c.graph = 'edge_dialect_exported_program'
+        GROUP BY r.etrecord_id, r.run_signature_id, r.event_signature_id, r.method
+    ) AS m
+    GROUP BY etrecord_id, run_signature_id, event_signature_id
 ),
 operators AS (
     SELECT
-        c.device, c.build, c.model, c.backend, t.event_name, t.instruction_id,
+        c.device, c.build, c.model, c.backend, n.run, t.event_name, t.instruction_id,
         t.delegate_id, t.kind, k.method, k.flops, k.bytes,
         c.peak_gflops, c.peak_gbps, CAST(sum(t.event_count) AS BIGINT) AS call_count,
-        CASE WHEN count(t.total_ns) = count(*) THEN sum(t.total_ns) END
-            / sum(t.event_count) AS call_ns
+        whole_sum(t.total_ns) / sum(t.event_count) AS call_ns
     FROM complete_run_totals AS t
     JOIN chosen AS c ON c.dump_id = t.dump_id
+    JOIN run_names AS n
+        ON n.dump_id = t.dump_id AND n.run_signature_id = t.run_signature_id
     LEFT JOIN costs AS k
         ON k.etrecord_id = c.etrecord_id
         AND k.run_signature_id = t.run_signature_id
         AND k.event_signature_id = t.event_signature_id
     WHERE t.kind IN ('kernel', 'delegate_call', 'delegate_op')
     GROUP BY
-        c.device, c.build, c.model, c.backend, t.event_name, t.instruction_id,
+        c.device, c.build, c.model, c.backend, n.run, t.event_name, t.instruction_id,
         t.delegate_id, t.kind, k.method, k.flops, k.bytes, c.peak_gflops, c.peak_gbps
 )
 SELECT
-    device, build, model, backend, event_name, instruction_id, delegate_id, kind,
+    device, build, model, backend, run, event_name, instruction_id, delegate_id, kind,
     method, call_count, call_ns, flops, bytes,
     flops / nullif(bytes, 0e0) AS intensity,
     flops / nullif(call_ns, 0e0) AS gflops, bytes / nullif(call_ns, 0e0) AS gbps,
@@ -130,6 +130,6 @@ FROM (
     FROM operators
 ) AS o
 ORDER BY
-    device, build, model, backend NULLS LAST, method NULLS LAST,
+    device, build, model, backend NULLS LAST, method NULLS LAST, run,
     instruction_id NULLS LAST, event_name, delegate_id NULLS LAST, kind,
     flops NULLS LAST, bytes NULLS LAST, peak_gflops NULLS LAST, peak_gbps NULLS LAST

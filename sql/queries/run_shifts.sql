@@ -39,12 +39,13 @@ operator_values AS (
         c.is_head, ln(greatest(o.value, 1e0)) AS y, ln(o.floor) AS floor,
         dense_rank() OVER (
             ORDER BY
-                o.device, o.model, o.backend, o.event_name, o.delegate_id, o.ordinal,
-                o.unit
+                o.device, o.model, o.backend, o.run, o.event_name, o.delegate_id,
+                o.ordinal, o.unit
         ) AS series_id
     FROM operator_stats AS o
     JOIN compared_dumps AS c ON c.dump_id = o.dump_id
-    WHERE o.kind IN ('kernel', 'delegate_op') AND o.value IS NOT NULL
+    WHERE o.build IN (CAST(:base AS STRING), CAST(:head AS STRING))
+        AND o.kind IN ('kernel', 'delegate_op') AND o.value IS NOT NULL
 ),
 levels AS (
     SELECT
@@ -84,7 +85,10 @@ shifts AS (
                 PARTITION BY device, model, backend ORDER BY vote, kernel
                 ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
             ) * (1 + 1e-12) AS below,
-            sum(weight) OVER (PARTITION BY device, model, backend) AS total
+            sum(weight) OVER (
+                PARTITION BY device, model, backend ORDER BY vote, kernel
+                ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+            ) AS total
         FROM votes
     ) AS v
     GROUP BY device, model, backend

@@ -1,13 +1,15 @@
 -- scaling: How latency grows with the size of the input, as a tag states it.
 --
 -- The value of a dump is the grouped median of Method::execute after warm-up (from the
--- sixth run on) where at least 20 are left, else the median of all; all methods of a
--- program count together. The exponent is the slope from one size to another, times and
+-- sixth run on) where at least 20 are left, else the median of all; the methods of a
+-- program count apart. The exponent is the slope from one size to another, times and
 -- sizes as logarithms, the median over all pairs of sizes: 1 is linear, 2 quadratic, 0
 -- no growth at all. Dumps whose tag is no number above 0, or that count cycles of
 -- unknown rate, are left out.
 --
 -- params:
+--   run       STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g.
+--                        'Execute #2'.
 --   size_tag  TAG_KEY OF named_dumps.tags  Key of the tag that has the size, e.g.
 --                        tokens or input.height.
 --
@@ -18,6 +20,7 @@
 --   build             STRING  Id of the build.
 --   model             STRING  Name of the model.
 --   backend           STRING  Backend of the model; null if none.
+--   run               STRING  Name of the runs that holds across builds.
 --   size              DOUBLE  Size of the input.
 --   dump_count        BIGINT  Dumps of it, at least 1.
 --   p50_ns            DOUBLE  Median of their values, nanoseconds; lower is better, as
@@ -27,7 +30,7 @@
 --   exponent          DOUBLE  See above; null with dumps of one size only.
 WITH sized AS (
     SELECT
-        c.dump_id, c.device, c.build, c.model, c.backend,
+        c.dump_id, c.device, c.build, c.model, c.backend, o.run,
         coalesce(o.value_ns, o.p50_ns) AS value_ns,
         try_cast(try_element_at(
             from_json(c.tags, 'MAP<STRING, STRING>'), CAST(:size_tag AS STRING)
@@ -35,38 +38,42 @@ WITH sized AS (
     FROM operator_stats AS o
     JOIN chosen_dumps AS c ON c.dump_id = o.dump_id
     WHERE o.kind = 'method'
+        AND (CAST(:run AS ARRAY<STRING>) IS NULL
+            OR array_contains(CAST(:run AS ARRAY<STRING>), o.run))
 ),
 sizes AS (
     SELECT
-        device, build, model, backend, size, count(DISTINCT dump_id) AS dump_count,
+        device, build, model, backend, run, size, count(DISTINCT dump_id) AS dump_count,
         median(value_ns) AS p50_ns
     FROM sized
     WHERE size > 0 AND value_ns > 0
-    GROUP BY device, build, model, backend, size
+    GROUP BY device, build, model, backend, run, size
 ),
 slopes AS (
     SELECT
-        a.device, a.build, a.model, a.backend,
+        a.device, a.build, a.model, a.backend, a.run,
         median(ln(b.p50_ns / a.p50_ns) / ln(b.size / a.size)) AS exponent
     FROM sizes AS a
     JOIN sizes AS b
         ON b.device = a.device AND b.build = a.build AND b.model = a.model
-        AND b.backend IS NOT DISTINCT FROM a.backend AND b.size > a.size
-    GROUP BY a.device, a.build, a.model, a.backend
+        AND b.backend IS NOT DISTINCT FROM a.backend
+        AND b.run = a.run AND b.size > a.size
+    GROUP BY a.device, a.build, a.model, a.backend, a.run
 )
 SELECT
-    s.device, s.build, s.model, s.backend, s.size, s.dump_count, s.p50_ns,
+    s.device, s.build, s.model, s.backend, s.run, s.size, s.dump_count, s.p50_ns,
     s.p50_ns / s.size AS unit_ns,
     s.p50_ns / min(CASE WHEN s.size = s.least_size THEN s.p50_ns END) OVER (
-        PARTITION BY s.device, s.build, s.model, s.backend
+        PARTITION BY s.device, s.build, s.model, s.backend, s.run
     ) AS over_smallest,
     e.exponent
 FROM (
     SELECT
-        *, min(size) OVER (PARTITION BY device, build, model, backend) AS least_size
+        *, min(size) OVER (PARTITION BY device, build, model, backend, run)
+            AS least_size
     FROM sizes
 ) AS s
 LEFT JOIN slopes AS e
     ON e.device = s.device AND e.build = s.build AND e.model = s.model
-    AND e.backend IS NOT DISTINCT FROM s.backend
-ORDER BY s.device, s.build, s.model, s.backend NULLS LAST, s.size
+    AND e.backend IS NOT DISTINCT FROM s.backend AND e.run = s.run
+ORDER BY s.device, s.build, s.model, s.backend NULLS LAST, s.run, s.size

@@ -1,18 +1,22 @@
 -- stability: How steady a model runs on a device, and what its noise hides.
 --
--- Of Method::execute, after warm-up (from the sixth run on), in complete runs. The
--- value of a dump is the median of its runs, if at least 20 are left; other dumps do
--- not count. The first figures are those of the dumps' values; those named run_ are of
--- the runs within a dump, the median over dumps. The score is that of ExecuTorch's
--- benchmark tooling: 0.5 max(0, 100 - 1000 cv) + 0.25 max(0, 100 - 50 (max_over_min -
--- 1)) + 0.25 max(0, 100 - 100 (p99_over_p50 - 1)); 90 is excellent, 80 good, 60
--- moderate.
+-- Of Method::execute, after warm-up (from the sixth run on), in complete runs of one
+-- name. The value of a dump is the median of its runs, if at least 20 are left; other
+-- dumps do not count. The first figures are those of the dumps' values; those named
+-- run_ are of the runs within a dump, the median over dumps. The last ones tell how
+-- times wander from night to night: over the dumps of the build, and over the chosen
+-- builds, in the order of builds_in_order, reference builds apart.
+--
+-- The score is that of ExecuTorch's benchmark tooling: 0.5 max(0, 100 - 1000 cv) + 0.25
+-- max(0, 100 - 50 (max_over_min - 1)) + 0.25 max(0, 100 - 100 (p99_over_p50 - 1)); 90
+-- is excellent, 80 good, 60 moderate.
 --
 -- A note tells what makes comparisons doubtful: fewer than 8 dumps; a smallest
--- detectable change above 10 %; drift of 3 % or more within dumps; levels, which is
--- when whole dumps run at one of two speeds (the largest gap between neighbouring
--- values is above 8 % and above 8 times the median gap, with more than 8 % of the dumps
--- on either side), as with steps of the clock frequency.
+-- detectable change above 10 %; drift of 3 % or more within dumps, over the dumps of
+-- the build (if more than iqr_share) or over builds (if more than build_step); levels,
+-- which is when whole dumps run at one of two speeds (the largest gap between
+-- neighbouring values is above 8 % and above 8 times the median gap, with more than 8 %
+-- of the dumps on either side), as with steps of the clock frequency.
 --
 -- filters: levelled_dumps
 --
@@ -20,6 +24,7 @@
 --   device              STRING  Name of the device.
 --   model               STRING  Name of the model.
 --   backend             STRING  Backend of the model; null if none.
+--   run                 STRING  Name of the runs that holds across builds.
 --   build               STRING  Id of the build.
 --   dump_count          BIGINT  Dumps that count, at least 1.
 --   run_count           BIGINT  Runs after warm-up in them.
@@ -45,11 +50,27 @@
 --   minimum_detectable  DOUBLE  Change that as many dumps on either side could show, as
 --                               a share; null with fewer than 5.
 --   note                STRING  What makes comparisons doubtful; null if nothing does.
+--   dump_drift          DOUBLE  Change over the dumps of the build, as a share: median
+--                               of the last third of them, in order of time, over that
+--                               of the first, less 1; null with fewer than 6.
+--   change              DOUBLE  Median of the dumps' values over that of the build
+--                               before, less 1; null for the first.
+--   build_count         BIGINT  Builds of the model's runs on the device.
+--   build_step          DOUBLE  Median size of the changes from build to build; null
+--                               with one build.
+--   build_drift         DOUBLE  Change over these builds, as a share: median of the
+--                               last third of them over that of the first, less 1; null
+--                               with fewer than 6.
 WITH figures AS (
     SELECT
-        group_id, device, model, backend, build, count(*) AS dump_count,
+        group_id, device, model, backend, run, build, count(*) AS dump_count,
+        median(value) AS typical,
         CAST(sum(run_count) AS BIGINT) AS run_count, median(value_ns) AS p50_ns,
-        stddev_samp(value) / nullif(avg(value), 0e0) AS cv,
+        sqrt(greatest(
+            exact_sum(excess * excess)
+                - exact_sum(excess) * exact_sum(excess) / count(*), 0e0
+        ) / nullif(count(*) - 1, 0))
+            / nullif(min(value) + exact_sum(excess) / count(*), 0e0) AS cv,
         (percentile_cont(0.75) WITHIN GROUP (ORDER BY value)
             - percentile_cont(0.25) WITHIN GROUP (ORDER BY value))
             / nullif(median(value), 0e0) AS iqr_share,
@@ -60,15 +81,23 @@ WITH figures AS (
         median(p99_over_p50) AS run_p99_over_p50,
         median(max_over_min) AS run_max_over_min, median(drift) AS drift,
         exp(max(level_gap)) - 1 AS level_gap,
-        count(CASE WHEN is_slow <> was_slow THEN 1 END) AS level_steps
+        count(CASE WHEN is_slow <> was_slow THEN 1 END) AS level_steps,
+        CASE WHEN count(*) >= 6 THEN
+            median(CASE WHEN 3 * nth > 2 * group_count THEN value END) / nullif(
+                median(CASE WHEN 3 * nth <= group_count THEN value END), 0e0
+            ) - 1
+        END AS dump_drift
     FROM (
         SELECT
-            *, lag(is_slow) OVER (
-                PARTITION BY group_id ORDER BY captured_at NULLS LAST, dump_id
-            ) AS was_slow
+            *, lag(is_slow) OVER in_order AS was_slow,
+            row_number() OVER in_order AS nth,
+            value - min(value) OVER (PARTITION BY group_id) AS excess
         FROM levelled_dumps
+        WINDOW in_order AS (
+            PARTITION BY group_id ORDER BY captured_at NULLS LAST, dump_id
+        )
     ) AS d
-    GROUP BY group_id, device, model, backend, build
+    GROUP BY group_id, device, model, backend, run, build
 ),
 -- What the 99 % interval would be against as many dumps of the same kind: the place of
 -- its upper end among n * n differences, taken among those that there are.
@@ -96,19 +125,54 @@ intervals AS (
     ) AS o
     GROUP BY group_id
 ),
+-- The builds of a series: all of a model's on a device, reference builds apart.
+steps AS (
+    SELECT
+        f.group_id, f.typical, b.build_role, f.device, f.model, f.backend, f.run,
+        f.typical / nullif(lag(f.typical) OVER in_order, 0e0) - 1 AS change,
+        row_number() OVER in_order AS nth,
+        count(*) OVER (
+            PARTITION BY f.device, f.model, f.backend, f.run, b.build_role
+        ) AS build_count
+    FROM figures AS f
+    JOIN builds_in_order AS b ON b.build = f.build
+    WINDOW in_order AS (
+        PARTITION BY f.device, f.model, f.backend, f.run, b.build_role
+        ORDER BY b.position
+    )
+),
+histories AS (
+    SELECT
+        group_id, change, build_count,
+        median(abs(change)) OVER (
+            PARTITION BY device, model, backend, run, build_role
+        ) AS build_step,
+        CASE WHEN build_count >= 6 THEN
+            median(CASE WHEN 3 * nth > 2 * build_count THEN typical END) OVER (
+                PARTITION BY device, model, backend, run, build_role
+            ) / nullif(
+                median(CASE WHEN 3 * nth <= build_count THEN typical END) OVER (
+                    PARTITION BY device, model, backend, run, build_role
+                ), 0e0
+            ) - 1
+        END AS build_drift
+    FROM steps
+),
 scores AS (
     SELECT
-        f.*, exp(i.high) - 1 AS minimum_detectable,
+        f.*, h.change, h.build_count, h.build_step, h.build_drift,
+        exp(i.high) - 1 AS minimum_detectable,
         CASE WHEN f.cv IS NOT NULL THEN
             5e-1 * greatest(100 - 1000 * f.cv, 0e0)
             + 25e-2 * greatest(100 - 50 * (f.max_over_min - 1), 0e0)
             + 25e-2 * greatest(100 - 100 * (f.p99_over_p50 - 1), 0e0)
         END AS score
     FROM figures AS f
+    JOIN histories AS h ON h.group_id = f.group_id
     LEFT JOIN intervals AS i ON i.group_id = f.group_id
 )
 SELECT
-    device, model, backend, build, dump_count, run_count, p50_ns,
+    device, model, backend, run, build, dump_count, run_count, p50_ns,
     cv, iqr_share, p99_over_p50, max_over_min, score,
     run_cv, run_iqr_share, run_p99_over_p50, run_max_over_min,
     drift, level_gap, level_steps, minimum_detectable,
@@ -118,7 +182,12 @@ SELECT
             || CAST(CAST(round(100 * minimum_detectable) AS INT) AS STRING) || ' %'
             ELSE '' END
         || CASE WHEN abs(drift) >= 3e-2 THEN '; drifts within dumps' ELSE '' END
+        || CASE WHEN abs(dump_drift) >= 3e-2 AND abs(dump_drift) > iqr_share
+            THEN '; drifts over the dumps' ELSE '' END
+        || CASE WHEN abs(build_drift) >= 3e-2 AND abs(build_drift) > build_step
+            THEN '; drifts over builds' ELSE '' END
         || CASE WHEN level_gap > 0 THEN '; dumps run at two levels' ELSE '' END, 3
-    ), '') AS note
+    ), '') AS note,
+    dump_drift, change, build_count, build_step, build_drift
 FROM scores
-ORDER BY device, model, backend NULLS LAST, build
+ORDER BY device, model, backend NULLS LAST, run, build

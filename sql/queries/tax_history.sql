@@ -8,10 +8,13 @@
 --
 -- filters: chosen_dumps
 --
+-- parts: run_names, run_sums
+--
 -- columns:
 --   device             STRING     Name of the device.
 --   model              STRING     Name of the model.
 --   backend            STRING     Backend of the model; null if none.
+--   run                STRING     Name of the runs that holds across builds.
 --   build              STRING     Id of the build.
 --   build_ordinal      BIGINT     Position of the build where the producer numbers
 --                                 them, else null.
@@ -31,17 +34,14 @@
 --                                 5 % more; null for the first.
 WITH taxed AS (
     SELECT
-        d.device, d.model, d.backend, d.build,
-        count(DISTINCT t.dump_id) AS dump_count, count(*) AS run_count,
-        CASE WHEN count(t.execute_ns) = count(*) THEN avg(t.execute_ns) END
-            AS execute_ns,
-        CASE WHEN count(t.kernel_ns) = count(*) THEN avg(t.kernel_ns) END
-            AS kernel_ns,
-        CASE WHEN count(t.delegate_ns) = count(*) THEN avg(t.delegate_ns) END
-            AS delegate_ns
-    FROM complete_runs AS t
-    JOIN chosen_dumps AS d ON d.dump_id = t.dump_id
-    GROUP BY d.device, d.model, d.backend, d.build
+        d.device, d.model, d.backend, s.run, d.build,
+        count(*) AS dump_count, CAST(sum(s.run_count) AS BIGINT) AS run_count,
+        whole_sum(s.execute_ns) / sum(s.run_count) AS execute_ns,
+        whole_sum(s.kernel_ns) / sum(s.run_count) AS kernel_ns,
+        whole_sum(s.delegate_ns) / sum(s.run_count) AS delegate_ns
+    FROM run_sums AS s
+    JOIN chosen_dumps AS d ON d.dump_id = s.dump_id
+    GROUP BY d.device, d.model, d.backend, s.run, d.build
 ),
 series AS (
     SELECT
@@ -51,11 +51,13 @@ series AS (
     JOIN builds_in_order AS b ON b.build = t.build
 )
 SELECT
-    device, model, backend, build, build_ordinal, committed_at, first_captured_at,
+    device, model, backend, run, build, build_ordinal, committed_at, first_captured_at,
     dump_count, run_count, execute_ns, kernel_ns, delegate_ns, tax_ns,
     tax_ns / nullif(execute_ns, 0e0) AS tax_share,
     tax_ns / nullif(
-        lag(tax_ns) OVER (PARTITION BY device, model, backend ORDER BY position), 0e0
+        lag(tax_ns) OVER (
+            PARTITION BY device, model, backend, run ORDER BY position
+        ), 0e0
     ) - 1 AS change
 FROM series
-ORDER BY device, model, backend NULLS LAST, position
+ORDER BY device, model, backend NULLS LAST, run, position

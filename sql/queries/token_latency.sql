@@ -2,10 +2,14 @@
 --
 -- For models that execute once per token, in complete runs (with a Method::execute and
 -- without a flagged event). The decoding runs of a dump are those of its commonest run
--- signature, of the later one if two are as common; those of others are prompts. A turn
--- is a prompt and the tokens after it. Where all runs are alike, for one method does
--- both, the first run is the prompt. Times are those of Method::execute; what lies
--- between runs, such as sampling, counts in paced_tokens_per_second only.
+-- signature, of the later one if two are as common; those of others are prompts. A
+-- manifest that has the tag decode_method says instead which decode: the runs of this
+-- name ('Execute #2', see named_run_signatures), or, with an ETRecord, of this method.
+-- A turn is a prompt and the tokens after it. Where all runs are alike, for one method
+-- does both, the first run is the prompt. Times are those of Method::execute; what lies
+-- between runs, such as sampling, counts in paced_tokens_per_second only. Where a row
+-- has dumps in cycles of unknown rate, all its times are null: untimed_count says how
+-- many there are.
 --
 -- params:
 --   step  INT(1..) = NULL  One row for so many positions in a turn: 1 to step, then
@@ -40,6 +44,7 @@
 --   drift_ns                 DOUBLE  By how much a token takes longer than the one
 --                                    before, as a straight line through a turn's tokens
 --                                    has it: median over turns of 3 tokens or more.
+--   untimed_count            BIGINT  Dumps of the row in cycles of unknown rate.
 WITH chosen_runs AS (
     SELECT
         t.dump_id, t.run_index, r.run_signature_id, r.start_ticks, t.execute_ticks
@@ -53,11 +58,44 @@ alike AS (
     FROM chosen_runs
     GROUP BY dump_id, run_signature_id
 ),
+stated AS (
+    SELECT dump_id, etrecord_id, decode_method
+    FROM (
+        SELECT
+            dump_id, etrecord_id, coalesce(
+                try_element_at(
+                    from_json(tags, 'MAP<STRING, STRING>'), 'decode_method'
+                ),
+                try_element_at(
+                    from_json(tags, 'MAP<STRING, STRING>'), 'model.decode_method'
+                )
+            ) AS decode_method
+        FROM named_dumps
+        WHERE dump_id IN (SELECT dump_id FROM grouped_dumps)
+    ) AS d
+    WHERE decode_method IS NOT NULL
+),
+decoding AS (
+    SELECT s.dump_id, n.run_signature_id
+    FROM stated AS s
+    JOIN named_run_signatures AS n
+        ON n.dump_id = s.dump_id AND n.run = s.decode_method
+    UNION
+    SELECT s.dump_id, o.run_signature_id
+    FROM stated AS s
+    JOIN event_origins AS o
+        ON o.etrecord_id = s.etrecord_id AND o.method = s.decode_method
+),
 ranked AS (
     SELECT
-        *, sum(run_count) OVER (PARTITION BY dump_id) AS all_count,
-        rank() OVER (PARTITION BY dump_id ORDER BY run_count DESC) AS commonness
-    FROM alike
+        a.*, s.dump_id IS NOT NULL AS is_stated,
+        CASE WHEN d.dump_id IS NULL THEN 1 ELSE 0 END AS is_stated_prompt,
+        sum(a.run_count) OVER (PARTITION BY a.dump_id) AS all_count,
+        rank() OVER (PARTITION BY a.dump_id ORDER BY a.run_count DESC) AS commonness
+    FROM alike AS a
+    LEFT JOIN stated AS s ON s.dump_id = a.dump_id
+    LEFT JOIN decoding AS d
+        ON d.dump_id = a.dump_id AND d.run_signature_id = a.run_signature_id
 ),
 marked AS (
     SELECT
@@ -70,6 +108,8 @@ phased AS (
     SELECT
         r.dump_id, r.run_index, r.start_ticks, r.execute_ticks,
         CASE
+            WHEN m.is_stated AND (m.is_stated_prompt = 1 OR m.run_count < m.all_count)
+                THEN m.is_stated_prompt
             WHEN m.commonness > 1 OR m.first_index < m.decode_index
                 OR (r.run_index = m.first_index AND m.run_count = m.all_count)
             THEN 1
@@ -140,7 +180,9 @@ turns AS (
 timed AS (
     SELECT
         d.device, d.pool, d.build, d.model, d.backend, d.group_value, t.position,
-        t.dump_id, t.turn, t.execute_ticks * d.ns_per_tick AS token_ns,
+        t.dump_id, t.turn, CASE WHEN d.ns_per_tick IS NULL THEN t.dump_id END
+            AS untimed_dump,
+        t.execute_ticks * d.ns_per_tick AS token_ns,
         CASE
             WHEN t.pace_ticks > 0
             THEN CAST(t.pace_ticks AS DOUBLE) * d.ns_per_tick
@@ -154,20 +196,35 @@ timed AS (
     JOIN turns AS u
         ON u.dump_id = t.dump_id AND u.turn = t.turn AND u.position = t.position
     JOIN grouped_dumps AS d ON d.dump_id = t.dump_id
+),
+rows_of_turns AS (
+    SELECT
+        device, pool, build, model, backend, group_value, position,
+        count(DISTINCT dump_id) AS dump_count,
+        count(DISTINCT (dump_id, turn)) AS turn_count, count(*) AS token_count,
+        median(prompt_ns) AS first_token_ns,
+        percentile_cont(0.5) WITHIN GROUP (ORDER BY token_ns) AS p50_ns,
+        percentile_cont(0.9) WITHIN GROUP (ORDER BY token_ns) AS p90_ns,
+        percentile_cont(0.99) WITHIN GROUP (ORDER BY token_ns) AS p99_ns,
+        1e9 * count(token_ns) / nullif(exact_sum(token_ns), 0e0) AS tokens_per_second,
+        1e9 * count(pace_ns) / nullif(exact_sum(pace_ns), 0e0)
+            AS paced_tokens_per_second,
+        median(drift_ns) AS drift_ns, count(DISTINCT untimed_dump) AS untimed_count
+    FROM timed
+    GROUP BY device, pool, build, model, backend, group_value, position
 )
 SELECT
     device, pool, build, model, backend, group_value AS group,
-    CAST(position AS INT) AS position, count(DISTINCT dump_id) AS dump_count,
-    count(DISTINCT (dump_id, turn)) AS turn_count, count(*) AS token_count,
-    median(prompt_ns) AS first_token_ns,
-    percentile_cont(0.5) WITHIN GROUP (ORDER BY token_ns) AS p50_ns,
-    percentile_cont(0.9) WITHIN GROUP (ORDER BY token_ns) AS p90_ns,
-    percentile_cont(0.99) WITHIN GROUP (ORDER BY token_ns) AS p99_ns,
-    1e9 * count(token_ns) / nullif(sum(token_ns), 0e0) AS tokens_per_second,
-    1e9 * count(pace_ns) / nullif(sum(pace_ns), 0e0) AS paced_tokens_per_second,
-    median(drift_ns) AS drift_ns
-FROM timed
-GROUP BY device, pool, build, model, backend, group_value, position
+    CAST(position AS INT) AS position, dump_count, turn_count, token_count,
+    CASE WHEN untimed_count = 0 THEN first_token_ns END AS first_token_ns,
+    CASE WHEN untimed_count = 0 THEN p50_ns END AS p50_ns,
+    CASE WHEN untimed_count = 0 THEN p90_ns END AS p90_ns,
+    CASE WHEN untimed_count = 0 THEN p99_ns END AS p99_ns,
+    CASE WHEN untimed_count = 0 THEN tokens_per_second END AS tokens_per_second,
+    CASE WHEN untimed_count = 0 THEN paced_tokens_per_second END
+        AS paced_tokens_per_second,
+    CASE WHEN untimed_count = 0 THEN drift_ns END AS drift_ns, untimed_count
+FROM rows_of_turns
 ORDER BY
     device NULLS LAST, pool NULLS LAST, build, model, backend NULLS LAST,
     group_value NULLS LAST, position

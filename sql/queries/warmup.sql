@@ -7,7 +7,7 @@
 -- among slow.
 --
 -- params:
---   tolerance  DOUBLE(0..) = 0.05  How far above the steady time is still steady, as a
+--   tolerance  SHARE(0..) = 0.05  How far above the steady time is still steady, as a
 --                              share of it.
 --
 -- filters: grouped_runs

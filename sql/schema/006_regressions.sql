@@ -18,19 +18,23 @@ ALTER TABLE event_stats ADD COLUMN steady_grouped_ticks DOUBLE;
 UPDATE event_stats SET steady_grouped_ticks = steady_p50_ticks;
 
 UPDATE event_stats
-SET steady_grouped_ticks = greatest(
-    g.middle + g.step * ((g.steady_count / 2 - g.below_count) / g.at_count - 0.5::DOUBLE), 0
-)
+SET steady_grouped_ticks = CASE
+    WHEN 2 * (g.below_count + g.at_count) = g.steady_count THEN (g.middle + g.next_ticks) / 2
+    ELSE greatest(
+        g.middle + g.step * ((g.steady_count / 2 - g.below_count) / g.at_count - 0.5::DOUBLE), 0
+    )
+END
 FROM (
     SELECT
         c.dump_id, c.event_signature_id, c.ticks AS middle, c.at_count, c.steady_count,
-        c.up_to_count - c.at_count AS below_count,
+        c.up_to_count - c.at_count AS below_count, c.next_ticks,
         CASE s.kind WHEN 'delegate_op' THEN d.delegate_resolution_ticks ELSE 1 END AS step
     FROM (
         SELECT
             dump_id, event_signature_id, ticks, at_count,
             sum(at_count) OVER signature AS steady_count,
-            sum(at_count) OVER (signature ORDER BY ticks) AS up_to_count
+            sum(at_count) OVER (signature ORDER BY ticks) AS up_to_count,
+            lead(ticks) OVER (signature ORDER BY ticks) AS next_ticks
         FROM (
             SELECT dump_id, event_signature_id, ticks, count(*) AS at_count
             FROM (

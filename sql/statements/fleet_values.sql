@@ -15,8 +15,8 @@ recordings AS (
     WHERE l.build IS NOT NULL OR (d.build_role = 'reference' AND d.session IS NOT NULL)
 )
 SELECT
-    o.device, o.pool, o.model, o.backend, o.event_name, o.delegate_id, o.ordinal, o.kind, o.unit,
-    r.distance, r.build, r.session, r.recorded_at, max(o.floor) AS floor,
+    o.device, o.pool, o.model, o.backend, o.run, o.event_name, o.delegate_id, o.ordinal, o.kind,
+    o.unit, r.distance, r.build, r.session, r.recorded_at, max(o.floor) AS floor,
     max(o.half_tick) AS half_tick, array_agg(o.dump_id) AS dumps,
     array_agg(ln(greatest(o.value, o.half_tick))) AS logs
 FROM operator_stats AS o

@@ -1,10 +1,12 @@
--- Dumps of the builds and models that some (`chosen`) are of: by these operators are numbered.
+-- Dumps of the models and devices that some (`chosen`) are of: by these runs are numbered.
 SELECT d.dump_id
 FROM dumps AS d
+JOIN devices AS v ON v.device_id = d.device_id
 JOIN models AS m ON m.model_id = d.model_id
-WHERE (d.build_id, m.name) IN (
-    SELECT (d.build_id, m.name)
+WHERE (v.name, m.name) IN (
+    SELECT (v.name, m.name)
     FROM dumps AS d
+    JOIN devices AS v ON v.device_id = d.device_id
     JOIN models AS m ON m.model_id = d.model_id
     WHERE d.dump_id IN (SELECT dump_id FROM chosen)
 )

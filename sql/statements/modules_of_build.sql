@@ -1,11 +1,12 @@
 -- The module whose own nodes each operator of a build ($head) runs: a row per operator that has one.
 SELECT
-    o.device, o.model, o.backend, o.event_name, o.delegate_id, o.ordinal,
+    o.device, o.model, o.backend, o.run, o.event_name, o.delegate_id, o.ordinal,
     min(m.module_path) AS module_path
 FROM operator_stats AS o
 JOIN dumps AS d ON d.dump_id = o.dump_id
 JOIN event_modules AS m
-    ON m.etrecord_id = d.etrecord_id AND m.event_signature_id = o.event_signature_id
+    ON m.etrecord_id = d.etrecord_id AND m.run_signature_id = o.run_signature_id
+    AND m.event_signature_id = o.event_signature_id
 WHERE o.build = $head AND m.is_own
-GROUP BY o.device, o.model, o.backend, o.event_name, o.delegate_id, o.ordinal
+GROUP BY o.device, o.model, o.backend, o.run, o.event_name, o.delegate_id, o.ordinal
 HAVING min(m.module_path) = max(m.module_path)

@@ -1,4 +1,5 @@
--- Delete devices, builds and models without dumps, and let dumps tell all there is of the others.
+-- Delete devices, builds and models without dumps, and let dumps tell all there is of the others:
+-- where they differ, those that came first, and of one batch those whose text comes first.
 DELETE FROM devices WHERE device_id NOT IN (SELECT device_id FROM dumps);
 DELETE FROM models WHERE model_id NOT IN (SELECT model_id FROM dumps);
 DELETE FROM builds WHERE build_id NOT IN (SELECT build_id FROM dumps);
@@ -8,14 +9,14 @@ SET commit = s.commit, branch = s.branch, ordinal = s.ordinal, committed_at = s.
     parent = s.parent, role = s.role
 FROM (
     SELECT build_id,
-        arg_min(commit, dump_id) AS commit,
-        arg_min(branch, dump_id) AS branch,
-        arg_min(ordinal, dump_id) AS ordinal,
+        arg_min(commit, (ingested_at, facts)) AS commit,
+        arg_min(branch, (ingested_at, facts)) AS branch,
+        arg_min(ordinal, (ingested_at, facts)) AS ordinal,
         min(committed_at) AS committed_at,
-        arg_min(parent, dump_id) AS parent,
-        arg_min(role, dump_id) AS role
+        arg_min(parent, (ingested_at, facts)) AS parent,
+        arg_min(role, (ingested_at, facts)) AS role
     FROM (
-        SELECT build_id, dump_id,
+        SELECT build_id, ingested_at, manifest ->> '$.build' AS facts,
             manifest ->> '$.build.commit' AS commit,
             manifest ->> '$.build.branch' AS branch,
             CAST(manifest ->> '$.build.ordinal' AS BIGINT) AS ordinal,

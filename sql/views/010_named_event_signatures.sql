@@ -11,23 +11,35 @@
 --                               did before: of that one, 'KERNEL #NODE'.
 --   kind                STRING  method, load, operator_call, kernel, delegate_call,
 --                               delegate_op, delegate_phase, control or other.
+--   op_type             STRING  Type of the operator: the name of a kernel without
+--                               native_call_ and overload, that of an operator of a
+--                               delegate without its number; null for other kinds.
 SELECT
-    event_signature_id,
-    coalesce(nullif(name, ''), nullif(debug_name, ''), delegate_id, '') AS event_name,
-    instruction_id, delegate_id, kind
+    event_signature_id, event_name, instruction_id, delegate_id, kind,
+    CASE kind
+        WHEN 'kernel' THEN split_part(replace(event_name, 'native_call_', ''), '.', 1)
+        WHEN 'delegate_op' THEN split_part(event_name, ' #', 1)
+    END AS op_type
 FROM (
     SELECT
-        *, coalesce(
-            CAST(delegate_id_int AS STRING),
-            CASE
-                WHEN substr(delegate_id_str, 1, 1) = '{'
-                    THEN nullif(split_part(
-                        split_part(delegate_id_str, '"kernel_name": "', 2), '"', 1
-                    ), '') || ' #' || nullif(trim(split_part(split_part(
-                        split_part(delegate_id_str, '"delegate_node_id":', 2), ',', 1
-                    ), '}', 1)), '')
-            END,
-            delegate_id_str
-        ) AS delegate_id
-    FROM event_signatures
-) AS s
+        event_signature_id, instruction_id, delegate_id, kind,
+        coalesce(nullif(name, ''), nullif(debug_name, ''), delegate_id, '')
+            AS event_name
+    FROM (
+        SELECT
+            *, coalesce(
+                CAST(delegate_id_int AS STRING),
+                CASE
+                    WHEN substr(delegate_id_str, 1, 1) = '{'
+                        THEN nullif(split_part(split_part(
+                            delegate_id_str, '"kernel_name": "', 2
+                        ), '"', 1), '') || ' #' || nullif(trim(split_part(split_part(
+                            split_part(delegate_id_str, '"delegate_node_id":', 2),
+                            ',', 1
+                        ), '}', 1)), '')
+                END,
+                delegate_id_str
+            ) AS delegate_id
+        FROM event_signatures
+    ) AS s
+) AS n

@@ -54,6 +54,7 @@
 --                                         right.
 --   n_allocations              BIGINT     Allocation events in the dump.
 --   n_debug_events             BIGINT     Debug events in the dump.
+--   etrecord_id                BIGINT     ETRecord of its program; null without.
 SELECT
     d.dump_id, d.sha256, d.source, d.byte_count, d.captured_at, d.ingested_at,
     v.name AS device, v.pool, v.os, v.os_version, v.arch, v.soc,
@@ -67,7 +68,8 @@ SELECT
     CAST(get_json_object(d.manifest, '$.run.temperature_c') AS DOUBLE) AS temperature_c,
     coalesce(get_json_object(d.manifest, '$.tags'), '{}') AS tags,
     d.tick_unit, d.ns_per_tick, d.delegate_ns_per_tick, d.delegate_resolution_ticks,
-    d.n_runs, d.n_events, d.n_flagged_events, d.n_allocations, d.n_debug_events
+    d.n_runs, d.n_events, d.n_flagged_events, d.n_allocations, d.n_debug_events,
+    d.etrecord_id
 FROM dumps AS d
 JOIN devices AS v ON v.device_id = d.device_id
 JOIN builds AS b ON b.build_id = d.build_id

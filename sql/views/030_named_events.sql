@@ -23,6 +23,10 @@
 --                                  cycles of unknown rate.
 --   flags               INT        0, or bits: 1 32-bit wrap corrected, 2 end before
 --                                  start, 4 longer than 2^63.
+--   op_type             STRING     Type of the operator: addmm, Fully Connected; null
+--                                  for calls, methods and the like.
+--   module_path         STRING     Module whose own nodes it runs, '' if the program's;
+--                                  null if they are several, or without an ETRecord.
 SELECT
     e.dump_id, d.captured_at, d.device, d.pool, d.build, d.model, d.backend,
     e.run_signature_id, e.event_signature_id,
@@ -33,7 +37,10 @@ SELECT
         WHEN s.kind = 'delegate_op' THEN e.duration_ticks * d.delegate_ns_per_tick
         ELSE e.duration_ticks * d.ns_per_tick
     END AS duration_ns,
-    e.flags
+    e.flags, s.op_type, m.module_path
 FROM events AS e
 JOIN named_dumps AS d ON d.dump_id = e.dump_id
 JOIN named_event_signatures AS s ON s.event_signature_id = e.event_signature_id
+LEFT JOIN own_modules AS m
+    ON m.etrecord_id = d.etrecord_id AND m.run_signature_id = e.run_signature_id
+    AND m.event_signature_id = e.event_signature_id

@@ -1,4 +1,4 @@
--- named_event_stats: Exact statistics per dump and event signature, with names, in ns.
+-- named_event_stats: Exact statistics per dump, run and event signature, with names.
 --
 -- columns:
 --   dump_id             INT        Dump the events were recorded in.
@@ -24,11 +24,18 @@
 --   p90_ns              DOUBLE     90th percentile.
 --   p95_ns              DOUBLE     95th percentile.
 --   p99_ns              DOUBLE     99th percentile.
---   steady_count        BIGINT     Events after warm-up (from the signature's sixth run
---                                  on).
+--   steady_count        BIGINT     Events after warm-up (from the sixth run of the run
+--                                  signature on).
 --   steady_p50_ns       DOUBLE     Median after warm-up; null without such events.
 --   resolution_ns       DOUBLE     Coarseness of the clock that timed the events, at
 --                                  least one tick.
+--   run_signature_id    BIGINT     Signature of the runs.
+--   run                 STRING     Name of the runs that holds across builds; see
+--                                  named_run_signatures.
+--   op_type             STRING  Type of the operator: addmm, Fully Connected; null for
+--                               calls, methods and the like.
+--   module_path         STRING  Module whose own nodes it runs, '' if the program's;
+--                               null if they are several, or without an ETRecord.
 SELECT
     t.dump_id, t.captured_at, t.device, t.pool, t.build, t.model, t.backend,
     t.event_signature_id, t.event_name, t.instruction_id, t.delegate_id, t.kind,
@@ -43,11 +50,13 @@ SELECT
     t.p99_ticks * t.tick_ns AS p99_ns,
     t.steady_count,
     t.steady_p50_ticks * t.tick_ns AS steady_p50_ns,
-    t.resolution_ticks * t.tick_ns AS resolution_ns
+    t.resolution_ticks * t.tick_ns AS resolution_ns,
+    t.run_signature_id, t.run, t.op_type, t.module_path
 FROM (
     SELECT
-        x.*, d.captured_at, d.device, d.pool, d.build, d.model, d.backend,
-        s.event_name, s.instruction_id, s.delegate_id, s.kind,
+        x.*, d.captured_at, d.device, d.pool, d.build, d.model, d.backend, r.run,
+        s.event_name, s.instruction_id, s.delegate_id, s.kind, s.op_type,
+        m.module_path,
         CASE
             WHEN s.kind = 'delegate_op' THEN d.delegate_ns_per_tick ELSE d.ns_per_tick
         END AS tick_ns,
@@ -55,5 +64,10 @@ FROM (
             AS resolution_ticks
     FROM event_stats AS x
     JOIN named_dumps AS d ON d.dump_id = x.dump_id
+    JOIN named_run_signatures AS r
+        ON r.dump_id = x.dump_id AND r.run_signature_id = x.run_signature_id
     JOIN named_event_signatures AS s ON s.event_signature_id = x.event_signature_id
+    LEFT JOIN own_modules AS m
+        ON m.etrecord_id = d.etrecord_id AND m.run_signature_id = x.run_signature_id
+        AND m.event_signature_id = x.event_signature_id
 ) AS t

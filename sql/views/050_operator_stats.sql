@@ -1,11 +1,10 @@
 -- operator_stats: Statistics per dump and operator, keyed so as to hold across builds.
 --
--- An operator is the same in two builds if event_name, delegate_id and ordinal are:
--- instruction ids shift when an operator is inserted. The ordinal counts the
--- instructions of a build's model that carry the same name and delegate id, over all
--- its dumps. Where a dump has several signatures of one operator (some runs logged
--- values, some did not), the row is that of the signature with the most events after
--- warm-up.
+-- An operator is the same in two builds if run, event_name, delegate_id and ordinal
+-- are: instruction ids shift when an operator is inserted. The ordinal counts the
+-- instructions of the run signature that carry the same name and delegate id. Where a
+-- dump has several signatures of one operator in runs of one name (some logged values,
+-- some did not), the row is that of the signatures with the most events after warm-up.
 --
 -- Times are compared in `unit`: nanoseconds, or ticks where a clock's rate is unknown,
 -- for a ratio of two times needs none.
@@ -20,19 +19,22 @@
 --                                  else null.
 --   model               STRING     Name of the model.
 --   backend             STRING     Backend of the model; null if none.
+--   run                 STRING     Name of the runs that holds across builds; see
+--                                  named_run_signatures.
 --   event_name          STRING     Name of the operator, else its delegate id.
 --   delegate_id         STRING     Delegate debug id; null outside delegates.
 --   ordinal             INT        1 for the first instruction of that name and
---                                  delegate id in the build, then 2, ...
+--                                  delegate id in such a run, then 2, ...
 --   instruction_id      INT        Instruction id in this build; null outside the
 --                                  program.
 --   kind                STRING     Kind of the events.
+--   run_signature_id    BIGINT     Signature of the runs.
 --   event_signature_id  BIGINT     Signature of the events.
 --   sample_count        BIGINT     Events counted (flagged ones left out), at least 1.
 --   p50_ns              DOUBLE     Median; null in cycles of unknown rate, like all
 --                                  that ends in _ns.
---   steady_count        BIGINT     Events after warm-up (from the signature's sixth run
---                                  on).
+--   steady_count        BIGINT     Events after warm-up (from the sixth run of the run
+--                                  signature on).
 --   steady_p50_ns       DOUBLE     Median after warm-up; null without such events.
 --   value_ns            DOUBLE     The dump's value in comparisons: the grouped median
 --                                  after warm-up, if at least 20 events are left, else
@@ -45,53 +47,55 @@
 --                                  rate.
 --   half_tick           DOUBLE     Half of what the clock that timed the events counts
 --                                  by, in that unit: less is no difference.
+--   op_type             STRING  Type of the operator: addmm, Fully Connected; null for
+--                               calls, methods and the like.
+--   module_path         STRING  Module whose own nodes it runs, '' if the program's;
+--                               null if they are several, or without an ETRecord.
 WITH operators AS (
     SELECT
-        k.build, k.model_id, k.event_signature_id, m.name AS model, m.backend,
-        s.event_name, s.instruction_id, s.delegate_id, s.kind,
+        l.run_signature_id, l.event_signature_id,
+        s.event_name, s.instruction_id, s.delegate_id, s.kind, s.op_type,
         CAST(dense_rank() OVER (
-            PARTITION BY k.build, m.name, m.backend, s.event_name, s.delegate_id
+            PARTITION BY l.run_signature_id, s.event_name, s.delegate_id
             ORDER BY s.instruction_id NULLS LAST
         ) AS INT) AS ordinal
     FROM (
-        SELECT DISTINCT b.name AS build, d.model_id, x.event_signature_id
-        FROM event_stats AS x
-        JOIN dumps AS d ON d.dump_id = x.dump_id
-        JOIN builds AS b ON b.build_id = d.build_id
-    ) AS k
-    JOIN models AS m ON m.model_id = k.model_id
-    JOIN named_event_signatures AS s ON s.event_signature_id = k.event_signature_id
+        SELECT run_signature_id, explode(events) AS event_signature_id
+        FROM run_signatures
+    ) AS l
+    JOIN named_event_signatures AS s ON s.event_signature_id = l.event_signature_id
 ),
--- Rows of signatures that another one of the same operator in the dump stands for. Few
--- signatures have such a twin.
+signatures AS (
+    SELECT dump_id, run_signature_id, run, has_variants FROM named_run_signatures
+),
+-- Rows of signatures that others of the same operator in the dump stand for. Few runs
+-- have such a twin.
 outdone AS (
-    SELECT dump_id, event_signature_id
+    SELECT dump_id, run_signature_id, event_signature_id
     FROM (
         SELECT
-            x.dump_id, x.event_signature_id,
+            x.dump_id, x.run_signature_id, x.event_signature_id,
             row_number() OVER (
                 PARTITION BY
-                    x.dump_id, s.event_name, s.delegate_id, s.instruction_id
+                    x.dump_id, r.run, s.event_name, s.delegate_id, s.instruction_id
                 ORDER BY
-                    x.steady_count DESC, x.sample_count DESC, x.event_signature_id
+                    x.steady_count DESC, x.sample_count DESC, x.event_signature_id,
+                    x.run_signature_id
             ) AS choice
         FROM event_stats AS x
-        JOIN (
-            SELECT
-                event_signature_id, event_name, delegate_id, instruction_id,
-                count(*) OVER (
-                    PARTITION BY event_name, delegate_id, instruction_id
-                ) AS signature_count
-            FROM named_event_signatures
-        ) AS s ON s.event_signature_id = x.event_signature_id
-        WHERE s.signature_count > 1
+        JOIN signatures AS r
+            ON r.dump_id = x.dump_id AND r.run_signature_id = x.run_signature_id
+        JOIN named_event_signatures AS s
+            ON s.event_signature_id = x.event_signature_id
+        WHERE r.has_variants
     ) AS c
     WHERE choice > 1
 )
 SELECT
     t.dump_id, t.captured_at, t.device, t.pool, t.build, t.build_role, t.model,
-    t.backend, t.event_name, t.delegate_id, t.ordinal, t.instruction_id, t.kind,
-    t.event_signature_id, t.sample_count, t.p50_ticks * t.tick_ns AS p50_ns,
+    t.backend, t.run, t.event_name, t.delegate_id, t.ordinal, t.instruction_id, t.kind,
+    t.run_signature_id, t.event_signature_id, t.sample_count,
+    t.p50_ticks * t.tick_ns AS p50_ns,
     t.steady_count, t.steady_p50_ticks * t.tick_ns AS steady_p50_ns,
     t.value_ticks * t.tick_ns AS value_ns,
     CASE
@@ -104,12 +108,14 @@ SELECT
         WHEN t.tick_ns IS NULL THEN CAST(2 * t.resolution_ticks AS DOUBLE)
         ELSE greatest(2 * t.resolution_ticks * t.tick_ns, 1e3)
     END AS floor,
-    t.resolution_ticks * coalesce(t.tick_ns, 1e0) / 2 AS half_tick
+    t.resolution_ticks * coalesce(t.tick_ns, 1e0) / 2 AS half_tick, t.op_type,
+    t.module_path
 FROM (
     SELECT
         x.*, d.captured_at, v.name AS device, v.pool, b.name AS build,
-        b.role AS build_role, o.model, o.backend,
+        b.role AS build_role, m.name AS model, m.backend, r.run,
         o.event_name, o.delegate_id, o.ordinal, o.instruction_id, o.kind,
+        o.op_type, p.module_path,
         CASE WHEN x.steady_count >= 20 THEN x.steady_grouped_ticks END AS value_ticks,
         CASE
             WHEN o.kind = 'delegate_op' THEN d.delegate_ns_per_tick ELSE d.ns_per_tick
@@ -120,10 +126,17 @@ FROM (
     JOIN dumps AS d ON d.dump_id = x.dump_id
     JOIN devices AS v ON v.device_id = d.device_id
     JOIN builds AS b ON b.build_id = d.build_id
+    JOIN models AS m ON m.model_id = d.model_id
+    JOIN signatures AS r
+        ON r.dump_id = x.dump_id AND r.run_signature_id = x.run_signature_id
     JOIN operators AS o
-        ON o.build = b.name AND o.model_id = d.model_id
+        ON o.run_signature_id = x.run_signature_id
         AND o.event_signature_id = x.event_signature_id
     LEFT JOIN outdone AS w
-        ON w.dump_id = x.dump_id AND w.event_signature_id = x.event_signature_id
+        ON w.dump_id = x.dump_id AND w.run_signature_id = x.run_signature_id
+        AND w.event_signature_id = x.event_signature_id
+    LEFT JOIN own_modules AS p
+        ON p.etrecord_id = d.etrecord_id AND p.run_signature_id = x.run_signature_id
+        AND p.event_signature_id = x.event_signature_id
     WHERE w.dump_id IS NULL
 ) AS t

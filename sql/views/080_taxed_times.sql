@@ -39,8 +39,8 @@ FROM (
             AS call_count,
         CAST(sum(CASE WHEN kind = 'kernel' THEN event_count END) AS BIGINT)
             AS kernel_count,
-        sum(CASE WHEN kind = 'operator_call' THEN total_ns END) AS call_ns,
-        sum(CASE WHEN kind = 'kernel' THEN total_ns END) AS kernel_ns
+        exact_sum(CASE WHEN kind = 'operator_call' THEN total_ns END) AS call_ns,
+        exact_sum(CASE WHEN kind = 'kernel' THEN total_ns END) AS kernel_ns
     FROM complete_run_totals
     WHERE kind IN ('operator_call', 'kernel')
     GROUP BY dump_id, run_signature_id, chain_index, instruction_id
@@ -58,8 +58,8 @@ FROM (
         max(CASE WHEN kind = 'delegate_call' THEN event_name END) AS event_name,
         CAST(sum(CASE WHEN kind = 'delegate_call' THEN event_count END) AS BIGINT)
             AS call_count,
-        sum(CASE WHEN kind = 'delegate_call' THEN total_ns END) AS call_ns,
-        sum(CASE WHEN kind = 'delegate_op' THEN total_ns END) AS op_ns
+        exact_sum(CASE WHEN kind = 'delegate_call' THEN total_ns END) AS call_ns,
+        exact_sum(CASE WHEN kind = 'delegate_op' THEN total_ns END) AS op_ns
     FROM complete_run_totals
     WHERE kind IN ('delegate_call', 'delegate_op')
     GROUP BY dump_id, run_signature_id, instruction_id

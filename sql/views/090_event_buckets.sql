@@ -1,4 +1,4 @@
--- event_buckets: Events per dump, event signature and logarithmic bucket of duration.
+-- event_buckets: Events per dump, signatures and logarithmic bucket of duration.
 --
 -- From the histogram of a dump that has one, else one row per event. Buckets of dumps
 -- whose ticks are equally long add up. All durations in bucket b are within 1 % of
@@ -6,15 +6,16 @@
 --
 -- columns:
 --   dump_id             INT     Dump the events were recorded in.
+--   run_signature_id    BIGINT  Signature of the runs.
 --   event_signature_id  BIGINT  Signature of the events.
 --   bucket              INT     b for more than g^(b-1) and up to g^b ticks; -1 for no
 --                               ticks.
 --   event_count         BIGINT  Events in the bucket, at least 1.
-SELECT dump_id, event_signature_id, bucket, event_count
+SELECT dump_id, run_signature_id, event_signature_id, bucket, event_count
 FROM event_histograms
 UNION ALL
 SELECT
-    dump_id, event_signature_id,
+    dump_id, run_signature_id, event_signature_id,
     CASE
         WHEN duration_ticks = 0 THEN -1
         ELSE CAST(ceil(ln(greatest(duration_ticks, 1)) / ln(1.01e0 / 0.99e0)) AS INT)

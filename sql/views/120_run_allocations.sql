@@ -8,13 +8,13 @@
 --   run_name          STRING  Name of the run; null if it has none.
 --   allocator         STRING  Name of the allocator; null if it has none.
 --   allocation_count  BIGINT  Allocations, at least 1.
---   total_bytes       DOUBLE  Sum of their sizes.
---   largest_bytes     DOUBLE  Size of the largest.
+--   total_bytes       BIGINT  Sum of their sizes, at most 2^63 - 1.
+--   largest_bytes     BIGINT  Size of the largest, likewise.
 SELECT
     a.dump_id, a.run_index, r.name AS run_name, a.allocator,
     count(*) AS allocation_count,
-    CAST(sum(a.bytes) AS DOUBLE) AS total_bytes,
-    CAST(max(a.bytes) AS DOUBLE) AS largest_bytes
+    CAST(least(sum(a.bytes), 9223372036854775807) AS BIGINT) AS total_bytes,
+    CAST(least(max(a.bytes), 9223372036854775807) AS BIGINT) AS largest_bytes
 FROM allocations AS a
 JOIN runs AS r ON r.dump_id = a.dump_id AND r.run_index = a.run_index
 GROUP BY a.dump_id, a.run_index, r.name, a.allocator

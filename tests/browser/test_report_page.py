@@ -85,7 +85,10 @@ def test_page_shows_the_verdict_the_alerts_and_their_plots(browser, pages) -> No
 
 def test_nothing_but_titles_of_ours_comes_of_hostile_names(browser, pages) -> None:
     browser.show(pages / "named.html", width=DESK)
-    assert browser.evaluate("document.title") == f"{len(HOSTILE)} regressions: {HOSTILE[0]}"
+    assert (
+        browser.evaluate("document.title")
+        == f"{len(HOSTILE)} regressions of {len(HOSTILE)} operators: {HOSTILE[0]}"
+    )
     assert browser.evaluate("document.querySelectorAll('script, img, [onerror]').length") == 0
 
 
@@ -126,8 +129,10 @@ def test_a_screen_reader_hears_plots_tables_and_headings(browser, pages) -> None
     assert any("base 40 dumps, median 1.240 ms" in name for name in images)
     assert any(name.startswith("History over 14 builds") for name in images)
     assert "" not in images
-    assert "Series of this group, costliest first" in browser.names("table")
-    assert browser.names("heading")[:2] == ["2 regressions", "Regressions"]
+    assert "Series of this group: the method first, then operators by cost" in browser.names(
+        "table"
+    )
+    assert browser.names("heading")[:2] == ["2 regressions of 10 operators", "Act now"]
     assert "native_call_convolution.out +6.2 % on 8 devices, 1 model" in browser.names("heading")
     assert "Sections" in browser.names("navigation")
 

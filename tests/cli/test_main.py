@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.listing import GROUPS
 from tests.support.command import COMMAND, ENVIRONMENT, Outcome, run_process
 from tests.support.corpus import FARM
 from tests.support.cross_section import cross_section
@@ -26,7 +28,7 @@ COMMANDS = sorted(
         *("archive", "doctor", "completion", "amend", "retention", "compact", "forget", "plan"),
         *("compare", "export", "lake"),
         *("report", "accept", "bisect-step"),
-        *("serve", "token", "upload", "watch", "spark"),
+        *("serve", "token", "upload", "watch", "spark", "sample"),
     ]
 )
 # A process that was started in the background ignores Ctrl-C, and so do those that it starts.
@@ -41,8 +43,18 @@ main()
 def test_help_lists_every_command(run: Run) -> None:
     outcome = run("--help")
     assert outcome.code == 0
-    listed = [line.split()[0] for line in outcome.text.partition("Commands:\n")[2].splitlines()]
-    assert sorted(listed) == COMMANDS
+    groups = re.split(r"^(\w+):\n", outcome.text, flags=re.MULTILINE)
+    titles, bodies = groups[3::2], groups[4::2]
+    assert titles == list(GROUPS)
+    listed = [re.findall(r"^  ([a-z]\S*)", body, re.MULTILINE) for body in bodies]
+    assert listed == [list(names) for names in GROUPS.values()]
+    assert sorted(name for names in listed for name in names) == COMMANDS
+
+
+@pytest.mark.parametrize("args", [[], ["query"], ["spark"], ["archive"], ["token"], ["export"]])
+def test_no_summary_in_a_list_of_commands_is_cut(run: Run, args: list[str]) -> None:
+    _, *lines = run(*args, "--help").text.splitlines()
+    assert [line for line in lines if line.endswith("...")] == []
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -60,7 +72,7 @@ def test_no_help_tells_what_the_code_raises() -> None:
     ("args", "end"),
     [
         (["completion", "tcsh"], ": 'tcsh' is not one of 'bash', 'zsh', 'fish'."),
-        (["plan", "--change", "-1"], "'--change': wanted greater than or equal to 0"),
+        (["ingest", "x", "--jobs", "0"], "'--jobs': wanted greater than or equal to 1"),
     ],
 )
 def test_a_value_that_is_wrong_is_told_in_our_words(run: Run, args: list[str], end: str) -> None:

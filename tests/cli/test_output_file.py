@@ -166,3 +166,12 @@ def test_a_file_that_cannot_be_looked_at_is_one_line(run: Run, store: Path, tmp_
     outcome = run("sql", "SELECT 1 AS a", "--output", file, "--store", store)
     assert (outcome.code, outcome.error) == (1, f"error: {file}: File name too long")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_file_whose_name_says_no_format_is_told_to_have_a_table(
+    run: Run, store: Path, tmp_path: Path
+) -> None:
+    asked = ("query", "coverage", "--store", store, "--output")
+    note = f"note: {tmp_path}/rows.txt has a table for people, with rounded numbers; names that end"
+    assert run(*asked, tmp_path / "rows.txt").error.startswith(note)
+    assert run(*asked, tmp_path / "rows.csv").err == ""

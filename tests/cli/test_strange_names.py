@@ -107,7 +107,7 @@ def test_no_pipe_is_told_an_error_in_what_would_steer_a_terminal(
 def test_no_terminal_is_sent_what_would_steer_it(
     run: Run, lines: list[Line], errors: list[Line]
 ) -> None:
-    shown = (Format.TABLE, Format.JSON, Format.CSV)
+    shown = (Format.TABLE, Format.CSV)
     text = run_all_on_terminal([[*line, "--format", form] for line in lines for form in shown])
     assert "Traceback" not in text
     assert "error: " not in text
@@ -120,7 +120,7 @@ def test_no_terminal_is_sent_what_would_steer_it(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("format_", [Format.CSV, Format.TSV, Format.ARROW, Format.PARQUET])
+@pytest.mark.parametrize("format_", [Format.TSV, Format.PARQUET])
 def test_every_other_format_takes_the_names_in_a_pipe(
     run: Run, lines: list[Line], format_: Format
 ) -> None:
@@ -140,15 +140,11 @@ def test_names_are_exact_in_every_other_format_in_a_pipe(run: Run, lines: list[L
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("format_", [Format.CSV, Format.TSV])
-def test_csv_safe_leaves_no_formula_in_any_command(
-    run: Run, lines: list[Line], format_: Format
-) -> None:
-    delimiter = {Format.CSV: ",", Format.TSV: "\t"}[format_]
+def test_csv_safe_leaves_no_formula_in_any_command(run: Run, lines: list[Line]) -> None:
     for line in lines:
-        outcome = run(*line, "--format", format_, "--csv-safe")
-        assert outcome.code == 0
-        rows = csv.reader(io.StringIO(outcome.text, newline=""), delimiter=delimiter)
+        outcome = run(*line, "--format", Format.CSV, "--csv-safe")
+        assert (outcome.code, strange(outcome.err)) == (0, ""), line
+        rows = csv.reader(io.StringIO(outcome.text, newline=""))
         cells = [cell for row in rows for cell in row]
         assert [cell for cell in cells if is_formula(cell)] == [], line
 

@@ -181,7 +181,11 @@ def _event_blocks(rows: Rows) -> list[Row]:
     for run in rows["runs"]:
         if run["run_signature"] is not None:
             runs[run["run_signature"]].append(run["run_index"])
-    last = {(e["run_index"], e["event_signature"]): e for e in rows["events"]}
+    wrapped = {e["run_index"] for e in rows["events"] if e["flags"] & 1}
+    last = {
+        (e["run_index"], e["event_signature"]): e | {"start": _logged(e, wrapped)}
+        for e in rows["events"]
+    }
     return [
         {
             "name": block.name,
@@ -193,6 +197,11 @@ def _event_blocks(rows: Rows) -> list[Row]:
         }
         for block, members in runs.items()
     ]
+
+
+def _logged(event: Row, wrapped: set[int]) -> int:
+    start: int = event["start"]
+    return start % 2**32 if event["run_index"] in wrapped and start < 2**33 else start
 
 
 def _event(signature: EventSignature, samples: list[Row | None]) -> Row:

@@ -13,7 +13,7 @@ from warehouse.statistics.mann_whitney import exact_null_table
 
 SCHEMA = pa.schema(
     [
-        *((name, "string") for name in ("device", "model", "backend", "event_name")),
+        *((name, "string") for name in ("device", "model", "backend", "run", "event_name")),
         *(("delegate_id", "string"), ("ordinal", "int32"), ("kind", "string")),
         *(("build", "string"), ("unit", "string"), ("value", "double"), ("floor", "double")),
     ]
@@ -28,6 +28,7 @@ def _values(*operators, device="phone", floor=1000.0):
             "device": device,
             "model": "net",
             "backend": None,
+            "run": "Execute",
             "event_name": f"operator {number}",
             "delegate_id": None,
             "ordinal": 1,
@@ -65,6 +66,7 @@ def test_one_model_by_hand() -> None:
         "device": "phone",
         "model": "net",
         "backend": None,
+        "run": "Execute",
         "dump_count": 10,
         "operator_count": 3,
         "method_dumps": 8,

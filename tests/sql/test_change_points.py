@@ -1,4 +1,5 @@
 import math
+from functools import cache
 from statistics import median
 
 import pytest
@@ -35,12 +36,11 @@ def test_a_step_of_ten_per_cent_by_hand():
     new = _faster(OLD, 10)
     row = _ask(OLD, OLD, new, new)
     before, after = OLD * 2, new * 2
-    ties = 20 * (2**3 - 2)  # each value is there twice
-    variance = 20 * 20 / 12 * (41 - ties / (40 * 39))
     assert row == {
         "device": "phone",
         "model": "net",
         "backend": "xnnpack",
+        "run": "Execute (incomplete)",
         "event_name": CONV,
         "delegate_id": None,
         "ordinal": 1,
@@ -53,7 +53,7 @@ def test_a_step_of_ten_per_cent_by_hand():
         "after": median(after),
         "now": median(after),
         "delta": pytest.approx(median(math.log(b / a) for a in before for b in after), abs=5e-3),
-        "p": pytest.approx(math.erfc((200 - 0.5) / math.sqrt(2 * variance)), rel=1e-6),
+        "p": pytest.approx(2 / math.comb(40, 20), rel=1e-6),
         "verdict": "regression",
     }
     shift = median(math.log(b / a) for a in before for b in after)
@@ -64,10 +64,36 @@ def test_p_of_samples_that_overlap_by_hand():
     mixed = [OLD[5 * step % 10] for step in range(9)] + [200_000]
     row = _ask(OLD, mixed, mixed)
     u = sum((b > a) + (b == a) / 2 for a in OLD for b in mixed * 2)
-    counts = [(OLD + mixed * 2).count(value) for value in {*OLD, *mixed}]
-    variance = 10 * 20 / 12 * (31 - sum(n**3 - n for n in counts) / (30 * 29))
-    z = max(abs(u - 100) - 0.5, 0) / math.sqrt(variance)
-    assert row["p"] == pytest.approx(math.erfc(z / math.sqrt(2)), rel=1e-6)
+    rarer = sum(_orders(10, 20, rank) for rank in range(math.ceil(min(u, 200 - u)) + 1))
+    assert row["p"] == pytest.approx(2 * rarer / math.comb(30, 10), rel=1e-6)
+
+
+@cache
+def _orders(few, many, u):
+    """How many orders of two samples give this U: the largest value is of one or of the other."""
+    if u < 0 or few < 0 or many < 0:
+        return 0
+    if few == 0 or many == 0:
+        return int(u == 0)
+    return _orders(few - 1, many, u - many) + _orders(few, many - 1, u)
+
+
+def test_few_dumps_are_tested_by_the_exact_distribution():
+    new = _faster(OLD[:6], 10)
+    row = _ask(OLD[:8], OLD[:8], new, new)
+    assert math.erfc((16 * 12 / 2 - 0.5) / math.sqrt(2 * 16 * 12 * 29 / 12)) > 5e-6  # normal
+    assert row["p"] == pytest.approx(2 / math.comb(28, 12), rel=1e-6)
+    assert (row["verdict"], row["first_bad"]) == ("regression", "b3")
+
+
+def test_what_is_too_sure_for_unchanged_and_not_sure_enough_is_inconclusive():
+    new = _faster(OLD, 10)
+    mixed = [OLD[0], OLD[1], *new[2:]]
+    row = _ask(OLD, OLD, OLD, OLD, mixed, OLD[:2] + new[2:])
+    assert row["verdict"] == "inconclusive"
+    assert 1e-6 < row["p"] <= 1e-4
+    assert row["delta"] > 0.03
+    assert row["first_bad"] is None
 
 
 def test_no_change_is_unchanged():

@@ -73,3 +73,17 @@ def test_a_ratio_needs_no_clock_rate():
 
 def test_a_dump_of_neither_has_no_row():
     assert _ask([[Event("native_call_add.out", 5, 0)]]) == []
+
+
+def test_methods_of_a_program_add_up_their_loads_and_their_first_runs():
+    prompt = [Event("Method::execute", 500, 0, chain=-1)]
+    prompts, tokens = [prompt] * 10, [_execute(ticks) for ticks in (50, *[10] * 9)]
+    (row,) = _ask([LOAD, *prompts, LOAD, *tokens])
+    assert (row["load_count"], row["load_ns"]) == (2, 200)
+    assert (row["first_ns"], row["steady_ns"], row["cold_ns"]) == (550, 510, 750)
+    assert row["first_over_steady"] == 550 / 510
+
+
+def test_of_one_method_that_runs_other_events_later_the_first_run_counts():
+    (row,) = _ask([LOAD, *[_execute(10)] * 10, [Event("Method::execute", 500, 0, chain=-1)]])
+    assert (row["first_ns"], row["steady_ns"]) == (10, 10)

@@ -3,6 +3,7 @@ from datetime import timedelta
 import pytest
 
 from tests.support.store_rows import LONG_AGO, StoreRows, run_query
+from warehouse.errors import ParameterError
 
 
 @pytest.fixture(scope="module")
@@ -58,3 +59,24 @@ def test_builds_that_are_filtered_out_are_not_expected(farm):
 
 def test_a_farm_without_gaps_has_no_rows(farm):
     assert _gaps(farm, device="phone", model="net") == []
+
+
+def test_a_build_of_a_branch_is_expected_of_what_is_recorded_on_that_branch_alone():
+    store = StoreRows()
+    for ordinal, (build, branch) in enumerate({"m1": "main", "f1": "fork", "m2": "main"}.items()):
+        store.add_build(build, ordinal=ordinal, branch=branch)
+    for model, build in (("net", "m1"), ("net", "m2"), ("dw", "m1"), ("dw", "f1")):
+        store.add_dump(model=model, build=build)
+    assert _gaps(store.connect()) == [("phone", "dw", "m2")]
+
+
+def test_what_is_expected_is_a_gap_in_every_build_that_lacks_it(farm):
+    expected = ["watch / net", "tablet / net / vulkan", "phone / net"]
+    gaps = _gaps(farm, "backend", "last_build", "is_expected", build="b3", expected=expected)
+    assert gaps == [
+        ("tablet", "net", "b3", "vulkan", None, True),
+        ("watch", "net", "b3", None, None, True),
+    ]
+    assert _gaps(farm, build="b3", expected=expected, device="phone") == []
+    with pytest.raises(ParameterError, match="DEVICE / MODEL"):
+        _gaps(farm, expected="watch")

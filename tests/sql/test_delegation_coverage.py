@@ -57,3 +57,26 @@ def test_cycles_of_unknown_rate_have_counts_alone():
 def test_operators_of_another_clock_do_not_count_for_the_time():
     rows = _ask(delegate_ns_per_tick=None)
     assert rows[0]["run_ns"] == 50
+
+
+def test_nodes_of_the_graph_are_those_that_an_etrecord_traces():
+    events = [
+        Event("", 20, 0, "Reshape #1"),
+        Event("", 20, 0, "Reshape #2"),
+        Event("", 20, 0, "Softmax #3"),
+        Event("DELEGATE_CALL", 70, 0, ran_on="XnnpackBackend", modules=("",), line="net.py:1"),
+        *[Event("native_call_softmax.out", 15, 1, modules=("",), line="net.py:2")] * 2,
+        Event("native_call_copy.out", 15, 2),
+        Event("Method::execute", 200, 0, chain=-1),
+    ]
+    found = [
+        (row["op_type"], row["operator_count"], row["run_nodes"], row["node_share"])
+        for row in _ask(events, etrecord="some.etrecord")
+    ]
+    share = pytest.approx
+    assert found == [
+        ("DELEGATE_CALL", 3, 1, share(1 / 3)),
+        ("copy", 1, 0, 0),
+        ("softmax", 1, 2, share(2 / 3)),
+    ]
+    assert {(row["run_nodes"], row["node_share"]) for row in _ask()} == {(None, None)}

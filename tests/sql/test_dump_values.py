@@ -33,12 +33,15 @@ def test_clock_of_unknown_rate_counts_ticks():
     assert (row["unit"], row["value"], row["floor"]) == ("ticks", 100, 2)
 
 
-def test_reference_builds_are_left_out():
+def test_reference_builds_are_left_out_unless_named():
     store = StoreRows()
     store.add_build("pinned", role="reference")
     _add(store, "pinned", 100)
     _add(store, "a", 100)
-    assert {row["build"] for row in run_query(store.connect(), "dump_values")} == {"a"}
+    connection = store.connect()
+    assert {row["build"] for row in run_query(connection, "dump_values")} == {"a"}
+    named = run_query(connection, "dump_values", build=["pinned"])
+    assert [(row["build"], row["value"]) for row in named] == [("pinned", 100)]
 
 
 def test_dump_with_too_few_events_has_no_value():

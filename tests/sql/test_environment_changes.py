@@ -65,5 +65,24 @@ def test_temperature_changes_by_five_degrees_of_the_median(celsius, verdict):
     assert rows["temperature"]["verdict"] == verdict
 
 
+def test_what_changed_around_one_model_says_nothing_of_another():
+    store = StoreRows()
+    for build, threads in (("old", 2), ("new", 1)):
+        store.add_dump(build=build, model="net", run={"threads": 2})
+        store.add_dump(build=build, model="control", run={"threads": threads})
+        store.add_dump(build=build, model="net", backend=None, run={"threads": 3 - threads})
+    store.add_dump(build="new", model="wide", run={"threads": 4})
+    rows = run_query(store.connect(), "environment_changes", base="old", head="new")
+    assert [
+        (row["model"], row["backend"], row["verdict"])
+        for row in rows
+        if row["attribute"] == "threads"
+    ] == [
+        ("control", "xnnpack", "changed"),
+        ("net", "xnnpack", "unchanged"),
+        ("net", None, "changed"),
+    ]
+
+
 def test_device_that_one_of_the_builds_lacks_is_not_compared():
     assert _ask([{"device": "phone"}], [{"device": "tablet"}]) == {}

@@ -2,7 +2,6 @@
 
 import json
 import re
-from importlib.resources import files
 
 import duckdb
 import pytest
@@ -12,6 +11,7 @@ from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.header import parse_header
 from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.queries import expand, load_catalogue
+from warehouse.catalogue.sql_files import read_sql_files
 
 TYPES = {
     "VARCHAR": "STRING",
@@ -22,19 +22,18 @@ TYPES = {
     "TIMESTAMP WITH TIME ZONE": "TIMESTAMP",
 }
 QUERIES = load_catalogue()
-VIEWS = {
-    path.name: path.read_text(encoding="utf-8")
-    for path in sorted((files("sql") / "views").iterdir())
+VIEWS = dict(read_sql_files("views"))
+FILTER_FILES, PART_FILES = (
+    {name.removesuffix(".sql"): text for name, text in read_sql_files(folder)}
+    for folder in ("filters", "parts")
+)
+CASTS = {
+    "STRING[]": "ARRAY<STRING>",
+    "TAG[]": "ARRAY<STRING>",
+    "PLACE[]": "ARRAY<STRING>",
+    "TAG_KEY": "STRING",
+    "SHARE": "DOUBLE",
 }
-FILTER_FILES = {
-    path.name.removesuffix(".sql"): path.read_text(encoding="utf-8")
-    for path in sorted((files("sql") / "filters").iterdir())
-}
-PART_FILES = {
-    path.name.removesuffix(".sql"): path.read_text(encoding="utf-8")
-    for path in sorted((files("sql") / "parts").iterdir())
-}
-CASTS = {"STRING[]": "ARRAY<STRING>", "TAG[]": "ARRAY<STRING>", "TAG_KEY": "STRING"}
 FILTERS = ("device", "pool", "build", "model", "backend", "tag", "since", "until")
 
 
@@ -89,15 +88,29 @@ def test_header_columns_are_the_filters_columns(connection):
 
 # Each part behind those that it reads.
 ALL_PARTS = """\
--- parts: operators, levels AS measured, series, plain_samples, modes, samples
+-- parts: recorded_dumps, operators AS absolute, relative AS operators
+-- parts: levels AS measured, series, plain_samples, modes, samples
 -- parts: two_samples, compared, pools AS scored, tested, judgements, verdicts
 -- parts: modules, notes, explanations
 -- parts: logged_dumps, logged_values, value_pairs
 """
 # Those that read other filters than compared_dumps, likewise.
 OF_OTHERS = {
-    "chosen_dumps": ("node_costs",),
-    "grouped_dumps": ("placed_dumps", "places", "logged_runs", "allocating_events"),
+    "chosen_dumps": (
+        "program_nodes",
+        "run_steps",
+        "run_nodes",
+        "node_costs",
+        "run_names",
+        "run_sums",
+    ),
+    "grouped_dumps": (
+        "program_dumps",
+        "placed_dumps",
+        "places",
+        "logged_runs",
+        "allocating_events",
+    ),
 }
 
 
@@ -112,7 +125,8 @@ def test_header_columns_are_the_part_s_columns(name, connection):
     if filters in OF_OTHERS:
         parts = f"-- parts: {', '.join(OF_OTHERS[filters])}\n"
     header = f"-- x: X.\n--\n-- filters: {filters}\n--\n{parts}--\n-- columns:\n"
-    table = {"levels": "measured", "pools": "scored"}.get(name, name)
+    renamed = {"operators": "absolute", "relative": "operators"}
+    table = (renamed | {"levels": "measured", "pools": "scored"}).get(name, name)
     text = f"{header}--   a  INT  A.\nSELECT * FROM {table}\n"
     query = expand(text, "x.sql", FILTER_FILES, PART_FILES)
     assert {part.file for part in query.header.parts} == expected

@@ -93,6 +93,12 @@ def test_huge_times_do_not_overflow():
     assert [(row[3], row[6]) for row in rows] == [("native_call_add.out", 2.0**63)]
 
 
+def test_bytes_are_exact_integers():
+    (row,) = _rows(_store(RUN, (0, "temp", 2**60 + 1)))
+    assert row[-2:] == (2**60 + 1, 2**60 + 1)
+    assert {type(value) for value in row[-2:]} == {int}
+
+
 @pytest.mark.parametrize("gone", [True, False])
 def test_without_the_events_bytes_stay_and_have_no_instruction(gone):
     store = _store(RUN, (0, "temp", 64))
@@ -101,3 +107,45 @@ def test_without_the_events_bytes_stay_and_have_no_instruction(gone):
         connection.execute("DELETE FROM events")
     (row,) = run_query(connection, "memory_by_instruction")
     assert (row["event_name"] is None, row["total_bytes"]) == (gone, 64)
+
+
+@pytest.mark.parametrize(
+    "clock",
+    [
+        lambda start, ticks: (0, 0),  # too coarse to count anything
+        lambda start, ticks: (start // 1000, ticks),
+        lambda start, ticks: (-start, ticks),  # which wrapped
+        lambda start, ticks: (start, 0),
+    ],
+)
+def test_the_order_is_that_of_the_file_whatever_the_clock_says(clock):
+    events = [
+        one._replace(start=s, ticks=t) for one in RUN for s, t in [clock(one.start, one.ticks)]
+    ]
+    store = _store(events, (0, "temp", 64), (3, "temp", 16), (4, "temp", 8), (7, "method", 5))
+    assert [row[1:4] + row[6:7] for row in _rows(store)] == [
+        ("method", None, "Method::execute", 5),
+        ("temp", 0, "native_call_add.out", 64),
+        ("temp", 1, "native_call_mul.out", 24),
+    ]
+
+
+@pytest.mark.parametrize("ticks", [0, 10])
+def test_an_allocation_in_a_loop_is_of_the_kernel_that_ends_next(ticks):
+    loop = [
+        Event(f"native_call_{name}.out", ticks, number, start=ticks * place)
+        for place, (name, number) in enumerate([("add", 0), ("mul", 1)] * 2 + [("sub", 2)])
+    ]
+    store = _store(loop, (0, "temp", 1), (3, "temp", 2), (5, "temp", 4))
+    assert [row[2:4] + row[6:7] for row in _rows(store)] == [
+        (0, "native_call_add.out", 3),
+        (1, "native_call_mul.out", 4),
+    ]
+
+
+def test_a_method_ends_after_its_operators_wherever_its_signature_lists_it():
+    first = Event("Program::load_data", 0, 0, chain=-1)
+    connection = _store([first, *RUN], (1, "temp", 64)).connect()
+    connection.execute("UPDATE run_signatures SET events = list_prepend(events[-1], events[:-2])")
+    (row,) = run_query(connection, "memory_by_instruction")
+    assert row["event_name"] == "native_call_add.out"

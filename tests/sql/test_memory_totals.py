@@ -46,3 +46,12 @@ def test_all_allocators_of_a_run_add_up(farm):
 
 def test_dumps_that_log_no_allocation_are_left_out(farm):
     assert {row["model"] for row in run_query(farm, "memory_totals")} == {"net"}
+
+
+def test_bytes_of_runs_are_exact_integers():
+    store = StoreRows()
+    dump = store.add_dump()
+    store.add_run(dump, RUN)
+    store.add_allocations(dump, ("temp", 2**60), ("temp", 1), ("huge", 2**64 - 1))
+    rows = _rows(store.connect())
+    assert [row[-3:] for row in rows] == [(2**63 - 1,) * 3, (2**60 + 1, 2**60 + 1, 2**60)]

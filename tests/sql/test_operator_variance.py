@@ -60,3 +60,14 @@ def test_flagged_events_are_left_out():
 def test_cycles_of_unknown_rate_have_no_times():
     (row,) = _ask([[Event("native_call_mul.out", 7, 0)]], columns={"ns_per_tick": None})
     assert (row["p50_ns"], row["tail_ns"], row["tail_share"]) == (None, None, None)
+
+
+def test_shares_need_no_clock_rate_where_none_is_known():
+    runs = [
+        [Event("native_call_mul.out", a, 0), Event("native_call_add.out", b, 1)]
+        for a, b in [(10, 100), (310, 200)]
+    ]
+    columns = {"ns_per_tick": None, "delegate_ns_per_tick": None}
+    mul, add = _ask(runs, columns=columns)
+    assert (mul["tail_ns"], mul["tail_share"]) == (None, pytest.approx(0.75))
+    assert (add["event_name"], add["tail_share"]) == ("native_call_add.out", pytest.approx(0.25))

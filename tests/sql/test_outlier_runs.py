@@ -46,6 +46,12 @@ def test_the_culprit_is_what_takes_longer_itself(change, culprit, delegate_id, e
     assert row["culprit_excess_ns"] == excess
 
 
+def test_where_nothing_else_is_logged_the_culprit_is_the_method():
+    runs = [[Event("Method::execute", ticks, 0, chain=-1)] for ticks in [*[90] * 25, 180]]
+    (row,) = _ask(*runs)
+    assert (row["culprit"], row["culprit_excess_ns"]) == ("Method::execute", 90)
+
+
 def test_the_least_excess_can_be_chosen():
     runs = [*USUAL, _run(conv=60), _run(conv=95)]
     assert [row["run_index"] for row in _ask(*runs)] == [26]
@@ -84,3 +90,14 @@ def test_without_events_the_culprit_is_unknown():
     connection.execute("DELETE FROM events")
     (row,) = run_query(connection, "outlier_runs")
     assert (row["excess"], row["kernel_excess_ns"], row["culprit"]) == (1, 90, None)
+
+
+def test_where_the_median_is_no_ticks_the_runs_above_it_are_slow():
+    still = _run(conv=0, gemm=0, call=0, tax=0)
+    rows = _ask(*[still] * 25, _run(conv=3, gemm=0, call=0, tax=0), still)
+    assert [(row["run_index"], row["excess"], row["execute_ns"]) for row in rows] == [(25, None, 3)]
+    assert rows[0]["culprit"] == "native_call_conv.out"
+
+
+def test_runs_that_take_their_median_are_not_slow_whatever_the_least_excess():
+    assert [row["run_index"] for row in _ask(*USUAL, _run(conv=51), min_excess=0)] == [25]

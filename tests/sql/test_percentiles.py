@@ -30,6 +30,7 @@ def test_four_samples_by_hand():
         "model": "net",
         "backend": "xnnpack",
         "group": None,
+        "run": "Execute (incomplete)",
         "event_name": OP,
         "instruction_id": 3,
         "delegate_id": None,
@@ -92,11 +93,6 @@ def test_runs_with_and_without_logged_values_are_one_row():
 TICKS = [0, 0, 1, 2, 3, 150, 151, *range(900, 10_000, 41), 2**40, 2**62]
 
 
-def _least_reached(ticks, share):
-    """The least duration that at least that percentage of events do not exceed."""
-    return sorted(ticks)[-(-len(ticks) * share // 100) - 1]
-
-
 def _forget_events(connection):
     connection.execute("DELETE FROM events")
 
@@ -114,8 +110,9 @@ def test_approximate_percentiles_are_within_their_bound(count, are_events_gone):
     (row,) = run_query(connection, "percentiles", approx=True)
     (exact,) = run_query(_store(({}, ticks)), "percentiles")
     for name, share in SHARES.items():
-        expected = _least_reached(ticks, share)
+        expected = np.percentile(np.array(ticks, np.float64), share)
         assert row[name] == pytest.approx(expected, rel=row["error_share"] * (1 + 1e-9), abs=0)
+        assert row[name] == pytest.approx(exact[name], rel=0.01 * (1 + 1e-9), abs=0)
     assert row["error_share"] == 0.01
     assert row["missing_count"] == 0
     for name in ("sample_count", "avg_ns", "min_ns", "max_ns"):
@@ -128,8 +125,14 @@ def test_histograms_and_events_of_dumps_with_different_clocks_are_pooled():
     (row,) = run_query(connection, "percentiles", approx=True)
     pooled = [*long, *(1000 * ticks for ticks in short)]
     for name, share in SHARES.items():
-        assert row[name] == pytest.approx(_least_reached(pooled, share), rel=0.01)
+        assert row[name] == pytest.approx(np.percentile(pooled, share), rel=0.01)
     assert row["sample_count"] == 243
+
+
+def test_approximate_percentiles_of_runs_in_two_phases_lie_between_them():
+    connection = _store(({}, [31_000] * 100 + [869_000] * 100))
+    (row,) = run_query(connection, "percentiles", approx=True)
+    assert row["p50_ns"] == pytest.approx(450_000, rel=0.01)
 
 
 def test_approximate_percentiles_leave_out_what_exact_ones_do():

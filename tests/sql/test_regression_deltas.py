@@ -43,6 +43,7 @@ def test_ten_per_cent_slower_by_hand():
         "device": "phone",
         "model": "net",
         "backend": "xnnpack",
+        "run": "Execute (incomplete)",
         "event_name": CONV,
         "delegate_id": None,
         "ordinal": 1,
@@ -62,6 +63,7 @@ def test_ten_per_cent_slower_by_hand():
         "pool": None,
         "cost_ns": pytest.approx(1_004.5, rel=1e-6),
         "dumps_needed": None,
+        "reference": None,
     }
 
 
@@ -295,9 +297,10 @@ def test_ordinals_do_not_depend_on_the_device_filter():
     for build in ("base", "head"):
         _add_build(store, build, [both] * 8)
         _add_build(store, build, [both[1:]] * 8, device="tablet")
-    ask = {"base": "base", "head": "head", "device": "tablet"}
-    (row,) = run_query(store.connect(), "regression_deltas", **ask)
-    assert (row["ordinal"], row["base_ns"]) == (2, 20_000)
+    connection, ask = store.connect(), {"base": "base", "head": "head"}
+    (row,) = run_query(connection, "regression_deltas", **ask, device="tablet")
+    assert (row["ordinal"], row["base_ns"]) == (1, 20_000)
+    assert row in run_query(connection, "regression_deltas", **ask)
 
 
 def test_states_of_one_device_are_one_device():
@@ -410,3 +413,65 @@ def test_dumps_that_are_lacking_grow_with_the_operators():
         run = [Event(f"native_call_{n}.out", 5000, n) for n in range(count)]
         rows = _ask([run] * 6, [run] * 9, runs=25)
         assert {row["dumps_needed"] for row in rows} == {needed}
+
+
+def _in_sessions(levels, **builds):
+    """A store of builds by name, each recorded in the session of its name beside "pinned".
+
+    Args:
+        levels: How slow the device was in each session.
+        builds: Values of each build on a device that is not slow.
+    """
+    store = StoreRows()
+    store.add_build("pinned", role="reference")
+    for build, values in builds.items():
+        run = {"session": build}
+        level = levels[build]
+        _add_build(store, build, [round(value * level) for value in values], run=run)
+        _add_build(store, "pinned", [round(value * level) for value in BASE[:3]], run=run)
+    return store.connect()
+
+
+def _against(connection, **params):
+    return run_query(connection, "regression_deltas", base="base", head="head", **params)
+
+
+def test_state_of_the_device_cancels_where_a_reference_was_recorded_too():
+    (row,) = _against(_in_sessions({"base": 1, "head": 1.2}, base=BASE, head=BASE))
+    assert (row["verdict"], row["reference"]) == ("unchanged", "pinned")
+    assert row["delta"] == pytest.approx(0, abs=1e-3)
+    assert row["base_ns"] == pytest.approx(row["head_ns"], rel=1e-3)
+
+
+def test_change_of_the_code_is_seen_on_a_device_that_became_fast():
+    connection = _in_sessions({"base": 1.1, "head": 1}, base=BASE, head=_slower(BASE, 10))
+    (row,) = _against(connection)
+    assert row["verdict"] == "regression"
+    assert row["delta"] == pytest.approx(0.1, abs=2e-3)
+
+
+def test_dumps_without_the_reference_are_left_out_where_both_builds_have_it():
+    store = StoreRows()
+    store.add_build("pinned", role="reference")
+    for build, run in (("base", "s1"), ("head", "s2"), ("pinned", "s1"), ("pinned", "s2")):
+        _add_build(store, build, BASE, run={"session": run})
+    _add_build(store, "head", _slower(BASE, 50), run={"session": "alone"})
+    (row,) = _against(store.connect())
+    assert (row["verdict"], row["head_count"]) == ("unchanged", len(BASE))
+
+
+def test_reference_of_one_side_alone_changes_nothing():
+    store = StoreRows()
+    store.add_build("pinned", role="reference")
+    _add_build(store, "base", BASE, run={"session": "s1"})
+    _add_build(store, "head", _slower(BASE, 10))
+    _add_build(store, "pinned", _slower(BASE, 30), run={"session": "s1"})
+    (row,) = _against(store.connect())
+    assert (row["verdict"], row["reference"]) == ("regression", None)
+    assert row["base_ns"] == 10_045
+
+
+def test_reference_that_is_compared_itself_is_a_build_like_others():
+    connection = _in_sessions({"base": 1, "head": 1.2}, base=BASE, head=BASE)
+    rows = run_query(connection, "regression_deltas", base="pinned", head="head")
+    assert {row["reference"] for row in rows} == {None}

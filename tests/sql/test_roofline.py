@@ -1,7 +1,12 @@
 import pytest
 
+from tests.support.documents import ROOT
 from tests.support.store_rows import Event, StoreRows, run_query
+from tests.support.stores import make_and_ingest
+from warehouse import Warehouse
 
+DATA = ROOT / "tests" / "data"
+GRU = "shared_handles/gru_xnnpack.etdp"
 EDGE = "edge_dialect_exported_program"
 INPUTS = [
     ("placeholder", "w", None, "w: float32[16, 4, 3, 3]"),
@@ -57,11 +62,22 @@ def _node(name, result, arguments):
             2 * 256 * 36, 4 * (256 + 576 + 256),
         ),
         ("relu", "a: float32[5, 8]", "y", 40, 320),
-        ("cat", "a: float16[10, 8]", "[y, y], dim=0", 80, 320 + 160),
-        ("topk", "a: float32[5, 3], b: int64[5, 3]", "y, k=3", 15, 160 + 60 + 120),
+        ("cat", "a: float16[10, 8]", "[y, y], dim=0", 0, 320 + 160),
+        ("topk", "a: float32[5, 3], b: int64[5, 3]", "y, k=3", 40, 160 + 60 + 120),
+        ("_clone_dim_order", "a: float32[5, 8]", "y, dim_order=[0, 1]", 0, 320),
+        ("_softmax", "a: float32[5, 8]", "y, dim=-1", 5 * 40, 320),
+        ("mean", "a: float32[5, 1]", "y, dim=[1], keepdim=True", 40, 160 + 20),
+        ("var", "a: float32[5]", "y, dim=[1]", 4 * 40, 160 + 20),
+        ("amax", "a: float32[]", "y", 40, 160 + 4),
+        ("native_layer_norm", "a: float32[5, 8], b: float32[5], c: float32[5]", "y", 280, 360),
+        ("max_pool2d", "a: float32[1, 4, 4, 4]", "x, kernel_size=[2, 2]", 256, 1024 + 256),
+        ("avg_pool2d", "a: float32[1, 4, 2, 8]", "x, kernel_size=[3], stride=[2]", 192, 1280),
+        ("avg_pool2d", "a: float32[1, 4, 2, 8]", "x", None, 1280),
+        ("_adaptive_avg_pool2d", "a: float32[1, 4, 1, 1]", "x, output_size=[1, 1]", 256, 1040),
         ("view_copy", "a: float32[8, 5]", "y, size=[8, 5]", 0, 320),
-        ("embedding", "a: float32[1, 10]", "m, y", 10, 80),
+        ("embedding", "a: float32[1, 10]", "m, y", 0, 80),
         ("scalar", "a: float32[]", "y", 1, 164),
+        ("scalar_tensor", "a: float32[]", "1.0, dtype=torch.float32", 0, 4),
         ("relu", "a: float32[s0, 8]", "y", None, None),
         ("relu", "a: float8_e4m3fn[5, 8]", "y", 40, None),
     ],
@@ -120,3 +136,27 @@ def test_cycles_of_unknown_rate_have_costs_alone():
     row = _ask(_kernel("mm"), MM, columns={"ns_per_tick": None}, peak_gflops=16, peak_gbps=8)
     assert (row["flops"], row["roof_ns"]) == (800, 85)
     assert (row["call_ns"], row["gflops"], row["roof_share"]) == (None, None, None)
+
+
+def _recorded(tmp_path, dump, **beside):
+    """Operations of a call by instruction and kind, of a recording of tests/data."""
+    make_and_ingest(tmp_path / "store", DATA / dump, **beside)
+    with Warehouse.open(tmp_path / "store", read_only=True) as store:
+        rows = store.query("roofline").to_pylist()
+    return {(row["instruction_id"], row["kind"]): row["flops"] for row in rows}
+
+
+def test_nodes_of_a_shared_handle_count_once_by_the_kernels_and_lists(tmp_path):
+    costs = _recorded(tmp_path, "gap/rms_x/run.etdp")
+    assert costs[0, "delegate_call"] == 96  # pow
+    assert costs[1, "kernel"] == 96  # mean, of as many
+    assert costs[2, "kernel"] == 6
+    # rsqrt, mul, mul; linear; sigmoid, mul; mul
+    assert costs[3, "delegate_call"] == 6 + 96 + 96 + 2 * 96 * 16 + 96 + 96 + 96
+
+
+def test_nodes_of_a_shared_handle_count_once_by_the_names_of_events(tmp_path):
+    costs = _recorded(tmp_path, GRU, etrecord=(DATA / GRU).with_suffix(".etrecord"))
+    calls = {place: cost for (place, kind), cost in costs.items() if kind == "delegate_call"}
+    inputs, hidden, cell = 2 * 3 * 36 * 8, 2 * 36 * 12, 10 * 12
+    assert calls == {3: inputs + hidden, 7: hidden + cell, 11: hidden + cell, 15: cell}

@@ -71,12 +71,16 @@ def _execute(ticks):
 def _scans(farm, name, params):
     """Rows that each scan of a table gives to the rest of the plan, by name of the table."""
     query = load_catalogue()[name]
+    scans = list(_table_scans(_plan(farm, query, params)))
+    assert scans or not query.header.params
+    return scans
+
+
+def _plan(farm, query, params):
     values = bind_parameters(query, params)
     text = f"EXPLAIN (ANALYZE, FORMAT JSON) {duckdb_text(query.sql)}"
     ((_, plan),) = farm.execute(text, values).fetchall()
-    scans = list(_table_scans(json.loads(plan)["operator"]))
-    assert scans or not query.header.params
-    return scans
+    return json.loads(plan)["operator"]
 
 
 def _table_scans(nodes):
@@ -86,14 +90,23 @@ def _table_scans(nodes):
         yield from _table_scans(node.get("children", ()))
 
 
-def _events(farm, params):
-    """How many events the dumps have that are asked for."""
+def _joined(nodes, table):
+    """Rows that the joins above the scans of a table give."""
+    for node in nodes:
+        below = list(_table_scans(node.get("children", ())))
+        if node["type"] == "HASH_JOIN" and table in dict(below):
+            yield node["intermediate_rows"]
+        yield from _joined(node.get("children", ()), table)
+
+
+def _events(farm, params, table="events"):
+    """How many rows of a table are of dumps that are asked for."""
     text = (
         "SELECT count(*) FROM events JOIN named_dumps USING (dump_id) "
         "WHERE ($device IS NULL OR device = $device[1]) AND ($build IS NULL OR build = $build[1])"
     )
     names = {"device": params.get("device"), "build": params.get("build")}
-    return farm.execute(text, names).fetchone()[0]
+    return farm.execute(text.replace("events", table), names).fetchone()[0]
 
 
 @pytest.mark.parametrize(("name", "params"), cross_section(ASKED, 6))
@@ -101,6 +114,20 @@ def test_scans_give_no_more_events_than_those_of_the_dumps_asked_for(farm, name,
     for table, count in _scans(farm, name, params):
         if table == "events":
             assert count <= _events(farm, params)
+
+
+@pytest.mark.parametrize("filters", [{"device": ["d3"]}, {"build": ["b5"]}])
+@pytest.mark.parametrize("name", ["build_history", "device_comparison", "dump_values"])
+def test_statistics_of_other_dumps_are_left_out_by_the_first_join(farm, name, filters):
+    plan = _plan(farm, load_catalogue()[name], {**QUESTIONS.get(name, {}), **filters})
+    assert max(_joined(plan, "event_stats")) <= _events(farm, filters, "event_stats")
+
+
+@pytest.mark.parametrize("name", ["regression_deltas", "run_shifts"])
+def test_statistics_of_builds_that_are_not_compared_are_left_out_by_the_first_join(farm, name):
+    plan = _plan(farm, load_catalogue()[name], QUESTIONS[name])
+    of_two = sum(_events(farm, {"build": [build]}, "event_stats") for build in ("b1", "b2"))
+    assert max(_joined(plan, "event_stats")) <= of_two
 
 
 @pytest.mark.parametrize("name", sorted(load_catalogue().keys() - READERS))

@@ -37,6 +37,7 @@ def test_eight_dumps_by_hand():
         "device": "phone",
         "model": "net",
         "backend": "xnnpack",
+        "run": "Execute",
         "build": "b1",
         "dump_count": 8,
         "run_count": 8 * STEADY,
@@ -56,7 +57,12 @@ def test_eight_dumps_by_hand():
         "level_gap": None,
         "level_steps": 0,
         "minimum_detectable": pytest.approx(np.exp(differences[49]) - 1),
-        "note": None,
+        "note": "drifts over the dumps",
+        "dump_drift": pytest.approx(106 / 100.5 - 1),
+        "change": None,
+        "build_count": 1,
+        "build_step": None,
+        "build_drift": None,
     }
 
 
@@ -131,3 +137,18 @@ def test_builds_and_devices_are_apart():
     rows = run_query(store.connect(), "stability")
     found = [(row["device"], row["build"], row["dump_count"]) for row in rows]
     assert found == [("phone", "b1", 8), ("phone", "b2", 8), ("tablet", "b1", 8)]
+
+
+def test_drift_over_builds_is_the_last_third_against_the_first():
+    store = StoreRows()
+    for number, value in enumerate([100_000, 100_000, 101_000, 102_000, 103_000, 105_000]):
+        store.add_build(f"b{number}", ordinal=number)
+        _add(store, [value] * 8, build=f"b{number}")
+    rows = run_query(store.connect(), "stability")
+    assert [row["change"] and round(row["change"], 4) for row in rows] == [
+        None, 0, 0.01, 0.0099, 0.0098, 0.0194,
+    ]  # fmt: skip
+    assert {row["build_count"] for row in rows} == {6}
+    assert rows[0]["build_step"] == pytest.approx(1 / 101)
+    assert rows[5]["build_drift"] == pytest.approx(0.04)
+    assert {row["note"] for row in rows} == {"drifts over builds"}

@@ -89,3 +89,16 @@ def test_cycles_of_unknown_rate_have_counts_alone():
     (row,) = _ask(_turn(500, 10, 20, 30), columns={"ns_per_tick": None})
     assert (row["token_count"], row["p50_ns"], row["tokens_per_second"]) == (3, None, None)
     assert (row["first_token_ns"], row["drift_ns"]) == (None, None)
+
+
+@pytest.mark.parametrize("tag", ["decode_method", "model.decode_method"])
+def test_a_manifest_may_name_the_runs_that_decode(tag):
+    prompts = [(PROMPT, ticks, ticks) for ticks in (500, 600, 700)]
+    (row,) = _ask([*prompts, (TOKEN, 10, 800)], columns={"tags": {tag: "Execute #2"}})
+    assert (row["turn_count"], row["token_count"], row["first_token_ns"]) == (1, 1, 1800)
+
+
+def test_a_dump_without_the_runs_that_decode_has_no_tokens():
+    columns = {"tags": {"decode_method": "Execute #2"}}
+    (row,) = _ask(_turn(500, 10), [(PROMPT, 500, 0), (PROMPT, 600, 1)], columns=columns)
+    assert (row["dump_count"], row["token_count"], row["p50_ns"]) == (1, 1, 10)

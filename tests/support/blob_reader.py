@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.blob_builder import ALLOCATION, ALLOCATOR, EVENT, HEADER
+from tests.support.plain_rows import in_order
 
 Row = dict[str, Any]
 
@@ -57,10 +58,14 @@ def event_rows(blocks: list[Row]) -> list[Row]:
                 "chain_index": chain,
                 "start": start,
                 "end": end,
-                "flags": flags(start, end),
+                "flags": flag,
             }
             for run, block in enumerate(blocks)
-            for name, chain, instruction, start, end in block["events"]
+            for (name, chain, instruction, *_), (start, end, flag) in zip(
+                block["events"],
+                in_order([(*event[-2:], flags(*event[-2:])) for event in block["events"]]),
+                strict=True,
+            )
         ),
         key=repr,
     )

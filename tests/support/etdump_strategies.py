@@ -28,7 +28,7 @@ TEXT = (
     | st.binary(max_size=6).map(lambda raw: raw + b"\xff")  # never UTF-8
 )
 INSTRUCTION = st.sampled_from([-1, 0, 1]) | INT32
-CLOCK = st.sampled_from([0, 5, 2**32 - 1, 2**32, 2**63, 2**64 - 1]) | UINT64
+CLOCK = st.sampled_from([0, 5, 2**32 - 1, 2**33, 2**63, 2**64 - 1]) | UINT64
 
 
 def _table(required: dict[str, st.SearchStrategy[Any]], **optional: Any) -> Content:

@@ -14,7 +14,10 @@ from warehouse.regressions.fleet import Fleet, build_fleet
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SCHEMA = pa.schema(
     [
-        *((name, pa.string()) for name in ("device", "pool", "model", "backend", "event_name")),
+        *(
+            (name, pa.string())
+            for name in ("device", "pool", "model", "backend", "run", "event_name")
+        ),
         *((name, pa.string()) for name in ("delegate_id", "kind", "unit", "build", "session")),
         ("ordinal", pa.int64()),
         ("distance", pa.int64()),
@@ -36,6 +39,7 @@ def fleet_row(
         "pool": None,
         "model": "mv2",
         "backend": None,
+        "run": "Execute",
         "event_name": "native_call_conv.out",
         "delegate_id": None,
         "kind": "kernel",

@@ -42,9 +42,7 @@ def history(cells: Sequence[Sequence[Dumps]], **changes: Any) -> SeriesHistory:
     known = series(len(cells), **changes)
     count = np.array([len(each) for each in dumps], np.int64)
     most = int(count.max(initial=0))
-    dump = [
-        (place % nights) * most + np.arange(len(each)) for place, each in enumerate(dumps)
-    ]
+    dump = [(place % nights) * most + np.arange(len(each)) for place, each in enumerate(dumps)]
     return lay_out(
         known,
         nights,

@@ -10,7 +10,8 @@ import numpy as np
 
 WARM_UP_RUNS = 5
 PARTS = {"execute_ticks": "method", "kernel_ticks": "kernel", "delegate_ticks": "delegate_call"}
-TOTALLED = ("dump_id", "run_signature_id", "event_signature_id", "chain_index")
+GROUPED = ("dump_id", "run_signature_id", "event_signature_id")
+TOTALLED = (*GROUPED, "chain_index")
 
 
 def plain_rollups(tables):
@@ -38,7 +39,9 @@ def clock_steps(tables):
 
 def grouped_median(ticks, step):
     ordered = sorted(ticks)
-    middle = ordered[(len(ordered) - 1) // 2]
+    middle, upper = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    if middle != upper:
+        return (middle + upper) / 2
     below = sum(one < middle for one in ordered)
     share = (len(ordered) / 2 - below) / ordered.count(middle)
     return max(middle - step / 2 + step * share, 0.0)
@@ -48,10 +51,11 @@ def event_stats(events, steps):
     groups = {}
     for row in events:
         if row["flags"] <= 1:
-            key = (row["dump_id"], row["event_signature_id"])
+            key = tuple(row[name] for name in GROUPED)
             groups.setdefault(key, []).append((row["run_index"], row["duration_ticks"]))
-    for (dump_id, signature), samples in groups.items():
-        known = {"dump_id": dump_id, "event_signature_id": signature}
+    for key, samples in groups.items():
+        dump_id, _, signature = key
+        known = dict(zip(GROUPED, key, strict=True))
         yield known | _stats_of(tuple(samples), steps.get((dump_id, signature), 1))
 
 
@@ -83,14 +87,13 @@ def _stats_of(samples, step):
 
 def event_histograms(events):
     counts = Counter(
-        (row["dump_id"], row["event_signature_id"], bucket(row["duration_ticks"]))
+        (*(row[name] for name in GROUPED), bucket(row["duration_ticks"]))
         for row in events
         if row["flags"] <= 1
     )
-    for (dump_id, signature, number), count in sorted(counts.items()):
+    for (*key, number), count in sorted(counts.items()):
         yield {
-            "dump_id": dump_id,
-            "event_signature_id": signature,
+            **dict(zip(GROUPED, key, strict=True)),
             "bucket": number,
             "event_count": count,
         }

@@ -96,7 +96,8 @@ def decoded_rows(batch: DecodedBatch) -> Rows:
         if "event_signature_id" in row:
             row["event_signature"] = signatures[row.pop("event_signature_id")]
         if "start_offset_ticks" in row:
-            row |= _clock(row, int(starts[row["dump_index"], row["run_index"]]))
+            run = row["dump_index"], row["run_index"]
+            row |= _clock(row, int(starts[run]))
         if "double_value" in row:
             row["double_value"] = _comparable(row["double_value"])
     tables["events"].sort(key=_event_order)
@@ -108,6 +109,20 @@ def expected_flags(start: int, end: int) -> int:
     if end < start:
         return 1 if start < 2**32 else 2
     return 4 if end - start >= 2**63 else 0
+
+
+def in_order(readings: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Start, end and flags of a run's events, with 2^32 added after its 32-bit clock wrapped."""
+    starts = [start for start, _, _ in readings]
+    if not any(flags & 1 for *_, flags in readings) or max(starts) >= 2**32:
+        return list(readings)
+    ticks = [(start - starts[0] + 2**31) % 2**32 - 2**31 for start in starts]
+    origin = (starts[0] + min(ticks)) % 2**32
+    return [
+        (start + added, (end + added) % 2**64, flags)
+        for start, end, flags in readings
+        for added in [2**32 if start < origin else 0]
+    ]
 
 
 def _dump_row(dump_index: int, file: bytes, content: Mapping[str, Any]) -> Row:
@@ -171,8 +186,10 @@ def _profile_rows(
     run_signature: RunSignature | None,
 ) -> Iterator[tuple[str, Row]]:
     seen: Counter[EventSignature] = Counter()
-    profiles = (event["profile_event"] for event in events if "profile_event" in event)
-    for profile, signature in zip(profiles, of_profile, strict=True):
+    profiles = [event["profile_event"] for event in events if "profile_event" in event]
+    times = [(profile["start_time"], profile["end_time"]) for profile in profiles]
+    clock = in_order([(*pair, expected_flags(*pair)) for pair in times])
+    for profile, signature, reading in zip(profiles, of_profile, clock, strict=True):
         which = {"event_signature": signature, "occurrence": seen[signature]}
         seen[signature] += 1
         yield (
@@ -181,9 +198,7 @@ def _profile_rows(
             | {
                 "run_signature": run_signature,
                 "chain_index": profile["chain_index"],
-                "start": profile["start_time"],
-                "end": profile["end_time"],
-                "flags": expected_flags(profile["start_time"], profile["end_time"]),
+                **dict(zip(("start", "end", "flags"), reading, strict=True)),
             },
         )
         if profile.get("delegate_debug_metadata"):

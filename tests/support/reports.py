@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Any
 from xml.etree import ElementTree
 
 from queries.report.content import (
     BuildPoint,
     Coverage,
+    DriftPoint,
     EnvironmentChange,
     ExactChange,
     Group,
@@ -17,9 +19,11 @@ from queries.report.content import (
     Missing,
     OperatorChange,
     Quality,
+    ReferenceDrift,
     Refused,
     Report,
     RunShift,
+    Sensitivity,
     Stability,
     TaxRow,
 )
@@ -48,6 +52,7 @@ def member(**changes: Any) -> Member:
         "pool": "phones",
         "model": "mobilenet_v2",
         "backend": "xnnpack",
+        "run": "Execute",
         "event_name": "native_call_convolution.out",
         "delegate_id": None,
         "ordinal": 3,
@@ -83,6 +88,7 @@ def group(*members: Member, title: str | None = None, **changes: Any) -> Group:
         model_count=models,
         member_count=len(members),
         total_share=0.83,
+        method_share=0.05,
     )
     fields: dict[str, Any] = {
         "id": "g-5f1c9a2e",
@@ -113,6 +119,10 @@ def report(*groups: Group, **changes: Any) -> Report:
         "kind": "nightly",
         "head": "b42",
         "base": ["b41", "b40", "b39"],
+        "recorded_on": date(2026, 3, 1),
+        "commits": {},
+        "notes": [],
+        "reference_drift": [],
         "verdict": "regressions" if is_bad else "clear",
         "summary": f"{len(groups)} groups of series changed.",
         "groups": list(groups),
@@ -121,6 +131,7 @@ def report(*groups: Group, **changes: Any) -> Report:
         "exact_changes": [],
         "framework_tax": [],
         "coverage": coverage(),
+        "sensitivity": [],
         "quality": Quality(stability=[], environment=[], warnings=[]),
         "refused": [],
         "verdict_counts": {"unchanged": 4_812, "inconclusive": 96},
@@ -136,6 +147,7 @@ def coverage(**changes: Any) -> Coverage:
         "model_count": 2,
         "dump_count": 180,
         "series_count": 4_911,
+        "judged_count": 4_908,
         "missing": [],
         "too_few": [],
     }
@@ -159,6 +171,24 @@ def stability(device: str, **changes: Any) -> Stability:
     return Stability(**fields | changes)
 
 
+def sensitivity(**changes: Any) -> Sensitivity:
+    """A model in which too large a change could hide."""
+    fields: dict[str, Any] = {
+        "device": "pixel8",
+        "model": "mobilenet_v2",
+        "backend": "xnnpack",
+        "series_count": 69,
+        "judged_count": 60,
+        "explained_count": 49,
+        "typical": 0.38,
+        "worst": 7.52,
+        "worst_operator": "aten::mul.out #1",
+        "is_blind": True,
+        "missing": None,
+    }
+    return Sensitivity(**fields | changes)
+
+
 def read_xml(text: str) -> ElementTree.Element:
     """The root of XML that we made."""
     return ElementTree.fromstring(text)  # noqa: S314
@@ -168,7 +198,12 @@ def full_report() -> Report:
     """A night on which there is something to say in every part."""
     here: dict[str, Any] = {"device": "pixel8", "model": "mobilenet_v2", "backend": "xnnpack"}
     s24: dict[str, Any] = {"device": "s24", "model": "llama_1b", "backend": "vulkan"}
-    new_op: dict[str, Any] = {"event_name": "aten::clone.out", "delegate_id": None, "ordinal": 9}
+    new_op: dict[str, Any] = {
+        "run": "Execute",
+        "event_name": "aten::clone.out",
+        "delegate_id": None,
+        "ordinal": 9,
+    }
     return report(
         group(
             *(member(device=name, delta=0.062 - i / 300) for i, name in enumerate(_DEVICES)),
@@ -220,7 +255,15 @@ def full_report() -> Report:
         ],
         framework_tax=[TaxRow(**here, base_percent=3.2, head_percent=3.4)],
         coverage=coverage(
-            missing=[Missing(device="watch2", model="kws", backend=None, last_build="b38")],
+            missing=[
+                Missing(
+                    device="watch2",
+                    model="kws",
+                    backend=None,
+                    last_build="b38",
+                    is_expected=False,
+                )
+            ],
             too_few=["iphone15 mobilenet_v2 coreml: 2 dumps, 5 wanted"],
         ),
         quality=Quality(
@@ -228,9 +271,7 @@ def full_report() -> Report:
                 stability("pixel8"),
                 stability("budget-1", cv=0.214, score=41.0, note="its noise hides up to 22 %"),
             ],
-            environment=[
-                EnvironmentChange(device="s24", attribute="os_version", base="14", head="15")
-            ],
+            environment=[EnvironmentChange(**s24, attribute="os_version", base="14", head="15")],
             warnings=["pixel8 ran at two firmware versions"],
         ),
         refused=[
@@ -253,25 +294,40 @@ def named_report(names: Sequence[str]) -> Report:
     groups = [_named_group(name) for name in names]
     first = names[0]
     here: dict[str, Any] = {"device": first, "model": first, "backend": first}
-    change: dict[str, Any] = {"event_name": first, "delegate_id": first, "ordinal": 1}
+    change: dict[str, Any] = {
+        "run": first,
+        "event_name": first,
+        "delegate_id": first,
+        "ordinal": 1,
+    }
     return report(
         *groups,
         head=first,
         base=list(names),
         summary=first,
+        commits=dict.fromkeys(names, first),
+        notes=list(names),
+        reference_drift=[
+            ReferenceDrift(
+                device=name,
+                references=[name],
+                points=[DriftPoint(session=name, recorded_on=None, drift=0.02)],
+            )
+            for name in names
+        ],
         operator_changes=[
             OperatorChange(change="moved", **here, **change, cost_ns=1, detail=first)
         ],
         exact_changes=[ExactChange(**here, measure=name, base=1, head=2) for name in names],
         framework_tax=[TaxRow(**here, base_percent=1, head_percent=None)],
         coverage=coverage(
-            missing=[Missing(**here, last_build=name) for name in names], too_few=list(names)
+            missing=[Missing(**here, last_build=name, is_expected=True) for name in names],
+            too_few=list(names),
         ),
         quality=Quality(
             stability=[stability(name, note=name) for name in names],
             environment=[
-                EnvironmentChange(device=name, attribute=name, base=name, head=name)
-                for name in names
+                EnvironmentChange(**here, attribute=name, base=name, head=name) for name in names
             ],
             warnings=list(names),
         ),

@@ -322,7 +322,7 @@ INGEST = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lines", cross_section([5, 0, 1, 2, 9], 5))
+@pytest.mark.parametrize("lines", [5, 0, 2])
 def test_a_killed_ingest_leaves_whole_batches_and_the_next_completes_it(
     tmp_path: Path, lines: int
 ) -> None:
@@ -467,11 +467,14 @@ def test_a_damaged_log_without_archive_is_said_with_its_remedy(tmp_path: Path) -
     log = copy / f"{FILE_NAME}.wal"
     data = log.read_bytes()
     log.write_bytes(data[:200] + bytes(100) + data[300:])
-    with pytest.raises(StoreError, match=r"no archive .* move warehouse.duckdb.wal away"):
+    with pytest.raises(StoreError, match=r"no archive .* move warehouse.duckdb.wal and"):
         Warehouse.open(copy)
     log.unlink()
-    assert len(contents(copy)["dumps"]) == 1
+    with pytest.raises(StoreError, match=r"is gone, with .*\.wal\.sum away and ingest again"):
+        ingest(copy, last, archive=False)
+    (copy / f"{FILE_NAME}.wal.sum").unlink()
     assert ingest(copy, last, archive=False).n_dumps == 1
+    assert len(contents(copy)["dumps"]) == 2
 
 
 def test_a_store_opened_to_be_read_gives_nothing_to_write_with(tmp_path: Path) -> None:

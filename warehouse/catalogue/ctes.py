@@ -42,7 +42,7 @@ def split_ctes(sql: str) -> Statement:
         return Statement((), text.strip())
     ctes, position = [], first.end()
     while name := _NAME.match(text, position):
-        end = _closing(text, name.end())
+        end = closing_place(text, name.end())
         ctes.append(Cte(name[1], text[name.end() : end].strip()))
         position = end + 1
         if text[position:].lstrip()[:1] != ",":
@@ -62,7 +62,7 @@ def _without_comments(sql: str) -> str:
     return _SILENT.sub(lambda match: match[0] if match[0][0] == "'" else " ", sql)
 
 
-def _closing(text: str, start: int) -> int:
+def closing_place(text: str, start: int = 0) -> int:
     """Where the parenthesis closes that was opened before `start`; the end if none does."""
     depth = 1
     for match in _LOUD.finditer(text, start):

@@ -2,15 +2,27 @@
 
 It is written as Spark takes it, in the part of the language that both engines understand alike.
 What they spell differently is listed here, and nothing else may differ.
+
+Sums of fractions depend on the order in which an engine meets them. `exact_sum(x)` is `sum(x)` of
+DOUBLEs in the order of their values, the same to the last bit on any number of threads and on both
+engines; `whole_sum(x)` is the same, but null where any of them is. A window has neither: it orders
+its rows by `x`, with a frame of all rows.
 """
 
 from __future__ import annotations
 
 import re
 
+from warehouse.catalogue.ctes import closing_place
+
+_SUMS = {"exact_sum(": "count({0}) > 0", "whole_sum(": "count({0}) = count(*)"}
+_SUM = "CASE WHEN {1} THEN aggregate(array_sort(array_agg({0})), 0e0, (a, b) -> a + b) END"
 _OF_DUCKDB = {
+    "aggregate(array_sort(array_agg(": "list_sum(list_sort(list(",
+    ", 0e0, (a, b) -> a + b)": ")",
     "ARRAY<STRING>": "STRING[]",
     "percentile(": "quantile_cont(",
+    "explode(": "unnest(",
     "array(": "list_value(",
     "get_json_object(": "json_extract_string(",
     "try_element_at(": "map_extract_value(",
@@ -22,6 +34,22 @@ _TOKENS = re.compile(
     + r"|:([A-Za-z_]\w*)",
     re.DOTALL,
 )
+
+
+def with_sums(sql: str) -> str:
+    """The text with each `exact_sum(x)` and `whole_sum(x)` written out.
+
+    >>> with_sums("SELECT whole_sum(f(a)) / 2")[:45]
+    'SELECT CASE WHEN count(f(a)) = count(*) THEN '
+    """
+    for name, condition in _SUMS.items():
+        first, *others = sql.split(name)
+        for rest in others:
+            end = closing_place(rest)
+            summed = " ".join(rest[:end].split())
+            first += _SUM.format(summed, condition.format(summed)) + rest[end + 1 :]
+        sql = first
+    return sql
 
 
 def duckdb_text(sql: str) -> str:

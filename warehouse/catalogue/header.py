@@ -9,7 +9,7 @@ A header is the block of `--` lines a file starts with::
     -- params:
     --   event   STRING              Required, for it has no default.
     --   scope   STRING(run|all) = 'run'   One of the texts in brackets.
-    --   q       DOUBLE(0..1) = 0.01       From 0 to 1; either end may be left out.
+    --   q       SHARE(0..1) = 0.01        From 0 to 1; either end may be left out.
     --   until   TIMESTAMP(>since) = NULL  Later than another parameter; <> is other than.
     --   device  STRING[] OF devices.name = NULL   One or several of the names that a
     --                               column of the store has; this line continues.
@@ -36,7 +36,7 @@ from typing import NamedTuple
 from warehouse.errors import HeaderError
 
 TYPES = ("STRING", "INT", "BIGINT", "DOUBLE", "BOOLEAN", "TIMESTAMP")
-PARAMETER_TYPES = (*TYPES, "STRING[]", "TAG[]", "TAG_KEY")
+PARAMETER_TYPES = (*TYPES, "SHARE", "STRING[]", "TAG[]", "TAG_KEY", "PLACE[]")
 
 _TITLE = re.compile(r"(\w+): +(\S.*)")
 _SECTIONS = ("params:", "columns:")
@@ -71,7 +71,9 @@ class Parameter(NamedTuple):
 
     Attributes:
         type: One of PARAMETER_TYPES. Those with [] take several values, and globs of the names
-            there are; TAG is a text `key=value`, TAG_KEY the key of a tag or one of `choices`.
+            there are; TAG is a text `key=value`, TAG_KEY the key of a tag or one of `choices`,
+            SHARE a DOUBLE that texts may state in percent, PLACE a text `device / model`, or with
+            ` / backend`.
         choices: The texts it may be; empty if free.
         is_required: Whether it has no default.
         default: Text of the default; None for NULL and where there is none.

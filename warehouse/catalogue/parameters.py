@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from warehouse.catalogue.header import Parameter
+from warehouse.catalogue.places import check_place
 from warehouse.catalogue.queries import Query
+from warehouse.catalogue.shares import ShareError, parse_share
 from warehouse.errors import ParameterError, suggest
 
 
@@ -48,6 +50,8 @@ def _convert(query: str, parameter: Parameter, value: object) -> object:
     convert, wanted = _CONVERSIONS[parameter.type]
     try:
         converted = convert(value)
+    except ShareError as error:
+        raise ParameterError(query, parameter.name, str(error)) from error
     except (ValueError, TypeError, OverflowError) as error:
         raise ParameterError(query, parameter.name, f"{value!r}, wanted {wanted}") from error
     if isinstance(converted, int | float):
@@ -108,6 +112,10 @@ def _tags(value: object) -> list[str]:
     return tags
 
 
+def _places(value: object) -> list[str]:
+    return [check_place(place) for place in _strings(value)]
+
+
 def _integer(bits: int) -> Callable[[object], int]:
     def convert(value: object) -> int:
         if not isinstance(value, int | str) or isinstance(value, bool):
@@ -129,6 +137,10 @@ def _double(value: object) -> float:
     return number
 
 
+def _share(value: object) -> float:
+    return parse_share(value) if isinstance(value, str) else _double(value)
+
+
 def _boolean(value: object) -> bool:
     if isinstance(value, bool):
         return value
@@ -148,9 +160,11 @@ _CONVERSIONS: dict[str, tuple[Callable[[object], object], str]] = {
     "STRING[]": (_strings, "a text, or several"),
     "TAG[]": (_tags, "KEY=VALUE, or several"),
     "TAG_KEY": (_string, "a text"),
+    "PLACE[]": (_places, "'DEVICE / MODEL' or 'DEVICE / MODEL / BACKEND', or several"),
     "INT": (_integer(32), "a whole number of 32 bits"),
     "BIGINT": (_integer(64), "a whole number of 64 bits"),
     "DOUBLE": (_double, "a finite number"),
+    "SHARE": (_share, "a finite number"),
     "BOOLEAN": (_boolean, "true or false"),
     "TIMESTAMP": (_timestamp, "a date or time such as 2026-11-21T08:00:00Z"),
 }

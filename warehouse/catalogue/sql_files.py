@@ -5,12 +5,17 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
+from warehouse.catalogue.dialect import with_sums
+
 
 @cache
 def read_sql_files(folder: str) -> list[tuple[str, str]]:
-    """Names and texts of the .sql files in a folder of the package sql, in order of name."""
+    """Names and texts of the .sql files in a folder of the package sql, in order of name.
+
+    Sums are written out: see `dialect`.
+    """
     found = [path for path in (files("sql") / folder).iterdir() if path.name.endswith(".sql")]
-    return sorted((path.name, path.read_text(encoding="utf-8")) for path in found)
+    return sorted((path.name, with_sums(path.read_text("utf-8"))) for path in found)
 
 
 @cache

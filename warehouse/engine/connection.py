@@ -42,7 +42,9 @@ _DAMAGE = re.compile(
 
 _LOG_DAMAGE = re.compile("replaying WAL|WAL checkpoint iteration|corrupt WAL")
 
-_FULL = re.compile("No space left|File too large|Could not write|disk full", re.IGNORECASE)
+_FULL = re.compile(
+    "No space left|File too large|Could not write|disk full|fsync failed", re.IGNORECASE
+)
 
 _NO_LIMITS: Mapping[str, str | int] = {}
 
@@ -213,7 +215,8 @@ def registered(
     try:
         yield
     finally:
-        connection.unregister(name)
+        with suppress(duckdb.Error):  # a dead connection has none; its first error is the cause
+            connection.unregister(name)
 
 
 def insert_rows(
@@ -259,14 +262,15 @@ def _explain(text: str) -> str:
     first = text.splitlines()[0]
     if _FULL.search(text):
         return (
-            f"the disk is full or the file cannot grow ({first}); what was committed is safe: "
-            "make room and run the command again"
+            f"the disk is full or fails ({first}); what was committed is safe: make room, or mend "
+            "the disk, and run the command again"
         )
     if "not a valid DuckDB database" in text:
         return f"{FILE_NAME} is not a tracehouse store; name another directory with --store"
     if _LOG_DAMAGE.search(text):
         return (
             f"{FILE_NAME}{WAL_SUFFIX} is damaged ({first}), and there is no archive to make the "
-            f"store anew out of: move {FILE_NAME}{WAL_SUFFIX} away and ingest again what came last"
+            f"store anew out of: move {FILE_NAME}{WAL_SUFFIX} and {FILE_NAME}{WAL_SUFFIX}.sum away "
+            "and ingest again what came last"
         )
     return first

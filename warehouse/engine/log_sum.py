@@ -16,7 +16,7 @@ import re
 import struct
 import zlib
 from contextlib import suppress
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -30,12 +30,14 @@ SUM_SUFFIX = ".sum"
 
 # DuckDB's format version, the database's UUID and number of its last checkpoint, as varints.
 _VARINT = rb"[\x80-\xff]*[\0-\x7f]"
-_HEADER = re.compile(rb"d\0be\0.f\0\x10(?:%b){16}g\0%b\xff\xff" % (_VARINT, _VARINT), re.DOTALL)
+_HEADER = re.compile(rb"d\0be\0.f\0\x10(?:%b){16}g\0(%b)\xff\xff" % (_VARINT, _VARINT), re.DOTALL)
 _HEADER_BYTES = 64  # at most
 _PART_BYTES = 1 << 17
 
-_SUM = struct.Struct("<IIQ")  # checksum of the header, of the log; how much of it that is
+# Checksum of the header, of the log; how much of it that is; the checkpoint that it follows.
+_SUM = struct.Struct("<IIQQ")
 _CHECK = struct.Struct("<I")  # of these
+_FILE_HEADERS = struct.Struct("<4104xQ4088xQ")  # of a database: number of its last checkpoint
 _SUM_BYTES = _SUM.size + _CHECK.size
 
 # Of connections that write, the log and the file that its checksum is in.
@@ -50,6 +52,7 @@ class _Sum(NamedTuple):
     header: int
     total: int
     size: int
+    checkpoint: int
 
 
 def sum_of(file: Path) -> Path:
@@ -74,13 +77,15 @@ def check_log(file: Path) -> None:
     """Pass if a database's log begins with what is on record, if anything is of this log.
 
     Raises:
-        LogDamage: It was cut or changed.
+        LogDamage: It was cut, changed or deleted.
     """
-    problem = ""
+    problem, known = "", None
     with suppress(OSError):  # no record, or no log; or DuckDB will say that it cannot be read
         known = _unpack(sum_of(file).read_bytes())
         with open(log_of(file), "rb") as log:
             problem = _compare(log.fileno(), known) if known else ""
+    if known and _is_gone(file, known):
+        problem = f"is gone, with {known.size:,} bytes of what was committed"
     if problem:
         raise LogDamage(f"corrupt WAL: {log_of(file).name} {problem}")
 
@@ -92,10 +97,21 @@ def forget_sum(file: Path) -> None:
             sum_of(file).unlink()
 
 
+def _is_gone(file: Path, known: _Sum) -> bool:
+    """Whether a log is not there, nor under another name, though no checkpoint took it in."""
+    logs = {path.name for path in file.parent.glob(f"{file.name}*wal*")} - {sum_of(file).name}
+    if logs:
+        return False
+    with suppress(OSError, struct.error), open(file, "rb") as database:
+        headers = _FILE_HEADERS.unpack(database.read(_FILE_HEADERS.size))
+        return bool(known.checkpoint == max(headers))
+    return False
+
+
 def _compare(log: int, known: _Sum) -> str:
     """What is wrong with a log."""
-    header, size = _read_header(log), os.fstat(log).st_size
-    if header not in (None, known.header):
+    found, size = _read_header(log), os.fstat(log).st_size
+    if found is not None and found[0] != known.header:
         return ""  # a younger one; or DuckDB says that it is none of this database
     if size < known.size:
         return f"is cut short: {size:,} bytes of {known.size:,} are left"
@@ -109,13 +125,14 @@ def _record(log: Path, kept: Path) -> None:
         found = os.fstat(source.fileno())
         opener = partial(_open_or_make, mode=found.st_mode & 0o666)
         with open(kept, "r+b", buffering=0, opener=opener) as target:
-            known, header = _unpack(target.read(_SUM_BYTES)), _read_header(source.fileno())
-            if header is None:
+            known, begun = _unpack(target.read(_SUM_BYTES)), _read_header(source.fileno())
+            if begun is None:
                 return
+            header, checkpoint = begun
             if known is None or known.header != header or known.size > found.st_size:
-                known = _Sum(header, 0, 0)
+                known = _Sum(header, 0, 0, checkpoint)
             total = _add(source.fileno(), known.total, known.size, found.st_size)
-            data = _SUM.pack(header, total, found.st_size)
+            data = _SUM.pack(header, total, found.st_size, checkpoint)
             failpoint("log sum")
             os.pwrite(target.fileno(), data + _CHECK.pack(zlib.crc32(data)), 0)
 
@@ -124,10 +141,16 @@ def _open_or_make(path: str, flags: int, mode: int) -> int:
     return os.open(path, flags | os.O_CREAT, mode)
 
 
-def _read_header(log: int) -> int | None:
-    """What tells a log from others of its database; None if it does not begin like one."""
+def _read_header(log: int) -> tuple[int, int] | None:
+    """What tells a log from others of its database, and the checkpoint that it follows.
+
+    None if it does not begin like one.
+    """
     found = _HEADER.match(os.pread(log, _HEADER_BYTES, 0))
-    return zlib.crc32(found[0]) if found else None
+    if not found:
+        return None
+    digits = (byte & 0x7F for byte in reversed(found[1]))
+    return zlib.crc32(found[0]), reduce(lambda number, digit: number << 7 | digit, digits)
 
 
 def _unpack(data: bytes) -> _Sum | None:

@@ -118,6 +118,10 @@ def _apply(connection: duckdb.DuckDBPyConnection, migration: Migration) -> None:
         connection.register("exact_null_table", table)
         connection.execute("INSERT INTO mann_whitney_exact BY NAME SELECT * FROM exact_null_table")
         connection.unregister("exact_null_table")
+    if migration.number == 8:
+        from warehouse.loading.split_statistics import split_statistics  # likewise
+
+        split_statistics(connection)
     connection.execute(
         "INSERT INTO schema_migrations VALUES (?, ?, now(), ?)",
         [migration.number, migration.name, version("tracehouse")],

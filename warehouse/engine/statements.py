@@ -1,12 +1,14 @@
 """Ad-hoc SQL: exactly one SELECT, or EXPLAIN of one, that only reads what is there to be read.
 
 The statement type alone does not tell: since DuckDB 2.0 a CTE of a SELECT may hold a COPY, which
-can overwrite any file, the store's own included; and functions run other statements, write logs or
-read files. So the parsed tree is walked as well: by DuckDB, which copes with any depth.
+can overwrite any file, the store's own included; and functions run or bind other statements, write
+logs or read files. So the parsed tree is walked as well, by DuckDB, which copes with any depth: it
+may call only the functions, and read only the system views, that `sql_functions` lists.
 """
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -16,29 +18,20 @@ import duckdb
 import pyarrow as pa
 
 from warehouse.engine.connection import DATABASE, is_damage, reading
+from warehouse.engine.sql_functions import (
+    FILE_FUNCTIONS,
+    SYSTEM_VIEWS,
+    TABLE_FUNCTIONS,
+    VALUE_FUNCTIONS,
+)
 from warehouse.engine.views import named_views
 from warehouse.errors import StatementError
 
 _READING_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
-_READING_FUNCTIONS = {
-    "duckdb_columns", "duckdb_constraints", "duckdb_databases", "duckdb_functions",
-    "duckdb_indexes", "duckdb_keywords", "duckdb_schemas", "duckdb_settings", "duckdb_tables",
-    "duckdb_types", "duckdb_views", "generate_series", "histogram", "histogram_values",
-    "icu_calendar_names", "json_each", "json_tree", "pg_timezone_names", "pragma_database_size",
-    "pragma_show", "pragma_storage_info", "pragma_table_info", "pragma_version", "range", "repeat",
-    "repeat_row", "summary", "test_all_types", "test_vector_types", "unnest",
-}  # fmt: skip
-_FILE_FUNCTIONS = {
-    "glob", "parquet_file_metadata", "parquet_kv_metadata", "parquet_metadata", "parquet_scan",
-    "parquet_schema", "read_blob", "read_csv", "read_csv_auto", "read_json", "read_json_auto",
-    "read_json_objects", "read_json_objects_auto", "read_ndjson", "read_ndjson_auto",
-    "read_ndjson_objects", "read_parquet", "read_text", "sniff_csv",
-}  # fmt: skip
 _OF_FILES = "; 'tracehouse sql --allow-files' alone reads files, for a store of its own machine"
-_WRITING_SCALARS = {"currval", "nextval", "setval", "write_log"}
 
 _EXPLAIN = re.compile(
-    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\b(?P<analyze>\s+analyze\b)?", re.IGNORECASE | re.DOTALL
+    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*+explain\b(?P<analyze>\s+analyze\b)?", re.IGNORECASE | re.DOTALL
 )
 
 # Every text of interest in the tree, with the number of the object that holds it.
@@ -46,7 +39,9 @@ _TREE = """
 SELECT id, parent, key, atom ->> '$' FROM json_tree(json_serialize_sql(?::VARCHAR))
 WHERE key IN ('type', 'function', 'function_name', 'table_name', 'schema_name', 'error_message')
 """
-_OWN_VIEWS = "SELECT lower(view_name) FROM duckdb_views() WHERE database_name = ? AND NOT internal"
+_VIEWS = """
+SELECT lower(view_name), internal FROM duckdb_views() WHERE internal OR database_name = ?
+"""
 
 
 def check_statement(
@@ -161,14 +156,16 @@ def _check_select(connection: duckdb.DuckDBPyConnection, text: str, allow_files:
         )
     if kind != "SELECT":
         raise StatementError(f"found {kind}, wanted a SELECT")
-    functions = _READING_FUNCTIONS | _FILE_FUNCTIONS if allow_files else _READING_FUNCTIONS
+    functions = TABLE_FUNCTIONS | FILE_FUNCTIONS if allow_files else TABLE_FUNCTIONS
     try:
         rows = connection.execute(_TREE, [text]).fetchall()
-        stored = connection.execute(_OWN_VIEWS, [DATABASE]).fetchall()
+        there = connection.execute(_VIEWS, [DATABASE]).fetchall()
     except duckdb.Error as error:
         raise StatementError(str(error)) from error
     made = named_views(text)
-    for problem in _problems(rows, functions, {name: name in made for (name,) in stored}):
+    views = {name: name in made for name, is_internal in there if not is_internal}
+    hidden = {name for name, is_internal in there if is_internal} - SYSTEM_VIEWS
+    for problem in _problems(rows, functions, views, hidden):
         raise StatementError(problem)
     return text
 
@@ -192,8 +189,9 @@ def _kind(connection: duckdb.DuckDBPyConnection, text: str) -> str:
 
 def _problems(
     rows: list[tuple[int, int | None, str, str | None]],
-    functions: Set[str],
+    table_functions: Set[str],
     views: Mapping[str, bool],
+    hidden: Set[str],
 ) -> Iterator[str]:
     """What in a parsed statement may not be there."""
     objects: dict[int | None, dict[str, str]] = defaultdict(dict)
@@ -203,10 +201,11 @@ def _problems(
     # Objects that are functions in the place of a table.
     of_tables = {id_ for id_, _, key, _ in rows if key == "function"}
     for number, found in objects.items():
-        known = functions if number in of_tables else None
-        for problem in (_bad_node(found), _bad_function(found, known), _bad_view(found, views)):
-            if problem:
-                yield problem
+        functions = table_functions if number in of_tables else VALUE_FUNCTIONS
+        yield from filter(
+            None,
+            (_bad_node(found), _bad_function(found, functions), _bad_view(found, views, hidden)),
+        )
 
 
 def _bad_node(found: Mapping[str, str]) -> str | None:
@@ -218,18 +217,24 @@ def _bad_node(found: Mapping[str, str]) -> str | None:
     return None
 
 
-def _bad_function(found: Mapping[str, str], known: Set[str] | None) -> str | None:
-    """What is wrong with a function; `known` are those that may stand in the place of a table."""
+def _bad_function(found: Mapping[str, str], allowed: Set[str]) -> str | None:
+    """What is wrong with a function, where only the `allowed` ones may be called."""
     name = found.get("function_name", "").lower()
-    if name in _WRITING_SCALARS or (known is not None and name not in known):
-        remedy = _OF_FILES if name in _FILE_FUNCTIONS else ""
-        return f"calls {name}, which is not for questions{remedy}"
-    return None
+    if not name or name in allowed:
+        return None
+    if name in FILE_FUNCTIONS:
+        remedy = _OF_FILES
+    else:
+        similar = difflib.get_close_matches(name, allowed, n=1, cutoff=0.8)
+        remedy = f"; did you mean {similar[0]}?" if similar else ""
+    return f"calls {name}, which is not among the functions that may be called{remedy}"
 
 
-def _bad_view(found: Mapping[str, str], views: Mapping[str, bool]) -> str | None:
+def _bad_view(found: Mapping[str, str], views: Mapping[str, bool], hidden: Set[str]) -> str | None:
     """What is wrong with a view; `views` of the store say whether ours takes the place of each."""
     name = found.get("table_name", "").strip('"').lower()
     if name in views and (found.get("schema_name") or not views[name]):
         return f"'{name}' is a view that came with the store: write out what it selects"
+    if name in hidden:
+        return f"reads {name}, which is not among the system views that may be read"
     return None

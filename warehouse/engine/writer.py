@@ -11,7 +11,14 @@ from warehouse.engine.log_sum import forget_sum, keep_sum
 from warehouse.engine.migrations import check_version, migrate
 from warehouse.engine.own_tables import check_nothing_strange, check_tables
 from warehouse.engine.seal import is_sealed, seal_file
-from warehouse.engine.store_file import FILE_NAME, OpenFile, is_made, make_file, sync_names
+from warehouse.engine.store_file import (
+    ARCHIVE_FOLDER,
+    FILE_NAME,
+    OpenFile,
+    is_made,
+    make_file,
+    sync_names,
+)
 
 
 class Writer:
@@ -36,9 +43,10 @@ class Writer:
                 make_file(store, _build, is_shared=is_shared)
             self.file = OpenFile(store)
             opened.callback(self.file.close)
-            forget_sum(store / FILE_NAME)
-            opened.callback(forget_sum, store / FILE_NAME)
+            if (store / ARCHIVE_FOLDER).is_dir():  # which a deleted log is made anew from
+                forget_sum(store / FILE_NAME)
             self.connection = open_writer(store / FILE_NAME)
+            opened.callback(forget_sum, store / FILE_NAME)
             opened.callback(self.connection.close)
             keep_sum(self.connection, store / FILE_NAME)
             if is_new:

@@ -20,13 +20,13 @@ import duckdb
 
 from ingest.incoming import Incoming
 from warehouse.archive.archive import Archive
-from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.long_values import LongValues, find_long_values
 from warehouse.intake.batches import Batch, Plan, plan_batches
 from warehouse.intake.claims import Claims
 from warehouse.intake.committer import CONFLICT, Committed, Committer
 from warehouse.intake.content import Content, ReadFile, decode_apart, merge_contents, read_dumps
 from warehouse.intake.decoders import OWN_DECODER, Decoder
+from warehouse.intake.doubts import last_dump, read_doubts
 from warehouse.intake.interpreter import few_collections, short_turns
 from warehouse.loading.appending import ROW_GROUP
 from warehouse.loading.records import Refusal
@@ -113,7 +113,8 @@ class IngestSummary:
         n_conflicts: Files whose bytes are in the store under another manifest.
         refused: Files that were refused, conflicts included.
         notes: What is odd about the manifests, as sentences.
-        doubts: What ETRecords and the dumps they came with disagree on, as sentences.
+        doubts: What ETRecords and the dumps they came with disagree on, and clocks that cannot be
+            right, as sentences.
         seconds: Wall time taken, the listing of the paths included.
     """
 
@@ -168,6 +169,7 @@ def ingest_dumps(
             progress(IngestProgress(*done, coming))
 
     programs: set[int] = set()  # ids of the ETRecords that came along
+    before = last_dump(connection)
     with (
         ThreadPoolExecutor(workers) as pool,
         closing(Claims(connection, decoder)) as claims,
@@ -187,7 +189,7 @@ def ingest_dumps(
             del group  # or its columns would wait for the next group
             gc.collect(1)  # what came since the last group
             report()
-        return replace(summary, doubts=_read_doubts(connection, programs))
+        return replace(summary, doubts=read_doubts(connection, programs, after=before))
 
 
 def decoded_groups(
@@ -199,15 +201,6 @@ def decoded_groups(
     """Batches decoded in a pool, as many at a time as are to be committed together."""
     started = (_start_decoding(pool, batch, decoder) for batch in batches)
     return map(_merge, _groups(_hold_back(started, workers)))
-
-
-def _read_doubts(connection: duckdb.DuckDBPyConnection, programs: Iterable[int]) -> tuple[str, ...]:
-    """What these ETRecords and their dumps disagree on."""
-    listed = list(programs)
-    if not listed:
-        return ()
-    rows = connection.execute(read_statement("doubts"), {"programs": listed}).fetchall()
-    return tuple(row[0] for row in rows)
 
 
 def _add(summary: IngestSummary, done: Committed) -> IngestSummary:

@@ -11,6 +11,7 @@ import duckdb
 from warehouse.catalogue.queries import Query
 from warehouse.engine.answering import Answering, Whose
 from warehouse.engine.connection import open_memory
+from warehouse.engine.views import named_views
 from warehouse.lake.commits import LakeState, read_filled
 from warehouse.lake.damage import damage_told
 from warehouse.lake.held import files_of_parts, find_dumps
@@ -53,23 +54,25 @@ class LakeAnswering(Answering):
         connection = super().asked(query, params)
         with self.explained():
             dumps = chosen_dumps(connection, query, params)
-            return {} if dumps is None else self._files_of(connection, dumps)
+            return {} if dumps is None else self._files_of(connection, query, dumps)
 
     def explained(self) -> AbstractContextManager[None]:
         """Raise what the body does, or tell of a file of the lake that is gone or cut."""
         return damage_told(self.lake, self.state)
 
     def _files_of(
-        self, connection: duckdb.DuckDBPyConnection, dumps: Collection[int]
+        self, connection: duckdb.DuckDBPyConnection, query: Query, dumps: Collection[int]
     ) -> dict[str, list[str]]:
-        """Files, by table, that rows of dumps are in, or that operators are numbered by."""
+        """Files, by table, that rows of dumps are in, or that runs are numbered by."""
         if self._parts is None:
             held = find_dumps(self.lake, self.state)
             self._parts = {dump.dump_id: dump.part for dump in held}
-        related = related_dumps(connection, dumps)
         files = files_of_parts(self.state, {self._parts[dump] for dump in dumps})
+        if "named_run_signatures" not in named_views(query.sql):
+            return files
+        related = related_dumps(connection, dumps)
         numbered = files_of_parts(self.state, {self._parts[dump] for dump in related})
-        return files | {"event_stats": numbered["event_stats"]}
+        return files | {"runs": numbered["runs"]}
 
     def _show(
         self, connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[str]]

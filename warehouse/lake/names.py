@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
 
 import duckdb
 import pyarrow as pa
@@ -33,14 +34,15 @@ def write_names(
     """
     added = []
     for table in NAMES:
-        batches = _new_rows(connection, table, numbers, known.get(table))
-        first = next(batches, None)
-        if first is None:
-            continue
-        with writing_table(lake, f"{table}/{id_}.parquet") as file:
-            file.write(first)
-            for rows in batches:
-                file.write(rows)
+        # Closed at once if the lake cannot be written: what they registered needs the connection.
+        with closing(_new_rows(connection, table, numbers, known.get(table))) as batches:
+            first = next(batches, None)
+            if first is None:
+                continue
+            with writing_table(lake, f"{table}/{id_}.parquet") as file:
+                file.write(first)
+                for rows in batches:
+                    file.write(rows)
         added.append(file.added)
     return added
 
@@ -50,7 +52,7 @@ def _new_rows(
     table: str,
     numbers: Numbers,
     known: pa.Table | None,
-) -> Iterator[pa.Table]:
+) -> Generator[pa.Table]:
     schema = TABLES[table]
     columns = ", ".join(schema.names)
     text = f"SELECT {columns} FROM {table}"  # noqa: S608

@@ -15,8 +15,8 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
 from warehouse.lake.schemas import FACTS
 
-# Tables of which a query reads rows of the dumps that it asks for alone; but of event_stats those
-# of all dumps of their builds and models, by which operators are numbered.
+# Tables of which a query reads rows of the dumps that it asks for alone; but of runs those of all
+# dumps of their models and devices, by which run signatures are numbered.
 NARROWED = [table for table in FACTS if table not in ("dumps", "dropped_events")]
 _SIDES = {"base", "head"}
 
@@ -40,7 +40,8 @@ def chosen_dumps(
     if not any(value is not None for value in asked.values()):
         return None
     relation = connection.sql(duckdb_text(filters.sql), params=asked)
-    return [row[0] for row in relation.project("dump_id").fetchall()]
+    dumps = [row[0] for row in relation.project("dump_id").fetchall()]
+    return [*dumps, *_select_dumps(connection, "lake_references", dumps)] if is_of_builds else dumps
 
 
 def _names_builds(side: Parameter) -> bool:
@@ -49,8 +50,15 @@ def _names_builds(side: Parameter) -> bool:
 
 
 def related_dumps(connection: duckdb.DuckDBPyConnection, dumps: Collection[int]) -> list[int]:
-    """Those of the dumps, and all others of their builds and models."""
+    """Those of the dumps, and all others of their models and devices."""
+    return _select_dumps(connection, "lake_related", dumps)
+
+
+def _select_dumps(
+    connection: duckdb.DuckDBPyConnection, statement: str, dumps: Collection[int]
+) -> list[int]:
+    """The dumps that a statement names for the dumps in its table `chosen`."""
     chosen = pa.table({"dump_id": pa.array(list(dumps), pa.int64())})
     with registered(connection, "chosen", chosen):
-        rows = connection.execute(read_statement("lake_related")).fetchall()
+        rows = connection.execute(read_statement(statement)).fetchall()
     return [row[0] for row in rows]

@@ -8,9 +8,10 @@ from ingest.schemas.dumps import STORED
 from ingest.schemas.fields import field, table
 
 FORMAT = 1
-SCHEMA = 7  # number of the store's schema whose tables these are
-OLDEST = 6  # of lakes that are read, too: what is later only adds tables
+SCHEMA = 8  # number of the store's schema whose tables these are
+OLDEST = 6  # of lakes that are read, too: later ones add tables, and the columns of LATER_COLUMNS
 
+LATER_COLUMNS = {"event_stats": "run_signature_id", "event_histograms": "run_signature_id"}
 WIDE_IDS = ("dump_id", "device_id", "build_id", "model_id")
 
 _NOT_SHARED = {"archive_segments", "archived_files"}  # of a store's own archive

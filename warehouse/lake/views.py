@@ -9,19 +9,19 @@ import duckdb
 import pyarrow.dataset as ds
 
 from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.sql_files import read_sql_files
+from warehouse.catalogue.sql_files import read_sql_files, read_statement
 from warehouse.engine.comments import quote
 from warehouse.engine.sql_types import SQL_TYPES
 from warehouse.lake.commits import LakeState
 from warehouse.lake.place import Lake
-from warehouse.lake.schemas import FACTS, NAMES, TABLES
+from warehouse.lake.schemas import FACTS, LATER_COLUMNS, NAMES, TABLES
 
 
 def make_tables(connection: duckdb.DuckDBPyConnection, lake: Lake, state: LakeState) -> None:
     """Make all tables of a lake, for this connection alone."""
     for table in [*FACTS, *NAMES]:
         show_files(connection, lake, table, [file.path for file in state.of(table)])
-    for table in NAMES:
+    for table in [*NAMES, *LATER_COLUMNS]:
         columns = ", ".join(
             f"CAST({field.name} AS {SQL_TYPES[field.type]}) AS {field.name}"
             for field in TABLES[table]
@@ -39,8 +39,7 @@ def show_files(
     """Let the rows of a table, as its writers left them, be those in files of a lake.
 
     Args:
-        connection: Where it is to be shown: a table of dumps under its name, another one with
-            ``lake_`` before it.
+        connection: Where it is to be shown, under its `raw_name`.
         lake: The lake.
         table: The table.
         paths: The files.
@@ -53,13 +52,18 @@ def show_files(
 
 
 def raw_name(table: str) -> str:
-    """What the rows of a table are called before they are settled to one for each thing."""
-    return table if table in FACTS else f"lake_{table}"
+    """What the rows of a table are called as its writers left them, before they are settled."""
+    return f"lake_{table}" if table in NAMES or table in LATER_COLUMNS else table
 
 
 @cache
 def settled_text(table: str) -> str:
-    """What selects the rows of a table that dumps share, once each; any engine takes it."""
+    """What selects the rows of a table, of things that dumps share once each; for any engine."""
+    if table in LATER_COLUMNS:
+        keys = "dump_id", LATER_COLUMNS[table]
+        others = ", ".join(name for name in TABLES[table].names if name not in keys)
+        text = read_statement("lake_rollup").replace("other_columns", others)
+        return text.replace("lake_rollup", raw_name(table))
     texts = dict(read_sql_files("lake"))
     columns = ", ".join(TABLES[table].names)
     plain = f"SELECT DISTINCT {columns} FROM {raw_name(table)}"  # noqa: S608
@@ -88,7 +92,11 @@ def _read(
     if not lake.is_local:
         return register_files(connection, lake, table, paths)
     files = ", ".join(quote(lake.absolute(path)) for path in paths)
-    return f"read_parquet([{files}], hive_partitioning = false)"
+    if table not in LATER_COLUMNS:
+        return f"read_parquet([{files}], hive_partitioning = false)"
+    # Older files lack a column; where all do, the empty rows have it.
+    rows = f"FROM read_parquet([{files}], union_by_name = true, hive_partitioning = false)"
+    return f"(FROM {_empty(table)} UNION ALL BY NAME {rows})"
 
 
 def _empty(table: str) -> str:

@@ -74,6 +74,8 @@ class DumpRows:
             id_ = dump.ids.dump if dump.ids else self._last_dump + 1
             self._last_dump = max(self._last_dump, id_)
             facts.append({"dump_id": id_, **known[key]})
+        distinct = {(dump.taken_at, id(dump.manifest)): dump.manifest for dump in dumps}
+        self._builds.complete((taken, manifest) for (taken, _), manifest in distinct.items())
         return facts
 
     def manifest_facts(self, manifest: Manifest, ids: Ids | None = None) -> Facts:

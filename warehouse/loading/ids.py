@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import json
+from collections.abc import Collection, Iterable
+from datetime import datetime
 
 import duckdb
 
-from ingest.manifest.resolver import Build, Device, Model
+from ingest.manifest.resolver import Build, Device, Manifest, Model
 from warehouse.catalogue.sql_files import read_statement
 
 
@@ -44,15 +46,34 @@ class Builds:
         self._stated: set[Build] = set()
 
     def id_of(self, build: Build, known: int | None = None) -> int:
-        """The build's id, as above; missing facts are filled in."""
+        """The build's id, as above."""
         if build.id not in self._ids:
             self._ids[build.id] = _free_id(self._ids.values(), known)
             text = "INSERT INTO builds (build_id, name) VALUES (?, ?)"
             self._connection.execute(text, [self._ids[build.id], build.id])
-        if build not in self._stated:
-            self._stated.add(build)
-            self._connection.execute(read_statement("complete_build"), build.model_dump())
         return self._ids[build.id]
+
+    def complete(self, stated: Iterable[tuple[datetime, Manifest]]) -> None:
+        """Fill in what manifests state of builds, by the time that they came at.
+
+        Where two differ the first to come counts; of one batch, the one whose text comes first in
+        alphabetical order: a lake, which knows no other order, settles it so too.
+        """
+        builds = {
+            (taken_at, _text_of(manifest)): manifest.build
+            for taken_at, manifest in stated
+            if manifest.build not in self._stated
+        }
+        for key in sorted(builds):
+            self._stated.add(builds[key])
+            values = builds[key].model_dump()
+            self._connection.execute(read_statement("complete_build"), values)
+
+
+def _text_of(manifest: Manifest) -> str:
+    """What a manifest states of its build, as it stands in the manifest's canonical JSON."""
+    stated = json.loads(manifest.canonical_json())["build"]
+    return json.dumps(stated, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _free_id(ids: Collection[int], known: int | None) -> int:

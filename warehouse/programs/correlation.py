@@ -3,9 +3,10 @@
 Nothing in a dump names its program or method. Of several methods, a block is that which contradicts
 it least: an instruction without debug handle, a kernel named after an operator that its node is
 not, a delegate where there is none, or none where there is; of those, for a run to the end, one
-with no further instruction; and of those, the one whose delegates' ids or operators explain most of
-the events inside delegates. Where that leaves several methods that would answer differently, none
-is taken: an ETRecord narrowed to the dump's method (`EtRecord.of_method`) has no others. A few
+with no further instruction; of those, the one whose delegates' ids or operators explain most of the
+events inside delegates; and of those, for a run to the end, not one that delegates much more than
+these events are of. Where that leaves several methods that would answer differently, none is taken:
+an ETRecord narrowed to the dump's method (`EtRecord.of_method`) has no others. A few
 contradictions are no surprise: not every instruction is of the exported graph.
 
 A delegate's event is looked up by its id as text. An id that the delegate's map lacks, but that
@@ -19,6 +20,7 @@ would take more is not traced, and says so.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -41,6 +43,13 @@ BYTES_PER_BYTE = 32
 BYTES_PER_EVENT = 1_024
 
 _MOST_LISTED = 10
+_MOST_TIMES = 2  # as much as the best method without an event, as another may have delegated
+
+
+class UnknownGraphError(QueryError, KeyError):
+    """An ETRecord has no graph of that name; the Inspector raises KeyError."""
+
+    __str__ = Exception.__str__  # KeyError would quote it
 
 
 @dataclass(frozen=True)
@@ -72,14 +81,21 @@ class Correlation:
                 without edge dialect program tells none.
 
         Raises:
-            QueryError: if there is no graph of another name.
+            UnknownGraphError: if there is no graph of another name.
         """
         known = sorted({key.name for key in record.programs})
         if graph not in (EDGE_PROGRAM, *known):
-            raise QueryError(f"{record.source}: has no graph '{graph}'{suggest(graph, known)}")
+            raise UnknownGraphError(
+                f"{record.source}: has no graph '{graph}'{suggest(graph, known)}"
+            )
+        self._graph = graph
         self._methods = [MethodOrigins(record, name, graph) for name in record.debug_handles]
         self._told = _nothing_told(record)
         self.record = record
+
+    def of_method(self, name: str) -> Correlation:
+        """This correlation for dumps of a method; without it, this raises EtRecordError."""
+        return Correlation(self.record.of_method(name), graph=self._graph)
 
     def renewed(self) -> Correlation:
         """This correlation for another dump, with a full allowance of what may be told of it."""
@@ -123,13 +139,29 @@ class Correlation:
             return self._methods
         methods = [method for method in self._methods if not is_most(wrong[method], inside)]
         methods = _least(methods, [len(wrong[method]) for method in methods])
-        if any(place.kind == "method" for place in places):
+        is_whole = any(place.kind == "method" for place in places)
+        if is_whole:
             methods = _least(methods, [method.has_more_than(places) for method in methods])
         inner = _inside_delegates(inside)
-        if len(methods) > 1 and inner:
-            counts = [method.unexplained_count(inner, self._told) for method in methods]
-            methods = _least(methods, counts)
-        return methods
+        if len(methods) < 2 or not inner:
+            return methods
+        return self._matching(methods, inner, is_whole=is_whole)
+
+    def _matching(
+        self,
+        methods: Sequence[MethodOrigins],
+        inner: Mapping[int, Sequence[int | str]],
+        *,
+        is_whole: bool,
+    ) -> list[MethodOrigins]:
+        """The methods whose delegates match the events inside delegates best."""
+        counts = {method: method.unmatched(inner, self._told) for method in methods}
+        least = min(count.names for count in counts.values())
+        missing = {of: count.operators for of, count in counts.items() if count.names == least}
+        # Names that speak of nothing, or a run that failed, tell nothing of what is missing.
+        is_telling = is_whole and 2 * least < sum(map(len, inner.values()))
+        most = _MOST_TIMES * min(missing.values()) if is_telling else math.inf
+        return [method for method, count in missing.items() if count <= most]
 
 
 def _nothing_told(record: EtRecord) -> Told:

@@ -23,6 +23,11 @@ class DelegateIds:
         """Keep the handles."""
         self._handles = handles
 
+    @property
+    def count(self) -> int:
+        """How many ids there are."""
+        return len(self._handles)
+
     def find(self, id_: int | str, allowance: Allowance) -> Handles | None:
         """The handles of an id: its own, or else those of all ids that are words in it.
 

@@ -14,7 +14,7 @@ from ingest.allowance import Allowance
 from ingest.errors import EtRecordError
 from warehouse.programs.delegate_ids import HANDLE_BYTES, DelegateIds
 from warehouse.programs.origins import Handles, Origin, Place, as_list
-from warehouse.programs.spoken_operators import count_unspoken
+from warehouse.programs.spoken_operators import Unmatched, count_unmatched
 
 if TYPE_CHECKING:
     from ingest.etrecord.graphs import Graph, GraphNode
@@ -99,14 +99,18 @@ class MethodOrigins:
         told.allowance.take(HANDLE_BYTES * len(places))
         return [place for place in places if self._contradicts(place, told)]
 
-    def unexplained_count(self, inner: Mapping[int, Sequence[int | str]], told: Told) -> int:
-        """Events inside delegates that neither their ids nor the operators delegated explain.
+    def unmatched(self, inner: Mapping[int, Sequence[int | str]], told: Told) -> Unmatched:
+        """How the events inside delegates differ from what the method delegates.
 
-        `inner` has their delegate ids by instruction.
+        These are the events that neither their ids nor the operators delegated explain, and what
+        is delegated but none of them explains. `inner` has their delegate ids by instruction.
         """
-        return sum(self._unexplained(at, ids, told.allowance) for at, ids in inner.items())
+        counts = [self._unmatched(at, ids, told.allowance) for at, ids in inner.items()]
+        return Unmatched(*map(sum, zip(*counts, strict=True)))
 
-    def _unexplained(self, instruction: int, ids: Sequence[int | str], allowance: Allowance) -> int:
+    def _unmatched(
+        self, instruction: int, ids: Sequence[int | str], allowance: Allowance
+    ) -> Unmatched:
         known = self._ids.get(instruction)
         unknown = [str(id_) for id_ in ids if known is None or known.find(id_, allowance) is None]
         handles = as_list(self._handles.get(instruction))
@@ -114,7 +118,10 @@ class MethodOrigins:
         allowance.take(HANDLE_BYTES * (len(handles) + sum(map(len, lists))))
         allowance.take(_ROW_BYTES * len(unknown))
         nodes = {id(node): node for nodes in lists for node in nodes}
-        return count_unspoken(unknown, [_operator(node.target) for node in nodes.values()])
+        spoken = count_unmatched(unknown, [_operator(node.target) for node in nodes.values()])
+        if known is None or not known.count:
+            return spoken
+        return spoken._replace(operators=max(known.count - (len(ids) - len(unknown)), 0))
 
     def notes(self, places: Sequence[Place], wrong: Sequence[Place]) -> list[str]:
         """Sentences on what the method lacks for these events, of which some are wrong."""

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import NamedTuple
 
 _WORD = re.compile(r"[a-z]+")
 _FEWEST_LETTERS = 3  # add, mul, exp
@@ -27,15 +28,33 @@ _SYNONYMS = {
     "clamp": ("relu", "hardtanh"),
     "average": ("avg",),
 }
+# First words of operators that backends fuse into others, fold into constants, or drop.
+_SILENT = {
+    "relu", "hardtanh", "clamp", "batch", "native", "view", "reshape", "unsafe", "squeeze",
+    "unsqueeze", "alias", "clone", "to", "permute", "transpose", "t", "expand", "constant",
+    "full", "scalar", "arange", "quantize", "dequantize", "choose",
+}  # fmt: skip
 
 
-def count_unspoken(names: Iterable[str], operators: Iterable[str]) -> int:
-    """How many of the names speak of no operator; each operator is spoken of once.
+class Unmatched(NamedTuple):
+    """What is left when each name is matched with an operator that it speaks of.
 
-    >>> count_unspoken(["Fully Connected (NC) #1", "TanH (NC) #1"], ["linear", "relu", "mul"])
-    1
-    >>> count_unspoken(["Multiply (ND) #1", "Multiply (ND) #2"], ["mul", "max_pool2d"])
-    1
+    Attributes:
+        names: How many names speak of no operator that is left.
+        operators: How many operators no name speaks of, though a backend would run each by itself.
+    """
+
+    names: int
+    operators: int
+
+
+def count_unmatched(names: Iterable[str], operators: Iterable[str]) -> Unmatched:
+    """What is left when each operator is spoken of by at most one of the names.
+
+    >>> count_unmatched(["Fully Connected (NC) #1", "TanH (NC) #1"], ["linear", "relu", "mul"])
+    Unmatched(names=1, operators=1)
+    >>> count_unmatched(["Multiply (ND) #1", "Multiply (ND) #2"], ["mul", "max_pool2d"])
+    Unmatched(names=1, operators=1)
     """
     left = Counter(_first_word(operator) for operator in operators)
     unspoken = 0
@@ -45,7 +64,7 @@ def count_unspoken(names: Iterable[str], operators: Iterable[str]) -> int:
             left[word] -= spoken
             count -= spoken
         unspoken += count
-    return unspoken
+    return Unmatched(unspoken, sum(left[word] for word in left.keys() - _SILENT))
 
 
 @lru_cache(maxsize=4_096)  # a name comes again with other numbers, and for every method

@@ -55,7 +55,7 @@ class Base(NamedTuple):
 
     @property
     def is_framed(self) -> Mask:
-        """Whether values without the states decide: they are quieter, or it is too early to tell."""
+        """Whether values without the states decide: they are quieter, or it is too early."""
         quieter = self.framed_error < _QUIETER * self.raw_error
         framed: Mask = quieter | (self.builds < _BUILDS_TO_KNOW)
         return framed

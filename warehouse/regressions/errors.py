@@ -90,7 +90,7 @@ class Errors:
             total = total[:, 1:] + made[:, : max(0, made.shape[1] - count + 1)]
             with np.errstate(invalid="ignore", divide="ignore"):
                 ratio = kin.median(kin.sizes(total / count) / single)[place]
-            rows.append(rows[0] * np.where(np.isnan(ratio), 1 / np.sqrt(count), ratio))
+            rows.append(rows[0] * np.where(np.isfinite(ratio), ratio, 1 / np.sqrt(count)))
         return np.stack(rows)
 
     def strain(self, build: int, reaction: Floats, state: Floats) -> Floats:

@@ -51,7 +51,7 @@ class Fleet(NamedTuple):
 
     Attributes:
         nights: Oldest first, the head's last.
-        keys: A row per series: device, pool, model, backend, unit, event_name,
+        keys: A row per series: device, pool, model, backend, unit, run, event_name,
             delegate_id, ordinal, kind.
         operators: Operator type of each.
         history: Their values.

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warehouse.regressions.history import SeriesHistory, gather_values
+from warehouse.regressions.mode_shares import Modes, ShareChange, compare_shares, count_slow
 from warehouse.statistics.two_samples import SampleComparison, compare_samples
 
+Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
@@ -26,8 +28,8 @@ class LevelChange:
         last_good: Last build with dumps before it.
         base: Builds of the old level, at most those of a base.
         is_loud: Whether the first hit was worth a word before it was confirmed.
-        reaction: How many times the state of a dump is taken from its values; 0 where the values
-            decide as they are.
+        is_framed: Whether values without the states of the device decide.
+        own_reaction: How many times the state of a dump is taken from its values for that.
         shift: How far it moved, a logarithm.
         errors: Of 1, 2, ... builds in a row, as they were known at the suspicion.
         p_adjusted: p of the night that found it, after Benjamini-Hochberg.
@@ -36,6 +38,8 @@ class LevelChange:
         back: Nights in a row that were back.
         pool: Series of the pool that shows it, where the series by itself does not.
         pool_shift: How far the pool moved, if so.
+        modes: Its modes, where the share of slow dumps is what moved; `shift` is then what that
+            does to the mean.
     """
 
     series: int
@@ -45,7 +49,8 @@ class LevelChange:
     last_good: int
     base: Ints
     is_loud: bool
-    reaction: float
+    is_framed: bool
+    own_reaction: float
     shift: float
     errors: list[float]
     p_adjusted: float
@@ -54,11 +59,12 @@ class LevelChange:
     back: list[int] = field(default_factory=list)
     pool: int | None = None
     pool_shift: float = 0.0
+    modes: Modes | None = None
 
     @property
-    def is_framed(self) -> bool:
-        """Whether it is judged by values without the states of the device."""
-        return self.reaction != 0
+    def reaction(self) -> float:
+        """How many times the state of a dump is taken from its values; 0 if those decide."""
+        return self.own_reaction * self.is_framed
 
 
 def compare_builds(
@@ -77,3 +83,34 @@ def compare_builds(
         chosen[0, row, base] = True
         chosen[1, row, head] = True
     return compare_samples(*(gather_values(history, series, each, reaction) for each in chosen))
+
+
+def compare_mode_shares(history: SeriesHistory, change: LevelChange, nights: Ints) -> ShareChange:
+    """The share of slow dumps of some nights against that of a change's base.
+
+    Raises:
+        ValueError: The change is none of modes.
+    """
+    if change.modes is None:
+        raise ValueError("not a change of the share of slow dumps")
+    base, head = (
+        count_slow(history, change.reaction, change.series, each, change.modes.split)
+        for each in (change.base, nights)
+    )
+    return compare_shares(base, head, change.modes.gap)
+
+
+def share_of_change(
+    history: SeriesHistory, level: Floats, change: LevelChange, night: int
+) -> float:
+    """How far a night is from the old level of a change: 0 for there, 1 for the new level.
+
+    Args:
+        history: The values.
+        level: Level of the series in each build, as its change is judged.
+        change: The change.
+        night: The night.
+    """
+    if change.modes is not None:
+        return compare_mode_shares(history, change, np.array([night])).moved / change.shift
+    return float((level[night] - np.median(level[change.base])) / change.shift)

@@ -4,9 +4,9 @@ The base of a series is the dumps of its last builds that no open change has tou
 if the Mann-Whitney test finds a difference (Benjamini-Hochberg in its family), if it is as large as
 counts, and if it is more than builds differ among themselves. Where a family's builds move as a
 whole (clock speed, temperature), they are compared in the frame that takes that out, if it is the
-quieter one for the series; what the raw values do not show at all is never called. Where the raw
-frame decides, an operator must stand out from what its family does in the same night: if all of
-them moved, that is one change of the method, or of the device.
+quieter one for the series; what the raw values do not show at all is never called. In either frame
+an operator must stand out from what its family does in the same night, and from what its reaction
+to that may be: if all of them moved, that is one change of the method, or of the device.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from warehouse.regressions.baseline import Base
 from warehouse.regressions.history import NO_KERNEL, Cells, SeriesHistory, gather_values
+from warehouse.regressions.mode_shares import WATCHED_P
 from warehouse.statistics.two_samples import SampleComparison, compare_samples, least_p
 
 Floats = NDArray[np.float64]
@@ -26,7 +27,7 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 _WORTH_TESTING = 0.6  # of the smallest change that counts: medians further apart are tested
-_FEW_DUMPS = 8
+FEW_DUMPS = 8
 
 
 class Rules(NamedTuple):
@@ -194,14 +195,28 @@ def judge_night(
     return JudgedNight(status, direction, base, tested, decisive, p, is_framed)
 
 
+def find_other_shares(night: JudgedNight) -> Ints:
+    """Which way the share of slow dumps may have moved: 1 for more, -1 for fewer, else 0.
+
+    Only series that are not watched for another reason count.
+    """
+    found = night.comparison
+    with np.errstate(invalid="ignore"):
+        way = np.sign(np.nan_to_num(found.head_slow - found.base_slow)).astype(np.int64)
+    is_other = (found.share_p <= WATCHED_P) & (night.direction[night.tested] == 0)
+    ways = np.zeros(len(night.status), np.int64)
+    ways[night.tested[is_other]] = way[is_other]
+    return ways
+
+
 def _eligible(history: SeriesHistory, cells: Cells, night: int, base: Base, rules: Rules) -> Ints:
     """The status of each series before any test: UNCHANGED for those that can be tested."""
     head = cells.dump_count[:, night]
     status = np.full(history.series_count, Status.UNCHANGED, np.int64)
     with np.errstate(invalid="ignore"):
         status[~(base.raw >= history.series.floor)] = Status.BELOW_RESOLUTION
-    few = (head < rules.least_dumps) | (base.dumps < _FEW_DUMPS)
-    few |= (head < _FEW_DUMPS) & (base.dumps < rules.least_base_dumps)
+    few = (head < rules.least_dumps) | (base.dumps < FEW_DUMPS)
+    few |= (head < FEW_DUMPS) & (base.dumps < rules.least_base_dumps)
     status[few] = Status.NEEDS_MORE_DUMPS
     status[base.builds < rules.least_builds] = Status.NEEDS_MORE_BUILDS
     status[head == 0] = Status.NO_DATA

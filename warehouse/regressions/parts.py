@@ -106,10 +106,9 @@ def _join_histories(histories: Sequence[SeriesHistory], order: Ints, family: Int
     return SeriesHistory(
         Series(*series)._replace(family=family),
         builds,
-        *(
-            np.concatenate(each)[place]
-            for each in zip(*((h.values, h.states, h.dump) for h in histories), strict=True)
-        ),
+        np.concatenate([h.values for h in histories])[place],
+        np.concatenate([h.states for h in histories])[place],
+        np.concatenate([h.dump for h in histories])[place],
         start,
     )
 

@@ -15,10 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from warehouse.regressions.confirmation import STILL_THERE
 from warehouse.regressions.groups import NEIGHBOURS
 from warehouse.regressions.history import NO_KERNEL, SeriesHistory
 from warehouse.regressions.level_changes import LevelChange
-from warehouse.regressions.replay import STILL_THERE, Replay
+from warehouse.regressions.replay import Replay
 from warehouse.regressions.series_values import FAMILY, KEY, SeriesValues, number_rows
 from warehouse.statistics.two_samples import row_median
 
@@ -94,7 +95,8 @@ def _show(
         pool_shift=change.shift,
         base=base,
         last_good=int(base[-1]),
-        reaction=reaction,
+        is_framed=bool(found.night.is_framed[series]),
+        own_reaction=float(found.night.base.reaction[series]),
         shift=moved,
     )
 

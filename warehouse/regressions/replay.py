@@ -11,7 +11,6 @@ again.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -19,10 +18,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warehouse.regressions.baseline import Base, find_base
-from warehouse.regressions.errors import MOST_IN_A_ROW, Errors
+from warehouse.regressions.confirmation import STILL_THERE, Answer, ask_nights
+from warehouse.regressions.errors import Errors
 from warehouse.regressions.history import NO_UNIT, Cells, SeriesHistory, summarise_cells
-from warehouse.regressions.level_changes import LevelChange, compare_builds
-from warehouse.regressions.nightly import JudgedNight, Rules, Status, compare_night, judge_night
+from warehouse.regressions.level_changes import (
+    LevelChange,
+    compare_builds,
+    compare_mode_shares,
+    share_of_change,
+)
+from warehouse.regressions.mode_shares import WATCHED_P, Modes
+from warehouse.regressions.nightly import (
+    JudgedNight,
+    Rules,
+    Status,
+    compare_night,
+    find_other_shares,
+    judge_night,
+)
 from warehouse.regressions.states import (
     NightValues,
     StateCells,
@@ -39,14 +52,6 @@ Mask = NDArray[np.bool_]
 
 _LOOK_BACK = 3  # builds before a suspicion where the change may have begun
 _NIGHTS_TO_BE_GONE = 2
-_FEWEST_NIGHTS = 2  # that confirm
-STILL_THERE = 0.5  # of a change, below which a night is nearer to the old level
-
-
-class _Answer(enum.Enum):
-    YES = enum.auto()
-    NO = enum.auto()
-    WAIT = enum.auto()
 
 
 class Replay(NamedTuple):
@@ -120,7 +125,8 @@ class _Nights:
         there = self.cells.dump_count[:, build] > 0
         known = self._settle_open(build, there) | self._settle_suspects(build, there)
         known |= self._suspects.keys()
-        news = [n for n in np.flatnonzero(self.latest.direction).tolist() if n not in known]
+        ways = self.latest.direction + find_other_shares(self.latest)
+        news = [n for n in np.flatnonzero(ways).tolist() if n not in known]
         if news:
             rows = np.array(news)
             reaction = base.reaction * base.is_framed
@@ -157,19 +163,25 @@ class _Nights:
     def _suspect(self, series: int, build: int, errors: list[float]) -> None:
         night = self.latest
         place = int(np.searchsorted(night.tested, series))
+        found = night.comparison
+        is_share = found.share_p[place] <= WATCHED_P and not (
+            night.direction[series] and found.is_centred[place]
+        )
         before = np.flatnonzero(night.base.chosen[series])
         change = LevelChange(
             series=series,
-            direction=int(night.direction[series]),
+            direction=int(night.direction[series] or find_other_shares(night)[series]),
             suspected=build,
             first_bad=build,
             last_good=int(before[-1]),
             base=before,
             is_loud=bool(night.status[series] == Status.HIT),
-            reaction=float(night.base.reaction[series] * night.is_framed[series]),
-            shift=float(night.comparison.shift[place]),
+            is_framed=bool(night.is_framed[series]),
+            own_reaction=float(night.base.reaction[series]),
+            shift=float(found.shift[place]),
             errors=errors,
-            p_adjusted=float(night.p_adjusted[place]),
+            p_adjusted=float(found.share_p[place] if is_share else night.p_adjusted[place]),
+            modes=Modes(float(found.split[place]), float(found.gap[place])) if is_share else None,
         )
         self._suspects[series] = change
         self.changes.append(change)
@@ -178,13 +190,15 @@ class _Nights:
     def _settle_suspects(self, build: int, there: Mask) -> set[int]:
         """Confirm or clear what was suspected; the series that were confirmed."""
         waiting = [self._suspects[n] for n in sorted(self._suspects) if there[n]]
+        since = [self._nights_since(change.suspected, change, build) for change in waiting]
+        answers = ask_nights(self._history, self._strain, waiting, since, self._rules)
         confirmed = []
-        for change, answer in zip(waiting, self._ask_again(waiting, build), strict=True):
-            if answer is _Answer.WAIT:
+        for change, answer in zip(waiting, answers, strict=True):
+            if answer is Answer.WAIT:
                 self._usable[change.series, build] = False
                 continue
             del self._suspects[change.series]
-            if answer is _Answer.YES:
+            if answer is Answer.YES:
                 confirmed.append(change)
             else:
                 self.changes.remove(change)
@@ -192,48 +206,22 @@ class _Nights:
         self._confirm(confirmed, build)
         return {change.series for change in confirmed}
 
-    def _ask_again(self, changes: Sequence[LevelChange], build: int) -> list[_Answer]:
-        """Whether all builds since each suspicion hit, and the last shows it by itself."""
-        rules = self._rules
-        since = [self._nights_since(change.suspected, change, build) for change in changes]
-        alone = self._compare(
-            [
-                (change, change.base, nights[-1:])
-                for change, nights in zip(changes, since, strict=True)
-            ]
-        )
-        both = self._compare(
-            [(change, change.base, nights) for change, nights in zip(changes, since, strict=True)]
-        )
-        answers = []
-        for row, (change, nights) in enumerate(zip(changes, since, strict=True)):
-            least = float(np.log1p(self._history.series.min_change[change.series]))
-            error = change.errors[min(len(nights), MOST_IN_A_ROW) - 1]
-            if change.reaction:
-                error *= float(self._strain[change.series, nights].mean())
-            gate = rules.fast_gate if len(nights) == _FEWEST_NIGHTS else rules.slow_gate
-            one, all_ = (each.shift[row] * change.direction for each in (alone, both))
-            if alone.p[row] > rules.confirm_p or one < least / 2:
-                answers.append(_Answer.NO)
-            elif both.p[row] <= rules.both_p and all_ >= max(least, gate * error):
-                answers.append(_Answer.YES)
-            else:
-                wait = len(nights) < rules.most_nights
-                answers.append(_Answer.WAIT if wait else _Answer.NO)
-        return answers
-
     def _nights_since(self, first: int, change: LevelChange, build: int) -> Ints:
         nights = np.arange(first, build + 1)
         there: Ints = nights[self.cells.dump_count[change.series, nights] > 0]
         return there
 
     def _confirm(self, changes: Sequence[LevelChange], build: int) -> None:
-        self._localise(changes, build)
+        self._localise([change for change in changes if change.modes is None], build)
         figures = self._compare(
             [(change, change.base, np.arange(change.first_bad, build + 1)) for change in changes]
         )
         for row, change in enumerate(changes):
             change.confirmed, change.shift = build, float(figures.shift[row])
+            if change.modes is not None:
+                nights = self._nights_since(change.first_bad, change, build)
+                found = compare_mode_shares(self._history, change, nights)
+                change.shift = found.moved
             self._open.setdefault(change.series, []).append(change)
             usable = self._usable[change.series]
             usable[: change.first_bad] = False
@@ -264,8 +252,7 @@ class _Nights:
         returning = set()
         for series, changes in self._open.items():
             for change in changes if there[series] else ():
-                level = self._level(change)
-                moved = (level[build] - np.median(level[change.base])) / change.shift
+                moved = share_of_change(self._history, self._level(change), change, build)
                 change.back = [*change.back, build] if moved < STILL_THERE else []
                 if change.back:
                     returning.add(series)
@@ -281,10 +268,11 @@ class _Nights:
     def _level(self, change: LevelChange) -> Floats:
         """The level of a series in each build, as its change is judged."""
         if not change.reaction:
-            return self.cells.median[change.series]
+            level: Floats = self.cells.median[change.series]
+            return level
         moments = self.states.moments[:, change.series]
         with np.errstate(invalid="ignore"):
-            level: Floats = (moments[3] - change.reaction * moments[1]) / moments[0]
+            level = (moments[3] - change.reaction * moments[1]) / moments[0]
         return level
 
     def _fix(self, change: LevelChange, build: int) -> None:

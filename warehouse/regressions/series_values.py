@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FAMILY = ("device", "pool", "model", "backend", "unit")
-OPERATOR = ("event_name", "delegate_id", "ordinal", "kind")
+OPERATOR = ("run", "event_name", "delegate_id", "ordinal", "kind")
 KEY = (*FAMILY, *OPERATOR)
 CONTAINERS = frozenset({"method", "delegate_call"})
 _MOST_CODES = 1 << 40

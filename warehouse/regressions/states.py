@@ -200,9 +200,7 @@ def group_median(group: Ints, value: Floats) -> Floats:
     return median
 
 
-def _states(
-    group: Ints, moved: Floats, weight: Floats, group_count: int
-) -> tuple[Floats, Mask]:
+def _states(group: Ints, moved: Floats, weight: Floats, group_count: int) -> tuple[Floats, Mask]:
     """The state of each group, and whether enough of its operators tell it."""
     known = ~np.isnan(moved)
     state = weighted_median(group[known], moved[known], weight[known], group_count)
@@ -231,8 +229,8 @@ def weighted_median(group: Ints, value: Floats, weight: Floats, group_count: int
     reached = np.cumsum(weight) - before[group]
     half = total[group] / 2
     low, high = np.zeros(group_count), np.zeros(group_count)
-    for median, is_there in ((low, reached >= half * (1 - 1e-9)), (high, reached > half * (1 + 1e-9))):
+    is_half, is_more = reached >= half * (1 - 1e-9), reached > half * (1 + 1e-9)
+    for median, is_there in ((low, is_half), (high, is_more)):
         chosen = np.flatnonzero(is_there)[::-1]  # the first of a group is written last
         median[group[chosen]] = value[chosen]
     return (low + high) / 2
-

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from warehouse.catalogue.sql_files import read_sql_files
 from warehouse.lake.commits import LakeState
 from warehouse.lake.place import Lake
-from warehouse.lake.schemas import FACTS, NAMES, TABLES
+from warehouse.lake.schemas import FACTS, LATER_COLUMNS, NAMES, TABLES
 from warehouse.lake.views import raw_name, settled_text
 
 if TYPE_CHECKING:
@@ -39,10 +39,10 @@ def make_views(
         files: Of which files tables consist; those that are not named, of all that they have.
     """
     texts = {name[4:-4]: sql for name, sql in read_sql_files("views")}
-    settled = {name: settled_text(name) for name in NAMES}
+    settled = {name: settled_text(name) for name in [*LATER_COLUMNS, *NAMES]}
     words = set(_WORD.findall(text.lower()))
     named = []
-    for name in [*reversed(texts), *NAMES]:  # each reads only those behind it, and facts
+    for name in [*reversed(texts), *settled]:  # each reads only those behind it, and facts
         if name in words:
             named.append(name)
             words.update(_WORD.findall((texts | settled)[name].lower()))

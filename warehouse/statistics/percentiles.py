@@ -31,14 +31,17 @@ def grouped_median(rows: NDArray[np.integer[Any]], steps: NDArray[np.int64]) -> 
 
     What a clock counted as one number of ticks is taken as spread evenly over the step, half of it
     to either side, so that the median moves when samples move from one count to the next.
+    Between two counts, with half of the samples up to one and half from the other on, it is the
+    median itself.
 
     Args:
         rows: Durations in ticks.
         steps: Ticks by which the clock of each row counts.
     """
     size = rows.shape[1]
-    middle = rows[:, (size - 1) // 2]
+    middle, upper = rows[:, (size - 1) // 2], rows[:, size // 2]
     below = np.count_nonzero(rows < middle[:, None], axis=1)
     at = np.count_nonzero(rows <= middle[:, None], axis=1) - below
     value: NDArray[np.float64] = middle + steps * ((size / 2 - below) / at - 0.5)
-    return np.maximum(value, 0)
+    between = interpolate_sorted(rows, 0.5)
+    return np.where(middle == upper, np.maximum(value, 0), between)

@@ -15,12 +15,11 @@ from ingest.schemas.rollups import EVENT_HISTOGRAMS, EVENT_STATS
 from ingest.tables.clocks import is_wrong
 from warehouse.statistics.histograms import LEAST_RUNS, BucketCounts, count_buckets
 from warehouse.statistics.percentiles import grouped_median, interpolate_sorted
-from warehouse.statistics.totals import total_events
+from warehouse.statistics.totals import find_starts, has_repeats, total_events
 
 WARM_UP_RUNS = 5
 _INT32 = np.iinfo(np.int32)
 _SHARES = {"p10": 0.10, "p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 Ints = NDArray[np.int64]
 
@@ -44,10 +43,11 @@ class Statistics(NamedTuple):
 
 @dataclass(frozen=True)
 class EventGroups:
-    """Valid events, those of one dump and signature side by side in order of their runs.
+    """Valid events of a dump, run signature and event signature side by side, in order of runs.
 
     Attributes:
         dump: Number of the dump, per group.
+        run_signature: Id of the run signature, per group.
         signature: Id of the event signature, per group.
         first: Row of its first event, per group.
         count: Its events, at least 1, per group.
@@ -56,6 +56,7 @@ class EventGroups:
     """
 
     dump: Ints
+    run_signature: Ints
     signature: Ints
     first: Ints
     count: Ints
@@ -83,28 +84,20 @@ def is_long(dumps: pa.Table) -> NDArray[np.bool_]:
 
 
 def group_events(events: pa.Table) -> EventGroups:
-    """Group decoded events by dump and event signature, leaving out flagged durations."""
-    names = ("dump_index", "event_signature_id", "run_index", "duration_ticks", "flags")
-    dump, signature, run, duration, flags = (events[name].to_numpy() for name in names)
-    wrong = is_wrong(flags)
+    """Group decoded events by their signatures, leaving out flagged durations."""
+    names = ("dump_index", "run_signature_id", "event_signature_id")
+    columns = [events[name].to_numpy() for name in (*names, "run_index", "duration_ticks")]
+    wrong = is_wrong(events["flags"].to_numpy())
     if wrong.any():
-        valid = ~wrong
-        dump, signature, run, duration = (c[valid] for c in (dump, signature, run, duration))
-    first = _heads(dump, signature)
-    keys = signature[first].view(np.uint64) ^ (dump[first].astype(np.uint64) * _MIX)
-    keys.sort()
-    if (keys[1:] == keys[:-1]).any():  # a signature in several run signatures of a dump
-        order = np.lexsort((run, signature, dump))
-        dump, signature, run, duration = (c[order] for c in (dump, signature, run, duration))
-        first = _heads(dump, signature)
-    count = np.diff(np.append(first, len(dump)))
-    return EventGroups(dump[first], signature[first], first, count, run, duration)
-
-
-def _heads(dump: Ints, signature: Ints) -> Ints:
-    changes = np.ones(len(dump), bool)
-    changes[1:] = (dump[1:] != dump[:-1]) | (signature[1:] != signature[:-1])
-    return np.flatnonzero(changes)
+        columns = [column[~wrong] for column in columns]
+    first = find_starts(columns[:3])
+    if has_repeats([column[first] for column in columns[:3]]):  # read back in order of runs
+        order = np.lexsort([columns[place] for place in (3, 2, 1, 0)])
+        columns = [column[order] for column in columns]
+        first = find_starts(columns[:3])
+    dump, run_signature, signature = (column[first] for column in columns[:3])
+    count = np.diff(np.append(first, len(columns[0])))
+    return EventGroups(dump, run_signature, signature, first, count, *columns[3:])
 
 
 def summarise_events(
@@ -120,6 +113,7 @@ def summarise_events(
     length = len(groups.first)
     stats = {field.name: np.zeros(length, field.type.to_pandas_dtype()) for field in _COLUMNS}
     stats["dump_index"][:] = groups.dump
+    stats["run_signature_id"][:] = groups.run_signature
     stats["event_signature_id"][:] = groups.signature
     stats["sample_count"][:] = groups.count
     buckets: list[BucketCounts] = []
@@ -164,8 +158,9 @@ def _histogram_rows(groups: EventGroups, buckets: list[BucketCounts]) -> pa.Tabl
     row, bucket, count = map(np.concatenate, zip(*buckets, strict=True))
     order = np.argsort(row, kind="stable")
     group = row[order]
-    columns = groups.dump[group], groups.signature[group], bucket[order], count[order]
-    return pa.Table.from_arrays([pa.array(c) for c in columns], schema=_HISTOGRAM_COLUMNS)
+    keys = groups.dump[group], groups.run_signature[group], groups.signature[group]
+    columns = [pa.array(column) for column in (*keys, bucket[order], count[order])]
+    return pa.Table.from_arrays(columns, schema=_HISTOGRAM_COLUMNS)
 
 
 def mark_delegated(groups: EventGroups, signatures: pa.Table) -> NDArray[np.bool_]:

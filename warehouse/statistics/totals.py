@@ -6,6 +6,7 @@ parts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -97,7 +98,7 @@ class EventSums:
         names = ("dump_index", "run_signature_id", "event_signature_id", "chain_index")
         keys = [events[name].to_numpy() for name in names]
         self._count = numbers.count
-        self._first = _starts(keys)
+        self._first = find_starts(keys)
         self._length = np.diff(self._first, append=events.num_rows)
         self._keys = [key[self._first] for key in keys]
         self._part = parts.find(self._keys[2])
@@ -130,10 +131,10 @@ class EventSums:
 
     def _event_rows(self, count: Ints, sums: Floats) -> pa.Table:
         keys = self._keys
-        if _has_repeats(keys):  # chains take turns, or a dump came in pieces
+        if has_repeats(keys):  # chains take turns, or a dump came in pieces
             order = np.lexsort(keys[::-1])
             keys = [key[order] for key in keys]
-            starts = _starts(keys)
+            starts = find_starts(keys)
             keys = [key[starts] for key in keys]
             count = np.add.reduceat(count[order], starts)
             sums = np.add.reduceat(sums[order], starts)
@@ -162,7 +163,7 @@ def run_rows(numbers: RunNumbers, is_complete: Mask, runs: Floats) -> pa.Table:
     return pa.Table.from_arrays([pa.array(c) for c in columns], schema=_RUN_COLUMNS)
 
 
-def _starts(keys: list[Ints]) -> Ints:
+def find_starts(keys: Sequence[Ints]) -> Ints:
     """Where a row differs from the one before it in any key."""
     changes = np.ones(len(keys[0]), bool)
     np.not_equal(keys[0][1:], keys[0][:-1], out=changes[1:])
@@ -171,7 +172,7 @@ def _starts(keys: list[Ints]) -> Ints:
     return np.flatnonzero(changes)
 
 
-def _has_repeats(keys: list[Ints]) -> bool:
+def has_repeats(keys: Sequence[Ints]) -> bool:
     """Whether rows may be equal in all keys: they surely are not if their hashes differ."""
     mixed = np.zeros(len(keys[0]), np.uint64)
     for key in keys:

@@ -45,6 +45,9 @@ class SampleComparison(NamedTuple):
         is_centred: Whether modes were told apart.
         base_slow: Share of the base's values on the slow side, where they were; else NaN.
         head_slow: Share of the head's.
+        split: Values above it are on the slow side; NaN as well.
+        gap: How far the base's slow side is from its fast one.
+        share_p: p that both have the same share on the slow side; 1 as well.
     """
 
     p: Floats
@@ -54,23 +57,26 @@ class SampleComparison(NamedTuple):
     is_centred: Mask
     base_slow: Floats
     head_slow: Floats
+    split: Floats
+    gap: Floats
+    share_p: Floats
 
 
 def compare_samples(base: Floats, head: Floats) -> SampleComparison:
     """Compare each row of `base`, shape (pairs, n), with that of `head`, shape (pairs, m)."""
     count = len(base)
-    parts = [np.full(count, np.nan) for _ in range(6)]
+    parts = [np.full(count, np.nan) for _ in range(9)]
     centred = np.zeros(count, bool)
     step = max(1, _PAIRS_AT_ONCE // max(1, base.shape[1] * head.shape[1]))
     for start in range(0, count, step):
         rows = slice(start, start + step)
         modes = centre_modes(base[rows], head[rows])
         figures = _compare(modes.base, modes.head)
-        for part, values in zip(parts, (*figures, modes.base_slow, modes.head_slow), strict=True):
+        for part, values in zip(parts, (*figures, *modes[3:]), strict=True):
             part[rows] = values
         centred[rows] = modes.is_centred
-    p, shift, low, high, base_slow, head_slow = parts
-    return SampleComparison(p, shift, low, high, centred, base_slow, head_slow)
+    p, shift, low, high, *of_modes = parts
+    return SampleComparison(p, shift, low, high, centred, *of_modes)
 
 
 class Modes(NamedTuple):
@@ -81,6 +87,9 @@ class Modes(NamedTuple):
     is_centred: Mask
     base_slow: Floats
     head_slow: Floats
+    split: Floats
+    gap: Floats
+    share_p: Floats
 
 
 def centre_modes(base: Floats, head: Floats) -> Modes:
@@ -98,11 +107,11 @@ def centre_modes(base: Floats, head: Floats) -> Modes:
     has_both = (slow_base >= _LEAST_SHARE) & (slow_base <= 1 - _LEAST_SHARE)
     counts = (_count_known(base), _count_known(head))
     slow = (np.count_nonzero(base_slow, axis=1), np.count_nonzero(head_slow, axis=1))
-    changed = np.zeros(len(base), bool)
+    same_p = np.ones(len(base))
     for row in np.flatnonzero(has_both).tolist():
         sizes = int(counts[0][row]), int(counts[1][row])
-        changed[row] = share_p(*sizes, int(slow[0][row]), int(slow[1][row])) <= _SHARE_P
-    centred = has_both & ~changed
+        same_p[row] = share_p(*sizes, int(slow[0][row]), int(slow[1][row]))
+    centred = has_both & (same_p > _SHARE_P)
     fast_level = row_median(np.where(base_slow, np.nan, base))[:, None]
     slow_level = row_median(np.where(base_slow, base, np.nan))[:, None]
     level_of_base = np.where(base_slow, slow_level, fast_level)
@@ -114,6 +123,9 @@ def centre_modes(base: Floats, head: Floats) -> Modes:
         centred,
         np.where(has_both, slow_base, np.nan),
         np.where(has_both, slow_head, np.nan),
+        np.where(has_both, split[:, 0], np.nan),
+        np.where(has_both, (slow_level - fast_level)[:, 0], np.nan),
+        same_p,
     )
 
 

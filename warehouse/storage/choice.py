@@ -10,7 +10,7 @@ import duckdb
 
 from ingest.manifest.fields import find_key, name_values
 from warehouse.catalogue.sql_files import read_statement
-from warehouse.errors import QueryError
+from warehouse.errors import NoSuchDumpError, QueryError
 
 _LEAST_DIGITS = 6
 _PREFIX = re.compile(rf"[0-9a-fA-F]{{{_LEAST_DIGITS},64}}")
@@ -41,7 +41,8 @@ def choose_dumps(
         where: What their manifests state, by field: ``{"build": "b42", "device.os": "Linux"}``.
 
     Raises:
-        QueryError: There is none, or several of that SHA-256, or nothing says which.
+        NoSuchDumpError: There is none.
+        QueryError: There are several of that SHA-256, or nothing says which.
     """
     wanted = check_choice(prefix=prefix, where=where)
     rows = connection.execute(read_statement("dumps_of_hash"), {"prefix": (prefix or "").lower()})
@@ -51,7 +52,7 @@ def choose_dumps(
     chosen = [dump for dump in dumps if _states(dump.manifest, wanted)]
     if not chosen:
         asked = [prefix or "", *(f"{name}={value}" for name, value in (where or {}).items())]
-        raise QueryError(f"the store has no dump of {' '.join(filter(None, asked))}")
+        raise NoSuchDumpError(f"the store has no dump of {' '.join(filter(None, asked))}")
     return chosen
 
 

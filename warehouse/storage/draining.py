@@ -17,6 +17,7 @@ from warehouse.intake.children import ChildDecoder, DecodingChildren
 from warehouse.intake.pipeline import IngestProgress, IngestSummary, ingest_dumps
 from warehouse.storage.intake_log import SealedLog, seal_logs
 from warehouse.storage.logged_dumps import DAMAGED, LoggedDumps
+from warehouse.storage.tallies import delete_log
 
 _ROUND_BYTES = 1 << 30  # of logs that are looked through ahead: it is known where each dump stands
 _ROUND_LOGS = 256  # likewise, for each is a file that is open
@@ -141,5 +142,4 @@ def _clear(path: Path, *, is_kept: bool) -> None:
         folder = path.parent / DAMAGED
         folder.mkdir(exist_ok=True)
         path.rename(folder / path.name)
-    else:
-        path.unlink()
+    delete_log(path)

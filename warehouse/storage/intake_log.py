@@ -29,6 +29,14 @@ from warehouse.storage.log_records import (
     read_record,
     scan_log,
 )
+from warehouse.storage.tallies import (
+    Tally,
+    add_cut,
+    delete_log,
+    open_tally,
+    read_tally,
+    write_tally,
+)
 
 LOG_BYTES = 64 << 20  # from this size on a log is not appended to any more
 MAP_BYTES = 16 << 10  # from this size on a file in a log is mapped rather than read
@@ -53,7 +61,8 @@ class LogWriter:
         self._folder = folder
         self._path = folder
         self._file: int | None = None
-        self._size = 0
+        self._tally: int | None = None
+        self._size = self._count = 0
 
     def append(self, deliveries: Sequence[Delivery]) -> None:
         """Append records; they are all on disk, or none is.
@@ -74,6 +83,10 @@ class LogWriter:
                 "make room and hand it over again",
             ) from error
         self._size += sum(one.byte_count for one in deliveries)
+        self._count += len(deliveries)
+        with suppress(OSError):  # the dumps are on disk, and the tally is only of help
+            if self._tally is not None:
+                write_tally(self._tally, Tally(self._count, self._size))
         fcntl.flock(file, fcntl.LOCK_UN)
         if self._size >= LOG_BYTES:
             self.close()
@@ -82,9 +95,8 @@ class LogWriter:
         """Let go of the log; the next append begins another."""
         if self._file is not None:
             if not self._size:
-                self._path.unlink(missing_ok=True)
-            os.close(self._file)
-            self._file = None
+                delete_log(self._path)
+            self._let_go(self._file)
 
     def _hold(self) -> int:
         """The log, locked, and not sealed before it is let go."""
@@ -93,14 +105,20 @@ class LogWriter:
             fcntl.flock(file, fcntl.LOCK_EX)
             if self._path.exists():
                 return file
-            os.close(file)
-            self._file = None
+            self._let_go(file)
+
+    def _let_go(self, file: int) -> None:
+        os.close(file)
+        if self._tally is not None:
+            os.close(self._tally)
+        self._file = self._tally = None
 
     def _begin(self) -> int:
         self._path = name_log(self._folder, _OPEN)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         self._file = os.open(self._path, flags, self._folder.stat().st_mode & 0o666)
-        self._size = 0
+        self._size = self._count = 0
+        self._tally = open_tally(self._path)
         own_log(self._path)
         sync_path(self._folder)
         return self._file
@@ -156,7 +174,9 @@ class SealedLog:
 
     def scan(self) -> Scan:
         """Its records, each proved unless this process wrote it; an OSError is passed on."""
-        return scan_log(self._file, self._key, is_proved=self._key in _OWN)
+        size = os.fstat(self._file).st_size
+        scan = scan_log(self._file, self._key, is_proved=self._key in _OWN)
+        return add_cut(scan, read_tally(self.path), size)
 
     def record(self, offset: int) -> LogRecord:
         """A record that was found at an offset.

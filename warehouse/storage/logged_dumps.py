@@ -72,8 +72,10 @@ class LoggedDumps:
         for log, scan in self._logs:
             for damage in scan.result().damages:
                 where = f"{log.path}: offset {damage.offset:,}"
-                kept = f"these {damage.byte_count:,} bytes are kept as {_keep(log, damage)}"
-                what = f"{damage.problem}: {kept}"
+                what = damage.problem
+                if damage.byte_count:
+                    kept = _keep(log, damage)
+                    what += f": these {damage.byte_count:,} bytes are kept as {kept}"
                 if damage.is_torn:
                     remedy = "they were not acknowledged, unless the file was cut"
                     self.notes.append(f"{where}: {what}; {remedy}")

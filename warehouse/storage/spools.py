@@ -19,6 +19,7 @@ from warehouse.engine.store_file import sync_path
 from warehouse.errors import StoreError
 from warehouse.storage.intake_log import key_of, name_log, own_log, sync_data
 from warehouse.storage.log_records import Delivery, HashedFile
+from warehouse.storage.tallies import Tally, delete_log, open_tally, write_tally
 
 MEMORY_BYTES = 512 << 10  # beyond which a file is not held in memory
 HEAD_BYTES = 64 << 10  # room for the head of a record, before the file's bytes
@@ -116,6 +117,9 @@ class Spool:
             failpoint("spool sync")
             sync_data(self._file)
             own_log(self._path)
+            tally = open_tally(self._path)
+            write_tally(tally, Tally(1, padded.byte_count))
+            os.close(tally)
             self._path.rename(self._path.with_suffix(_SEALED))
             failpoint("spool sealed")
             sync_path(self._folder)
@@ -172,7 +176,7 @@ def clear_spools(folder: Path) -> None:
             continue
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink(missing_ok=True)
+            delete_log(path)
         except BlockingIOError:  # somebody writes it
             pass
         finally:

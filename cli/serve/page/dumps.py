@@ -77,7 +77,7 @@ def dump(visit: Visit) -> tuple[str, dict[str, Any]]:
         "lead": f"{where}, {found['build']}",
         "facts": _facts(found),
         "runs": _runs(found, events),
-        "plots": [timeline_plot(slices)],
+        "charts": [timeline_plot(slices)],
         "tables": [table] if events else [],
         "empty": "The run has no events.",
         "cut": f"{more:,} more events are in the query run_timeline." if more > 0 else "",

@@ -8,13 +8,20 @@ from typing import Any, NamedTuple
 from cli.serve.page.charts import COLOURS, Trend, spark_plot, trend_plot
 from cli.serve.page.fleet import build_order
 from cli.serve.page.site import Cell, Table, Visit, link, view
-from queries.report.figures import NONE, delta_text, duration_text, operator_text, place_text
+from queries.report.figures import (
+    NONE,
+    delta_text,
+    duration_text,
+    name_text,
+    operator_text,
+    place_text,
+)
 from warehouse.errors import ParameterError
 
 METHOD = "Method::execute"
 MOST_BUILDS = 40
 MOST_SERIES = 200
-_KEYS = ("device", "model", "backend", "event_name", "delegate_id", "ordinal")
+_KEYS = ("device", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
 
 
 class _Series(NamedTuple):
@@ -35,7 +42,7 @@ class _Series(NamedTuple):
 def latency(visit: Visit) -> tuple[str, dict[str, Any]]:
     """A line for each model on each device."""
     builds, series = _history(visit, event=METHOD)
-    trends = [one.trend(place_text(**_place(one.key))) for one in series[:COLOURS]]
+    trends = [one.trend(_where(one.key)) for one in series[:COLOURS]]
     is_drawn = len(series) <= COLOURS
     rows = [
         _row(builds, one, number if is_drawn else None)
@@ -49,7 +56,7 @@ def latency(visit: Visit) -> tuple[str, dict[str, Any]]:
     )
     return "tables.html.jinja", {
         "title": "Latency",
-        "plots": [trend_plot(builds, trends, METHOD)] if is_drawn else [],
+        "charts": [trend_plot(builds, trends, METHOD)] if is_drawn else [],
         "legend": [trend.name for trend in trends] if is_drawn else [],
         "tables": [table] if rows else [],
         "empty": f"No run has a {METHOD} here: widen the filters.",
@@ -81,7 +88,7 @@ def operator(visit: Visit) -> tuple[str, dict[str, Any]]:
     ]
     return "tables.html.jinja", {
         "title": name or "Operator",
-        "plots": [trend_plot(builds, trends, name)],
+        "charts": [trend_plot(builds, trends, name)],
         "legend": [trend.name for trend in trends],
         "tables": tables,
         "empty": "No such operator here: name it in the address (event=), or widen the filters.",
@@ -118,7 +125,13 @@ def _history(visit: Visit, **params: Any) -> tuple[list[str], list[_Series]]:
 
 def _name(key: dict[str, Any]) -> str:
     """A series among those of one operator: where it runs, and which of that name it is."""
-    return f"{place_text(**_place(key))} #{key['ordinal']}"
+    return f"{_where(key)} #{key['ordinal']}"
+
+
+def _where(key: dict[str, Any]) -> str:
+    """Device, model and backend, and which runs where the model has several."""
+    run = f", {name_text(key['run'])}" if " " in key["run"] else ""
+    return f"{place_text(**_place(key))}{run}"
 
 
 def _place(key: dict[str, Any]) -> dict[str, Any]:
@@ -126,7 +139,7 @@ def _place(key: dict[str, Any]) -> dict[str, Any]:
 
 
 def _row(builds: Sequence[str], one: _Series, colour: int | None) -> list[Cell]:
-    last, place = one.last, place_text(**_place(one.key))
+    last, place = one.last, _where(one.key)
     where = {**_place(one.key), "build": last["build"]}
     return [
         Cell(place, link("/operators", **where)),

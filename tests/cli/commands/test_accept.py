@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,7 +45,7 @@ def test_what_is_decided_shows_in_the_next_report(run: Run, tmp_path: Path) -> N
             (["g", "--reason", "x", "--acknowledge", "--reopen"], "not both"),
             (["g", "--reason", "  "], "say why, in words"),
             (["g"], "Missing option '--reason'"),
-            (["--reason", "x"], "Missing argument"),
+            (["--reason", "x"], "say which, or --model, --device or --since"),
         ],
         2,
     ),
@@ -64,7 +65,36 @@ def test_without_a_store_nothing_is_decided(run: Run, tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
-def test_an_id_that_no_group_has_decides_nothing(run: Run, nightly_store: Path) -> None:
-    outcome = run("accept", "zzz", "--reason", "x", "--store", nightly_store)
+def test_an_id_that_no_group_has_decides_nothing(
+    run: Run, nightly_store: Path, tmp_path: Path
+) -> None:
+    store = shutil.copytree(nightly_store, tmp_path / "s")
+    outcome = run("accept", "zzz", "--reason", "x", "--store", store)
     assert outcome.code == 1
     assert "the report of b11 has no group 'zzz'" in outcome.error
+
+
+def test_groups_are_chosen_by_model_device_and_build(
+    run: Run, nightly_store: Path, tmp_path: Path
+) -> None:
+    store = shutil.copytree(nightly_store, tmp_path / "s")
+    page = run("report", "--nightly", "--format", "json", "--store", store).text
+    groups = [g for g in json.loads(page)["groups"] if g["direction"] == "regression"]
+    (first, second) = sorted(groups, key=lambda group: group["first_bad"] != "b9")
+
+    def accept(*chosen: str) -> Outcome:
+        return run("accept", *chosen, "--reason", "so it is", "--store", store)
+
+    def accepted(outcome: Outcome) -> set[str]:
+        assert outcome.code == 0
+        return {line.partition(": accepted")[0] for line in outcome.err.splitlines()}
+
+    model, device = first["members"][0]["model"], first["members"][0]["device"]
+    assert accepted(accept("--since", second["first_bad"])) == {second["id"]}
+    assert accepted(accept("--model", f"{model[:2]}*", "--device", device)) == {
+        first["id"],
+        second["id"],
+    }
+    assert accepted(accept(first["id"], second["id"])) == {first["id"], second["id"]}
+    assert "has no such regression" in accept("--model", "other").error
+    assert "goes by no build 'b77'" in accept("--since", "b77").error

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.command import Outcome
+from tests.support.command import Outcome, run_on_terminal
 from tests.support.cross_section import cross_section
 from warehouse.catalogue.queries import find_query
 
@@ -74,18 +74,43 @@ def test_rows_have_the_columns_of_regression_deltas_and_their_level(run: Run, st
     assert {row["model"] for row in rows} == {"txf"}
 
 
-def test_table_shows_what_changed_and_counts_the_rest(run: Run, store: Path) -> None:
+def test_table_says_in_words_what_changed_and_counts_the_rest(run: Run, store: Path) -> None:
     outcome = run("compare", "base", "extra", "--store", store)
-    header, row = outcome.text.splitlines()
-    assert header.split()[:2] == ["level", "device"]
+    words, place, _, header, row = outcome.text.splitlines()
+    assert words == "extra against base: 1 new, of 69 operators compared"
+    assert place.startswith("  lab-x86-quiet-ab · conv · portable: native_call_sigmoid.out #1 new")
+    assert header.split()[:4] == ["operator", "verdict", "head", "level"]
     assert "native_call_sigmoid.out" in row
     assert outcome.error.startswith("note: of 93 compared: ")
+
+
+def test_comparison_without_a_change_is_a_sentence_alone(run: Run, store: Path) -> None:
+    outcome = run("compare", "qt-qt00", "qt-qt01", "--store", store)
+    assert outcome.text == "qt-qt01 against qt-qt00: no change found, of 31 operators compared\n"
+    assert outcome.error.startswith("note: of 42 compared: ")
+
+
+def test_change_and_verdict_are_in_the_first_block_of_a_narrow_terminal(store: Path) -> None:
+    outcome = run_on_terminal("compare", "base", "f136", "--store", store, width=80)
+    first = outcome.text.split("operator ", 1)[1].split("\r\n\r\n")[0]
+    assert "+10.0 %" in first
+    assert "regression" in outcome.text.split("interval")[0]
+
+
+def test_older_head_is_doubted_and_builds_recorded_side_by_side_are_not(
+    run: Run, store: Path
+) -> None:
+    doubt = "note: by its recordings the head qt-qt00 is older than the base qt-qt01: "
+    assert doubt in run("compare", "qt-qt01", "qt-qt00", "--store", store).err
+    for base, head in (("qt-qt00", "qt-qt01"), ("base", "f136"), ("f136", "base")):
+        assert "older" not in run("compare", base, head, "--store", store).err
 
 
 def test_wrong_name_or_parameter_is_one_line(run: Run, store: Path) -> None:
     for args, problem in (
         (("b1", "b1"), "'b1', which is 'base' too; wanted another one"),
-        (("b1", "b2", "--q", "2"), "parameter 'q': 2.0, wanted 0 to 1"),
+        (("b1", "b2", "--q", "200%"), "parameter 'q': 2.0, wanted 0 to 1"),
+        (("b1", "b2", "--min-change", "5"), "'5' would be 500 %: write 5%"),
     ):
         outcome = run("compare", *args, "--store", "nowhere")
         assert outcome.code == 2

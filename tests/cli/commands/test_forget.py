@@ -71,5 +71,21 @@ def test_status_tells_what_ends_a_forget_that_was_interrupted(
     assert run("status", "--store", own).err == ""
 
 
+def test_an_interrupted_forget_is_done_when_it_is_repeated(
+    run: Run, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dumps = json.loads(run("query", "dumps", "--store", own, "--format", "json").text)
+    args = ("forget", "--dump", dumps[0]["sha256"], "--store", own, "--yes")
+    with monkeypatch.context() as patched:
+        patched.setattr(forgetting, "compact_store", _fail)
+        assert run(*args).code == 1
+    done = run(*args)
+    assert (done.code, done.text) == (0, "")
+    assert done.error.startswith("note: an interrupted 'tracehouse forget' is done now")
+    assert run("status", "--store", own).err == ""
+    again = run(*args)
+    assert (again.code, "has no dump of" in again.error) == (1, True)
+
+
 def _fail(*_: object, **__: object) -> None:
     raise StoreError("store", "the disk is full")

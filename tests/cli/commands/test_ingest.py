@@ -127,17 +127,25 @@ def test_missing_names_are_told_with_the_ways_to_give_them(run: Run, own: Path) 
     assert outcome.error.count(str(DUMP)) == 1
 
 
-@pytest.mark.slow
-def test_long_lists_of_refused_files_end_in_a_count(run: Run, own: Path, tmp_path: Path) -> None:
-    for number in range(23):
-        (tmp_path / f"{number}.etdp").write_bytes(b"no dump %d" % number)
-    outcome = run("ingest", tmp_path, *NAMES, "--store", own)
-    lines = outcome.err.splitlines()
-    assert len(lines) == 21
-    said, _, command = lines[-1].partition(" tracehouse ")
+def test_long_lists_of_refused_files_end_in_a_count(
+    run: Run, own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cli.output.ingest_report.SHOWN", 2)
+    for number in range(5):
+        (tmp_path / f"{number}.etdp").write_bytes(b"x" * number)
+    *lines, last = run("ingest", tmp_path, *NAMES, "--store", own).err.splitlines()
+    assert len(lines) == 2
+    said, _, command = last.partition(" tracehouse ")
     assert said == "and 3 more; list them with:"
     errors = run(*shlex.split(command), "--format", "csv").text
-    assert len(errors.splitlines()) == 24
+    assert len(errors.splitlines()) == 6
+
+
+def test_files_refused_for_one_reason_are_one_line(run: Run, own: Path, tmp_path: Path) -> None:
+    for number in range(23):
+        (tmp_path / f"{number}.etdp").write_bytes(b"no dump")
+    outcome = run("ingest", tmp_path, *NAMES, "--store", own)
+    assert outcome.error.startswith(f"refused: {tmp_path}/0.etdp and 22 more: offset 7: shorter")
 
 
 def test_file_name_cannot_steer_the_terminal(run: Run, own: Path, tmp_path: Path) -> None:
@@ -333,3 +341,30 @@ def test_seconds_are_those_of_the_command(
     monkeypatch.setattr(Warehouse, "ingest", ingest)
     row = summary_of(run("ingest", DUMP, *NAMES, "--store", own, "--format", "json"))
     assert row["seconds"] > 0
+
+
+def test_dry_run_shows_what_would_come_in_and_writes_nothing(
+    run: Run, own: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "bad.etdp").write_bytes(b"no dump")
+    asked = ("ingest", DUMP, tmp_path / "bad.etdp", *NAMES, "--store", own)
+    outcome = run(*asked, "--dry-run", "--format", "json")
+    assert outcome.code == 1
+    (row,) = json.loads(outcome.text)
+    assert (row["device"], row["build"], row["model"], row["dump_count"]) == ("d1", "b1", "m1", 1)
+    refused, said = outcome.err.splitlines()
+    assert refused.startswith(f"refused: {tmp_path}/bad.etdp: ")
+    assert said == (
+        f"dry run: nothing was written; to come in: 1 dump, in {own} already: 0, refused: 1 file"
+    )
+    assert not own.exists()
+
+
+def test_dry_run_knows_what_is_in_the_store(run: Run, own: Path) -> None:
+    asked = ("ingest", DUMP, *NAMES, "--store", own)
+    run(*asked)
+    before = {path: path.read_bytes() for path in own.rglob("*.duckdb")}
+    outcome = run(*asked, "--dry-run")
+    assert outcome.code == 0
+    assert "to come in: 0 dumps, in " in outcome.error
+    assert {path: path.read_bytes() for path in own.rglob("*.duckdb")} == before

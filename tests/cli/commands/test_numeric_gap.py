@@ -33,6 +33,29 @@ def test_table_shows_what_tells_rows_apart_and_the_metrics_asked_for(run):
     assert relu.split()[-2:] == ["140.1", "different"]
 
 
+@pytest.mark.parametrize("method", ["prefill", "decode"])
+def test_runs_of_other_methods_than_the_stated_one_are_left_out(run, method):
+    command = ("numeric-gap", PORTABLE, XNNPACK, *RECORDS, "--format", "json")
+    every = json.loads(run(*command).out)
+    assert {row["method"] for row in every} == {"prefill", "decode"}
+    stated = json.loads(run(*command, "--method", method).out)
+    assert stated == [row for row in every if row["method"] == method]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ((PORTABLE, XNNPACK, "--method", "decode"), "wanted its ETRecord as well"),
+        ((PORTABLE, *RECORDS[:2], "--method", "decode"), "wanted forward without HEAD"),
+        ((PORTABLE, XNNPACK, *RECORDS, "--method", "encode"), "has no method 'encode'"),
+    ],
+)
+def test_a_method_that_cannot_be_meant_is_refused(run, arguments, problem):
+    done = run("numeric-gap", *arguments)
+    assert done.code != 0
+    assert problem in " ".join(done.err.replace("│", " ").split())
+
+
 def test_json_has_all_columns_and_every_run(run):
     done = run("numeric-gap", PORTABLE, PORTABLE, "--all-runs", "--format", "json")
     rows = json.loads(done.out)

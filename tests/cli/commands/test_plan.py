@@ -21,7 +21,7 @@ def test_each_device_model_and_backend_has_a_plan(run: Run, store: Path) -> None
 def test_a_change_too_small_for_the_noise_has_no_number(run: Run, store: Path) -> None:
     args = ("plan", "--store", store, "--format", "json", "--model", "conv", "--build", "base")
     (fine, _), (coarse, _) = (
-        json.loads(run(*args, "--change", change).text) for change in ("0.001", "10")
+        json.loads(run(*args, "--change", change).text) for change in ("0.1%", "1000%")
     )
     assert (fine["method_dumps"], fine["seen_share"]) == (None, 0)
     assert coarse["method_dumps"] == 8
@@ -32,4 +32,12 @@ def test_filters_choose_and_are_checked(run: Run, store: Path) -> None:
     rows = json.loads(run("plan", *chosen, "--store", store, "--format", "json").text)
     assert [(row["device"], row["model"]) for row in rows] == [("lab-x86-quiet-ab", "txf")]
     assert "did you mean txf" in run("plan", "--model", "tfx", "--store", store).error
-    assert run("plan", "--change", "-1", "--store", store).code == 2
+    for change, problem in (
+        ("-1", "would be -100 %"),
+        ("5", "'5' would be 500 %: write 5%, or 500% if you mean that"),
+        ("x", "'x', wanted a share such as 5% or 0.05"),
+        ("0", "'0', wanted more than 0"),
+    ):
+        outcome = run("plan", "--change", change, "--store", store)
+        assert outcome.code == 2
+        assert problem in " ".join(outcome.err.split())

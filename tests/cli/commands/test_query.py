@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import Outcome
+from tests.support.corpus import CORPUS
 from warehouse.catalogue.queries import load_catalogue
 
 Run = Callable[..., Outcome]
@@ -102,11 +103,11 @@ def test_options_are_the_parameters(run: Run, store: Path) -> None:
         (("regression_deltas", "--base", "a", "--head", "a"), "'a', which is 'base' too"),
         (
             ("regression_deltas", "--base", "a", "--head", "b", "--q", "2"),
-            "parameter 'q': 2.0, wanted 0 to 1",
+            "parameter 'q': '2' would be 200 %: write 2%, or 200% if you mean that",
         ),
         (
             (*COMPARISON[1:], "--min-change", "nan"),
-            "parameter 'min_change': 'nan', wanted a finite number",
+            "parameter 'min_change': 'nan', wanted a share such as 5% or 0.05",
         ),
     ],
 )
@@ -150,3 +151,19 @@ def test_argument_that_is_no_option_is_a_usage_error(run: Run) -> None:
     outcome = run("query", "dumps", "base")
     assert outcome.code == 2
     assert "unexpected 'base'; parameters are options: --NAME VALUE" in outcome.err
+
+
+def test_a_tag_inside_others_is_asked_for_by_the_path_of_its_keys(run: Run, tmp_path: Path) -> None:
+    known = {"device": "host", "build": "b1", "model": "cnn"}
+    sizes = {"portable": {"input": {"height": 16}}, "xnnpack": {"tags": {"input": {"height": 32}}}}
+    for backend, tags in sizes.items():
+        dump = tmp_path / f"cnn_{backend}_n20.etdp"
+        dump.write_bytes((CORPUS / "real" / dump.name).read_bytes())
+        dump.with_suffix(".json").write_text(json.dumps(known | tags))
+    store = ("--store", tmp_path / "s", "--format", "json")
+    assert run("ingest", tmp_path, "--store", tmp_path / "s").code == 0
+    outcome = run("query", "dumps", "--tag", "input.height=16", *store)
+    (row,) = json.loads(outcome.text)
+    assert row["source"].endswith("cnn_portable_n20.etdp")
+    outcome = run("query", "scaling", "--size-tag", "input.height", *store)
+    assert [row["size"] for row in json.loads(outcome.text)] == [16.0, 32.0]

@@ -69,8 +69,10 @@ def test_the_form_is_that_of_the_files_suffix(
     args = ("report", "--nightly", "--head", "b9", "--store", nightly_store, "--output", file)
     outcome = run(*args)
     assert (outcome.code, outcome.out) == (0, b"")
+    unknown = ", in markdown, as its name ends in none of .html, .htm, .json, .xml, .md"
     assert outcome.err == (
-        f"b9: 1 suspected regression, improvements: 0, series: 10\nreport: {file}\n"
+        "b9: 1 suspected regression, improvements: 0, series judged: 10 of 10\n"
+        f"report: {file}{'' if file.suffix else unknown}\n"
     )
     assert file.read_text().lstrip().lower().startswith(begins)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from cli.app import EXAMPLES
+from cli.listing import EXAMPLES
 from tests.support.command import Outcome
 from tests.support.stand_in_service import StandIn, arrow_answer, stand_in_service
 
@@ -80,7 +80,7 @@ def test_a_store_and_a_service_are_too_much(run: Run, service: StandIn, tmp_path
 ELSEWHERE = {
     *("ingest", "upload", "watch", "query", "compare", "report", "plan", "sql", "status", "schema"),
     *("inspect", "etrecord", "inspect-prof", "numeric-gap", "simulate", "doctor", "completion"),
-    *("export", "lake", "spark"),
+    *("export", "lake", "spark", "sample"),
 }
 
 

@@ -68,7 +68,8 @@ def test_limits_of_a_parameter_are_its_schema() -> None:
     }
     assert given["device"] == {"type": "array", "items": {"type": "string"}}
     assert given["min_change"]["type"] == "number"
-    assert given["q"] == {"type": "number", "minimum": 0, "maximum": 1}
+    limits = {"minimum": 0, "maximum": 1, "exclusiveMaximum": 1}
+    assert given["q"] == {"type": "number", "description": "or a text such as 5%", **limits}
 
 
 def test_operations_have_names_of_their_own_and_say_what_they_need() -> None:

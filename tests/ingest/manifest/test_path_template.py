@@ -27,8 +27,18 @@ FIELDS = ("device", "build", "model", "backend")
 def test_layout_matches_the_end_of_the_path(
     template: str, path: str, found: dict[str, str] | None
 ) -> None:
-    match = parse_layout(template, FIELDS).search(path)
-    assert (match and match.groupdict()) == found
+    assert parse_layout(template, FIELDS).find(path) == found
+
+
+@pytest.mark.parametrize(
+    ("template", "path"),
+    [
+        ("{model}" + "*-" * 9 + ".etdp", "/" + "-" * 4000),
+        ("**/a/" * 5 + "{model}.etdp", "/a" * 2000),
+    ],
+)
+def test_a_hostile_name_takes_no_longer_than_another(template: str, path: str) -> None:
+    assert parse_layout(template, FIELDS).find(path) is None  # which never ended as a regex
 
 
 @pytest.mark.parametrize(

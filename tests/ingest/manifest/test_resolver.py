@@ -150,9 +150,21 @@ def test_unknown_fields_of_any_level_become_tags() -> None:
         "build.flags": ["-O3"],
         "clock.source": "tsc",
         "clock.delegates.qnn.soc": 8,
-        "lab": {"room": 3},
+        "lab.room": 3,
         "runtime": "1.5",
     }
+
+
+def test_a_tag_inside_another_has_the_names_of_both() -> None:
+    tags = parse(tags={"in": {"h": 16, "of": {"w": 8, "none": {}}}, "in.c": [3]}).tags
+    assert tags == {"in.h": 16, "in.of.w": 8, "in.of.none": {}, "in.c": [3]}
+    with pytest.raises(ValidationError, match=r"tags\.in\.h: stated twice"):
+        parse(tags={"in": {"h": 16}, "in.h": 8})
+
+
+def test_a_tag_inside_another_stays_there_if_its_name_would_be_long() -> None:
+    inner = {"b" * 150: {"c" * 49: {"d": 1}}}
+    assert parse(tags={"a": inner}).tags == {f"a.{'b' * 150}": {"c" * 49: {"d": 1}}}
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ from ingest.tables.clocks import (
     WRAPPED_32,
     flag_durations,
     is_wrong,
+    offsets_from,
+    unwrap_starts,
 )
 
 
@@ -20,3 +22,15 @@ def test_an_end_of_zero_is_a_wrap_only_where_zero_is_a_time():
     durations, flags = flag_durations(start, end, zero_is_no_end=True)
     assert flags.tolist() == [END_BEFORE_START, WRAPPED_32]
     assert durations.tolist() == [-5, 2**32 - 2]
+
+
+def test_starts_after_a_32_bit_clock_wrapped_within_a_run_come_after_those_before():
+    top = 2**32
+    start = np.array([top - 30, top - 10, 5, top - 40, 10, 3_000_000_000, 9, 5, top], np.uint64)
+    end = np.array([top - 20, 2, 7, 9, 20, 3_000_000_001, 3, 6, top + 1], np.uint64)
+    counts = np.array([4, 0, 2, 3])  # in the third, nothing wraps; the last has a longer start
+    offsets, earliest = unwrap_starts(start, counts, flag_durations(start, end)[1])
+    assert offsets.tolist() == [10, 30, 45, 0, 0, 2_999_999_990, 4, 0, top - 5]
+    assert earliest.tolist() == [top - 40, 0, 10, 5]
+    in_parts = offsets_from(earliest[0], start[:4], wraps=True)
+    assert in_parts.tolist() == offsets[:4].tolist()

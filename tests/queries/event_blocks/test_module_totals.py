@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ingest.sources.paths import Source
@@ -64,6 +66,27 @@ def test_a_module_has_the_time_of_its_kernels_and_of_modules_inside_it():
 def test_an_event_of_several_modules_counts_in_full_for_each():
     fused = event("kernel", 0, 5.0, "a", "b")
     assert (total("a", fused), total("b", fused), total("", fused)) == (5.0, 5.0, 5.0)
+
+
+def test_a_key_means_its_own_nodes_though_others_have_the_same_path():
+    def called(instruction, time, *keys):
+        nodes = {"node_": {key: [path, "Module"] for key, path in keys}}
+        return replace(event("kernel", instruction, time, "x"), module_hierarchy=nodes)
+
+    first, again = ("L__self__a", "a"), ("L__self__a@1", "a")
+    events = [
+        called(0, 1.0, ("L__self__", ""), first, ("L__self__a.fc", "a.fc")),
+        called(1, 2.0, ("L__self__", ""), again, ("L__self__a.fc@1", "a.fc")),
+        called(2, 4.0, ("L__self__L__self__", ""), ("L__self__L__self__a", "a")),
+        called(3, 8.0, ("L__self__", "")),
+    ]
+    assert total("L__self__a", *events) == 1.0
+    assert total("L__self__a@1", *events) == 2.0
+    assert total("a", *events) == 7.0
+    assert total("L__self__", *events) == 11.0
+    assert total("L__self__", *events, is_exact=True) == 8.0
+    assert total("L__self__L__self__", *events) == 4.0
+    assert total("", *events) == 15.0
 
 
 def test_framework_events_never_count():

@@ -64,6 +64,41 @@ def test_framework_events_and_long_columns_are_not_printed():
     assert not columns.keys() & {"raw", "stack_traces", "module_hierarchy", "debug_data"}
 
 
+def with_metadata(*parsed):
+    return [
+        Event("x", is_delegated_op=True, _delegate_metadata_parser=lambda _, one=one: one)
+        for one in parsed
+    ]
+
+
+@pytest.mark.parametrize(
+    ("parsed", "expected"),
+    [
+        ([{"n": 0}, {}], [0.0, math.nan]),
+        ([{"n": 0}, {"n": 3}], [0, 3]),
+        ([{"n": 0}, {"n": 1.5}], [0.0, 1.5]),
+        ([{"n": 0, "share": 0.5}], [0.0]),
+        ([{"n": 0, "name": "a"}, {"n": None}], [0.0, math.nan]),
+        ([{"n": "0"}, {}], ["0", math.nan]),
+        ([{"n": True}, {}], [True, math.nan]),
+        ([{"n": 1}, {"n": "a"}], [1, "a"]),
+    ],
+)
+def test_metadata_has_the_types_that_pandas_gives_its_columns(parsed, expected):
+    blocks = [EventBlock("Execute", with_metadata(*parsed))]
+    found = event_columns(blocks, unit=None, include_delegate_debug_data=True)["n"]
+    assert list(map(repr, found)) == list(map(repr, expected))
+
+
+def test_a_notebook_shows_a_block_as_a_table_in_which_names_are_escaped():
+    page = EventBlock(
+        "Execute", [Event("<b>", PerfData([1.5])), Event("OPERATOR_CALL")]
+    )._repr_html_()
+    assert page.startswith("<table><thead><tr><th>event_block_name</th><th>event_name</th>")
+    assert "<td>Execute</td><td>&lt;b&gt;</td><td>1.5</td>" in page
+    assert page.count("<tr>") == 2
+
+
 def test_a_block_there_and_back_is_the_same():
     [block] = blocks_of(
         run(timed("native_call_a", 0, 10, instruction_id=1, chain_index=0)),

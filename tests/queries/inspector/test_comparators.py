@@ -13,7 +13,9 @@ from queries.inspector.comparators import (
     SNRComparator,
     comparator_of,
     op_names,
+    warn_of_arrays,
 )
+from queries.numeric_gap.comparators import as_float
 from warehouse.errors import QueryError
 
 ONES = np.ones(3)
@@ -69,8 +71,52 @@ def test_a_name_a_function_or_a_comparator_can_be_asked_for():
     assert comparator_of(given, "the inspector") is given
     assert given.inspector == "the inspector"
     assert comparator_of(MaxDifference("mine"), "another").inspector == "mine"
-    with pytest.raises(QueryError, match="metric 'nope': unknown"):
+    with pytest.raises(ValueError, match="metric 'nope': unknown") as raised:
         comparator_of("nope", None)
+    assert isinstance(raised.value, QueryError)
+
+
+class Foreign:
+    """A comparator that is made as ExecuTorch's are, of no class of ours."""
+
+    inspector = None
+
+    def element_compare(self, a, b):
+        return 1.0
+
+    def compare(self, mapping, aot_names, runtime_names):
+        return []
+
+
+def test_a_comparator_of_executorchs_class_is_taken_and_warned_of():
+    given = Foreign()
+    assert comparator_of(given, "the inspector") is given
+    assert given.inspector == "the inspector"
+    with pytest.warns(UserWarning, match=r"Foreign is made for torch's tensors .* tensors='torch'"):
+        warn_of_arrays(given)
+    warn_of_arrays(MaxDifference())  # no warning, which would be an error here
+
+
+@pytest.mark.parametrize(
+    "result", [2, 2.0, np.float32(2), np.array(2), np.array([[2.0]]), hashable(2.0)]
+)
+def test_whatever_a_comparator_returns_becomes_a_float(result):
+    class Returning(NumericalComparatorBase):
+        def element_compare(self, a, b):
+            return result
+
+    for a, b in ((ONES, ONES), ([ONES], [ONES])):
+        [gap] = Returning()._gaps(a, b)
+        assert (type(gap), gap) == (float, 2.0)
+    assert math.isnan(as_float(None))
+
+
+@pytest.mark.parametrize(
+    ("result", "form"), [(ONES, r"ndarray of shape \[3\]"), ("far", "str"), ({}, "dict")]
+)
+def test_what_is_no_number_is_a_type_error_that_says_what_it_is(result, form):
+    with pytest.raises(TypeError, match=f"a comparator returned a {form}, wanted one number"):
+        as_float(result)
 
 
 def test_arrays_of_a_mapping_can_stand_in_keys_and_so_can_what_is_computed_of_them():

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import csv
+import errno
 import importlib.util
 import io
+import sys
 
 import numpy as np
 import pytest
 
-from ingest.errors import DumpError
+from ingest.errors import DumpError, EtRecordError, SourceError
 from queries.inspector import Inspector, TimeScale, compare_results
 from tests.support.corpus import CORPUS, read_golden
 from tests.support.etrecord_builder import MODELS
@@ -74,6 +77,64 @@ def test_a_dump_can_be_given_as_bytes_and_exactly_one_must_be():
         Inspector(etdump_data=data[:100])
 
 
+@pytest.mark.parametrize(
+    ("arguments", "kind", "ours", "problem"),
+    [
+        ({"etdump_path": "gone.etdp"}, FileNotFoundError, SourceError, "gone.etdp: does not exist"),
+        ({"etdump_path": str(CORPUS)}, OSError, SourceError, "corpus: is a folder"),
+        ({"debug_buffer_path": "gone.bin"}, FileNotFoundError, SourceError, "gone.bin: does not"),
+        ({"etrecord": "gone.etrecord"}, FileNotFoundError, SourceError, "gone.etrecord: does not"),
+        ({"etrecord": str(DUMP)}, RuntimeError, EtRecordError, "n1_debug.etdp: "),
+        ({"etrecord": 5}, TypeError, QueryError, "etrecord: wanted a path or .* not a int"),
+        (
+            {"etrecord": str(RECORD), "reference_graph_name": "nope"},
+            KeyError, QueryError, "has no graph 'nope'",
+        ),
+        ({"target_time_scale": TimeScale.CYCLES}, RuntimeError, QueryError, "cannot convert ns"),
+        ({"etdump_data": b""}, ValueError, QueryError, "exactly one of"),
+        ({"tensors": "jax"}, ValueError, QueryError, "wanted 'numpy' or 'torch'"),
+    ],
+)  # fmt: skip
+def test_errors_are_of_the_inspectors_classes_and_of_ours(arguments, kind, ours, problem):
+    with pytest.raises(kind, match=problem) as raised:
+        Inspector(**{"etdump_path": str(MIXED), **arguments})
+    assert isinstance(raised.value, ours)
+
+
+def test_a_missing_file_is_named_as_the_system_names_it(tmp_path):
+    record = tmp_path / "model.etrecord"
+    record.write_bytes(RECORD.read_bytes())
+    inspector = Inspector(etdump_path=str(MIXED), etrecord=record)
+    record.unlink()
+    with pytest.raises(FileNotFoundError) as raised:
+        inspector.get_exported_program()
+    assert (raised.value.filename, raised.value.errno) == (str(record), errno.ENOENT)
+
+
+def test_a_copy_in_depth_is_an_inspector_of_its_own(inspector):
+    twin = copy.deepcopy(inspector)
+    assert twin.find_total_for_module("c1") == inspector.find_total_for_module("c1") > 0
+    twin.event_blocks[1].events.clear()
+    assert inspector.event_blocks[1].events
+
+
+def test_without_standard_output_nothing_is_printed(inspector, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    inspector.print_data_tabular()
+    file = io.StringIO()
+    inspector.print_data_tabular(file)
+    assert file.getvalue()
+
+
+def test_a_debug_buffer_of_another_dump_is_warned_of_with_the_reason(tmp_path):
+    buffer = tmp_path / "short.bin"
+    buffer.write_bytes(bytes(3))
+    message = r"short.bin: \d+ logged tensors are outside the debug buffer \(3 bytes\); is it this"
+    with pytest.warns(UserWarning, match=message):
+        found = Inspector(etdump_path=str(DUMP), debug_buffer_path=buffer)
+    assert found.event_blocks[1].run_output == [None]
+
+
 def test_an_etrecord_object_is_read_as_it_saves_itself():
     class Record:
         edge_dialect_program = "the program"
@@ -132,7 +193,7 @@ def test_the_tsv_can_go_to_a_path_without_units_and_with_metadata(tmp_path, insp
     counting.save_data_to_tsv(file, include_delegate_debug_data=True)
     header, *rows = csv.reader(io.StringIO(file.getvalue()), delimiter="\t")
     assert header[-1] == "count"
-    assert {row[-1] for row in rows if row[10] == "True"} <= {"0", "1"}
+    assert {row[-1] for row in rows if row[10] == "True"} <= {"0.0", "1.0"}
     assert {row[-1] for row in rows if row[10] == "False"} == {""}
 
 

@@ -83,6 +83,23 @@ def test_framework_events_and_missing_values_are_not_compared():
     assert compared(head, conv=[1], relu=[2]) == {((1,), (1,)): ([1], [1])}
 
 
+def test_empty_elements_of_lists_are_not_compared_but_other_empty_values_are():
+    empty, two = np.zeros((0, 3), np.float32), np.ones((2, 3), np.float32)
+    run = reference(split=[], mul=[])
+    values = [TensorValue.of_array("float32", array) for array in (empty, two)]
+    split, mul = run.run.operators
+    operators = [split._replace(values=values), mul._replace(values=values[:1])]
+    program = run._replace(run=run.run._replace(operators=operators))
+    recorder = Recorder()
+    head = block(
+        Event("native_call_split", debug_handles=1, debug_data=[empty, two], _instruction_id=0),
+        Event("native_call_mul", debug_handles=2, debug_data=[empty], _instruction_id=1),
+    )
+    gap_frame(program, logged_runs([head], None), recorder)
+    shapes = [(handles, value.shape) for (handles, value) in recorder.asked[0]]
+    assert shapes == [((1,), (2, 3)), ((2,), (0, 3))]
+
+
 def test_events_of_each_debug_handle_are_named():
     recorder = Recorder()
     head = logged_runs([block(event("native_call_conv", [1], 0, [1]))], None)

@@ -62,3 +62,15 @@ def test_names_in_a_frame_do_not_steer_a_terminal():
     lines = grid(name=["a\x1b[2J\u202e"])
     assert r"│ a\x1b[2J\u202e │" in lines[3]
     assert len({len(line) for line in lines}) == 1
+
+
+def test_a_table_without_rows_has_no_column_of_their_numbers():
+    assert grid(name=[])[1] == "│ name   │"
+
+
+def test_booleans_beside_gaps_are_numbers_and_alone_are_texts():
+    assert [line.split("│")[2] for line in grid(is_on=[True, float("nan")])[3::2]] == [
+        "       1 ",
+        "     nan ",
+    ]
+    assert grid(is_on=[True])[3].split("│")[2] == " True    "

@@ -7,6 +7,8 @@ import pytest
 
 from queries.report.alerts import list_alerts
 from queries.report.content import EnvironmentChange
+from queries.report.figures import delta_text, times_text
+from queries.report.headline import order_rows
 from queries.report.night import GroupDecision, judge_head
 from queries.report.settings import Owner, Settings
 from tests.support.nightly_farm import ingest_all, record_build
@@ -14,7 +16,7 @@ from warehouse import Warehouse
 
 
 def alerts_of(night, commits):
-    return list_alerts(night, commits, lambda base, head: [])
+    return list_alerts(night, commits, lambda night, change: [])
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +49,7 @@ def test_regressions_come_first_and_confirmed_ones_before_new_ones(nights):
 def test_what_a_pool_shows_is_one_alert_about_its_devices(pool_night):
     (alert,) = alerts_of(pool_night, {})
     assert (alert.state, alert.first_bad, alert.last_good) == ("confirmed", "b8", "b7")
-    assert alert.headline.title.endswith(" on 6 devices, 1 model")
+    assert "and 5 more devices: " in alert.headline.title
     assert alert.headline.cost_ns == sum(member.cost_ns for member in alert.members)
 
 
@@ -82,7 +84,14 @@ def test_a_group_is_headed_by_its_costliest_member(nights):
     headline = alert.headline
     assert headline.cost_ns == pytest.approx(sum(costs))
     assert headline.delta == alert.members[0].delta
-    assert headline.title == f"convolution {headline.delta:+.1%} on 2 devices, 1 model"
+    assert headline.title.startswith(f"net on {alert.members[0].device} and 1 more device: ")
+    method = next(one for one in alert.explains if one.device == alert.members[0].device)
+    head_ns = method.base_ns * (1 + method.delta)
+    moved = f"{times_text(method.base_ns, head_ns)}, {delta_text(method.delta)}"
+    assert headline.title.endswith(f": convolution #1, method {moved}")
+    assert headline.method_share == pytest.approx(method.delta, rel=0.3)
+    rows = order_rows(alert.members, alert.explains)
+    assert [row.kind for row in rows] == ["method", "kernel"] * 2
     assert (headline.device_count, headline.model_count, headline.member_count) == (2, 1, 2)
     assert headline.total_share == pytest.approx(1, abs=0.1)
     assert {member.event_name for member in alert.explains} == {"Method::execute"}
@@ -102,7 +111,8 @@ def test_commands_reproduce_and_bisect_it(nights):
         "tracehouse query build_history --event native_call_convolution.out "
         f"--device {device} --model net",
         "git bisect start c0ffee09 c0ffee08",
-        f"git bisect run tracehouse bisect-step {alert.id} --head b9",
+        "git bisect run sh -c "
+        f"'./record.sh || exit 125; tracehouse bisect-step {alert.id} --head b9'",
     ]
     assert len(alerts_of(nights["b9"], {"b8": "c0ffee08", "b9": None})[0].commands) == 2
 
@@ -114,17 +124,16 @@ def test_the_owner_is_that_of_the_settings(nights):
 
 
 def test_what_changed_around_the_code_between_good_and_bad_is_told(nights):
-    asked = []
-
-    def environment(base, head):
-        asked.append((base, head))
-        names = ("tablet", "os_version"), ("watch", "firmware")
-        return [EnvironmentChange(device=d, attribute=a, base="1", head="2") for d, a in names]
+    def environment(night, change):
+        names = {name: night.fleet.name(change.series)[name] for name in ("device", "model")}
+        named = {"backend": None, "attribute": "os_version", "base": "1", "head": "2"}
+        is_tablet = names["device"] == "tablet"
+        return [EnvironmentChange(**names, **named)] if is_tablet else []
 
     alert = list_alerts(nights["b9"], {}, environment)[0]
-    assert asked == [("b8", "b9")]
     assert [change.device for change in alert.environment] == ["tablet"]
     assert alert.headline.title.endswith(", with another os_version")
+    assert not alert.is_of_environment  # the phone's is as it was
 
 
 @pytest.mark.slow

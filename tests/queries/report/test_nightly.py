@@ -37,14 +37,28 @@ def report(store, head=None, settings=Settings()):  # noqa: B008 - it is immutab
     ("head", "verdict", "summary"),
     cross_section(
         [
-            ("b0", "not_enough_data", "b0: not enough data, improvements: 0, series: 10"),
-            ("b8", "clear", "b8: no regressions, improvements: 0, series: 10"),
-            ("b9", "suspects", "b9: 1 suspected regression, improvements: 0, series: 10"),
-            ("b10", "regressions", "b10: 1 confirmed regression, improvements: 1, series: 10"),
+            (
+                "b0",
+                "not_enough_data",
+                "b0: not enough data (phone net: 0 builds before it, 2 wanted and 1 more), "
+                "improvements: 0, series judged: 0 of 10",
+            ),
+            ("b8", "clear", "b8: no regressions, improvements: 0, series judged: 10 of 10"),
+            (
+                "b9",
+                "suspects",
+                "b9: 1 suspected regression, improvements: 0, series judged: 10 of 10",
+            ),
+            (
+                "b10",
+                "regressions",
+                "b10: 1 confirmed regression, improvements: 1, series judged: 10 of 10",
+            ),
             (
                 "b11",
                 "regressions",
-                "b11: 1 confirmed and 1 suspected regressions, improvements: 1, series: 6",
+                "b11: 1 confirmed and 1 suspected regressions, improvements: 1, "
+                "series judged: 5 of 6",
             ),
         ],
         3,
@@ -64,7 +78,7 @@ def test_each_night_has_its_verdict(nightly, head, verdict, summary):
 def test_the_report_is_of_the_last_build_by_default(nightly):
     found = report(nightly)
     assert found.head == "b11"
-    assert found.base == [f"b{number}" for number in range(10, 2, -1)]
+    assert found.base == [f"b{number}" for number in range(8, 0, -1)]  # since b9 it is slower
     assert found.coverage.dump_count == 8
     assert [one.device for one in found.coverage.missing] == ["tablet"]
     assert [one.change for one in found.operator_changes] == ["new_op"]
@@ -86,15 +100,15 @@ def test_a_group_that_somebody_works_on_or_accepted_fails_no_night(tmp_path):
         reopened = report(store)
     assert [each.verdict for each in (before, acknowledged, accepted, reopened)] == [
         "regressions",
-        "clear",
-        "clear",
+        "blind",  # so few nights show little
+        "blind",
         "regressions",
     ]
     assert (accepted.groups[0].id, accepted.groups[0].reason) == (group.id, "worth it")
 
 
 @pytest.mark.slow
-def test_a_regression_that_began_with_another_system_fails_no_night(tmp_path):
+def test_a_regression_that_came_with_another_system_is_neither_red_nor_green(tmp_path):
     dumps = [
         dump
         for number in range(6)
@@ -107,7 +121,7 @@ def test_a_regression_that_began_with_another_system_fails_no_night(tmp_path):
     with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
         found = report(store)
     (group,) = found.groups
-    assert (group.state, found.verdict) == ("confirmed", "clear")
+    assert (group.state, found.verdict) == ("confirmed", "other_environment")
     assert [change.attribute for change in group.environment] == ["os_version"]
 
 

@@ -2,9 +2,18 @@ from __future__ import annotations
 
 import pytest
 
-from queries.report.content import EnvironmentChange
-from queries.report.outline import facts, line_text, outline, verdict_text
-from tests.support.reports import group, member, report
+from queries.report.content import Missing
+from queries.report.forms import FORMS, render
+from queries.report.outline import (
+    facts,
+    find_verdict,
+    is_card,
+    line_text,
+    outline,
+    sort_groups,
+    verdict_text,
+)
+from tests.support.reports import coverage, group, member, report, sensitivity
 
 
 @pytest.mark.parametrize(
@@ -27,26 +36,63 @@ def test_a_group_is_in_the_part_of_its_state_and_direction(state, delta, part) -
 
 
 @pytest.mark.parametrize(
-    ("device", "attribute", "part"),
+    ("state", "part"),
+    [("confirmed", "environment"), ("new", "suspects"), ("accepted", "settled")],
+)
+def test_what_came_with_another_environment_is_in_a_part_of_its_own(state, part) -> None:
+    one = group(state=state, is_of_environment=True)
+    found = outline(report(one))
+    assert getattr(found, part) == [one]
+    assert find_verdict(found, [], []) != "regressions"
+
+
+@pytest.mark.parametrize(
+    ("groups", "verdict"),
     [
-        ("pixel8", "os_version", "settled"),
-        ("pixel8", "temperature", "failures"),
-        ("other", "os_version", "failures"),
+        ([{}, {"is_of_environment": True}, {"state": "new"}], "regressions"),
+        ([{"is_of_environment": True}, {"state": "new"}], "other_environment"),
+        ([{"state": "new", "is_of_environment": True}], "suspects"),
+        ([{"state": "accepted", "is_of_environment": True}], "clear"),
     ],
 )
-def test_what_began_with_another_environment_is_no_failure(device, attribute, part) -> None:
-    change = EnvironmentChange(device=device, attribute=attribute, base="1", head="2")
-    one = group(member(device="pixel8"), environment=[change])
-    assert getattr(outline(report(one)), part) == [one]
+def test_the_verdict_is_the_worst_that_the_groups_say(groups, verdict) -> None:
+    parts = sort_groups([group(**fields) for fields in groups])
+    assert find_verdict(parts, [sensitivity(is_blind=False)], []) == verdict
+
+
+def test_without_groups_the_verdict_is_how_much_was_seen() -> None:
+    nothing, seen = sort_groups([]), sensitivity(is_blind=False)
+    assert find_verdict(nothing, [seen], []) == "clear"
+    assert find_verdict(nothing, [seen, sensitivity()], []) == "blind"
+    assert find_verdict(nothing, [sensitivity(judged_count=0)], []) == "not_enough_data"
+    assert find_verdict(nothing, [], []) == "not_enough_data"
+
+
+def test_the_title_of_a_blind_report_says_how_much_could_hide() -> None:
+    seen = sensitivity(is_blind=False, model="net", typical=0.03, worst=0.1)
+    found = report(verdict="blind", sensitivity=[sensitivity(), seen])
+    title = "Blind on 1 of 2 models: changes of 38 % could hide, at worst of 752 %"
+    assert verdict_text(found) == title
+    for form in ("html", "markdown", "junit", "slack"):
+        assert title in render(found, form)
+        assert "49" in render(found, form)  # explained by the shift of the run
+
+
+def test_the_title_of_a_green_report_says_where_it_holds() -> None:
+    seen = sensitivity(is_blind=False)
+    other = sensitivity(model="net", judged_count=0, missing="1 build before it, 2 wanted")
+    found = report(verdict="clear", sensitivity=[seen, other])
+    assert verdict_text(found) == "Nothing got slower on 1 of 2 models"
 
 
 @pytest.mark.parametrize(
     ("verdict", "text"),
     [
-        ("regressions", "2 regressions"),
-        ("suspects", "1 suspect, nothing confirmed"),
+        ("regressions", "2 regressions of 2 operators"),
+        ("suspects", "1 suspect of 1 operator, nothing confirmed"),
         ("clear", "Nothing got slower"),
         ("not_enough_data", "Not enough data"),
+        ("other_environment", "0 regressions of 0 operators, with another environment"),
     ],
 )
 def test_the_verdict_counts_its_groups(verdict, text) -> None:
@@ -69,15 +115,43 @@ def test_the_line_has_cost_state_and_builds() -> None:
 
 
 def test_facts_tell_only_what_there_is() -> None:
-    assert dict(facts(group())) == {
+    assert dict(facts(group(), report())) == {
+        "Of the method's time": "5 %",
         "Of the whole change": "83 %",
-        "Seen on": "1 device, 1 model, 1 series",
+        "Seen on": "1 device, 1 model, 1 operator",
+        "Next step": "bisect it with the commands below, and mend it; "
+        "or tracehouse accept g-5f1c9a2e --reason WHY",
         "Alert": "g-5f1c9a2e",
     }
-    more = group(dumps_needed=4, owner="me", reason="wanted", fixed_in="b9")
-    assert dict(facts(more)).items() >= {
-        ("To be confirmed", "4 more dumps of the head"),
+    more = group(state="new", dumps_needed=4, owner="me", reason="wanted", fixed_in="b9")
+    known = report(commits={"b39": "c0ffee", "b40": "beef"})
+    assert dict(facts(more, known)).items() >= {
+        ("Commits", "c0ffee..beef"),
         ("Owner", "me"),
-        ("Accepted because", "wanted"),
+        ("Next step", "record 4 more dumps of the head in another session: "
+         "they confirm it or clear it"),
+        ("Decided because", "wanted"),
         ("Fixed in", "b9"),
-    }
+    }  # fmt: skip
+
+
+def test_what_costs_little_of_its_method_is_a_line_in_every_form() -> None:
+    small = group()
+    cheap = small.headline.model_copy(update={"method_share": 0.0015})
+    small = small.model_copy(update={"headline": cheap})
+    assert is_card(group())
+    assert not is_card(small)
+    found = report(small)
+    assert 'regression confirmed small"' in render(found, "html")
+    assert "Reproduce" not in render(found, "markdown")
+    assert "Next step" not in render(found, "slack")
+
+
+def test_what_is_expected_and_missing_is_no_green_and_is_told_in_every_form() -> None:
+    row = Missing(device="tab", model="net", backend=None, last_build=None, is_expected=True)
+    assert find_verdict(sort_groups([]), [sensitivity(is_blind=False)], [row]) == "incomplete"
+    note = "expected, but not recorded: tab · net"
+    found = report(verdict="incomplete", notes=[note], coverage=coverage(missing=[row]))
+    for form in FORMS:
+        assert note in render(found, form)
+    assert "Incomplete: 1 expected recording missing" in render(found, "slack")

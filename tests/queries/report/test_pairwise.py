@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 from datetime import date
+from statistics import median
 
 import pytest
 
 from queries.report.outline import verdict_text
 from queries.report.pairwise import compare_report
-from queries.report.settings import Mute, Nightly, Owner, Settings, Threshold
+from queries.report.plots import drift_plot
+from queries.report.settings import Expected, Mute, Nightly, Owner, Settings, Threshold
+from tests.support.nightly_farm import ingest_all, record_build
+from warehouse import Warehouse
 from warehouse.errors import ParameterError
 
 
@@ -28,7 +32,7 @@ def test_what_is_slower_is_a_group_with_the_dumps_of_both_builds(nightly):
         assert 0 < member.delta_low < member.delta < member.delta_high
         assert min(member.head_values) > 0
         assert min(len(member.base_values), len(member.head_values)) >= 8
-    assert verdict_text(found) == "1 regression"
+    assert verdict_text(found) == "1 regression of 2 operators"
 
 
 def test_builds_of_the_same_code_are_clear(nightly):
@@ -40,7 +44,7 @@ def test_builds_of_the_same_code_are_clear(nightly):
 def test_settings_mute_raise_thresholds_and_name_owners(nightly):
     owned = compared(nightly, Settings(owners=[Owner(event="*conv*", owner="core")]))
     assert [group.owner for group in owned.groups if group.direction == "regression"] == ["core"]
-    coarse = Settings(thresholds=[Threshold(event="*convolution*", min_change=9.0)])
+    coarse = Settings(thresholds=[Threshold(event="*convolution*", min_change=0.99)])
     assert slower(compared(nightly, coarse)) == []
     muted = compared(nightly, Settings(muted=[Mute(event="*convolution*", reason="known")]))
     assert slower(muted) == []
@@ -75,3 +79,38 @@ def test_a_mute_that_has_expired_when_the_head_was_recorded_mutes_nothing(nightl
 def test_a_head_that_cannot_be_compared_is_told(nightly, head, problem):
     with pytest.raises(ParameterError, match=problem):
         compared(nightly, head=head)
+
+
+def test_swapped_builds_are_doubted_and_what_is_expected_is_missed(nightly):
+    expected = Expected(devices=["phone", "watch"], models=["net"])
+    found = compared(nightly, Settings(expected=[expected]), base="b7", head="b6")
+    doubt, absent = found.notes
+    assert doubt.startswith("by its ordinal the head b6 is older than the base b7")
+    assert absent == "expected, but not recorded: watch · net"
+    assert (found.verdict, found.base) == ("incomplete", ["b7"])
+    assert {one.device for one in found.coverage.missing if one.is_expected} == {"watch"}
+
+
+def test_times_and_plots_are_relative_to_the_same_reference(tmp_path):
+    dumps = []
+    for number, session, state in ((0, "mon", 1.0), (1, "tue", 1.3)):
+        slower = 1.2 * state if number else state
+        times = dict.fromkeys(("native_call_relu.out", "native_call_mean.out"), state)
+        own = times | {"native_call_convolution.out": slower}
+        pinned = times | {"native_call_convolution.out": state}
+        dumps += record_build(number, own, run={"session": session})
+        dumps += record_build(
+            9, pinned, run={"session": session}, build={"id": "pinned", "role": "reference"}
+        )
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        found = compare_report(store, Settings(), base="b0", head="b1")
+    (member,) = (m for group in found.groups for m in group.members if m.delta > 0.1)
+    assert median(member.base_values) == pytest.approx(member.base_ns)
+    assert median(member.head_values) == pytest.approx(member.head_ns)
+    assert member.head_ns / member.base_ns == pytest.approx(1.2, abs=0.02)
+    assert "relative to the reference build pinned" in member.rule
+    assert "relative to the reference build pinned" in found.notes[0]
+    ((drift,),) = [found.reference_drift]
+    low, high = (point.drift for point in drift.points)
+    assert low < 0 < high
+    assert "session" in drift_plot(drift)

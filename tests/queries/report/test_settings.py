@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from queries.report.settings import (
+    Expected,
     Mute,
     Nightly,
     Owner,
@@ -81,7 +82,13 @@ def test_the_documented_file_has_every_field():
     )
     shown = tomllib.loads(text)
     assert Settings.model_validate(shown).nightly == Settings().nightly
-    tables = {"nightly": Nightly, "thresholds": Threshold, "owners": Owner, "muted": Mute}
+    tables = {
+        "nightly": Nightly,
+        "thresholds": Threshold,
+        "owners": Owner,
+        "muted": Mute,
+        "expected": Expected,
+    }
     assert shown.keys() == tables.keys() == Settings.model_fields.keys()
     for name, table in tables.items():
         first = shown[name] if name == "nightly" else shown[name][0]
@@ -145,7 +152,7 @@ def test_an_expired_mute_does_not_hide_another(file):
         ("[nightlies]\ngate = 4", "nightlies", "did you mean nightly?"),
         ("[[thresholds]]\nmin_change = 0", "thresholds.0.min_change", "greater than 0"),
         ('[[thresholds]]\ndevice = "x"', "thresholds.0.min_change", "required"),
-        ("[[thresholds]]\nmin_change = 1\ndevise = 'x'", "thresholds.0.devise", "mean device?"),
+        ("[[thresholds]]\nmin_change = 0.1\ndevise = 'x'", "thresholds.0.devise", "mean device?"),
         ("thresholds = 3", "thresholds", "valid list"),
         ("[[owners]]\nowner = ''", "owners.0.owner", "at least 1 character"),
         ("[[owners]]\nowner = 3", "owners.0.owner", "valid string"),
@@ -173,3 +180,11 @@ def test_a_file_that_was_named_must_be_there(file):
         read_settings(file)
     with pytest.raises(SettingsError, match="directory"):
         read_settings(file.parent)
+
+
+def test_shares_may_be_in_percent_and_a_plain_five_is_questioned(file: Path) -> None:
+    settings = read(file, '[nightly]\nmin_change = "2%"\nq = "5%"\n')
+    assert (settings.nightly.min_change, settings.nightly.q) == (0.02, 0.05)
+    for value in ("5", '"5"'):
+        with pytest.raises(SettingsError, match="would be 500 %: write 5%"):
+            read(file, f"[[thresholds]]\nmin_change = {value}\n")

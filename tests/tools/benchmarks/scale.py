@@ -30,10 +30,17 @@ FROM range(1, $builds + 1) r(i);
 INSERT INTO models BY NAME SELECT i::INT AS model_id, 'model-' || i AS name, 'xnnpack' AS backend
 FROM range(1, $models + 1) r(i);
 INSERT INTO event_signatures BY NAME SELECT
-    m * 100 + o AS event_signature_id, 'native_call_op' || o || '.out' AS name,
-    o * 3 AS instruction_id, IF(o % 2 = 0, 'delegate_op', 'kernel') AS kind,
-    IF(o % 2 = 0, 'GEMM #' || o, NULL) AS delegate_id_str, true AS is_profiled, false AS is_logged
+    m * 100 + o AS event_signature_id,
+    IF(o = 0, 'Method::execute', 'native_call_op' || o || '.out') AS name,
+    o * 3 AS instruction_id,
+    CASE WHEN o = 0 THEN 'method' WHEN o % 2 = 0 THEN 'delegate_op' ELSE 'kernel' END AS kind,
+    IF(kind = 'delegate_op', 'GEMM #' || o, NULL) AS delegate_id_str,
+    true AS is_profiled, false AS is_logged
 FROM range(1, $models + 1) r(m), range($operators) s(o);
+INSERT INTO run_signatures BY NAME SELECT
+    m AS run_signature_id, 'Execute' AS name, -1 AS bundled_input_index,
+    list_transform(range($operators), lambda o: m * 100 + o) AS events
+FROM range(1, $models + 1) r(m);
 """
 _DUMPS = """
 INSERT INTO dumps BY NAME SELECT
@@ -48,10 +55,17 @@ INSERT INTO dumps BY NAME SELECT
 FROM range(1, $builds + 1) r(b), range(1, $devices + 1) s(d), range(1, $models + 1) t(m),
     range($dumps) u(k);
 """
+_RUNS = """
+INSERT INTO runs BY NAME SELECT
+    dump_id, 0 AS run_index, model_id AS run_signature_id, 'Execute' AS name,
+    -1 AS bundled_input_index, 0 AS start_ticks, $operators AS n_events
+FROM dumps
+"""
 # Noise of 3 % between dumps; an operator of one model is 8 % slower from the last build but one on.
 _STATS = """
 INSERT INTO event_stats BY NAME SELECT
-    dump_id, model_id * 100 + o AS event_signature_id, 30 AS sample_count, 0 AS zero_count,
+    dump_id, model_id AS run_signature_id, model_id * 100 + o AS event_signature_id,
+    30 AS sample_count, 0 AS zero_count,
     900 AS min_ticks, 1500 AS max_ticks, 30000.0 AS sum_ticks, 950.0 AS p10_ticks,
     1000.0 AS p50_ticks, 1100.0 AS p90_ticks, 1200.0 AS p95_ticks, 1300.0 AS p99_ticks,
     25 AS steady_count, value AS steady_grouped_ticks, value AS steady_p50_ticks
@@ -62,7 +76,7 @@ FROM (
             * exp(0.03 * sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random())) AS value
     FROM dumps, range($operators) u(o)
 )
-ORDER BY dump_id, 2
+ORDER BY dump_id, event_signature_id
 """
 
 
@@ -73,7 +87,7 @@ def fill(store: Path, *sizes: int) -> None:
     Warehouse.open(store, create=True).close()
     with duckdb.connect(str(store / "warehouse.duckdb"), config={"threads": 1}) as connection:
         connection.execute("SET TimeZone = 'UTC'; SELECT setseed(0.5)")
-        for statement in (*_NAMES.split(";")[:-1], _DUMPS, _STATS):
+        for statement in (*_NAMES.split(";")[:-1], _DUMPS, _RUNS, _STATS):
             own = {name: value for name, value in given.items() if f"${name}" in statement}
             connection.execute(statement, own)
 

@@ -35,7 +35,7 @@ class Noise(NamedTuple):
         slow: What is in the slower of two modes now and then: "" for nothing, "operator" for
             an operator in a process, "process", "clustered" for operators whose share of slow
             processes differs from night to night, "device" for a device a whole night.
-        state: How far the state of the device moves all operators of a night, and of a dump, at most.
+        state: How far the state of the device moves all operators of a night or dump, at most.
     """
 
     title: str

@@ -23,7 +23,7 @@ class Bug(StrEnum):
     I17 = "a delegate id is matched by the last id that is part of it"
     I19 = "a bundled input index of -1 takes the last case's reference output"
     I20 = "a debug handle that is listed twice lists its operators twice"
-    I21 = "an ETRecord with a constant program output does not load"
+    I21 = "an ETRecord with a constant program output, or without a map, does not load"
     I22 = "damaged files are read without a check"
     I23 = "a dump without a size prefix is unreadable"
     I24 = "a name that is not UTF-8, or a missing field, raises"

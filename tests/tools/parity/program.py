@@ -79,11 +79,16 @@ class Program:
             raise Raised(Bug.I21, "SerializeError", "Unable to deserialize output node")
 
     def require_forward(self, bugs: frozenset[Bug]) -> None:
-        """Find the only method that the Inspector looks for.
+        """Find the only method that the Inspector looks for, and the maps that it needs.
+
+        A record whose saving raised has the parts alone that were written before.
 
         Raises:
             Raised: if it is not there, or not alone.
         """
+        needed = ("debug_handle_map", "instruction_id_to_num_outs_map")
+        if Bug.I21 in bugs and any(self.members[name] is None for name in needed):
+            raise Raised(Bug.I21, "TypeError", "'NoneType' object is not subscriptable")
         if Bug.I15 in bugs and "forward" not in self.methods:
             raise Raised(Bug.I15, "KeyError", "forward")
         edge = [path for path in self.graphs if path.startswith(f"{_EDGE}/")]

@@ -12,6 +12,8 @@ from tests.tools.parity.program import Node, Program
 
 Handles = int | list[int] | None
 
+_STATED_NODE = re.compile(r'^\{.*?"delegate_node_id": *([^,} ]+)', re.DOTALL)  # JSON, as Vulkan's
+
 _FRAMEWORK = ("Method::init", "Program::load_method", "Method::execute")
 _DELEGATED = ("DELEGATE_CALL", "delegate_execute")
 NOTHING: Mapping[str, Any] = {
@@ -37,7 +39,7 @@ def symbols(
     delegate = program.of_method("delegate_map", method).get(number)
     handles: Handles = handle_map[number]
     if delegate is not None and signature.delegate_id is not None:
-        handles = _delegate_handles(delegate["delegate_map"] or {}, signature.delegate_id, bugs)
+        handles = delegate_handles(delegate["delegate_map"] or {}, signature.delegate_id, bugs)
     has_no_nodes = Bug.I16 in bugs and signature.name in _FRAMEWORK
     by_handle = {} if has_no_nodes else program.nodes.get(method, {})
     outputs = program.of_method("instruction_id_to_num_outs_map", method)
@@ -76,15 +78,18 @@ def _nodes(by_handle: Mapping[int, list[Node]], handles: list[int], bugs: frozen
     }
 
 
-def _delegate_handles(
+def delegate_handles(
     known: Mapping[str, Handles], delegate_id: int | str, bugs: frozenset[Bug]
 ) -> Handles:
+    """Debug handles of an id by a delegate's map; None if it has none."""
     text = str(delegate_id)
     if Bug.I17 in bugs:
         if isinstance(delegate_id, str) and known.get(text) is not None:
             return known[text]
         parts = [key for key in known if key in text]
         return known[parts[-1]] if parts else known.get(text)
+    if stated := _STATED_NODE.search(text):
+        return known.get(stated[1])
     if text in known or isinstance(delegate_id, int):
         return known.get(text)
     words = [key for key in known if key and _place_of(key, text) >= 0]

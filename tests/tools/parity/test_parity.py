@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import zipfile
 from dataclasses import replace
 from functools import cache
 
@@ -11,11 +12,15 @@ import pytest
 from tests.support.corpus import CORPUS
 from tests.support.cross_section import cross_section
 from tests.tools.parity.bugs import Bug
+from tests.tools.parity.errors import Raised
 from tests.tools.parity.evidence import Dump, read_evidence
 from tests.tools.parity.files import SUFFIX, Finding, find_goldens, judge_file
 from tests.tools.parity.goldens import Variant, read_variants
 from tests.tools.parity.objects import object_faults
 from tests.tools.parity.ours import Answer, answer, drop_in
+from tests.tools.parity.program import read_program
+from tests.tools.parity.symbols import delegate_handles
+from tests.tools.parity.totals import module_total
 from tests.tools.parity.trial import Trial
 from tests.tools.parity.verdicts import Outcome
 
@@ -138,6 +143,42 @@ def test_a_wrong_module_total_is_found_on_either_side():
     wrong = dict.fromkeys(ours.totals, 1.0)
     assert _faults(variant, replace(ours, totals=wrong))
     assert _faults(replace(variant, answer={**variant.answer, "total_for_module": wrong}), ours)
+
+
+def test_totals_by_key_are_of_that_key_and_totals_by_path_of_all_its_keys():
+    dump, variant, ours = _trial()
+    blocks = dump.blocks(frozenset())
+    told = copy.deepcopy(Trial(variant, ours, read_evidence(CORPUS, dump, variant)).right)
+    events = [event for block in told for event in block["events"]]
+    for event in events:
+        event["module_hierarchy"] = {}
+    first, again = [e for e in events if e["is_delegated_op"] and e["debug_handles"]][:2]
+    first["module_hierarchy"] = {"node": {"L__self__a": ["a", "Module"]}}
+    again["module_hierarchy"] = {"node": {"L__self__a@1": ["a", "Module"]}}
+    times = [sum(event["raw"]) / len(event["raw"]) for event in (first, again)]
+    found = [
+        module_total(blocks, told, name, frozenset())
+        for name in ("L__self__a", "L__self__a@1", "a", "L__self__L__self__a")
+    ]
+    assert found == pytest.approx([*times, sum(times), sum(times)])
+
+
+def test_a_record_whose_saving_raised_is_refused_by_the_inspector_alone(tmp_path):
+    record = tmp_path / "model.etrecord"
+    with zipfile.ZipFile(record, "w") as archive:
+        archive.writestr("ETRECORD_V0", b"")
+    program = read_program(record)
+    program.require_forward(frozenset())
+    with pytest.raises(Raised) as raised:
+        program.require_forward(frozenset(Bug))
+    golden = {"type": "TypeError", "message": "'NoneType' object is not subscriptable"}
+    assert raised.value.is_like(golden)
+
+
+def test_a_json_id_means_the_node_that_it_states():
+    known = {"1": [1], "5": [5]}
+    text = '{"operator": {"args": [1], "delegate_node_id": 5}}'
+    assert delegate_handles(known, text, frozenset()) == [5]
 
 
 def test_an_exception_that_no_bug_makes_is_found():

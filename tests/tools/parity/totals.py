@@ -24,7 +24,8 @@ def module_total(
 
     An event counts if it runs a node of the module, in full. Rightly, a module is named by its key
     or its path, together with all modules below it, and of the call of a delegate and the events
-    inside it only the one or the others count.
+    inside it only the one or the others count. Keys with one path, as those of repeated calls have,
+    are different modules.
     """
     total, is_inside = 0.0, _named(answer, module, bugs)
     for block, told in zip(blocks, answer, strict=True):
@@ -51,8 +52,9 @@ def _named(answer: Sequence[Json], module: str, bugs: frozenset[Bug]) -> IsInsid
         for event in block["events"]
         for hierarchy in event["module_hierarchy"].values()
     )
-    keys = {key: path for hierarchy in hierarchies for key, (path, *_) in hierarchy.items()}
-    wanted = keys.get(module, re.sub(f"^({_ROOT})+", "", module))
+    if any(module in hierarchy for hierarchy in hierarchies):
+        return lambda hierarchy: module in (hierarchy or {})
+    wanted = re.sub(f"^({_ROOT})+", "", module)
 
     def is_inside(hierarchy: Json | None) -> bool:
         paths = [path for path, *_ in (hierarchy or {}).values()]

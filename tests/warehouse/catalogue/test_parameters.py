@@ -28,6 +28,7 @@ QUERY = Query(
 --   low    BIGINT(..9) = NULL        Some low number.
 --   until  TIMESTAMP(>since) = NULL  Some later time.
 --   other  STRING(<>name) = NULL     Some other name.
+--   change  SHARE(0..) = '5%'        Some change.
 --
 -- columns:
 --   c  INT  Some column.
@@ -52,6 +53,7 @@ def test_defaults_fill_what_is_not_given():
         "since": None,
         "scope": "run",
         **dict.fromkeys(("names", "tag", "key", "top", "part", "low", "until", "other")),
+        "change": 0.05,
     }
 
 
@@ -77,6 +79,10 @@ def test_defaults_fill_what_is_not_given():
         ({"low": -(2**63)}, -(2**63)),
         ({"until": "2026-11-21"}, datetime(2026, 11, 21, tzinfo=UTC)),
         ({"other": "m"}, "m"),
+        ({"change": "7%"}, 0.07),
+        ({"change": "0.5"}, 0.5),
+        ({"change": "500 %"}, 5.0),
+        ({"change": 5}, 5.0),
     ],
 )
 def test_values_are_converted_to_the_declared_type(given, bound):
@@ -109,6 +115,10 @@ def test_values_are_converted_to_the_declared_type(given, bound):
         ({"part": 1.1}, "1.1, wanted 0 to 1"),
         ({"part": "-1e-9"}, "-1e-09, wanted 0 to 1"),
         ({"low": 10}, "10, wanted at most 9"),
+        ({"change": "5"}, "'change': '5' would be 500 %: write 5%, or 500% if you mean that"),
+        ({"change": "5%%"}, "'5%%', wanted a share such as 5% or 0.05"),
+        ({"change": "inf"}, "'inf', wanted a share such as 5% or 0.05"),
+        ({"change": "-5%"}, "-0.05, wanted at least 0"),
         (
             {"since": "2026-11-21", "until": "2026-11-20"},
             "parameter 'until': 2026-11-20T00:00:00+00:00, wanted later than 'since', 2026-11-21T0",

@@ -68,6 +68,24 @@ def read_total(file: Path) -> int:
         return int(total)
 
 
+def test_readers_notice_that_a_log_was_deleted(tmp_path: Path) -> None:
+    file = killed(tmp_path)
+    log_of(file).unlink()
+    with pytest.raises(DamagedStoreError, match=r"warehouse\.duckdb\.wal is gone, with \d"):
+        Warehouse.open(file.parent, read_only=True)
+    assert count_dumps(file) == 2  # a writer takes it from the archive
+
+
+def test_a_log_that_a_checkpoint_took_in_is_not_missed(tmp_path: Path) -> None:
+    file = killed(tmp_path)
+    known = sum_of(file).read_bytes()
+    with open_writer(file) as connection:
+        connection.execute("CHECKPOINT warehouse")
+    assert not log_of(file).exists()
+    sum_of(file).write_bytes(known)
+    assert len(contents(file.parent)["dumps"]) == 2
+
+
 @pytest.mark.slow
 def test_zeros_among_equal_values_that_duckdb_would_read_are_told(tmp_path: Path) -> None:
     whole = tmp_path / "whole" / "some.duckdb"
@@ -111,7 +129,7 @@ def test_a_log_that_was_cut_is_told_with_and_without_archive(tmp_path: Path, sha
     file = killed(tmp_path, archive=False)
     data = log_of(file).read_bytes()
     log_of(file).write_bytes(data[: int(len(data) * share)])
-    with pytest.raises(StoreError, match=r"wal is cut short: .* move warehouse.duckdb.wal away"):
+    with pytest.raises(StoreError, match=r"wal is cut short: .* move warehouse.duckdb.wal and"):
         Warehouse.open(file.parent)
     (file.parent / "archive").mkdir()
     with pytest.raises(DamagedStoreError, match="'tracehouse rebuild'"):
@@ -178,6 +196,7 @@ def test_a_torn_record_says_nothing(tmp_path: Path, torn: bytes) -> None:
 def test_a_log_moved_away_takes_its_record_along(tmp_path: Path) -> None:
     file = killed(tmp_path, archive=False)
     log_of(file).unlink()
+    sum_of(file).unlink()
     with Warehouse.open(file.parent) as warehouse:
         for number in (2, 3):  # the log that the first makes begins like the other, as long as it
             warehouse.ingest([tiny_incoming(number)], archive=False)

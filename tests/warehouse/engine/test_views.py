@@ -16,6 +16,9 @@ def test_a_statement_needs_the_views_it_names_and_those_they_read() -> None:
     assert named_views('FROM "Named_Event_Stats"') == [
         "named_event_signatures",
         "named_dumps",
+        "own_modules",
+        "builds_in_order",
+        "named_run_signatures",
         "named_event_stats",
     ]
     assert set(named_views(" ".join(load_views()))) == set(load_views())

@@ -73,7 +73,7 @@ def test_how_many_batches_are_committed_together_changes_nothing(
     assert len({row[0] for row in signatures}) == len(signatures)
 
 
-@pytest.mark.parametrize("jobs", [2, 5])
+@pytest.mark.parametrize("jobs", [5])
 @pytest.mark.slow
 def test_more_threads_make_the_same_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int

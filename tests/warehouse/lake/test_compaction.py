@@ -168,8 +168,7 @@ def test_two_compactions_at_once_lose_and_double_nothing(
 def test_killed_at_any_moment_it_is_done_by_the_next_call(
     farm, place: Path, before: Contents
 ) -> None:
-    moments = [f"lake file:{n}" for n in (1, 4, 9, 13)]
-    for moment in [*moments, "lake commit:1", "lake committed:1", "lake commit:3"]:
+    for moment in ("lake file:4", "lake file:13", "lake commit:1", "lake committed:1"):
         for now in (datetime.now(UTC), LATER):
             args = [sys.executable, "-c", COMPACT, str(place), now.isoformat()]
             subprocess.run(args, env=os.environ | {VARIABLE: moment})

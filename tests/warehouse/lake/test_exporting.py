@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.corpus import CORPUS, read_dump
-from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
 from tests.support.lakes import files_of, rows_of
 from tests.support.stores import COUNTERS, MANIFEST, ingest, write
@@ -161,9 +160,7 @@ def test_only_what_is_new_is_written(store: Path, filled: Path, tmp_path: Path) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "change", cross_section(["model=mv3", "build=b42", "captured_at=2026-04-01"], 3)
-)
+@pytest.mark.parametrize("change", ["model=mv3", "captured_at=2026-04-01"])
 def test_corrections_reach_the_lake(store: Path, filled: Path, change: str) -> None:
     correct(store, change)
     done = export(store, filled)
@@ -245,7 +242,7 @@ with Warehouse.open(sys.argv[1], read_only=True) as warehouse:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "place_of_death",
-    cross_section(["lake file:9", "lake file:1", "lake file:30", "lake commit:1"], 4),
+    ["lake file:1", "lake file:30", "lake commit:1"],
 )
 def test_an_export_that_is_killed_leaves_no_trace(
     store: Path, place: Path, place_of_death: str

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.support.cross_section import cross_section
 from tests.support.lakes import fill, real_looking_farm, shared_numbers
+from tests.support.store_rows import Event, StoreRows
 from warehouse import Warehouse
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query, load_catalogue
@@ -19,6 +21,11 @@ from warehouse.lake.narrowing import NARROWED
 _SPREAD = """
 UPDATE dumps SET captured_at = captured_at + to_days(CAST(dump_id % 3 AS INTEGER));
 UPDATE models SET name = 'other' WHERE backend IS NULL
+"""
+_ROLES = """
+UPDATE dumps
+SET manifest = json_merge_patch(manifest, json_object('build', json_object('role', b.role)))
+FROM builds AS b WHERE b.build_id = dumps.build_id AND b.role IS NOT NULL
 """
 FILTERS = [
     {"model": "net"},
@@ -87,7 +94,7 @@ def without(place: Path, copy: Path, kept: str) -> Path:
     shutil.copytree(place, copy)
     for table in NARROWED:
         for file in copy.glob(f"{table}/*/*/*.parquet"):
-            if kept not in file.as_posix() and table != "event_stats":
+            if kept not in file.as_posix() and table != "runs":
                 data = file.read_bytes()
                 rest = int.from_bytes(data[-8:-4], "little") + 8  # the footer, which DuckDB reads
                 file.write_bytes(bytes(len(data) - rest) + data[-rest:])
@@ -127,6 +134,34 @@ def test_the_next_question_is_not_narrowed_by_the_last(farm, place: Path) -> Non
     with Warehouse.open_lake(place) as lake:
         assert lake.query("percentiles", model="net").to_pylist() != wanted
         assert lake.query("percentiles").to_pylist() == wanted
+
+
+def _sessions():
+    """Two builds, each recorded in a session of its day beside a reference build."""
+    store = StoreRows()
+    store.add_build("pinned", role="reference")
+    for day, build in enumerate(("old", "new"), start=1):
+        for name, ticks, later in ((build, 10_000, 0), ("pinned", 9_000, 10)):  # another file
+            for number in range(8):
+                dump = store.add_dump(
+                    build=name,
+                    captured_at=datetime(2026, 1, day + later, tzinfo=UTC),
+                    run={"session": build},
+                )
+                for _ in range(25):
+                    store.add_run(dump, [Event("conv", day * (ticks + 10 * number), 1)])
+    return store.connect()
+
+
+def test_comparison_reads_the_dumps_of_reference_builds_too(tmp_path: Path) -> None:
+    farm = real_looking_farm(_sessions)
+    farm.execute(_ROLES)
+    fill(tmp_path, farm)
+    asked = {"base": "old", "head": "new"}
+    wanted = answer_query(farm, find_query("regression_deltas"), asked).to_pylist()
+    assert [(row["verdict"], row["reference"]) for row in wanted] == [("unchanged", "pinned")]
+    with Warehouse.open_lake(tmp_path) as lake:
+        assert lake.query("regression_deltas", **asked).to_pylist() == wanted
 
 
 def test_names_that_the_lake_lacks_are_told(place: Path) -> None:

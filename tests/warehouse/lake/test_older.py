@@ -14,6 +14,7 @@ from warehouse import Warehouse
 from warehouse.errors import LakeError
 from warehouse.lake.layout import FORMAT_FILE
 from warehouse.lake.place import Lake
+from warehouse.lake.schemas import LATER_COLUMNS
 
 OF_6 = {"format": 1, "schema": 6}
 IDS = [("VGF_EXECUTE", None), ("ETVK_COPY_INPUTS", None), ("VGF_EXECUTE #1", None), ("VGF_", None),
@@ -51,11 +52,31 @@ def test_it_is_read_as_it_would_be_written_now(older: Path) -> None:
 
 def test_who_writes_into_it_makes_it_one_of_now(older: Path) -> None:
     Lake(older).begin()
-    assert json.loads((older / FORMAT_FILE).read_text()) == {"format": 1, "schema": 7}
+    assert json.loads((older / FORMAT_FILE).read_text()) == {"format": 1, "schema": 8}
 
 
-@pytest.mark.parametrize("schema", [5, 8])
+@pytest.mark.parametrize("schema", [5, 9])
 def test_it_is_refused_if_its_tables_are_others(older: Path, schema: int) -> None:
     (older / FORMAT_FILE).write_text(json.dumps({"format": 1, "schema": schema}))
-    with pytest.raises(LakeError, match="schemas 6 to 7"):
+    with pytest.raises(LakeError, match="schemas 6 to 8"):
         Lake(older).check()
+
+
+def test_statistics_that_name_no_run_signature_count_for_the_one_with_the_most_runs(
+    tmp_path: Path,
+) -> None:
+    fill(tmp_path, real_looking_farm())
+    asked = "SELECT run, event_name, value FROM operator_stats ORDER BY ALL"
+    with Warehouse.open_lake(tmp_path) as lake:
+        expected = lake.sql(asked).to_pylist()
+    for table in LATER_COLUMNS:
+        for path in tmp_path.glob(f"{table}/**/*.parquet"):
+            rows = pq.read_table(path, partitioning=None).drop("run_signature_id")
+            pq.write_table(rows, path)
+    with Warehouse.open_lake(tmp_path) as lake:
+        found = lake.sql(asked).to_pylist()
+        assert lake.query("percentiles", approx=True).num_rows > 0
+    names = [{(row["run"], row["event_name"]) for row in rows} for rows in (found, expected)]
+    assert names[0] <= names[1]
+    assert {event for _, event in names[0]} == {event for _, event in names[1]}
+    assert len(found) > len(expected) / 2

@@ -232,6 +232,67 @@ def test_a_delegate_tells_methods_apart(correlation):
     assert known.locate([kernel("relu", 0), EXECUTE]).method == "plain"
 
 
+ENCODE = ("linear", "relu", "linear", "sigmoid", "add")
+LARGER = (*ENCODE, "view_copy", "convolution", "mul", "_softmax", "linear", "tanh", "gelu")
+NAMES = [
+    "Fully Connected (NC, F32) GEMM #1", "Fully Connected (NC, F32) GEMM #2", "Sigmoid (NC) #1",
+    "Add (ND) #1",
+]  # fmt: skip
+
+
+@pytest.fixture
+def lowered(correlation):
+    """Makes a Correlation of methods that are each one call of a delegate with these operators."""
+
+    def make(ids=lambda handles: {}, **methods):
+        handles = {name: [*range(1, len(targets) + 1)] for name, targets in methods.items()}
+        return correlation(
+            debug_handle_map={name: {"0": of} for name, of in handles.items()},
+            delegate_map={
+                name: {"0": {"name": "B", "delegate_map": ids(of)}} for name, of in handles.items()
+            },
+            **{
+                f"edge_dialect_exported_program__{name}": edge(*targets)
+                for name, targets in methods.items()
+            },
+        )
+
+    return make
+
+
+def test_a_method_that_would_log_much_more_inside_its_delegate_did_not_run(lowered):
+    known = lowered(encode=ENCODE, forward=LARGER)
+    events = [*map(inside, NAMES), call(0)]
+    assert known.locate([*events, EXECUTE]).method == "encode"
+    # A run that failed may have been of either.
+    assert known.locate(events).method_candidates == ["encode", "forward"]
+    more = ["Convolution (NHWC, F32) #1", "Multiply (ND) #1", "Softmax #1", "TanH #1", "GELU #1"]
+    assert known.locate([*events, *map(inside, more), EXECUTE]).method == "forward"
+
+
+@pytest.mark.parametrize(
+    "more", [("relu", "view_copy"), ("permute_copy", "_native_batch_norm_legit_no_training")]
+)
+def test_operators_that_leave_no_event_do_not_tell_methods_apart(lowered, more):
+    known = lowered(encode=ENCODE, forward=(*ENCODE, *more))
+    block = known.locate([*map(inside, NAMES), call(0), EXECUTE])
+    assert block.method_candidates == ["encode", "forward"]
+
+
+def test_names_that_speak_of_no_operator_do_not_tell_what_is_missing(lowered):
+    known = lowered(encode=ENCODE, forward=LARGER)
+    block = known.locate([inside("partition #1"), inside("partition #2"), call(0), EXECUTE])
+    assert block.method_candidates == ["encode", "forward"]
+
+
+def test_ids_of_a_delegate_map_that_no_event_has_are_missing(lowered):
+    known = lowered(
+        lambda handles: {str(handle): [handle] for handle in handles}, encode=ENCODE, forward=LARGER
+    )
+    assert known.locate([*map(inside, range(1, 6)), call(0), EXECUTE]).method == "encode"
+    assert known.locate([*map(inside, range(1, 10)), call(0), EXECUTE]).method == "forward"
+
+
 def test_an_instruction_that_export_did_not_know_is_no_contradiction(correlation):
     known = correlation(
         debug_handle_map={"a": {"0": 1, "1": 2}, "b": {"0": 1}},

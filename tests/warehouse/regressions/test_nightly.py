@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from warehouse.regressions.shared_moves import SharedMove
 
 from tests.support.documents import ROOT
 from tests.support.histories import LEVEL, history, night, nights
@@ -14,10 +15,11 @@ from warehouse.regressions.nightly import Rules, Status, adjust_p, compare_night
 QUIET = 0.002  # how far builds have been from their bases, where a test says nothing else
 
 
-def judge(cells, *, common=0.0, **options):
+def judge(cells, *, common=0.0, reactions=(0.0, 0.0), **options):
     """What the last night of these series says against all before it."""
     known, base, found = compare(cells, **options)
-    return judge_night(known, found, np.full(known.family_count, common), base, Rules())
+    shared = SharedMove(*(np.full(known.family_count, each) for each in (common, *reactions)))
+    return judge_night(known, found, shared, base, Rules())
 
 
 def compare(cells, *, shifts=None, raw_error=QUIET, framed_error=QUIET, **changes):

@@ -15,13 +15,17 @@ from warehouse.statistics.rollups import (
     summarise_events,
 )
 
+_OTHER = 100  # runs from this on are of another signature
+
 
 def events(rows: list[tuple[int, int, int, int, int]]) -> pa.Table:
-    """Decoded events of (dump, signature, run, duration, flags)."""
+    """Decoded events of (dump, signature, run, duration, flags); run signatures end as runs do."""
     names = ("dump_index", "event_signature_id", "run_index", "duration_ticks", "flags")
     columns = list(zip(*rows, strict=True)) or [()] * 5
     types = (pa.int32(), pa.int64(), pa.int32(), pa.int64(), pa.int32())
-    return pa.table({n: pa.array(c, t) for n, c, t in zip(names, columns, types, strict=True)})
+    table = pa.table({n: pa.array(c, t) for n, c, t in zip(names, columns, types, strict=True)})
+    run_signatures = pa.array([run // _OTHER for run in table["run_index"].to_pylist()], pa.int64())
+    return table.append_column("run_signature_id", run_signatures)
 
 
 def signatures(delegated: int) -> pa.Table:
@@ -65,7 +69,16 @@ def test_warm_up_is_the_first_five_runs_of_the_signature_whatever_repeats_in_the
     assert (row["sample_count"], row["steady_count"], row["steady_p50_ticks"]) == (16, 6, 10.0)
 
 
-def test_signature_in_two_run_signatures_of_a_dump_is_one_group_in_order_of_runs() -> None:
+def test_signature_in_two_run_signatures_of_a_dump_is_two_groups_each_with_its_warm_up() -> None:
+    prompts = [(0, 7, run, 50, 0) for run in range(4)]
+    tokens = [(0, 7, _OTHER + run, 1, 0) for run in range(7)]
+    rows = summarise([*prompts, (0, 8, 3, 5, 0), *tokens])
+    assert [(r["event_signature_id"], r["run_signature_id"], r["sample_count"], r["steady_count"])
+            for r in rows] == [(7, 0, 4, 0), (8, 0, 1, 0), (7, 1, 7, 2)]  # fmt: skip
+    assert rows[2]["steady_p50_ticks"] == 1.0
+
+
+def test_events_that_were_read_back_in_another_order_are_grouped_in_order_of_runs() -> None:
     first = [(0, 7, run, 1, 0) for run in (1, 3, 5, 7)]
     second = [(0, 7, run, 50, 0) for run in (0, 2, 4, 6)]
     (row,) = summarise([*first, (0, 8, 9, 5, 0), *second])[:1]
@@ -135,6 +148,8 @@ def test_grouped_median_of_a_delegate_moves_with_the_share_of_each_count_of_its_
     assert value(2, 3, 3, 3) == pytest.approx(2_500 + 1_000 / 3)
     assert value(3, 3, 3, 4) == pytest.approx(2_500 + 2_000 / 3)
     assert value(2, 2, 3, 3) == 2_500
+    assert value(2, 2, 9, 9) == 5_500
+    assert value(*[100] * 10, *[200] * 10) == 150_000
     assert value(0, 0, 0, 5) == pytest.approx(500 / 3)
     assert value(0, 0, 0, 0) == 0
     of_a_kernel = value(2, 3, 3, 3, signature=2)

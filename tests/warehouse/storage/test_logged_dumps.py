@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -55,6 +56,27 @@ def test_places_of_dumps_are_known_when_they_come(logs: list[SealedLog]) -> None
     for number in range(2):
         path, offset, count = dumps.places[next(made).sha256]
         assert path.read_bytes()[offset : offset + count] == tiny_dump(number)
+
+
+@pytest.mark.parametrize("left", [0, 1, 2])
+def test_a_cut_log_says_how_many_acknowledged_dumps_it_lost(tmp_path: Path, left: int) -> None:
+    deliveries = [pack_delivery(tiny_incoming(i)) for i in range(3)]
+    writer = LogWriter(tmp_path)
+    for delivery in deliveries:
+        writer.append([delivery])
+    writer.close()
+    (path,) = seal_logs(tmp_path)
+    whole = sum(delivery.byte_count for delivery in deliveries[:left])
+    size = whole + (5 if left == 1 else 0)  # between two records, or within one
+    os.truncate(path, size)
+    (log,) = filter(None, map(SealedLog.open, [path]))
+    *dumps, lost = LoggedDumps([(log, scanned(log))])
+    log.close()
+    assert len(dumps) == left
+    problem = f"cut to {size:,} of .* of the 3 dumps .* acknowledged in it {left} are whole"
+    with pytest.raises(SourceError, match=f"{problem}.*hand over again what was in it"):
+        lost.read()
+    assert [file.stat().st_size for file in tmp_path.glob("damaged/*")] == [5] * (left == 1)
 
 
 def test_all_are_counted_that_are_known_of_damaged_ones_too(logs: list[SealedLog]) -> None:

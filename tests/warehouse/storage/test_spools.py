@@ -98,7 +98,8 @@ def test_the_bytes_are_on_disk_before_the_log_has_its_name(
     spool.become_log(delivery_of(spool))
 
     assert seen == [".part"]
-    assert [path.suffix for path in (store / "inbox").iterdir()] == [".sealed"]
+    suffixes = {path.suffix for path in (store / "inbox").iterdir()}
+    assert suffixes == {".sealed", ".tally"}
 
 
 def test_a_full_disk_is_said(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:

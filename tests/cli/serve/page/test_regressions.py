@@ -14,7 +14,7 @@ def test_the_report_is_that_of_the_last_build(site: TestClient) -> None:
 
 def test_a_head_of_the_address_is_reported(site: TestClient) -> None:
     text = site.get("/regressions", params={"head": "b8"}).text
-    assert "None is confirmed." in text
+    assert "No regression is confirmed." in text
     assert '<a href="/regressions?head=b8" aria-current="true">b8</a>' in text
 
 

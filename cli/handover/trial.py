@@ -1,0 +1,62 @@
+"""`tracehouse ingest --dry-run`: what would come in, tried in a store that is thrown away."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from cli.output.ingest_report import write_notes, write_refusals
+from cli.output.progress import progress_bar
+from cli.output.streams import write_note
+from cli.stores import open_to_read, open_to_write
+from queries.report.figures import count_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ingest.incoming import FoundDumps
+    from warehouse.intake.pipeline import IngestSummary
+
+_COLUMNS = ("device", "pool", "model", "backend", "build", "dump_count", "run_count", "event_count")
+_HASHES = "SELECT sha256 FROM dumps"
+
+
+def try_ingest(
+    store: Path, found: FoundDumps, *, jobs: int | None, is_quiet: bool
+) -> tuple[pa.Table, IngestSummary]:
+    """Decode dumps as an ingest would, and leave the store as it is.
+
+    Says on standard error what would be refused, what is odd, and how many dumps are in the store
+    already.
+
+    Returns:
+        A row per device, model and build: dumps that would come in; and what an ingest into an
+        empty store does.
+    """
+    with (
+        TemporaryDirectory(prefix="tracehouse-trial-") as folder,
+        open_to_write(Path(folder) / "store", create=True) as trial,
+        progress_bar(is_quiet=is_quiet) as progress,
+    ):
+        summary = trial.ingest(found, archive=False, jobs=jobs, progress=progress)
+        table = trial.query("coverage").select(_COLUMNS)
+        hashes = set(trial.sql(_HASHES)["sha256"].to_pylist())
+    write_refusals(summary.refused, remedy="correct these first")
+    if not is_quiet:
+        write_notes(summary)
+    known = len(hashes & _known(store))
+    write_note(
+        f"dry run: nothing was written; to come in: {count_text(len(hashes) - known, 'dump')}, in "
+        f"{store} already: {known:,}, refused: {count_text(len(summary.refused), 'file')}"
+    )
+    return table, summary
+
+
+def _known(store: Path) -> set[str]:
+    """Hashes of the dumps in a store; none if there is no store yet."""
+    if not os.path.exists(store):
+        return set()
+    with open_to_read(store) as warehouse:
+        return set(warehouse.sql(_HASHES)["sha256"].to_pylist())

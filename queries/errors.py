@@ -1,0 +1,64 @@
+"""What the drop-in refuses, as both this project's error and the one that the Inspector raises.
+
+QueryError
+├── WrongValueError       also a ValueError
+├── WrongTypeError        also a TypeError
+├── UnconvertibleError    also a RuntimeError: cycles and a unit of time
+└── ProgramRunError       also a RuntimeError: ExecuTorch cannot run a program
+SourceError
+└── UnreadableFileError   also an OSError
+    └── MissingFileError  also a FileNotFoundError
+EtRecordError
+└── InvalidRecordError    also a RuntimeError
+
+A graph that an ETRecord lacks is an UnknownGraphError of `warehouse.programs.correlation`, also a
+KeyError.
+"""
+
+from __future__ import annotations
+
+import errno
+
+from ingest.errors import EtRecordError, SourceError
+from warehouse.errors import QueryError
+
+
+class WrongValueError(QueryError, ValueError):
+    """A value that cannot be used, where the Inspector raises ValueError."""
+
+
+class WrongTypeError(QueryError, TypeError):
+    """A value of another type than wanted, where the Inspector raises TypeError."""
+
+
+class UnconvertibleError(QueryError, RuntimeError):
+    """A time scale that cannot be converted into another."""
+
+
+class ProgramRunError(QueryError, RuntimeError):
+    """ExecuTorch cannot run an exported program."""
+
+
+class UnreadableFileError(SourceError, OSError):
+    """A file that cannot be read."""
+
+    def __init__(self, source: str, problem: str, *, reason: str = "unreadable") -> None:
+        """Keep the file's name where OSError has it, too."""
+        super().__init__(source, problem, reason=reason)
+        self.filename = source
+        self.errno = self.strerror = None
+
+    __str__ = Exception.__str__  # OSError would number its arguments
+
+
+class MissingFileError(UnreadableFileError, FileNotFoundError):
+    """A file that does not exist."""
+
+    def __init__(self, source: str, problem: str, *, reason: str = "unreadable") -> None:
+        """Keep the system's number of this error as well."""
+        super().__init__(source, problem, reason=reason)
+        self.errno = errno.ENOENT
+
+
+class InvalidRecordError(EtRecordError, RuntimeError):
+    """A file that is no readable ETRecord."""

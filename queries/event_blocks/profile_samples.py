@@ -1,0 +1,168 @@
+"""Durations of a dump's profile events, cut by event block and event signature. Pure.
+
+All groups are cut at once: a dump may have as many of them as events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import compress, pairwise
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ingest.tables.clocks import END_BEFORE_START, WRAPPED_32
+from queries.event_blocks.samples import FlaggedSample, Samples, summarise_groups
+from queries.event_blocks.scales import Floats, Scale
+
+Group = tuple[int, int]  # run signature and event signature
+
+_LAST_VALID_FLAG = 1
+
+
+class ProfileSamples:
+    """Profile events of one dump by run signature, which is a block, and event signature."""
+
+    def __init__(self, tables: Mapping[str, pa.Table]) -> None:
+        """Index the events of the decoded tables of one dump."""
+        events = tables["events"]
+        starts = _low_words(tables["runs"]["start_ticks"])
+        self._run = events["run_index"].to_numpy()
+        self._occurrence = events["occurrence"].to_numpy()
+        self._chain = events["chain_index"].to_numpy()
+        self._flags = events["flags"].to_numpy()
+        self._duration = events["duration_ticks"].to_numpy()
+        offset = events["start_offset_ticks"].to_numpy().view(np.uint64)
+        self._start = starts[self._run] + offset
+        # As logged: where a 32-bit clock wrapped within a run, starts after it are small again.
+        is_past = np.isin(self._run, self._run[(self._flags & WRAPPED_32) != 0])
+        is_past &= (self._start >> np.uint64(32)) == 1
+        self._start[is_past] -= np.uint64(2**32)
+        self._rows = _index_groups(events)
+        self._bounds = np.array([0, *(rows.stop for rows in self._rows.values())], np.int64)
+        is_inside = np.logical_or.reduceat(self._chain >= 0, self._bounds[:-1])
+        self._inside = set(compress(self._rows, is_inside))
+        self._metadata = _index_metadata(tables["delegate_metadata"])
+
+    def samples(self, scales: Mapping[Group, Scale]) -> dict[Group, Samples]:
+        """The samples of all signatures that have events, by block and signature.
+
+        `scales` has the scale of each, which turns ticks into the target time scale.
+        """
+        valid = np.flatnonzero(self._flags <= _LAST_VALID_FLAG)
+        bounds = np.searchsorted(valid, self._bounds).tolist()
+        durations = _scaled(self._duration[valid], bounds, [scales[key] for key in self._rows])
+        raw, start = durations.tolist(), self._start[valid].tolist()
+        statistics = summarise_groups(durations, bounds)
+        per_run, flagged = self._samples_per_run(), self._flagged()
+        return {
+            group: Samples(
+                raw=raw[first:last],
+                start_time=start[first:last],
+                metadata=self._metadata_of(group[1], valid[first:last]),
+                samples_per_run=per_run.get(group),
+                flagged=flagged.get(group, []),
+                statistics=statistics[number],
+            )
+            for number, (group, (first, last)) in enumerate(
+                zip(self._rows, pairwise(bounds), strict=True)
+            )
+        }
+
+    def is_inside(self, block: int, event_signature_id: int) -> bool:
+        """Whether the signature has events on a chain in a block, which means in the program."""
+        return (block, event_signature_id) in self._inside
+
+    def chains(self, block: int, event_signature_id: int, run: int) -> list[int]:
+        """Chains that a signature's events are on in one run of a block, sorted; none below 0.
+
+        A debug event's chain is unsigned in the file, so a chain below 0 is never that of a profile
+        event, although both mean "outside instructions".
+        """
+        rows = self._rows.get((block, event_signature_id), slice(0))
+        first, last = np.searchsorted(self._run[rows], [run, run + 1]).tolist()
+        return [
+            chain for chain in sorted(set(self._chain[rows][first:last].tolist())) if chain >= 0
+        ]
+
+    def _metadata_of(self, event_signature: int, valid: NDArray[np.int64]) -> list[bytes]:
+        known = self._metadata.get(event_signature)
+        if known is None:
+            return []
+        places = zip(self._run[valid].tolist(), self._occurrence[valid].tolist(), strict=True)
+        found = [known.get(place, b"") for place in places]
+        return found if any(found) else []
+
+    def _samples_per_run(self) -> dict[Group, list[int]]:
+        """Valid events by run, of each group that has several in a run."""
+        first_of_run = np.flatnonzero(self._occurrence == 0)
+        valid = self._flags <= _LAST_VALID_FLAG
+        counts = np.add.reduceat(valid.astype(np.int64), first_of_run).tolist()
+        bounds = np.searchsorted(first_of_run, self._bounds).tolist()
+        return {
+            group: counts[first:last]
+            for (group, rows), (first, last) in zip(
+                self._rows.items(), pairwise(bounds), strict=True
+            )
+            if last - first < rows.stop - rows.start
+        }
+
+    def _flagged(self) -> dict[Group, list[FlaggedSample]]:
+        found = np.flatnonzero(self._flags > _LAST_VALID_FLAG)
+        start, duration = self._start[found], self._duration[found].view(np.uint64)
+        numbers = np.searchsorted(self._bounds, found, side="right") - 1
+        columns = (numbers, self._run[found], start, start + duration, self._flags[found])
+        groups, flagged = list(self._rows), dict[Group, list[FlaggedSample]]()
+        for number, run, begin, end, flags in zip(*(c.tolist() for c in columns), strict=True):
+            sample = FlaggedSample(run, begin, end, _describe(flags))
+            flagged.setdefault(groups[number], []).append(sample)
+        return flagged
+
+
+def _scaled(ticks: NDArray[np.int64], bounds: Sequence[int], scales: Sequence[Scale]) -> Floats:
+    """The durations of groups, each by its own scale; groups of one scale are scaled together."""
+    numbers: dict[Scale, int] = {}
+    of_group = [numbers.setdefault(scale, len(numbers)) for scale in scales]
+    of_row = np.repeat(np.array(of_group, np.int64), np.diff(bounds))
+    order = np.argsort(of_row, kind="stable")
+    ends = np.cumsum(np.bincount(of_row, minlength=len(numbers)))
+    durations = ticks.astype(np.float64)
+    for scale, rows in zip(numbers, np.split(order, ends[:-1]), strict=False):
+        durations[rows] = scale(durations[rows])
+    return durations
+
+
+def _low_words(decimals: pa.ChunkedArray) -> NDArray[np.uint64]:
+    """Values of a column of decimals as unsigned 64-bit numbers; where null, any value."""
+    chunks = [chunk for chunk in decimals.chunks if len(chunk)]
+    words = [np.frombuffer(chunk.buffers()[1], np.uint64) for chunk in chunks]
+    parts = [
+        word[2 * chunk.offset :: 2][: len(chunk)] for word, chunk in zip(words, chunks, strict=True)
+    ]
+    return np.concatenate([np.zeros(0, np.uint64), *parts])
+
+
+def _describe(flags: int) -> str:
+    if flags & END_BEFORE_START:
+        return "end before start, and not a 32-bit wrap"
+    return "2^63 ticks or longer"
+
+
+def _index_groups(events: pa.Table) -> dict[Group, slice]:
+    """Rows of each group in the order of the table; they stand side by side."""
+    run, event = (events[f"{noun}_signature_id"].to_numpy() for noun in ("run", "event"))
+    changes = (run[1:] != run[:-1]) | (event[1:] != event[:-1])
+    firsts = np.flatnonzero(np.concatenate([np.ones(min(len(run), 1), bool), changes]))
+    bounds = pairwise([*firsts.tolist(), len(run)])
+    keys = zip(run[firsts].tolist(), event[firsts].tolist(), strict=True)
+    return {key: slice(*rows) for key, rows in zip(keys, bounds, strict=True)}
+
+
+def _index_metadata(metadata: pa.Table) -> dict[int, dict[tuple[int, int], bytes]]:
+    """Metadata by event signature, then by run and occurrence."""
+    index: dict[int, dict[tuple[int, int], bytes]] = {}
+    for row in metadata.to_pylist():
+        place = row["run_index"], row["occurrence"]
+        index.setdefault(row["event_signature_id"], {})[place] = row["metadata"]
+    return index

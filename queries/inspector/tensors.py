@@ -1,0 +1,44 @@
+"""The form in which the drop-in gives tensors: numpy arrays, or torch's as the Inspector does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ingest.debug_buffer import TensorValue
+from queries.errors import WrongValueError
+from queries.inspector.optional_modules import optional_module
+
+TensorForm = Callable[[TensorValue], Any]  # a tensor as the drop-in gives it; None if missing
+
+NUMPY, TORCH = "numpy", "torch"
+
+
+def tensor_form(name: str) -> TensorForm:
+    """The form of that name; torch raises QueryError where it is not installed.
+
+    Raises:
+        WrongValueError: if it is neither numpy nor torch.
+    """
+    if name == NUMPY:
+        return numpy_array
+    if name != TORCH:
+        raise WrongValueError(f"tensors={name!r}: wanted '{NUMPY}' or '{TORCH}'")
+    torch = optional_module("torch", f"tensors='{TORCH}'")
+
+    def torch_tensor(tensor: TensorValue) -> Any:
+        """A tensor of its own memory."""
+        if tensor.stored is None:
+            return None
+        if tensor.dtype == "bfloat16":
+            return torch.from_numpy(tensor.stored.astype(np.int16)).view(torch.bfloat16)
+        return torch.from_numpy(np.array(tensor.array))
+
+    return torch_tensor
+
+
+def numpy_array(tensor: TensorValue) -> Any:
+    """The tensor as an array, bfloat16 widened to float32."""
+    return tensor.array

@@ -1,0 +1,56 @@
+"""Which of two builds is the older one, and a doubt whether they were swapped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from queries.asked import AskedStore
+
+Row = Mapping[str, Any]
+
+
+class _BuildTimes(NamedTuple):
+    """What tells which of two builds is the older one; all null if unknown."""
+
+    ordinal: int | None
+    committed_at: datetime | None
+    first_captured_at: datetime | None
+    last_captured_at: datetime | None
+
+
+def note_order(store: AskedStore, *, base: str, head: str) -> str | None:
+    """A doubt whether base and head were swapped; None unless the head is the older build.
+
+    Builds go by their ordinals, else by their commit times, else by their recordings. Commit times
+    count only if they are before the recordings, and recordings only if they do not overlap.
+    """
+    rows = store.query("coverage", build=[base, head]).to_pylist()
+    was, now = (_times([row for row in rows if row["build"] == name]) for name in (base, head))
+    pairs: tuple[tuple[str, Any, Any], ...] = (
+        ("ordinal", now.ordinal, was.ordinal),
+        ("commit time", now.committed_at, was.committed_at),
+        ("recordings", now.last_captured_at, was.first_captured_at),
+    )
+    known = ((what, one < other) for what, one, other in pairs if None not in (one, other))
+    by, is_swapped = next(known, ("", False))
+    if not is_swapped:
+        return None
+    return (
+        f"by its {by} the head {head} is older than the base {base}: 'slower' here means that "
+        f"{base} is faster; if that is not meant, swap them"
+    )
+
+
+def _times(rows: Sequence[Row]) -> _BuildTimes:
+    """The times of a build, from its rows of the query `coverage`."""
+    first = min(
+        (row["first_captured_at"] for row in rows if row["first_captured_at"]), default=None
+    )
+    last = max((row["last_captured_at"] for row in rows if row["last_captured_at"]), default=None)
+    ordinal, committed_at = (
+        (rows[0]["build_ordinal"], rows[0]["committed_at"]) if rows else (None, None)
+    )
+    is_before = committed_at is not None and (first is None or committed_at < first)
+    return _BuildTimes(ordinal, committed_at if is_before else None, first, last)

@@ -1,0 +1,128 @@
+"""What changed around the code where a series changed: judged by the dumps that are compared.
+
+An attribute explains a change of a model if none of the dumps at the new level was recorded with a
+value that dumps of the base have. Series that are relative to a reference build are not excused by
+what the reference was recorded with in the same session, too.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from queries.asked import AskedStore
+from queries.report.content import EnvironmentChange
+from warehouse.catalogue.sql_files import read_statement
+from warehouse.regressions.fleet import FleetNight
+
+Row = Mapping[str, Any]
+
+_ATTRIBUTES = ("os", "os_version", "firmware", "governor", "threads")
+_TEMPERATURE = "temperature"
+_WARMER_CELSIUS = 5
+_AS_REFERENCE = "as the reference"
+_REFERENCE = ""  # no build is called so
+_SHOWN = 3
+
+
+class Family(NamedTuple):
+    """A model and backend on a device."""
+
+    device: str
+    model: str
+    backend: str | None
+
+
+class Environments:
+    """What all recordings of a store were made in."""
+
+    def __init__(self, store: AskedStore) -> None:
+        """Read the manifests of a store, once they are wanted."""
+        self._store = store
+
+    @cached_property
+    def _rows(self) -> Mapping[tuple[Family, FleetNight], list[Row]]:
+        """What was stated, by recording; that of reference builds under no build, too."""
+        rows: dict[tuple[Family, FleetNight], list[Row]] = defaultdict(list)
+        for row in self._store.sql(read_statement("recorded_environments")).to_pylist():
+            family = Family(row["device"], row["model"], row["backend"])
+            rows[family, FleetNight(row["build"], row["session"])].append(row)
+            if row["build_role"] == "reference":
+                rows[family, FleetNight(_REFERENCE, row["session"])].append(row)
+        return rows
+
+    def nights(self, family: Family, build: str) -> list[FleetNight]:
+        """The recordings of a build of a model."""
+        return [night for own, night in self._rows if own == family and night.build == build]
+
+    def changes(
+        self,
+        family: Family,
+        base: Collection[FleetNight],
+        head: Collection[FleetNight],
+        *,
+        has_reference: bool = False,
+    ) -> list[EnvironmentChange]:
+        """What changed between the dumps of some recordings of a model and those of others.
+
+        Args:
+            family: The model.
+            base: Recordings at the old level.
+            head: Recordings at the new one.
+            has_reference: Whether the values are relative to a reference of the same sessions.
+        """
+        old, new = (
+            {
+                name: self._values(family, nights, name, has_reference=has_reference)
+                for name in _ATTRIBUTES
+            }
+            for nights in (base, head)
+        )
+        shown = [
+            (name, self._shown(family, base, name), self._shown(family, head, name))
+            for name in _ATTRIBUTES
+            if old[name] and new[name] and not old[name] & new[name]
+        ]
+        was, now = self._celsius(family, base), self._celsius(family, head)
+        if was is not None and now is not None and abs(now - was) >= _WARMER_CELSIUS:
+            shown.append((_TEMPERATURE, f"{was:.0f}", f"{now:.0f}"))
+        return [
+            EnvironmentChange(**family._asdict(), attribute=name, base=before, head=after)
+            for name, before, after in shown
+        ]
+
+    def _values(
+        self, family: Family, nights: Iterable[FleetNight], name: str, *, has_reference: bool
+    ) -> set[str]:
+        """Values of an attribute; that of the reference beside counts as no value of its own."""
+        found = set()
+        for night in nights:
+            own = self._stated(family, night, name)
+            beside = self._stated(family, FleetNight(_REFERENCE, night.session), name)
+            found |= {_AS_REFERENCE} if has_reference and beside in (set(), own) else own
+        return found
+
+    def _shown(self, family: Family, nights: Iterable[FleetNight], name: str) -> str:
+        values = sorted(set().union(*(self._stated(family, night, name) for night in nights)))
+        return ", ".join([*values[:_SHOWN], *(["..."] if len(values) > _SHOWN else [])])
+
+    def _celsius(self, family: Family, nights: Iterable[FleetNight]) -> float | None:
+        rows = [row for night in nights for row in self._rows.get((family, night), [])]
+        known = [row for row in rows if row["celsius"] is not None]
+        degrees = np.repeat(
+            [row["celsius"] for row in known], [row["celsius_count"] for row in known]
+        )
+        return float(np.median(degrees)) if len(known) else None
+
+    def _stated(self, family: Family, night: FleetNight, name: str) -> set[str]:
+        rows = self._rows.get((family, night), [])
+        return {row[name] for row in rows if row[name] is not None}
+
+
+def may_explain(change: EnvironmentChange) -> bool:
+    """Whether it can be why times changed: a warmer night is told too, and is no excuse."""
+    return change.attribute != _TEMPERATURE

@@ -1,0 +1,102 @@
+"""A group in one line: where it is, which operators, and what became of the method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from queries.report.content import EnvironmentChange, Headline, Member
+from queries.report.figures import (
+    and_more,
+    delta_text,
+    name_text,
+    place_text,
+    times_text,
+)
+
+
+def make_headline(
+    operator: str,
+    members: Sequence[Member],
+    explains: Sequence[Member],
+    environment: Sequence[EnvironmentChange],
+    method_ns: float | None,
+) -> Headline:
+    """A group in one line.
+
+    Args:
+        operator: Operator type that moved.
+        members: Costliest first.
+        explains: Methods and delegate calls that moved with them.
+        environment: What changed around the code.
+        method_ns: Time in the base of the method that the first member is in, if known.
+    """
+    costs = [member.cost_ns for member in members if member.cost_ns is not None]
+    place = _place(members[0])
+    here = [member.cost_ns for member in members if member.cost_ns and _place(member) == place]
+    whole = [member.cost_ns for member in explains if member.kind == "method" and member.cost_ns]
+    return Headline(
+        title=_title(operator, members, explains, environment),
+        operator=operator,
+        delta=members[0].delta,
+        cost_ns=sum(costs) if costs else None,
+        device_count=len({member.device for member in members}),
+        model_count=len({(member.model, member.backend) for member in members}),
+        member_count=len(members),
+        total_share=sum(costs) / sum(whole) if costs and whole and sum(whole) else None,
+        method_share=sum(here) / method_ns if here and method_ns else None,
+    )
+
+
+def order_rows(members: Sequence[Member], explains: Sequence[Member]) -> list[Member]:
+    """All series of a group, place by place: the method, operators by cost, delegate calls."""
+    places: dict[tuple[str | None, ...], int] = {}
+    for member in members:
+        places.setdefault(_place(member), len(places))
+    ranked = [(1, member) for member in members]
+    ranked += [(0 if member.kind == "method" else 2, member) for member in explains]
+    ranked.sort(key=lambda pair: (places.get(_place(pair[1]), len(places)), pair[0]))
+    return [member for _, member in ranked]
+
+
+def _place(member: Member) -> tuple[str | None, ...]:
+    return member.device, member.pool, member.model, member.backend, member.run
+
+
+def _title(
+    operator: str,
+    members: Sequence[Member],
+    explains: Sequence[Member],
+    environment: Sequence[EnvironmentChange],
+) -> str:
+    first = members[0]
+    models = {(member.model, member.backend) for member in members}
+    devices = {member.device for member in members}
+    model = " / ".join(name_text(part) for part in (first.model, first.backend) if part)
+    device = place_text(first.device, "", None, first.pool)
+    where = f"{and_more(model, len(models), 'model')} on {and_more(device, len(devices), 'device')}"
+    operators = len({(m.run, m.event_name, m.delegate_id, m.ordinal, m.model) for m in members})
+    methods = [each for each in explains if each.kind == "method"]
+    method = next((each for each in methods if _place(each) == _place(first)), None)
+    moved = method or first
+    times = [] if moved.base_ns is None else [_times(moved)]
+    what = [and_more(_operator(operator, first), operators), *times, delta_text(moved.delta)]
+    if method:
+        what[1] = f"method {what[1]}"
+    names = ", ".join(sorted({change.attribute for change in environment}))
+    return f"{where}: {', '.join(what)}{f', with another {names}' if names else ''}"
+
+
+def _times(member: Member) -> str:
+    """From what to what it went, by the change that was found: medians may say more, or less."""
+    return times_text(member.base_ns, (member.base_ns or 0) * (1 + member.delta))
+
+
+def _operator(operator: str, member: Member) -> str:
+    """The first operator: its type and number, or the id by which its delegate names it."""
+    run = f" in {name_text(member.run)}" if " " in member.run else ""
+    if member.delegate_id is None:
+        is_whole = member.kind in ("method", "delegate_call")
+        return f"{name_text(operator)}{'' if is_whole else f' #{member.ordinal}'}{run}"
+    is_named = member.event_name not in ("", member.delegate_id)
+    name = f"{member.event_name} [{member.delegate_id}]" if is_named else member.delegate_id
+    return f"{name_text(name)}{f' #{member.ordinal}' if member.ordinal > 1 else ''}{run}"

@@ -1,0 +1,74 @@
+"""What it takes to judge a model on a device, where a night could not."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from queries.report.figures import count_text
+from warehouse.regressions.nightly import FEW_DUMPS, Rules, Status
+from warehouse.statistics.two_samples import least_p
+
+Ints = NDArray[np.int64]
+
+_MOST_DUMPS = 1000
+
+
+class JudgedModel(NamedTuple):
+    """A model on a device as a night judged it.
+
+    Attributes:
+        dump_count: Dumps of the head that the store has.
+        status: A Status of each of its operators.
+        builds: Builds of their bases.
+        base_dumps: Dumps of those.
+        head_dumps: Dumps of the head that count, of each operator.
+    """
+
+    dump_count: int
+    status: Ints
+    builds: Ints
+    base_dumps: Ints
+    head_dumps: Ints
+
+
+def list_missing(model: JudgedModel, rules: Rules) -> str:
+    """What is there and what is wanted: '4 dumps, 5 wanted; 1 build before it, 2 wanted'."""
+    head = int(model.head_dumps.max(initial=0))
+    if not head:
+        dumps = count_text(model.dump_count, "dump")
+        return f"{dumps}, none with 20 values of an operator after its first 5 runs"
+    if (model.status == Status.BELOW_RESOLUTION).all():
+        return "its operators are shorter than their clock can tell"
+    builds = int(model.builds.max(initial=0))
+    wanted = [*_list_dumps(model, head, rules), *_list_builds(builds, rules)]
+    return "; ".join(wanted) or "no dumps in the last session of the head"
+
+
+def _list_builds(builds: int, rules: Rules) -> list[str]:
+    if builds >= rules.least_builds:
+        return []
+    return [f"{count_text(builds, 'build')} before it, {rules.least_builds} wanted"]
+
+
+def _list_dumps(model: JudgedModel, head: int, rules: Rules) -> list[str]:
+    base = int(model.base_dumps.max(initial=0))
+    wanted = []
+    needed = _head_dumps_needed(base, len(model.status), rules)
+    if head < needed:
+        wanted.append(f"{count_text(head, 'dump')}, {needed} wanted")
+    if base < FEW_DUMPS and model.builds.any():
+        wanted.append(f"{count_text(base, 'dump')} before it, {FEW_DUMPS} wanted")
+    return wanted
+
+
+def _head_dumps_needed(base: int, series: int, rules: Rules) -> int:
+    """Dumps of a head that can show a lone change among so many operators."""
+    least = rules.least_dumps if base >= rules.least_base_dumps else FEW_DUMPS
+    if base < FEW_DUMPS:
+        return least
+    counts = np.arange(least, _MOST_DUMPS)
+    enough = least_p(np.full(len(counts), base), counts) <= rules.q / series
+    return int(counts[np.argmax(enough)])

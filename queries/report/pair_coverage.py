@@ -1,0 +1,103 @@
+"""What two builds were recorded on, and how small a change of each model they would have shown."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from queries.report.content import Coverage, Missing, Sensitivity
+from queries.report.environment import Family
+from queries.report.figures import count_text, operator_text
+from queries.report.sensitivity import SeriesLimits, describe_sensitivity
+from queries.report.settings import Settings
+
+Row = Mapping[str, Any]
+
+FAMILY = ("device", "model", "backend")
+CONTAINERS = ("method", "delegate")
+FEWEST_DUMPS = 8
+_OPERATOR = ("event_name", "delegate_id", "ordinal", "run")
+_NOT_JUDGED = {"new_op", "removed_op", "needs_more_dumps", "below_resolution"}
+
+
+def place_of_row(row: Row) -> dict[str, str]:
+    """What settings go by: where a row is and which operator it is of."""
+    return {"device": row["device"], "model": row["model"], "event": row["event_name"]}
+
+
+def pair_sensitivity(
+    rows: Sequence[Row], settings: Settings, day: date | None
+) -> list[Sensitivity]:
+    """How small a change the two builds would have shown, by model; what is muted is left out."""
+    families: dict[Family, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row["head_count"] and settings.mute(**place_of_row(row), on=day) is None:
+            families[Family(*(row[name] for name in FAMILY))].append(row)
+    return [
+        describe_sensitivity(
+            family,
+            SeriesLimits(
+                [operator_text(*(row[name] for name in _OPERATOR)) for row in own],
+                np.array([_smallest_change(row, settings) for row in own]),
+                np.array([row["head_ns"] or 1.0 for row in own]),
+                np.zeros(len(own), bool),
+                np.array([row["level"] in CONTAINERS for row in own]),
+            ),
+            _missing(own),
+        )
+        for family, own in families.items()
+    ]
+
+
+def _smallest_change(row: Row, settings: Settings) -> float:
+    """The smallest change of a series that would have been told; infinite if it was not judged."""
+    shown = row["minimum_detectable"]
+    if row["verdict"] in _NOT_JUDGED or shown is None:
+        return math.inf
+    return max(settings.min_change(**place_of_row(row)), float(shown))
+
+
+def _missing(rows: Sequence[Row]) -> str:
+    """What it takes to judge a model."""
+    needed = max((row["dumps_needed"] or 0 for row in rows), default=0)
+    counts = (min(row["base_count"], row["head_count"]) for row in rows)
+    there = max(counts, default=0)
+    return f"{count_text(there, 'dump')} of each build, {there + needed:,} wanted"
+
+
+def missing_data(dumps: Iterable[Row], base: str) -> list[Missing]:
+    """What the base was recorded on, and the head was not."""
+    return [
+        Missing(**{name: row[name] for name in FAMILY}, last_build=base, is_expected=False)
+        for row in dumps
+        if not row["head"]
+    ]
+
+
+def describe_coverage(
+    dumps: Sequence[Row],
+    rows: Sequence[Row],
+    sensitivity: Sequence[Sensitivity],
+    missing: list[Missing],
+) -> Coverage:
+    """What the head was recorded on, and what is missing."""
+    there = [row for row in dumps if row["head"]]
+    return Coverage(
+        device_count=len({row["device"] for row in there}),
+        model_count=len({(row["model"], row["backend"]) for row in there}),
+        dump_count=sum(row["head"] for row in there),
+        series_count=sum(bool(row["head_count"]) for row in rows),
+        judged_count=sum(row.judged_count for row in sensitivity),
+        missing=missing,
+        too_few=[
+            f"{' '.join(filter(None, (row['device'], row['model'], row['backend'])))}: "
+            f"{row['head']} dumps, {FEWEST_DUMPS} wanted"
+            for row in there
+            if row["base"] and row["head"] < FEWEST_DUMPS
+        ],
+    )

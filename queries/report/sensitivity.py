@@ -1,0 +1,144 @@
+"""How small a change a report would have told, model by model: what its silence is worth."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from queries.report.content import Sensitivity
+from queries.report.environment import Family
+from queries.report.figures import operator_text
+from queries.report.missing_data import JudgedModel, list_missing
+from queries.report.night import HeadNight
+from warehouse.regressions.nightly import Status
+from warehouse.regressions.sensitivity import smallest_changes
+from warehouse.regressions.series_values import CONTAINERS
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+BLIND_CHANGE = 0.10  # a larger typical change that could hide makes a model blind
+BLIND_EXPLAINED_SHARE = 0.5  # of its judged operators, explained away by the shift of the run
+
+
+class SeriesLimits(NamedTuple):
+    """What a report would have told of the series of a model.
+
+    Attributes:
+        names: The operator of each.
+        smallest: The smallest change of each that would have been told, as a share; infinite
+            where the series was not judged.
+        time: How long each takes.
+        is_explained: Whether its change was explained by the shift of the whole run.
+        is_container: Whether it only holds other operators.
+    """
+
+    names: Sequence[str]
+    smallest: Floats
+    time: Floats
+    is_explained: Mask
+    is_container: Mask
+
+
+def describe_sensitivity(family: Family, limits: SeriesLimits, missing: str) -> Sensitivity:
+    """The sensitivity of a model.
+
+    Args:
+        family: The model.
+        limits: What would have been told of its series.
+        missing: What it takes to judge it, if it could not be judged.
+    """
+    smallest, judged = limits.smallest, np.isfinite(limits.smallest)
+    counted = ~limits.is_container if (judged & ~limits.is_container).any() else judged
+    explained = int((limits.is_explained & judged).sum())
+    worst = int(np.argmax(np.where(judged, smallest, -1))) if judged.any() else None
+    typical = _weighted_median(smallest[counted], limits.time[counted])
+    is_blind = judged.any() and (
+        typical is None
+        or typical > BLIND_CHANGE
+        or explained > BLIND_EXPLAINED_SHARE * int(judged.sum())
+    )
+    return Sensitivity(
+        **family._asdict(),
+        series_count=len(smallest),
+        judged_count=int(judged.sum()),
+        explained_count=explained,
+        typical=typical,
+        worst=None if worst is None else float(smallest[worst]),
+        worst_operator=None if worst is None else limits.names[worst],
+        is_blind=bool(is_blind),
+        missing=missing if typical is None else None,
+    )
+
+
+def _weighted_median(values: Floats, weights: Floats) -> float | None:
+    """The value that half of the weight reaches; None if that is infinite."""
+    if not np.isfinite(values).any():
+        return None
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weights[order])
+    middle = float(values[order][np.searchsorted(reached, reached[-1] / 2)])
+    return middle if math.isfinite(middle) else None
+
+
+def night_sensitivity(night: HeadNight, dumps: Mapping[Family, int]) -> list[Sensitivity]:
+    """The sensitivity of each model that the head was recorded with; what is muted is left out.
+
+    Args:
+        night: The night.
+        dumps: Dumps of the head that the store has, by model.
+    """
+    latest, keys = night.replay.night, night.fleet.keys
+    smallest = np.expm1(smallest_changes(night.fleet.history, night.replay, night.rules))
+    own = [each.build == night.head for each in night.fleet.nights]
+    there = night.replay.cells.dump_count[:, own].max(axis=1, initial=0)
+    level = np.nan_to_num(np.exp(night.replay.cells.median[:, own])).max(axis=1, initial=0)
+    is_container = pc.is_in(keys["kind"], pa.array(CONTAINERS)).to_numpy()
+    rows, names = _rows_of_families(night), _list_names(keys)
+    found = []
+    for family in sorted({*rows, *dumps}, key=lambda name: tuple(part or "" for part in name)):
+        chosen = np.array([row for row in rows.get(family, ()) if there[row]], np.int64)
+        if not len(chosen) and family not in dumps:
+            continue
+        limits = SeriesLimits(
+            [names[row] for row in chosen.tolist()],
+            smallest[chosen],
+            level[chosen],
+            latest.status[chosen] == Status.EXPLAINED_BY_RUN_SHIFT,
+            is_container[chosen],
+        )
+        model = JudgedModel(
+            dumps.get(family, 0),
+            latest.status[chosen],
+            latest.base.builds[chosen],
+            latest.base.dumps[chosen],
+            there[chosen],
+        )
+        found.append(describe_sensitivity(family, limits, list_missing(model, night.rules)))
+    return found
+
+
+def _rows_of_families(night: HeadNight) -> Mapping[Family, list[int]]:
+    """The series of each model that are neither muted nor of a pool."""
+    names = ("device", "model", "backend", "event_name")
+    rows: dict[Family, list[int]] = defaultdict(list)
+    columns = (night.fleet.keys[name].to_pylist() for name in names)
+    for row, (device, model, backend, event) in enumerate(zip(*columns, strict=True)):
+        if device is None or night.settings.mute(
+            device=device, model=model, event=event, on=night.day
+        ):
+            continue
+        rows[Family(device, model, backend)].append(row)
+    return rows
+
+
+def _list_names(keys: pa.Table) -> list[str]:
+    columns = (keys[name].to_pylist() for name in ("event_name", "delegate_id", "ordinal"))
+    return [operator_text(*parts) for parts in zip(*columns, strict=True)]

@@ -1,0 +1,31 @@
+-- named_runs: Runs with the names of their dump, when they began and what they took.
+--
+-- columns:
+--   dump_id           INT        Dump the run was recorded in.
+--   captured_at       TIMESTAMP  Time of recording of the dump; null if unknown.
+--   device            STRING     Name of the device.
+--   pool              STRING     Device pool; null if none.
+--   build             STRING     Id of the build.
+--   model             STRING     Name of the model.
+--   backend           STRING     Backend of the model; null if none.
+--   run_index         INT        Position of the run in its dump, from 0.
+--   run_signature_id  BIGINT     Signature of the run.
+--   run               STRING     Name of the run that holds across builds; see
+--                                named_run_signatures.
+--   start_ns          DOUBLE     Start of the run by the device's clock, nanoseconds;
+--                                null in cycles of unknown rate, and without a profile
+--                                event.
+--   execute_ns        DOUBLE     Duration of Method::execute; null in such cycles and
+--                                for a run that is not complete, like what follows.
+--   kernel_ns         DOUBLE     Sum over its kernels (native_call_*), 0 without any.
+--   delegate_ns       DOUBLE     Sum over its delegate calls, 0 without any.
+SELECT
+    r.dump_id, d.captured_at, d.device, d.pool, d.build, d.model, d.backend,
+    r.run_index, r.run_signature_id, n.run,
+    CAST(r.start_ticks AS DOUBLE) * d.ns_per_tick AS start_ns,
+    c.execute_ns, c.kernel_ns, c.delegate_ns
+FROM runs AS r
+JOIN named_dumps AS d ON d.dump_id = r.dump_id
+JOIN named_run_signatures AS n
+    ON n.dump_id = r.dump_id AND n.run_signature_id = r.run_signature_id
+LEFT JOIN complete_runs AS c ON c.dump_id = r.dump_id AND c.run_index = r.run_index

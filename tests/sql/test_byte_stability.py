@@ -1,0 +1,89 @@
+"""An answer is the same to the last byte on any number of threads and in any order of dumps."""
+
+import io
+import random
+
+import pytest
+
+from queries.formats import write_encoded
+from tests.support.cross_section import cross_section
+from tests.support.store_rows import Event, StoreRows
+from warehouse.catalogue.answers import answer_query
+from warehouse.catalogue.queries import find_query
+
+RATES = (125 / 3, 1e9 / 19.2e6, 1 / 3, 0.7)
+ASKED = {
+    "backend_comparison": {"base_backend": "portable", "head_backend": "xnnpack"},
+    "delegate_transitions": {"group_by": "pool"},
+    "delegation_coverage": {"group_by": "pool"},
+    "framework_tax": {"group_by": "pool", "scope": "delegate"},
+    "layer_hotspots": {"group_by": "pool"},
+    "module_totals": {"group_by": "pool"},
+    "op_type_history": {},
+    "operator_hotspots": {"group_by": "pool"},
+    "operator_variance": {"group_by": "pool"},
+    "percentiles": {"group_by": "pool"},
+    "roofline": {},
+    "stability": {},
+    "tax_history": {},
+    "token_latency": {"group_by": "pool"},
+}
+OPERATORS = 7
+
+
+def _dumps():
+    """Of each dump its columns, and its runs: the same each time."""
+    chance = random.Random(25)  # noqa: S311 - nothing secret
+    for number in range(24):
+        columns = {
+            "device": "phone" if number % 2 else f"phone {number % 5}", "pool": "lab",
+            "build": f"b{1 + number // 12}", "backend": ("portable", "xnnpack")[number % 4 < 2],
+            "ns_per_tick": RATES[number % 3], "delegate_ns_per_tick": RATES[number % 4],
+            "etrecord": f"{number % 4 < 2}.etrecord",
+        }  # fmt: skip
+        yield columns, [_run(chance) for _ in range(26)]
+
+
+def _run(chance):
+    own = [
+        Event(f"native_call_op{i}.out", chance.randrange(200, 9000), i, modules=(f"m{i % 2}",))
+        for i in range(OPERATORS)
+    ]
+    inside = [
+        Event(f"GEMM #{i}", chance.randrange(200, 900), OPERATORS, f"GEMM #{i}") for i in range(3)
+    ]
+    call = Event("DELEGATE_CALL", sum(event.ticks for event in inside) + 91, OPERATORS)
+    total = call.ticks + sum(event.ticks for event in own) + chance.randrange(99)
+    return [*own, call, *inside, Event("Method::execute", total, chain=-1)]
+
+
+@pytest.fixture(scope="module")
+def farms():
+    """Two stores of the same dumps, which came in opposite orders."""
+    dumps, stores = list(_dumps()), []
+    for in_order in (dumps, dumps[::-1]):
+        store = StoreRows()
+        for build in ("b1", "b2"):
+            store.add_build(build, ordinal=int(build[1:]))
+        for columns, runs in in_order:
+            number = store.add_dump(**columns)
+            for run in runs:
+                store.add_run(number, run)
+        stores.append(store.connect())
+    return stores
+
+
+@pytest.mark.parametrize("name", cross_section(ASKED, 2))
+def test_bytes_do_not_depend_on_threads_or_on_the_order_of_dumps(name, farms):
+    answers = set()
+    for farm in farms:
+        for threads in (1, 4):
+            farm.execute(f"SET threads = {threads}")
+            table = answer_query(farm, find_query(name), ASKED[name])
+            assert table.num_rows
+            for form in ("csv", "json"):
+                sink = io.BytesIO()
+                write_encoded(table, form, sink)
+                answers.add((form, sink.getvalue()))
+    farms[0].execute("SET threads = 1")  # all farms have one DuckDB
+    assert len(answers) == 2

@@ -1,0 +1,155 @@
+"""Names of runs that hold across builds, and what is compared by them."""
+
+import pytest
+
+from tests.support.store_rows import Event, StoreRows, run_query
+
+EXECUTE = Event("Method::execute", 0, chain=-1)
+DECODE = [EXECUTE._replace(ticks=50_000), Event("native_call_mm.out", 20_000, 1)]
+PREFILL = [
+    EXECUTE._replace(ticks=500_000),
+    Event("native_call_mm.out", 300_000, 1),  # the instruction of the other method
+    Event("native_call_sum.out", 90_000, 2),
+]
+LOGGED = [DECODE[0], DECODE[1]._replace(debug_name="native_call_mm.out")]
+
+
+def _add(store, *turns, **columns):
+    """A dump of these runs: (events, how often) each."""
+    number = store.add_dump(**columns)
+    for events, count in turns:
+        for _ in range(count):
+            store.add_run(number, events)
+    return number
+
+
+def _names(store):
+    text = """SELECT dump_id, run FROM named_run_signatures JOIN run_signatures
+        USING (run_signature_id) ORDER BY dump_id, len(events) DESC, run_signature_id"""
+    found = {}
+    for dump, run in store.connect().execute(text).fetchall():
+        found.setdefault(dump, []).append(run)
+    return list(found.values())
+
+
+def _shifted(events, by=1):
+    """The same after an operator was inserted before all others."""
+    moved = [e._replace(instruction=e.instruction + by) for e in events[1:]]
+    return [events[0], Event("native_call_new.out", 1_000, 1), *moved]
+
+
+def test_runs_of_a_model_are_numbered_in_the_order_in_which_they_first_run():
+    store = StoreRows()
+    _add(store, (PREFILL, 2), (DECODE, 9), (PREFILL, 1))
+    _add(store, (DECODE, 3))
+    assert _names(store) == [["Execute", "Execute #2"], ["Execute #2"]]
+
+
+def test_an_inserted_operator_leaves_the_names_as_they_are():
+    store = StoreRows()
+    _add(store, (PREFILL, 2), (DECODE, 9))
+    _add(store, (_shifted(PREFILL), 2), (DECODE, 9), build="b2")
+    _add(store, (_shifted(PREFILL), 2), (_shifted(DECODE), 9), build="b3")
+    assert _names(store) == [["Execute", "Execute #2"]] * 3
+
+
+def test_a_build_that_runs_only_one_of_them_or_in_another_order_keeps_its_name():
+    store = StoreRows()
+    _add(store, (PREFILL, 2), (DECODE, 9))
+    _add(store, (DECODE, 9), build="b2")
+    _add(store, (DECODE, 9), (PREFILL, 2), build="b3")
+    assert _names(store) == [["Execute", "Execute #2"], ["Execute #2"], ["Execute", "Execute #2"]]
+
+
+def test_two_runs_of_a_build_never_share_a_name():
+    store = StoreRows()
+    _add(store, (PREFILL, 2), (DECODE, 9))
+    _add(store, (DECODE, 9), (_shifted(PREFILL), 2), build="b2")
+    assert _names(store)[1] == ["Execute #2.2", "Execute #2"]
+
+
+def test_what_is_logged_and_the_order_of_events_make_no_other_run():
+    store = StoreRows()
+    _add(store, (LOGGED, 1), (DECODE, 9), (DECODE[::-1], 2))
+    _add(store, (DECODE, 9), build="b2")
+    assert _names(store) == [["Execute"] * 3, ["Execute"]]
+
+
+def test_each_device_has_numbers_of_its_own_for_its_delegates_may_log_other_events():
+    store = StoreRows()
+    _add(store, (PREFILL, 2))
+    _add(store, (DECODE, 2), device="tab")
+    assert _names(store) == [["Execute"], ["Execute"]]
+
+
+def test_loads_runs_that_fail_and_bundled_inputs_are_named_so():
+    store = StoreRows()
+    number = store.add_dump()
+    store.add_run(number, [Event("Method::init", 5, chain=-1)], name="Default")
+    store.add_run(number, DECODE[1:])
+    store.add_run(number, DECODE, bundled_input_index=2)
+    store.add_run(number, [DECODE[0]], name=None)
+    rows = store.connect().execute("SELECT run FROM named_run_signatures ORDER BY run").fetchall()
+    names = ["Default", "Execute (incomplete)", "Execute input 2", "run"]
+    assert [name for (name,) in rows] == names
+
+
+@pytest.fixture(scope="module")
+def chat():
+    """Two builds of one speed; in the second there are more prompts."""
+    store = StoreRows()
+    for build, prompts in (("b1", 26), ("b2", 300)):
+        for _ in range(10):
+            _add(store, (PREFILL, prompts), (DECODE, 60), build=build)
+    return store.connect()
+
+
+def _tell(rows, *names):
+    return sorted({tuple(row[name] for name in names) for row in rows})
+
+
+def test_more_prompts_are_no_regression(chat):
+    sides = {"base": "b1", "head": "b2"}
+    for query in ("regression_deltas", "comparison"):
+        rows = run_query(chat, query, **sides)
+        assert {row["verdict"] for row in rows} == {"unchanged"}
+        methods = [row for row in rows if row["event_name"] == "Method::execute"]
+        assert _tell(methods, "run", "base_ns", "head_ns", "delta") == [
+            ("Execute", 500_000, 500_000, 0),
+            ("Execute #2", 50_000, 50_000, 0),
+        ]
+
+
+def test_every_question_about_runs_tells_them_apart(chat):
+    expected = [("Execute", 500_000), ("Execute #2", 50_000)]
+    event = {"event": "Method::execute"}
+    assert _tell(run_query(chat, "dump_values", **event), "run", "value") == expected
+    assert _tell(run_query(chat, "build_history", **event), "run", "p50_ns") == expected
+    assert _tell(run_query(chat, "stability"), "run", "p50_ns") == expected
+    assert _tell(run_query(chat, "stability"), "drift") == [(0,)]
+    assert _tell(run_query(chat, "device_comparison"), "run", "p50_ns") == expected
+    methods = [r for r in run_query(chat, "percentiles") if r["kind"] == "method"]
+    assert _tell(methods, "run", "p99_ns") == expected
+    kernels = [r for r in run_query(chat, "operator_variance") if "mm" in r["event_name"]]
+    parts = [("Execute", 300_000), ("Execute #2", 20_000)]
+    assert _tell(kernels, "run", "p50_ns") == parts
+    kernels = [r for r in run_query(chat, "operator_hotspots") if "mm" in r["event_name"]]
+    assert _tell(kernels, "run", "mean_ns") == parts
+    assert _tell(run_query(chat, "tax_history"), "run", "execute_ns") == expected
+    kernels = [r for r in run_query(chat, "op_type_history") if r["op_type"] == "mm"]
+    assert _tell(kernels, "run", "run_ns") == parts
+    assert {row["change"] for row in kernels} == {None, 0}  # whatever the share of prompts
+
+
+def test_runs_can_be_asked_for(chat):
+    event, run = {"event": "Method::execute"}, {"run": "*#2"}
+    asked = {
+        "dump_values": event, "build_history": event, "device_comparison": {}, "stability": {},
+        "percentiles": {}, "operator_variance": {}, "change_points": {}, "tax_history": {},
+        "op_type_history": {}, "operator_hotspots": {},
+        "regression_deltas": {"base": "b1", "head": "b2"},
+        "comparison": {"base": "b1", "head": "b2"},
+    }  # fmt: skip
+    for query, params in asked.items():
+        rows = run_query(chat, query, **params, **run)
+        assert _tell(rows, "run") == [("Execute #2",)], query

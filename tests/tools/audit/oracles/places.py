@@ -1,0 +1,167 @@
+"""Which dumps a question is about, and what its rows are grouped by."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Any
+
+from tests.tools.audit.events import Event
+from tests.tools.audit.recordings import Recording, Run, parse_time
+
+Asked = Mapping[str, Any]
+Row = dict[str, Any]
+Place = tuple[str | None, ...]
+
+PLACE = ("device", "pool", "build", "model", "backend", "group")
+EVENT = ("event_name", "instruction_id", "delegate_id", "kind")
+_OF_DEVICE = ("pool", "os", "os_version", "arch", "soc")
+_LATE = datetime(9999, 1, 1, tzinfo=UTC)
+
+
+def facts(dump: Recording) -> dict[str, str | None]:
+    """What the filters of questions go by."""
+    return {
+        "device": dump.device,
+        "build": dump.build,
+        "model": dump.model[0],
+        "backend": dump.model[1],
+        "branch": dump.fact("build", "branch"),
+        "quantization": dump.fact("model", "quantization"),
+        **{name: dump.fact("device", name) for name in _OF_DEVICE},
+    }
+
+
+def chosen(dumps: Sequence[Recording], asked: Asked, *besides: str) -> list[Recording]:
+    """The dumps that the filters leave, but for the filters named."""
+    names = {"device", "pool", "build", "model", "backend"} - set(besides)
+    return [
+        dump
+        for dump in dumps
+        if all(is_named(facts(dump)[name], asked.get(name)) for name in names)
+        and _is_in_time(dump, asked)
+        and _has_tags(dump, asked.get("tag"))
+    ]
+
+
+def is_named(value: str | None, wanted: object) -> bool:
+    """Whether a value is one of those wanted, by name or glob; None wants all."""
+    if wanted is None:
+        return True
+    globs = [wanted] if isinstance(wanted, str) else list(wanted)  # type: ignore[call-overload]
+    return value is not None and any(fnmatchcase(value, glob) for glob in globs)
+
+
+def _is_in_time(dump: Recording, asked: Asked) -> bool:
+    since, until = parse_time(asked.get("since")), parse_time(asked.get("until"))
+    at = dump.captured_at
+    if at is None:
+        return since is None and until is None
+    return (since is None or at >= since) and (until is None or at < until)
+
+
+def _has_tags(dump: Recording, wanted: object) -> bool:
+    if wanted is None:
+        return True
+    pairs = [wanted] if isinstance(wanted, str) else list(wanted)  # type: ignore[call-overload]
+    alternatives: dict[str, set[str]] = {}
+    for pair in pairs:
+        key, _, value = str(pair).partition("=")
+        alternatives.setdefault(key, set()).add(value)
+    return all(tag_text(dump, key) in values for key, values in alternatives.items())
+
+
+def tag_text(dump: Recording, key: str) -> str | None:
+    """A tag as text."""
+    value = dump.tags.get(key)
+    return value if isinstance(value, str) or value is None else json.dumps(value)
+
+
+def grouped(dumps: Sequence[Recording], asked: Asked) -> dict[Place, list[Recording]]:
+    """The chosen dumps by what rows call them: device, pool, build, model, backend, group."""
+    groups: dict[Place, list[Recording]] = {}
+    by = asked.get("group_by")
+    for dump in chosen(dumps, asked):
+        known = facts(dump)
+        group = None if by is None else known[by] if by in known else tag_text(dump, by)
+        at = (None, None) if by else (known["device"], known["pool"])
+        groups.setdefault((*at, dump.build, *dump.model, group), []).append(dump)
+    return groups
+
+
+def named(place: Place) -> Row:
+    """The columns that tell what a row is of."""
+    return dict(zip(PLACE, place, strict=True))
+
+
+def event_named(event: Event) -> Row:
+    """The columns that tell which event a row is of."""
+    return dict(zip(EVENT, event.key, strict=True))
+
+
+def of_device(dump: Recording) -> tuple[str, str, str | None]:
+    """Device, model and backend."""
+    return (dump.device, *dump.model)
+
+
+def build_facts(dumps: Sequence[Recording], build: str) -> Row:
+    """What is known of a build: what any of its dumps states."""
+    own = [dump for dump in dumps if dump.build == build]
+    stated = {
+        name: next((v for d in own if (v := d.fact("build", name)) is not None), None)
+        for name in ("ordinal", "branch", "committed_at", "parent", "role", "commit")
+    }
+    times = [dump.captured_at for dump in own if dump.captured_at]
+    return stated | {
+        "committed_at": parse_time(stated["committed_at"]),
+        "first_captured_at": min(times, default=None),
+    }
+
+
+def builds_in_order(dumps: Sequence[Recording]) -> list[str]:
+    """Builds by ordinal, else by time of commit, else by first recording, else by name."""
+
+    def place(build: str) -> tuple[Any, ...]:
+        known = build_facts(dumps, build)
+        ordinal = known["ordinal"]
+        return (
+            ordinal is None, ordinal or 0, known["committed_at"] or _LATE,
+            known["first_captured_at"] or _LATE, build,
+        )  # fmt: skip
+
+    return sorted({dump.build for dump in dumps}, key=place)
+
+
+def history_facts(dumps: Sequence[Recording], build: str) -> Row:
+    """The columns of a build in a history."""
+    known = build_facts(dumps, build)
+    names = ("committed_at", "first_captured_at")
+    return {"build_ordinal": known["ordinal"]} | {name: known[name] for name in names}
+
+
+def series_of(dump: Recording, run: Run) -> str:
+    """What run a run is, so that it is the same in other builds: only like runs are compared.
+
+    Runs of one name that do other work, such as prefill and decode, are numbered in the order in
+    which they come; one that failed is said to be incomplete.
+    """
+    return _series(dump)[run.index]
+
+
+@cache
+def _series(dump: Recording) -> list[str]:
+    numbers: dict[Any, dict[Any, int]] = {}
+    found = []
+    for run in dump.runs:
+        kinds = {event.kind for event in run.events}
+        rank = "method" if "method" in kinds else "load" if "load" in kinds else "neither"
+        own = numbers.setdefault((run.name, run.bundled_input_index, rank), {})
+        number = own.setdefault(frozenset(event.key for event in run.events), len(own) + 1)
+        name = run.name or "run"
+        name += f" input {run.bundled_input_index}" if run.bundled_input_index >= 0 else ""
+        name += f" #{number}" if number > 1 else ""
+        found.append(f"{name} (incomplete)" if rank == "neither" else name)
+    return found

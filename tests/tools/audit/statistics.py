@@ -1,0 +1,84 @@
+"""Statistics by the book, over plain lists."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from statistics import fmean, median, stdev
+
+Values = Sequence[float]
+
+
+def percentile(values: Values, share: float) -> float:
+    """By linear interpolation between the two values beside the place."""
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+
+def middle(values: Iterable[float | None]) -> float | None:
+    """Median of the values that are known; None without any."""
+    known = [value for value in values if value is not None]
+    return float(median(known)) if known else None
+
+
+def whole_middle(values: Iterable[float | None], untimed: int) -> float | None:
+    """Median of the values that are known; None if any dump is not timed."""
+    return None if untimed else middle(values)
+
+
+def whole_sum(values: Iterable[float | None]) -> float | None:
+    """Sum; None where one is unknown, and without any."""
+    listed = list(values)
+    known = [value for value in listed if value is not None]
+    return math.fsum(known) if listed and len(known) == len(listed) else None
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    """Mean; None where one is unknown, and without any."""
+    listed = list(values)
+    total = whole_sum(listed)
+    return None if total is None else total / len(listed)
+
+
+def grouped_median(ticks: Sequence[int], step: int) -> float:
+    """Median of what a clock that counts by steps rounded.
+
+    Where both middle values are one, it lies as far into that value's step as there are values
+    below it; where they are two, it is between them.
+    """
+    ordered = sorted(ticks)
+    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    if low != high:
+        return (low + high) / 2
+    below = sum(one < low for one in ordered)
+    into = (len(ordered) / 2 - below) / ordered.count(low)
+    return max(low - step / 2 + step * into, 0.0)
+
+
+def ratio(above: float | None, below: float | None) -> float | None:
+    """One over the other; None if one is unknown or the other 0."""
+    return None if above is None or not below else above / below
+
+
+def scaled(value: float | None, rate: float | None) -> float | None:
+    """A value in other units; None if it or the rate is unknown."""
+    return None if value is None or rate is None else value * rate
+
+
+def difference(above: float | None, below: float | None) -> float | None:
+    """One less the other; None if one is unknown."""
+    return None if above is None or below is None else above - below
+
+
+def spread(values: Values) -> dict[str, float | None]:
+    """How unsteady values are, as shares."""
+    half = percentile(values, 0.5)
+    return {
+        "cv": ratio(stdev(values), fmean(values)) if len(values) > 1 else None,
+        "iqr_share": ratio(percentile(values, 0.75) - percentile(values, 0.25), half),
+        "p99_over_p50": ratio(percentile(values, 0.99), half),
+        "max_over_min": ratio(max(values), min(values)),
+    }

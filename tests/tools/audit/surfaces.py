@@ -1,0 +1,246 @@
+"""Where questions are asked: one farm, brought to every place that answers them."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, redirect_stderr, suppress
+from dataclasses import dataclass
+from functools import cache
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tests.tools.audit.farms import Farm
+
+Ask = Callable[..., pa.Table]
+Opened = AbstractContextManager[Ask]
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A place that answers questions.
+
+    Attributes:
+        name: Its name.
+        open: A farm's folder there, prepared once, and asked.
+        needs: Why it cannot be asked here; empty if it can.
+    """
+
+    name: str
+    open: Callable[[Path], Opened]
+    needs: Callable[[], str] = lambda: ""
+
+
+def make_store(farm: Farm, folder: Path) -> Path:
+    """Ingest a farm into a new store, with all that happens to it."""
+    from warehouse import Warehouse
+
+    store = folder / "store"
+    with Warehouse.open(store, create=True) as warehouse:
+        summary = warehouse.ingest(farm.write(folder / "files"))
+        refused = {Path(refusal.source).name for refusal in summary.refused}
+        assert refused == {*farm.broken}, summary.refused
+        _amend(warehouse, store, farm)
+        warehouse.snapshot()
+    return store
+
+
+@contextmanager
+def stored(farm: Farm) -> Iterator[Path]:
+    """A farm in a store that is gone afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield make_store(farm, Path(folder))
+
+
+def _amend(warehouse: Any, store: Path, farm: Farm) -> None:
+    from warehouse.storage.amending import amend_manifests, parse_corrections, plan_amendments
+    from warehouse.storage.choice import choose_dumps
+
+    for amendment in farm.amendments:
+        chosen = choose_dumps(warehouse.writing, where=dict(amendment.where))
+        planned = plan_amendments(warehouse.writing, chosen, parse_corrections(amendment.stated))
+        amend_manifests(warehouse.writing, store, planned)
+
+
+@contextmanager
+def _read(store: Path) -> Iterator[Ask]:
+    from warehouse import Warehouse
+
+    with Warehouse.open(store, read_only=True) as warehouse:
+        yield warehouse.query
+
+
+@contextmanager
+def _write(store: Path) -> Iterator[Ask]:
+    from warehouse import Warehouse
+
+    with _copied(store) as copy, Warehouse.open(copy) as warehouse:
+        yield warehouse.query
+
+
+@contextmanager
+def _snapshot(store: Path) -> Iterator[Ask]:
+    """A store whose file is gone, so that its newest snapshot is read."""
+    from warehouse import Warehouse
+    from warehouse.engine.store_file import FILE_NAME
+
+    with _copied(store) as copy:
+        (copy / FILE_NAME).unlink()
+        with Warehouse.open(copy, read_only=True) as warehouse:
+            assert warehouse.snapshot_time is not None
+            yield warehouse.query
+
+
+@contextmanager
+def _rebuilt(store: Path) -> Iterator[Ask]:
+    from warehouse.storage.rebuild import rebuild_store
+
+    with _copied(store) as copy:
+        rebuild_store(copy)
+        with _read(copy) as ask:
+            yield ask
+
+
+@contextmanager
+def _compacted(store: Path) -> Iterator[Ask]:
+    from warehouse.storage.compaction import compact_store
+
+    with _copied(store) as copy:
+        compact_store(copy)
+        with _read(copy) as ask:
+            yield ask
+
+
+@contextmanager
+def _retained(store: Path) -> Iterator[Ask]:
+    """A store whose raw events were all dropped."""
+    from warehouse import Warehouse
+    from warehouse.storage.retention import drop_old_events, find_old_events
+
+    with _copied(store) as copy:
+        with Warehouse.open(copy) as warehouse:
+            drop_old_events(warehouse.writing, copy, find_old_events(warehouse.writing, days=0))
+        with _read(copy) as ask:
+            yield ask
+
+
+@contextmanager
+def _lake(store: Path, *, is_compacted: bool = False) -> Iterator[Ask]:
+    from warehouse import Warehouse
+
+    with exported(store, is_compacted=is_compacted) as lake, Warehouse.open_lake(lake) as opened:
+        yield opened.query
+
+
+@contextmanager
+def exported(store: Path, *, is_compacted: bool) -> Iterator[Path]:
+    """A store as a lake; to be compacted, its small files come in two exports."""
+    from warehouse import Warehouse
+    from warehouse.lake.compaction import compact_lake
+    from warehouse.lake.place import Lake
+
+    with tempfile.TemporaryDirectory() as folder:
+        lake = Path(folder) / "lake"
+        with Warehouse.open(store, read_only=True) as warehouse:
+            warehouse.export_lake(lake)
+        if is_compacted:
+            compact_lake(Lake(lake))
+        yield lake
+
+
+@contextmanager
+def _service(store: Path) -> Iterator[Ask]:
+    """A service in a process of its own, asked over HTTP as `tracehouse --url` does."""
+    from cli.remote.choice import ServiceChoice
+    from cli.remote.questions import RemoteStore
+    from tests.support.service_process import ServiceProcess
+
+    with _copied(store) as copy, ServiceProcess(copy) as service, ExitStack() as stack:
+        connection = ServiceChoice(service.url).connect(retry_seconds=30)
+        stack.callback(connection.close)
+        yield RemoteStore(connection).query
+
+
+@contextmanager
+def _command(store: Path) -> Iterator[Ask]:
+    """`tracehouse query`, whose answer is read from the Arrow file that it writes."""
+    from cli.main import main
+    from warehouse.errors import QueryError
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "answer.arrow"
+
+        def ask(name: str, /, **params: Any) -> pa.Table:
+            options = ["--store", str(store), "--output", str(file)]
+            for key, value in params.items():
+                options += [f"--{key.replace('_', '-')}", str(value)]
+            said = StringIO()
+            with redirect_stderr(said), suppress(SystemExit):
+                if main(["query", name, *options]):
+                    raise QueryError(said.getvalue())
+            with pa.OSFile(str(file)) as source:
+                return pa.ipc.open_stream(source).read_all()
+
+        yield ask
+
+
+@contextmanager
+def _spark(store: Path) -> Iterator[Ask]:
+    from warehouse.spark.answers import SparkLake
+
+    with exported(store, is_compacted=False) as lake:
+        yield SparkLake(_session(), str(lake)).query
+
+
+_OPENED = ExitStack()  # what stays open until this process ends
+atexit.register(_OPENED.close)
+
+
+@cache
+def _session() -> Any:
+    """Spark on this machine, which starts once; it ends with this process."""
+    from warehouse.spark.session import opened_session
+
+    settings = {"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false",
+                "spark.sql.codegen.wholeStage": "false", "spark.network.timeout": "800s",
+                "spark.sql.codegen.factoryMode": "NO_CODEGEN"}  # fmt: skip
+    return _OPENED.enter_context(opened_session("local[2,2]", settings=settings))
+
+
+def _lack_of_spark() -> str:
+    try:
+        import pyspark  # noqa: F401
+    except ImportError:
+        return "pyspark is missing: python -m pip install 'tracehouse[spark]'"
+    return "" if shutil.which("java") else "Java is missing: install a JRE of 17 or newer"
+
+
+@contextmanager
+def _copied(store: Path) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(shutil.copytree(store, Path(folder) / "store"))
+
+
+REFERENCE = Surface("store, read", _read)
+SURFACES = (
+    Surface("store, written", _write),
+    Surface("snapshot", _snapshot),
+    Surface("command line", _command),
+    Surface("service", _service),
+    Surface("lake", _lake),
+    Surface("compacted lake", lambda store: _lake(store, is_compacted=True)),
+    Surface("rebuilt store", _rebuilt),
+    Surface("compacted store", _compacted),
+    Surface("store without raw events", _retained),
+    Surface("Spark", _spark, needs=_lack_of_spark),
+)
+
+
+def dump_numbers(ask: Ask) -> Mapping[int, str]:
+    """SHA-256 by the number that a surface calls a dump by."""
+    return {row["dump_id"]: row["sha256"] for row in ask("dumps").to_pylist()}

@@ -1,0 +1,55 @@
+"""A device that becomes quiet or busy: all operators move, each by a part of its own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support.histories import history, nights
+from warehouse.regressions.replay import replay
+
+BEFORE = 12  # nights before the device changes
+AFTER = 9
+REACTIONS = np.linspace(0.3, 2.0, 12)  # of the operators: memory-bound ones react less
+PLANTED = int(np.argmin(np.abs(REACTIONS - 1)))
+TEN_PERCENT = np.log(1.1)
+
+
+def confirmed(move, *, planted=None, size=TEN_PERCENT, seed=0):
+    """What is confirmed of operators of which one gets slower by itself in the night `planted`."""
+    shared = np.repeat([0.0, move], [BEFORE, AFTER])
+    cells = []
+    for number, reaction in enumerate(REACTIONS):
+        levels = reaction * shared
+        if planted is not None and number == PLANTED:
+            levels[planted:] += size
+        cells.append(nights(seed * 100 + number, levels.tolist()))
+    return [change for change in replay(history(cells)).changes if change.confirmed is not None]
+
+
+@pytest.mark.parametrize("move", [-0.3, -0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.3])
+def test_what_all_operators_share_is_no_change_of_any(move):
+    for seed in range(2):
+        assert confirmed(move, seed=seed) == []
+
+
+@pytest.mark.parametrize(
+    ("move", "planted"),
+    [(-0.2, BEFORE - 4), (0.2, BEFORE - 4), (-0.2, BEFORE + 6), (0.2, BEFORE + 2)],
+)
+def test_an_operator_that_changes_in_another_night_is_confirmed(move, planted):
+    (change,) = confirmed(move, planted=planted)
+    assert (change.series, change.direction, change.first_bad) == (PLANTED, 1, planted)
+
+
+def test_an_operator_that_goes_against_the_others_is_confirmed():
+    (change,) = confirmed(-0.05, planted=BEFORE)
+    assert (change.series, change.direction, change.first_bad) == (PLANTED, 1, BEFORE)
+
+
+def test_a_device_that_goes_back_and_forth_hides_nothing():
+    shared = 0.25 * (np.arange(24) % 4 == 3)
+    cells = [nights(number, shared.tolist()) for number in range(8)]
+    slower = shared + TEN_PERCENT * (np.arange(24) >= 18)
+    (change,) = replay(history([nights(8, slower.tolist()), *cells])).changes
+    assert (change.series, change.first_bad, change.confirmed) == (0, 18, 19)

@@ -1,0 +1,120 @@
+"""What the nights since a suspicion say of it. Pure."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warehouse.regressions.errors import MOST_IN_A_ROW
+from warehouse.regressions.history import NO_KERNEL, SeriesHistory
+from warehouse.regressions.level_changes import LevelChange, compare_builds, compare_mode_shares
+from warehouse.regressions.nightly import Rules
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+STILL_THERE = 0.5  # of a change, below which a night is nearer to the old level
+_FEWEST_NIGHTS = 2  # that confirm
+_FEWEST_NIGHTS_OF_SHARES = 3  # as modes come in clusters
+
+
+class Answer(enum.Enum):
+    """Whether nights confirm a suspicion."""
+
+    YES = enum.auto()
+    NO = enum.auto()
+    WAIT = enum.auto()
+
+
+class _Evidence(NamedTuple):
+    """What some nights show of each change, in its direction.
+
+    Attributes:
+        p: p of their test.
+        moved: How far they are from its base, in the frame that decides.
+        own: What of that the state of the device does not explain.
+    """
+
+    p: Floats
+    moved: Floats
+    own: Floats
+
+
+def ask_nights(
+    history: SeriesHistory,
+    strain: Floats,
+    changes: Sequence[LevelChange],
+    since: Sequence[Ints],
+    rules: Rules,
+) -> list[Answer]:
+    """Whether all nights since each suspicion hit, and the last shows it by itself.
+
+    Args:
+        history: The values.
+        strain: How many times larger errors are in the state of each night; shape (series, builds).
+        changes: What is suspected.
+        since: The nights with dumps of each since its suspicion.
+        rules: The numbers that decide.
+    """
+    last = [nights[-1:] for nights in since]
+    alone, both = (_compare(history, changes, each) for each in (last, since))
+    answers = []
+    for row, (change, nights) in enumerate(zip(changes, since, strict=True)):
+        least = float(np.log1p(history.series.min_change[change.series]))
+        if change.modes is not None:
+            answers.append(_ask_share(history, change, nights, least, rules))
+            continue
+        error = change.errors[min(len(nights), MOST_IN_A_ROW) - 1]
+        if change.is_framed:
+            error *= float(strain[change.series, nights].mean())
+        gate = rules.fast_gate if len(nights) == _FEWEST_NIGHTS else rules.slow_gate
+        is_large = both.own[row] >= least and both.moved[row] >= gate * error
+        if alone.p[row] > rules.confirm_p or alone.own[row] < least / 2:
+            answers.append(Answer.NO)
+        elif both.p[row] <= rules.both_p and is_large:
+            answers.append(Answer.YES)
+        else:
+            answers.append(_wait(nights, rules))
+    return answers
+
+
+def _wait(nights: Ints, rules: Rules) -> Answer:
+    return Answer.WAIT if len(nights) < rules.most_nights else Answer.NO
+
+
+def _compare(
+    history: SeriesHistory, changes: Sequence[LevelChange], nights: Sequence[Ints]
+) -> _Evidence:
+    """Compare nights with the base of each change, as they are and without the states."""
+    way = np.array([change.direction for change in changes], np.int64)
+    beside = [
+        replace(change, is_framed=True)
+        if history.series.kernel[change.series] != NO_KERNEL
+        else change
+        for change in changes
+    ]
+    decisive, residual = (
+        compare_builds(history, [(c, c.base, n) for c, n in zip(each, nights, strict=True)])
+        for each in (changes, beside)
+    )
+    moved = decisive.shift * way
+    return _Evidence(decisive.p, moved, np.minimum(moved, residual.shift * way))
+
+
+def _ask_share(
+    history: SeriesHistory, change: LevelChange, nights: Ints, least: float, rules: Rules
+) -> Answer:
+    """Whether the share of slow dumps moved: by all nights since, and the last as well."""
+    found = compare_mode_shares(history, change, nights)
+    moved = found.moved * change.direction
+    lasting = (found.last - found.base) / (found.head - found.base) if moved > 0 else 0
+    if lasting < STILL_THERE:
+        return Answer.NO
+    if len(nights) >= _FEWEST_NIGHTS_OF_SHARES and found.p <= rules.both_p and moved >= least:
+        return Answer.YES
+    return _wait(nights, rules)

@@ -1,0 +1,92 @@
+"""Operators that processes run in one of two modes, and the share of the slow ones. Pure.
+
+A night alone rarely shows that another share of processes is slow; nights together do. Shares of
+nights differ by more than chance would have it, as modes come in clusters: how much more is taken
+from the nights of the base, and from what is usual where those are few.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warehouse.regressions.history import SeriesHistory
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+WATCHED_P = 0.05  # from which a night's share is watched
+_USUAL_DISPERSION = 2.0  # variance of nights' shares over what chance makes of them
+_USUAL_NIGHTS = 4  # that the usual dispersion counts like
+
+
+class Modes(NamedTuple):
+    """The two modes of a series.
+
+    Attributes:
+        split: Values above it, in the frame of the change, are slow.
+        gap: How far the slow mode is from the fast one, a logarithm.
+    """
+
+    split: float
+    gap: float
+
+
+class ShareChange(NamedTuple):
+    """How the share of slow dumps of some nights differs from that of a base.
+
+    Attributes:
+        base: Share of the base.
+        head: Share of the nights.
+        last: Share of the last of them.
+        moved: What the change of the share does to the mean, a logarithm.
+        p: Two-sided p, the clusters of the base's nights considered.
+    """
+
+    base: float
+    head: float
+    last: float
+    moved: float
+    p: float
+
+
+def count_slow(
+    history: SeriesHistory, reaction: float, series: int, nights: Ints, split: float
+) -> tuple[Ints, Ints]:
+    """Dumps of a series in each night, and how many are slow.
+
+    `reaction` times the state of its dump is taken from each value.
+    """
+    cells = series * history.build_count + nights
+    places = [slice(*history.start[cell : cell + 2].tolist()) for cell in cells.tolist()]
+    values = [history.values[each] - reaction * history.states[each] for each in places]
+    dumps = np.array([len(each) for each in values], np.int64)
+    slow = np.array([np.count_nonzero(each > split) for each in values], np.int64)
+    return dumps, slow
+
+
+def compare_shares(base: tuple[Ints, Ints], head: tuple[Ints, Ints], gap: float) -> ShareChange:
+    """Compare nights with those of a base: each the dumps of every night and the slow ones.
+
+    `gap` is between the modes, a logarithm.
+    """
+    (old_dumps, old_slow), (new_dumps, new_slow) = base, head
+    n1, n2 = int(old_dumps.sum()), int(new_dumps.sum())
+    was, now = old_slow.sum() / n1, new_slow.sum() / n2
+    pooled = (old_slow.sum() + new_slow.sum()) / (n1 + n2)
+    variance = pooled * (1 - pooled) * (1 / n1 + 1 / n2) * _dispersion(old_dumps, old_slow)
+    distance = abs(now - was) / math.sqrt(2 * variance) if variance > 0 else 0.0
+    last = new_slow[-1] / new_dumps[-1]
+    moved = (now - was) * gap
+    return ShareChange(float(was), float(now), float(last), float(moved), math.erfc(distance))
+
+
+def _dispersion(dumps: Ints, slow: Ints) -> float:
+    share = slow.sum() / dumps.sum()
+    squares = (slow - dumps * share) ** 2 / (dumps * share * (1 - share)) if 0 < share < 1 else 0
+    nights = len(dumps) - 1
+    seen = float(np.sum(squares)) + _USUAL_NIGHTS * _USUAL_DISPERSION
+    return max(1.0, seen / (nights + _USUAL_NIGHTS))
