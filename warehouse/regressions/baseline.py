@@ -32,11 +32,12 @@ class Base(NamedTuple):
         value: Mean of the means of their values.
         state: Mean of the means of their states.
         reaction: How many times as far as the device each moves with its state.
+        state_error: What a state that is 1 from the base's adds to errors, in squares.
         dump_spread: Standard deviation of dumps within builds, the states taken out.
         is_split: Whether dumps fall into modes.
         raw_error: How far builds have been from their bases so far, of the series and its family.
         framed_error: The same with the states taken out.
-        strain: How many times that in the night, for the state that the device is in.
+        moved: How far the state of the night is from the base's.
     """
 
     chosen: Mask
@@ -47,11 +48,12 @@ class Base(NamedTuple):
     value: Floats
     state: Floats
     reaction: Floats
+    state_error: Floats
     dump_spread: Floats
     is_split: Mask
     raw_error: Floats
     framed_error: Floats
-    strain: Floats
+    moved: Floats
 
     @property
     def is_framed(self) -> Mask:
@@ -61,10 +63,15 @@ class Base(NamedTuple):
         return framed
 
     @property
+    def strained_error(self) -> Floats:
+        """How far builds have been from their bases, the states taken out, in such a night."""
+        error: Floats = np.hypot(self.framed_error, self.state_error * self.moved)
+        return error
+
+    @property
     def error(self) -> Floats:
         """How far builds have been from their bases in the frame that decides."""
-        framed = self.framed_error * self.strain
-        error: Floats = np.where(self.is_framed, framed, self.raw_error)
+        error: Floats = np.where(self.is_framed, self.strained_error, self.raw_error)
         return error
 
 
@@ -85,7 +92,7 @@ def find_base(
     shape = history.series_count, most_builds
     raw, value, state, spread = (np.full(shape, np.nan) for _ in range(4))
     raw[row, slot] = cells.median[row, build]
-    reaction = find_reaction(states, row, build)
+    reaction, doubt = find_reaction(states, row, build)
     state[row, slot], value[row, slot] = states.state[row, build], states.value[row, build]
     spread[row, slot] = states.spread[row, build]
     return Base(
@@ -97,9 +104,10 @@ def find_base(
         row_mean(value),
         row_mean(state),
         reaction,
+        doubt,
         row_median(spread),
         (cells.is_split[:, :before] & chosen).sum(axis=1) > _SPLIT_SHARE * chosen.sum(axis=1),
         np.full(len(chosen), np.nan),
         np.full(len(chosen), np.nan),
-        np.ones(len(chosen)),
+        np.zeros(len(chosen)),
     )

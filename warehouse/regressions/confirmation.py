@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -47,7 +48,7 @@ class _Evidence(NamedTuple):
 
 def ask_nights(
     history: SeriesHistory,
-    strain: Floats,
+    states: Floats,
     changes: Sequence[LevelChange],
     since: Sequence[Ints],
     rules: Rules,
@@ -56,7 +57,7 @@ def ask_nights(
 
     Args:
         history: The values.
-        strain: How many times larger errors are in the state of each night; shape (series, builds).
+        states: Mean state of the dumps of each series in each build; shape (series, builds).
         changes: What is suspected.
         since: The nights with dumps of each since its suspicion.
         rules: The numbers that decide.
@@ -69,11 +70,10 @@ def ask_nights(
         if change.modes is not None:
             answers.append(_ask_share(history, change, nights, least, rules))
             continue
-        error = change.errors[min(len(nights), MOST_IN_A_ROW) - 1]
-        if change.is_framed:
-            error *= float(strain[change.series, nights].mean())
         gate = rules.fast_gate if len(nights) == _FEWEST_NIGHTS else rules.slow_gate
-        is_large = both.own[row] >= least and both.moved[row] >= gate * error
+        error, own_error = _errors(history, states, change, nights)
+        is_large = both.own[row] >= max(least, gate * own_error)
+        is_large = is_large and both.moved[row] >= gate * error
         if alone.p[row] > rules.confirm_p or alone.own[row] < least / 2:
             answers.append(Answer.NO)
         elif both.p[row] <= rules.both_p and is_large:
@@ -81,6 +81,20 @@ def ask_nights(
         else:
             answers.append(_wait(nights, rules))
     return answers
+
+
+def _errors(
+    history: SeriesHistory, states: Floats, change: LevelChange, nights: Ints
+) -> tuple[float, float]:
+    """How far as many nights usually are from their base: in the change's frame, and by itself."""
+    place = min(len(nights), MOST_IN_A_ROW) - 1
+    state = states[change.series]
+    moved = float(np.mean(state[nights]) - np.mean(state[change.base]))
+    own = math.hypot(change.own_errors[place], change.state_error * moved)
+    if change.is_framed:
+        return own, own
+    has_likes = history.series.kernel[change.series] != NO_KERNEL
+    return change.errors[place], own if has_likes and math.isfinite(own) else 0.0
 
 
 def _wait(nights: Ints, rules: Rules) -> Answer:

@@ -20,7 +20,7 @@ _FAMILY_NIGHTS = 8  # that the family's median counts like
 _MOST_OF_MEDIAN = 8.0
 _RARE_SHARE = 0.1  # of the nights: errors beyond the limit that are more are none by chance
 _FAR = 0.05  # of a state from the base's, from which errors may be larger
-_USUAL_SLOPE = 0.15  # of errors over that distance, before a family has shown its own
+_USUAL_SLOPE = 0.05  # of errors over that distance, before a family has shown its own
 _SLOPE_NIGHTS = 2  # of a family that this counts like
 _LARGEST = 0.3  # that counts, of an error, for that
 _LEAST = 0.01  # that errors are taken to be where the state is near
@@ -58,7 +58,7 @@ class Errors:
     def size(self, build: int, reaction: Floats) -> Floats:
         """Standard deviation of the errors before a build, drawn towards that of the family.
 
-        It holds where the state of the device is near that of the base, see `strain`. NaN where the
+        It holds where the state of the device is near that of the base, see `state_error`. NaN where the
         whole family has no errors.
 
         Args:
@@ -93,8 +93,8 @@ class Errors:
             rows.append(rows[0] * np.where(np.isfinite(ratio), ratio, 1 / np.sqrt(count)))
         return np.stack(rows)
 
-    def strain(self, build: int, reaction: Floats, state: Floats) -> Floats:
-        """How many times larger errors are than usual where the device is in such a state.
+    def state_error(self, build: int, reaction: Floats) -> Floats:
+        """What a state that is 1 from the base's adds to the errors of each series, in squares.
 
         No operator reacts to the state in just the same way every night. By how much the errors of
         a family grow with the distance of the state from the base's is learned from its nights.
@@ -102,12 +102,11 @@ class Errors:
         Args:
             build: Number of the build.
             reaction: How many times the state is taken from the errors of each series.
-            state: How far the state of the device is from the base's, for each series.
         """
         errors, moved = self._read(build, slice(None), reaction)
-        steady, slope = _find_strain(self._family, np.abs(errors), moved)
-        now = np.abs(np.nan_to_num(reaction * state))[:, None]
-        return _strain(steady[self._family], slope[self._family], now)[:, 0]
+        _, slope = _find_strain(self._family, np.abs(errors), moved)
+        error: Floats = slope[self._family] * reaction
+        return error
 
     def _without_strain(self, build: int, series: Ints | slice, reaction: Floats) -> Floats:
         errors, moved = self._read(build, series, reaction)

@@ -184,12 +184,13 @@ def judge_night(
     seen = (raw_p <= rules.q) & (np.abs(raw.shift) >= least)
     agrees = (p <= rules.q) & (own >= least)
     watched = (own >= least * rules.weak_change) & (decisive.p <= rules.weak_p)
-    moved, error = np.abs(decisive.shift), base.error[tested]
+    times = np.abs(decisive.shift) / base.error[tested]
+    times = np.minimum(times, np.nan_to_num(beside / base.strained_error[tested], nan=np.inf))
     status = night.status.copy()
     status[tested[seen & ~agrees]] = Status.EXPLAINED_BY_RUN_SHIFT
     status[tested[agrees]] = Status.WITHIN_BUILD_NOISE
-    status[tested[agrees & (moved > rules.gate * error)]] = Status.HIT
-    watched &= moved > rules.weak_gate * error
+    status[tested[agrees & (times > rules.gate)]] = Status.HIT
+    watched &= times > rules.weak_gate
     direction = np.zeros(history.series_count, np.int64)
     direction[tested[watched]] = way[watched].astype(np.int64)
     return JudgedNight(status, direction, base, tested, decisive, p, is_framed)

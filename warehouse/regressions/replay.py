@@ -103,7 +103,6 @@ class _Nights:
         self._build_ends = np.cumsum(np.bincount(build_of_value, minlength=history.build_count))
         self._usable = np.ones(shape, bool)
         family = history.series.family
-        self._strain = np.ones(shape)
         self._errors = Errors(family, history.build_count)
         self._suspects: dict[int, LevelChange] = {}
         self._open: dict[int, list[LevelChange]] = {}
@@ -113,15 +112,14 @@ class _Nights:
         self._find_states(build, base)
         state = self.states.state[:, build]
         level = self.states.value[:, build] - base.reaction * state
-        moved = state - base.state
-        base = base._replace(strain=self._errors.strain(build, base.reaction, moved))
-        self._strain[:, build] = base.strain
+        moved = np.nan_to_num(state - base.state)
+        base = base._replace(moved=moved)
         night = compare_night(self._history, self.cells, level, build, base, self._rules)
         self.latest = judge_night(self._history, night, base, self._rules)
         value = self.states.value[:, build] - base.value
         tested = night.tested
         value[tested] = night.residual.shift + (base.reaction * moved)[tested]
-        self._errors.add(build, night.raw_moved, value, np.nan_to_num(moved))
+        self._errors.add(build, night.raw_moved, value, moved)
         there = self.cells.dump_count[:, build] > 0
         known = self._settle_open(build, there) | self._settle_suspects(build, there)
         known |= self._suspects.keys()
@@ -129,10 +127,13 @@ class _Nights:
         news = [n for n in np.flatnonzero(ways).tolist() if n not in known]
         if news:
             rows = np.array(news)
-            reaction = base.reaction * base.is_framed
-            one = np.where(base.is_framed, base.framed_error, base.raw_error)
-            errors = self._errors.size_in_a_row(build, one, rows, reaction).T.tolist()
-            for series, own in zip(news, errors, strict=True):
+            raw = np.zeros(len(base.reaction))
+            frames = (base.raw_error, raw), (base.framed_error, base.reaction)
+            errors = [
+                self._errors.size_in_a_row(build, one, rows, reaction).T.tolist()
+                for one, reaction in frames
+            ]
+            for series, *own in zip(news, *errors, strict=True):
                 self._suspect(series, build, own)
 
     def _find_states(self, build: int, base: Base) -> None:
@@ -158,9 +159,10 @@ class _Nights:
         return base._replace(
             raw_error=self._errors.size(build, np.zeros(len(base.reaction))),
             framed_error=self._errors.size(build, base.reaction),
+            state_error=np.hypot(base.state_error, self._errors.state_error(build, base.reaction)),
         )
 
-    def _suspect(self, series: int, build: int, errors: list[float]) -> None:
+    def _suspect(self, series: int, build: int, errors: list[list[float]]) -> None:
         night = self.latest
         place = int(np.searchsorted(night.tested, series))
         found = night.comparison
@@ -179,7 +181,9 @@ class _Nights:
             is_framed=bool(night.is_framed[series]),
             own_reaction=float(night.base.reaction[series]),
             shift=float(found.shift[place]),
-            errors=errors,
+            errors=errors[bool(night.is_framed[series])],
+            own_errors=errors[1],
+            state_error=float(night.base.state_error[series]),
             p_adjusted=float(found.share_p[place] if is_share else night.p_adjusted[place]),
             modes=Modes(float(found.split[place]), float(found.gap[place])) if is_share else None,
         )
@@ -191,7 +195,7 @@ class _Nights:
         """Confirm or clear what was suspected; the series that were confirmed."""
         waiting = [self._suspects[n] for n in sorted(self._suspects) if there[n]]
         since = [self._nights_since(change.suspected, change, build) for change in waiting]
-        answers = ask_nights(self._history, self._strain, waiting, since, self._rules)
+        answers = ask_nights(self._history, self.states.state, waiting, since, self._rules)
         confirmed = []
         for change, answer in zip(waiting, answers, strict=True):
             if answer is Answer.WAIT:

@@ -27,6 +27,7 @@ _TYPE_SHARE = 1 / 3  # of all votes, at most, for the operators of one type
 _CAPPINGS = 8  # rounds: each takes from those above their share
 _UNKNOWN_STATE = 0.02  # as if states had differed by that where all operators react alike
 _REACTIONS = (0.1, 4.0)  # least and most
+_REACTION_SPREAD = 0.25  # standard deviation over operators
 _FAR = 3.0  # standard deviations
 _MAD_TO_SD = 1.4826
 _FIRST_ROUNDS = 4  # of levels and states by turns, where there is no base
@@ -100,10 +101,11 @@ def row_mean(rows: Floats) -> Floats:
     return mean
 
 
-def find_reaction(cells: StateCells, series: Ints, build: Ints) -> Floats:
+def find_reaction(cells: StateCells, series: Ints, build: Ints) -> tuple[Floats, Floats]:
     """How far each series moves when the device moves by 1, by a regression over chosen cells.
 
-    It is drawn towards 1, all the more the less the states of those cells differ.
+    It is drawn towards 1, all the more the less the states of those cells differ. The second array
+    says how far off it may be: as much as operators differ where nothing is known.
     """
     shape = len(cells.state)
     count, state, square, value, product = (
@@ -112,8 +114,11 @@ def find_reaction(cells: StateCells, series: Ints, build: Ints) -> Floats:
     least = np.maximum(count, 1)
     drawn = count * _UNKNOWN_STATE**2
     with np.errstate(invalid="ignore"):
-        slope = (product - value * state / least + drawn) / (square - state**2 / least + drawn)
-    return np.clip(np.nan_to_num(slope, nan=1.0), *_REACTIONS)
+        known = np.maximum(square - state**2 / least, 0)
+        slope = (product - value * state / least + drawn) / (known + drawn)
+        doubt = _REACTION_SPREAD * np.sqrt(drawn / (known + drawn))
+    reaction = np.clip(np.nan_to_num(slope, nan=1.0), *_REACTIONS)
+    return reaction, np.nan_to_num(doubt, nan=_REACTION_SPREAD)
 
 
 def summarise_states(
