@@ -38,7 +38,7 @@ class _Evidence(NamedTuple):
     Attributes:
         p: p of their test.
         moved: How far they are from its base, in the frame that decides.
-        own: What of that the state of the device does not explain.
+        own: How far they are without the states of the device.
     """
 
     p: Floats
@@ -73,8 +73,8 @@ def ask_nights(
         gate = rules.fast_gate if len(nights) == _FEWEST_NIGHTS else rules.slow_gate
         error, own_error = _errors(history, states, change, nights)
         is_large = both.own[row] >= max(least, gate * own_error)
-        is_large = is_large and both.moved[row] >= gate * error
-        if alone.p[row] > rules.confirm_p or alone.own[row] < least / 2:
+        is_large = is_large and both.moved[row] >= max(least, gate * error)
+        if alone.p[row] > rules.confirm_p or min(alone.own[row], alone.moved[row]) < least / 2:
             answers.append(Answer.NO)
         elif both.p[row] <= rules.both_p and is_large:
             answers.append(Answer.YES)
@@ -116,8 +116,7 @@ def _compare(
         compare_builds(history, [(c, c.base, n) for c, n in zip(each, nights, strict=True)])
         for each in (changes, beside)
     )
-    moved = decisive.shift * way
-    return _Evidence(decisive.p, moved, np.minimum(moved, residual.shift * way))
+    return _Evidence(decisive.p, decisive.shift * way, residual.shift * way)
 
 
 def _ask_share(
