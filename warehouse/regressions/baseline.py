@@ -63,15 +63,17 @@ class Base(NamedTuple):
         return framed
 
     @property
-    def strained_error(self) -> Floats:
-        """How far builds have been from their bases, the states taken out, in such a night."""
-        error: Floats = np.hypot(self.framed_error, self.state_error * self.moved)
-        return error
+    def strain(self) -> Floats:
+        """What the state of the night adds to errors, in squares."""
+        strain: Floats = self.state_error * np.abs(self.moved)
+        return strain
 
     @property
     def error(self) -> Floats:
         """How far builds have been from their bases in the frame that decides."""
-        error: Floats = np.where(self.is_framed, self.strained_error, self.raw_error)
+        error: Floats = np.where(
+            self.is_framed, np.hypot(self.framed_error, self.strain), self.raw_error
+        )
         return error
 
 

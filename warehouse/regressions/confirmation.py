@@ -71,8 +71,8 @@ def ask_nights(
             answers.append(_ask_share(history, change, nights, least, rules))
             continue
         gate = rules.fast_gate if len(nights) == _FEWEST_NIGHTS else rules.slow_gate
-        error, own_error = _errors(history, states, change, nights)
-        is_large = both.own[row] >= max(least, gate * own_error)
+        error, strain = _errors(history, states, change, nights)
+        is_large = both.own[row] >= max(least, gate * strain)
         is_large = is_large and both.moved[row] >= max(least, gate * error)
         if alone.p[row] > rules.confirm_p or min(alone.own[row], alone.moved[row]) < least / 2:
             answers.append(Answer.NO)
@@ -86,15 +86,15 @@ def ask_nights(
 def _errors(
     history: SeriesHistory, states: Floats, change: LevelChange, nights: Ints
 ) -> tuple[float, float]:
-    """How far as many nights usually are from their base: in the change's frame, and by itself."""
-    place = min(len(nights), MOST_IN_A_ROW) - 1
+    """How far as many nights usually are from their base, and what their state adds to that."""
+    error = change.errors[min(len(nights), MOST_IN_A_ROW) - 1]
     state = states[change.series]
-    moved = float(np.mean(state[nights]) - np.mean(state[change.base]))
-    own = math.hypot(change.own_errors[place], change.state_error * moved)
+    moved = abs(float(np.mean(state[nights]) - np.mean(state[change.base])))
+    strain = change.state_error * moved
     if change.is_framed:
-        return own, own
+        return math.hypot(error, strain), strain
     has_likes = history.series.kernel[change.series] != NO_KERNEL
-    return change.errors[place], own if has_likes and math.isfinite(own) else 0.0
+    return error, strain if has_likes and math.isfinite(strain) else 0.0
 
 
 def _wait(nights: Ints, rules: Rules) -> Answer:

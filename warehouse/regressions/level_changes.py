@@ -32,7 +32,6 @@ class LevelChange:
         own_reaction: How many times the state of a dump is taken from its values for that.
         shift: How far it moved, a logarithm.
         errors: Of 1, 2, ... builds in a row, as they were known at the suspicion.
-        own_errors: The same of values without the states, where those are near the base's.
         state_error: What a state that is 1 from the base's adds to those, in squares.
         p_adjusted: p of the night that found it, after Benjamini-Hochberg.
         confirmed: Build that confirmed it; None as long as it is suspected.
@@ -55,7 +54,6 @@ class LevelChange:
     own_reaction: float
     shift: float
     errors: list[float]
-    own_errors: list[float]
     state_error: float
     p_adjusted: float
     confirmed: int | None = None

@@ -28,6 +28,7 @@ Mask = NDArray[np.bool_]
 
 _WORTH_TESTING = 0.6  # of the smallest change that counts: medians further apart are tested
 FEW_DUMPS = 8
+_LEAST_STRAIN = 1e-9  # so that it can be divided by
 
 
 class Rules(NamedTuple):
@@ -185,7 +186,7 @@ def judge_night(
     agrees = (p <= rules.q) & (own >= least)
     watched = (own >= least * rules.weak_change) & (decisive.p <= rules.weak_p)
     times = np.abs(decisive.shift) / base.error[tested]
-    times = np.minimum(times, np.nan_to_num(beside / base.strained_error[tested], nan=np.inf))
+    times = np.minimum(times, beside / np.maximum(base.strain[tested], _LEAST_STRAIN))
     status = night.status.copy()
     status[tested[seen & ~agrees]] = Status.EXPLAINED_BY_RUN_SHIFT
     status[tested[agrees]] = Status.WITHIN_BUILD_NOISE

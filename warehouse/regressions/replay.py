@@ -127,13 +127,10 @@ class _Nights:
         news = [n for n in np.flatnonzero(ways).tolist() if n not in known]
         if news:
             rows = np.array(news)
-            raw = np.zeros(len(base.reaction))
-            frames = (base.raw_error, raw), (base.framed_error, base.reaction)
-            errors = [
-                self._errors.size_in_a_row(build, one, rows, reaction).T.tolist()
-                for one, reaction in frames
-            ]
-            for series, *own in zip(news, *errors, strict=True):
+            reaction = base.reaction * base.is_framed
+            one = np.where(base.is_framed, base.framed_error, base.raw_error)
+            errors = self._errors.size_in_a_row(build, one, rows, reaction).T.tolist()
+            for series, own in zip(news, errors, strict=True):
                 self._suspect(series, build, own)
 
     def _find_states(self, build: int, base: Base) -> None:
@@ -162,7 +159,7 @@ class _Nights:
             state_error=np.hypot(base.state_error, self._errors.state_error(build, base.reaction)),
         )
 
-    def _suspect(self, series: int, build: int, errors: list[list[float]]) -> None:
+    def _suspect(self, series: int, build: int, errors: list[float]) -> None:
         night = self.latest
         place = int(np.searchsorted(night.tested, series))
         found = night.comparison
@@ -181,8 +178,7 @@ class _Nights:
             is_framed=bool(night.is_framed[series]),
             own_reaction=float(night.base.reaction[series]),
             shift=float(found.shift[place]),
-            errors=errors[bool(night.is_framed[series])],
-            own_errors=errors[1],
+            errors=errors,
             state_error=float(night.base.state_error[series]),
             p_adjusted=float(found.share_p[place] if is_share else night.p_adjusted[place]),
             modes=Modes(float(found.split[place]), float(found.gap[place])) if is_share else None,
