@@ -58,8 +58,8 @@ class Errors:
     def size(self, build: int, reaction: Floats) -> Floats:
         """Standard deviation of the errors before a build, drawn towards that of the family.
 
-        It holds where the state of the device is near that of the base, see `state_error`. NaN where the
-        whole family has no errors.
+        It holds where the state of the device is near that of the base, see `state_error`. NaN
+        where the whole family has no errors.
 
         Args:
             build: Number of the build.

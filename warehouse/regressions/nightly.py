@@ -28,7 +28,6 @@ Mask = NDArray[np.bool_]
 
 _WORTH_TESTING = 0.6  # of the smallest change that counts: medians further apart are tested
 FEW_DUMPS = 8
-_LEAST_STRAIN = 1e-9  # so that it can be divided by
 
 
 class Rules(NamedTuple):
@@ -185,13 +184,15 @@ def judge_night(
     seen = (raw_p <= rules.q) & (np.abs(raw.shift) >= least)
     agrees = (p <= rules.q) & (own >= least)
     watched = (own >= least * rules.weak_change) & (decisive.p <= rules.weak_p)
-    times = np.abs(decisive.shift) / base.error[tested]
-    times = np.minimum(times, beside / np.maximum(base.strain[tested], _LEAST_STRAIN))
+    moved, error, strain = np.abs(decisive.shift), base.error[tested], base.strain[tested]
+    hits, stands_out = (
+        (moved > gate * error) & (beside > gate * strain) for gate in (rules.gate, rules.weak_gate)
+    )
     status = night.status.copy()
     status[tested[seen & ~agrees]] = Status.EXPLAINED_BY_RUN_SHIFT
     status[tested[agrees]] = Status.WITHIN_BUILD_NOISE
-    status[tested[agrees & (times > rules.gate)]] = Status.HIT
-    watched &= times > rules.weak_gate
+    status[tested[agrees & hits]] = Status.HIT
+    watched &= stands_out
     direction = np.zeros(history.series_count, np.int64)
     direction[tested[watched]] = way[watched].astype(np.int64)
     return JudgedNight(status, direction, base, tested, decisive, p, is_framed)

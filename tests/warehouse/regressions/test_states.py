@@ -108,16 +108,20 @@ def test_the_reaction_is_learned_from_nights_whose_states_differ():
         night = NightValues(np.tile([0, 1], 10), np.repeat(np.arange(10), 2), value, 10)
         summarise_states(cells, build, night, state, np.ones(2))
     row, build = (each.ravel() for each in np.indices((2, 4)))
-    assert find_reaction(cells, row, build) == pytest.approx([0.4, 1.5], abs=0.05)
+    reaction, doubt = find_reaction(cells, row, build)
+    assert reaction == pytest.approx([0.4, 1.5], abs=0.05)
+    assert doubt.max() < 0.05
 
 
 def test_the_reaction_is_one_where_states_do_not_differ():
     cells, rng = StateCells.empty((1, 1)), np.random.default_rng(2)
     night = NightValues(np.zeros(10, int), np.arange(10), 5.0 + rng.normal(0, 0.02, 10), 10)
     summarise_states(cells, 0, night, np.full(10, 0.3), np.ones(1))
-    assert find_reaction(cells, np.zeros(1, int), np.zeros(1, int)) == pytest.approx([1.0])
+    one = np.zeros(1, int)
+    assert np.ravel(find_reaction(cells, one, one)) == pytest.approx([1.0, 0.25])
     nothing = np.zeros(0, int)
-    assert find_reaction(StateCells.empty((1, 1)), nothing, nothing) == pytest.approx([1.0])
+    unknown = find_reaction(StateCells.empty((1, 1)), nothing, nothing)
+    assert np.ravel(unknown) == pytest.approx([1.0, 0.25])
 
 
 def test_the_weighted_median_of_two_halves_is_between_them():
