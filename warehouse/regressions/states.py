@@ -25,7 +25,7 @@ _LEAST_SPREAD = 0.01  # of an operator: a smaller one gives no larger vote
 _OPERATOR_SHARE = 1 / 6  # of all votes, at most
 _TYPE_SHARE = 1 / 3  # of all votes, at most, for the operators of one type
 _CAPPINGS = 8  # rounds: each takes from those above their share
-_UNKNOWN_STATE = 0.02  # as if states had differed by that where all operators react alike
+_UNKNOWN_STATE = 0.04  # as if a night's had differed by that where all operators react alike
 _REACTIONS = (0.1, 4.0)  # least and most
 _REACTION_SPREAD = 0.25  # standard deviation over operators
 _FAR = 3.0  # standard deviations
@@ -105,20 +105,25 @@ def find_reaction(cells: StateCells, series: Ints, build: Ints) -> tuple[Floats,
     """How far each series moves when the device moves by 1, by a regression over chosen cells.
 
     It is drawn towards 1, all the more the less the states of those cells differ. The second array
-    says how far off it may be: as much as operators differ where nothing is known.
+    says how far off it may be: as much as operators differ where nothing is known, and less the more
+    the nights differ: dumps of one night say the same of a reaction.
     """
     shape = len(cells.state)
     count, state, square, value, product = (
         np.bincount(series, each[series, build], minlength=shape) for each in cells.moments
     )
     least = np.maximum(count, 1)
-    drawn = count * _UNKNOWN_STATE**2
+    nights, mean, mean_square = (
+        np.bincount(series, each, minlength=shape)
+        for each in (None, cells.state[series, build], cells.state[series, build] ** 2)
+    )
+    drawn = count / np.maximum(nights, 1) * _UNKNOWN_STATE**2
     with np.errstate(invalid="ignore"):
         known = np.maximum(square - state**2 / least, 0)
         slope = (product - value * state / least + drawn) / (known + drawn)
-        doubt = _REACTION_SPREAD * np.sqrt(drawn / (known + drawn))
-    reaction = np.clip(np.nan_to_num(slope, nan=1.0), *_REACTIONS)
-    return reaction, np.nan_to_num(doubt, nan=_REACTION_SPREAD)
+    differ = np.maximum(mean_square - mean**2 / np.maximum(nights, 1), 0)
+    doubt = _REACTION_SPREAD / np.sqrt(1 + differ / _UNKNOWN_STATE**2)
+    return np.clip(np.nan_to_num(slope, nan=1.0), *_REACTIONS), doubt
 
 
 def summarise_states(
