@@ -54,6 +54,8 @@ def _explained(questions: str, columns: str, reason: str) -> tuple[Known, ...]:
 EXPLAINED: tuple[Known, ...] = (
     *_explained("*/percentiles | */percentiles group_by*", "p*_ns, missing_count",
                 "exact percentiles need raw events; missing_count says how many are gone"),
+    *_explained("plain/outlier_runs min_excess*", "culprit*, instruction_id, delegate_id",
+                "raw events tell which one made a run slow"),
     *_explained("*/event_blocks *", "sample_count, *_ns", "blocks are of raw events"),
     *_explained("*/run_timeline *", ROWS, "a timeline is of raw events"),
     *_explained("*memory/memory_by_instruction | corpus/memory_by_instruction", "*",
