@@ -56,7 +56,7 @@ EXPLAINED: tuple[Known, ...] = (
                 "exact percentiles need raw events; missing_count says how many are gone"),
     *_explained("plain/outlier_runs min_excess*", "culprit*, instruction_id, delegate_id",
                 "raw events tell which one made a run slow"),
-    *_explained("long_runs/outlier_runs", "culprit*, instruction_id",
+    *_explained("long_runs/outlier_runs | widened/outlier_runs", "culprit*, instruction_id",
                 "raw events tell which one made a run slow"),
     *_explained("even_runs/outlier_runs", "culprit*",
                 "raw events tell which one made a run slow"),
