@@ -54,7 +54,8 @@ def _explained(questions: str, columns: str, reason: str) -> tuple[Known, ...]:
 EXPLAINED: tuple[Known, ...] = (
     *_explained("*/percentiles | */percentiles group_by*", "p*_ns, missing_count",
                 "exact percentiles need raw events; missing_count says how many are gone"),
-    *_explained("plain/outlier_runs min_excess*", "culprit*, instruction_id, delegate_id",
+    *_explained("plain/outlier_runs min_excess* | corpus/outlier_runs",
+                "culprit*, instruction_id, delegate_id",
                 "raw events tell which one made a run slow"),
     *_explained("long_runs/outlier_runs | widened/outlier_runs", "culprit*, instruction_id",
                 "raw events tell which one made a run slow"),
