@@ -178,7 +178,9 @@ def _command(store: Path) -> Iterator[Ask]:
         def ask(name: str, /, **params: Any) -> pa.Table:
             options = ["--store", str(store), "--output", str(file)]
             for key, value in params.items():
-                options += [f"--{key.replace('_', '-')}", str(value)]
+                options.append(f"--{key.replace('_', '-')}")
+                options += [] if value is True else [str(value)]
+            file.unlink(missing_ok=True)
             said = StringIO()
             with redirect_stderr(said), suppress(SystemExit):
                 if main(["query", name, *options]):

@@ -72,7 +72,9 @@ def plain(farm, answer):
                   for row in rows)  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "filters"), cross_section(product(FILTERED, FILTERS), 34))
+@pytest.mark.parametrize(
+    ("name", "filters"), cross_section(list(product(FILTERED, FILTERS))[::2], 17)
+)
 def test_filtered_answers_are_those_of_the_store(
     farm, lake: Warehouse, name: str, filters: dict[str, str]
 ) -> None:
