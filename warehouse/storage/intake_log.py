@@ -93,10 +93,10 @@ class LogWriter:
 
     def close(self) -> None:
         """Let go of the log; the next append begins another."""
-        if self._file is not None:
+        if self._tally is not None:
             if not self._size:
                 delete_log(self._path)
-            self._let_go(self._file)
+            self._let_go()
 
     def _hold(self) -> int:
         """The log, locked, and not sealed before it is let go."""
@@ -105,20 +105,20 @@ class LogWriter:
             fcntl.flock(file, fcntl.LOCK_EX)
             if self._path.exists():
                 return file
-            self._let_go(file)
+            self._let_go()
 
-    def _let_go(self, file: int) -> None:
-        os.close(file)
-        if self._tally is not None:
-            os.close(self._tally)
+    def _let_go(self) -> None:
+        for file in (self._file, self._tally):
+            if file is not None:
+                os.close(file)
         self._file = self._tally = None
 
     def _begin(self) -> int:
         self._path = name_log(self._folder, _OPEN)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-        self._file = os.open(self._path, flags, self._folder.stat().st_mode & 0o666)
         self._size = self._count = 0
         self._tally = open_tally(self._path)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        self._file = os.open(self._path, flags, self._folder.stat().st_mode & 0o666)
         own_log(self._path)
         sync_path(self._folder)
         return self._file
@@ -139,8 +139,8 @@ class LogWriter:
             disown_log(self._path)
             with suppress(OSError):
                 os.ftruncate(self._file, self._size)
-            with suppress(OSError):
-                self.close()
+        with suppress(OSError):
+            self.close()
 
 
 class SealedLog:

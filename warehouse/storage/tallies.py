@@ -24,8 +24,8 @@ class Tally(NamedTuple):
 
 
 def open_tally(log: Path) -> int:
-    """Make the tally of a log that exists; an OSError is passed on."""
-    mode = log.stat().st_mode & 0o666
+    """Make the tally of a log, before anyone can seal the log; an OSError is passed on."""
+    mode = log.parent.stat().st_mode & 0o666
     return os.open(log.with_suffix(".tally"), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, mode)
 
 

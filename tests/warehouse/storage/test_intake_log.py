@@ -11,6 +11,7 @@ from warehouse.errors import StoreError
 from warehouse.storage import intake_log, log_records
 from warehouse.storage.intake_log import LogWriter, SealedLog, seal_logs
 from warehouse.storage.log_records import Delivery, LogRecord, pack_delivery
+from warehouse.storage.tallies import delete_log
 
 
 def delivery(number: int = 0) -> Delivery:
@@ -44,6 +45,29 @@ def test_a_log_that_was_sealed_is_not_appended_to_any_more(tmp_path: Path) -> No
     assert sealed.stat().st_size == size
     assert names(tmp_path) == ["1.etdp", "2.etdp"]
     writer.close()
+
+
+def test_a_log_that_is_taken_as_soon_as_it_is_made_is_followed_by_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The consumer of a service looks at any moment, also between a log and its first record."""
+    make, taken = os.open, []
+
+    def make_and_take(path: Path, flags: int, mode: int = 0o777) -> int:
+        file = make(path, flags, mode)
+        if path.suffix == ".log" and not taken:
+            taken.append(path)
+            (sealed,) = seal_logs(tmp_path)
+            delete_log(sealed)
+        return file
+
+    monkeypatch.setattr(os, "open", make_and_take)
+    writer = LogWriter(tmp_path)
+    writer.append([delivery(1)])
+    writer.close()
+    assert (len(taken), names(tmp_path)) == (1, ["1.etdp"])
+    assert {path.suffix for path in tmp_path.iterdir()} == {".sealed", ".tally"}
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_a_log_that_is_big_enough_is_followed_by_another(
