@@ -146,7 +146,7 @@ def _rule(
     if change.modes is not None:
         parts.append(_share_text(night, change, since))
     if change.is_framed:
-        parts.append("the shift of the whole device taken out")
+        parts.append("without the state of the device in each dump")
     if is_centred and change.modes is None:
         parts.append("modes of the process compared each with its own")
     if night.fleet.has_reference[change.series]:

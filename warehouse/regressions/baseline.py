@@ -21,7 +21,7 @@ _SPLIT_SHARE = 0.25  # of the builds of a base that have two modes, for medians 
 
 
 class Base(NamedTuple):
-    """What the builds before say of every series.
+    """What the builds before say of every series, and how the night it is compared with differs.
 
     Attributes:
         chosen: Builds of the base; shape (series, builds before).
@@ -38,6 +38,7 @@ class Base(NamedTuple):
         raw_error: How far builds have been from their bases so far, of the series and its family.
         framed_error: The same with the states taken out.
         moved: How far the state of the night is from the base's.
+        unrest: How many times as far as usual the night may be from its base.
     """
 
     chosen: Mask
@@ -54,6 +55,7 @@ class Base(NamedTuple):
     raw_error: Floats
     framed_error: Floats
     moved: Floats
+    unrest: Floats
 
     @property
     def is_framed(self) -> Mask:
@@ -74,7 +76,7 @@ class Base(NamedTuple):
         error: Floats = np.where(
             self.is_framed, np.hypot(self.framed_error, self.strain), self.raw_error
         )
-        return error
+        return error * self.unrest
 
 
 def find_base(
@@ -112,4 +114,5 @@ def find_base(
         np.full(len(chosen), np.nan),
         np.full(len(chosen), np.nan),
         np.zeros(len(chosen)),
+        np.ones(len(chosen)),
     )

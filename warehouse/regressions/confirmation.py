@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from warehouse.regressions.errors import MOST_IN_A_ROW
 from warehouse.regressions.history import NO_KERNEL, SeriesHistory
 from warehouse.regressions.level_changes import LevelChange, compare_builds, compare_mode_shares
+from warehouse.regressions.mode_shares import CONFIRMED_P
 from warehouse.regressions.nightly import Rules
+from warehouse.regressions.states import StateCells, find_unrest
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 STILL_THERE = 0.5  # of a change, below which a night is nearer to the old level
-_FEWEST_NIGHTS = 2  # that confirm
 _FEWEST_NIGHTS_OF_SHARES = 3  # as modes come in clusters
 
 
@@ -48,7 +49,7 @@ class _Evidence(NamedTuple):
 
 def ask_nights(
     history: SeriesHistory,
-    states: Floats,
+    states: StateCells,
     changes: Sequence[LevelChange],
     since: Sequence[Ints],
     rules: Rules,
@@ -57,7 +58,7 @@ def ask_nights(
 
     Args:
         history: The values.
-        states: Mean state of the dumps of each series in each build; shape (series, builds).
+        states: What the states of the nights say of each series.
         changes: What is suspected.
         since: The nights with dumps of each since its suspicion.
         rules: The numbers that decide.
@@ -70,10 +71,9 @@ def ask_nights(
         if change.modes is not None:
             answers.append(_ask_share(history, change, nights, least, rules))
             continue
-        gate = rules.fast_gate if len(nights) == _FEWEST_NIGHTS else rules.slow_gate
         error, strain = _errors(history, states, change, nights)
-        is_large = both.own[row] >= max(least, gate * strain)
-        is_large = is_large and both.moved[row] >= max(least, gate * error)
+        is_large = both.own[row] >= max(least, rules.both_gate * strain)
+        is_large = is_large and both.moved[row] >= max(least, rules.both_gate * error)
         if alone.p[row] > rules.confirm_p or min(alone.own[row], alone.moved[row]) < least / 2:
             answers.append(Answer.NO)
         elif both.p[row] <= rules.both_p and is_large:
@@ -84,17 +84,18 @@ def ask_nights(
 
 
 def _errors(
-    history: SeriesHistory, states: Floats, change: LevelChange, nights: Ints
+    history: SeriesHistory, states: StateCells, change: LevelChange, nights: Ints
 ) -> tuple[float, float]:
     """How far as many nights usually are from their base, and what their state adds to that."""
-    error = change.errors[min(len(nights), MOST_IN_A_ROW) - 1]
-    state = states[change.series]
+    state, spread = states.state[change.series], states.spread[change.series]
     moved = abs(float(np.mean(state[nights]) - np.mean(state[change.base])))
+    unrest = float(find_unrest(np.nanmean(spread[nights]), np.nanmedian(spread[change.base])))
     strain = change.state_error * moved
+    error = change.errors[min(len(nights), MOST_IN_A_ROW) - 1]
     if change.is_framed:
-        return math.hypot(error, strain), strain
+        return unrest * math.hypot(error, strain), strain
     has_likes = history.series.kernel[change.series] != NO_KERNEL
-    return error, strain if has_likes and math.isfinite(strain) else 0.0
+    return unrest * error, strain if has_likes and math.isfinite(strain) else 0.0
 
 
 def _wait(nights: Ints, rules: Rules) -> Answer:
@@ -128,6 +129,6 @@ def _ask_share(
     lasting = (found.last - found.base) / (found.head - found.base) if moved > 0 else 0
     if lasting < STILL_THERE:
         return Answer.NO
-    if len(nights) >= _FEWEST_NIGHTS_OF_SHARES and found.p <= rules.both_p and moved >= least:
+    if len(nights) >= _FEWEST_NIGHTS_OF_SHARES and found.p <= CONFIRMED_P and moved >= least:
         return Answer.YES
     return _wait(nights, rules)

@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_IN_A_ROW = 3
-_NIGHTS = 32
+ERROR_NIGHTS = 32  # before a build, whose errors count
 _FAMILY_NIGHTS = 8  # that the family's median counts like
 _MOST_OF_MEDIAN = 8.0
 _RARE_SHARE = 0.1  # of the nights: errors beyond the limit that are more are none by chance
@@ -24,7 +24,7 @@ _USUAL_SLOPE = 0.05  # of errors over that distance, before a family has shown i
 _SLOPE_NIGHTS = 2  # of a family that this counts like
 _LARGEST = 0.3  # that counts, of an error, for that
 _LEAST = 0.01  # that errors are taken to be where the state is near
-_DOUBT = 2.0  # nights: with n of them, the size is taken to be larger by that over n
+_DOUBT = 3.0  # nights: with n of them, the size is taken to be larger by that over n
 
 
 class Errors:
@@ -116,7 +116,7 @@ class Errors:
 
     def _read(self, build: int, series: Ints | slice, reaction: Floats) -> tuple[Floats, Floats]:
         """The errors of the nights before a build, and how far states have moved them."""
-        nights = slice(max(0, build - _NIGHTS), build)
+        nights = slice(max(0, build - ERROR_NIGHTS), build)
         times = reaction[series, None]
         state = times * self._state[series, nights]
         without_state = self._value[series, nights] - state

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from warehouse.regressions.errors import ERROR_NIGHTS
 from warehouse.regressions.history import SeriesHistory, gather_values
 from warehouse.regressions.mode_shares import Modes, ShareChange, compare_shares, count_slow
 from warehouse.statistics.two_samples import SampleComparison, compare_samples
@@ -95,11 +96,12 @@ def compare_mode_shares(history: SeriesHistory, change: LevelChange, nights: Int
     """
     if change.modes is None:
         raise ValueError("not a change of the share of slow dumps")
-    base, head = (
+    before = np.arange(max(0, change.first_bad - ERROR_NIGHTS), change.first_bad)
+    base, head, usual = (
         count_slow(history, change.reaction, change.series, each, change.modes.split)
-        for each in (change.base, nights)
+        for each in (change.base, nights, before)
     )
-    return compare_shares(base, head, change.modes.gap)
+    return compare_shares(base, head, usual, change.modes.gap)
 
 
 def share_of_change(

@@ -45,8 +45,7 @@ class Rules(NamedTuple):
         weak_gate: How many times it must be for that.
         confirm_p: p that the night after must reach by itself.
         both_p: p that all nights since the suspicion must reach together.
-        fast_gate: How many times the error of two builds in a row two nights must be.
-        slow_gate: How many times the error of as many builds more nights must be.
+        both_gate: How many times the error of as many builds in a row they must be.
         most_nights: Nights that a series is watched at most.
     """
 
@@ -61,8 +60,7 @@ class Rules(NamedTuple):
     weak_gate: float = 1.5
     confirm_p: float = 0.05
     both_p: float = 1e-4
-    fast_gate: float = 5.0
-    slow_gate: float = 4.75
+    both_gate: float = 4.3
     most_nights: int = 4
 
 

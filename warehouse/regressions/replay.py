@@ -41,6 +41,7 @@ from warehouse.regressions.states import (
     StateCells,
     Usual,
     dump_states,
+    find_unrest,
     group_median,
     summarise_states,
 )
@@ -113,7 +114,8 @@ class _Nights:
         state = self.states.state[:, build]
         level = self.states.value[:, build] - base.reaction * state
         moved = np.nan_to_num(state - base.state)
-        base = base._replace(moved=moved)
+        unrest = find_unrest(self.states.spread[:, build], base.dump_spread)
+        base = base._replace(moved=moved, unrest=unrest)
         night = compare_night(self._history, self.cells, level, build, base, self._rules)
         self.latest = judge_night(self._history, night, base, self._rules)
         value = self.states.value[:, build] - base.value
@@ -191,7 +193,7 @@ class _Nights:
         """Confirm or clear what was suspected; the series that were confirmed."""
         waiting = [self._suspects[n] for n in sorted(self._suspects) if there[n]]
         since = [self._nights_since(change.suspected, change, build) for change in waiting]
-        answers = ask_nights(self._history, self.states.state, waiting, since, self._rules)
+        answers = ask_nights(self._history, self.states, waiting, since, self._rules)
         confirmed = []
         for change, answer in zip(waiting, answers, strict=True):
             if answer is Answer.WAIT:

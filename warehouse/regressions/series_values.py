@@ -52,9 +52,11 @@ def number_series(rows: pa.Table, night: Ints) -> SeriesValues:
     lists = rows["logs"].combine_chunks()
     size = np.diff(lists.offsets.to_numpy())
     logs = lists.flatten().to_numpy(zero_copy_only=False)
-    order = np.lexsort((logs, np.repeat(np.arange(len(size)), size)))
-    dump = rows["dumps"].combine_chunks().flatten().to_numpy(zero_copy_only=False)[order]
-    logs = logs[order]
+    row = np.repeat(np.arange(len(size)), size)
+    dump = rows["dumps"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    dump = _number_dumps(dump, number[row], logs)
+    order = np.lexsort((dump, logs, row))
+    dump, logs = dump[order], logs[order]
     level = _reference_levels(rows, number, night)
     is_relative = np.zeros(len(first), bool)
     is_relative[number[~np.isnan(level)]] = True
@@ -71,6 +73,16 @@ def number_series(rows: pa.Table, night: Ints) -> SeriesValues:
         _most(rows["half_tick"].to_numpy(), number, len(first)),
         is_relative,
     )
+
+
+def _number_dumps(dump: Ints, series: Ints, logs: Floats) -> Ints:
+    """Numbers of dumps by what they hold: the same in whatever order a store was filled."""
+    known, number = np.unique(dump, return_inverse=True)
+    order = np.argsort(series, kind="stable")
+    held = np.bincount(number[order], logs[order])
+    place = np.empty(len(known), np.int64)
+    place[np.lexsort((known, held))] = np.arange(len(known))
+    return place[number]
 
 
 def _reference_levels(rows: pa.Table, number: Ints, night: Ints) -> Floats:

@@ -27,6 +27,7 @@ _TYPE_SHARE = 1 / 3  # of all votes, at most, for the operators of one type
 _CAPPINGS = 8  # rounds: each takes from those above their share
 _UNKNOWN_STATE = 0.04  # as if a night's had differed by that where all operators react alike
 _REACTIONS = (0.1, 4.0)  # least and most
+_USUAL_UNREST = 2.0  # times the base's spread that the dumps of a night may have
 _REACTION_SPREAD = 0.25  # standard deviation over operators
 _FAR = 3.0  # standard deviations
 _MAD_TO_SD = 1.4826
@@ -105,8 +106,8 @@ def find_reaction(cells: StateCells, series: Ints, build: Ints) -> tuple[Floats,
     """How far each series moves when the device moves by 1, by a regression over chosen cells.
 
     It is drawn towards 1, all the more the less the states of those cells differ. The second array
-    says how far off it may be: as much as operators differ where nothing is known, and less the more
-    the nights differ: dumps of one night say the same of a reaction.
+    says how far off it may be: as much as operators differ where nothing is known, and less the
+    more the nights differ: dumps of one night say the same of a reaction.
     """
     shape = len(cells.state)
     count, state, square, value, product = (
@@ -142,6 +143,21 @@ def summarise_states(
     sums = (np.ones(len(own)), state, state**2, value, value * state)
     for moment, each in zip(cells.moments, sums, strict=True):
         moment[series, build] = np.bincount(own, each, minlength=len(moment))[series]
+
+
+def find_unrest(spread: Floats, usual: Floats) -> Floats:
+    """How many times as far as usual nights may be from their base; 1 or more.
+
+    Where the dumps of a night differ far more than those of the base, something disturbed many of
+    them, and their median is as much less sure.
+
+    Args:
+        spread: Standard deviation of the dumps of the nights; NaN if unknown.
+        usual: The same of the base.
+    """
+    times = spread / (_USUAL_UNREST * np.maximum(usual, _LEAST_SPREAD))
+    unrest: Floats = np.fmax(times, 1.0)
+    return unrest
 
 
 def dump_states(series: Series, night: NightValues, usual: Usual) -> Floats:

@@ -27,7 +27,7 @@ def in_a_row(kept, build, count=3):
 
 def test_the_size_is_the_standard_deviation_of_normal_errors():
     errors = np.random.default_rng(1).normal(0, 0.02, (32, 100))
-    found = size(made(errors, 33), 32, 100) / (1 + 2 / 32)
+    found = size(made(errors, 33), 32, 100) / (1 + 3 / 32)
     assert found.mean() == pytest.approx(0.02, rel=0.03)
     assert (np.abs(found - 0.02) < 0.008).all()
 
@@ -43,19 +43,19 @@ def test_few_own_nights_are_drawn_towards_the_family():
     rows[-1] = [0.01, 0.01, 0.02]
     found = size(made(rows, 21), 20)
     assert found[0] == pytest.approx(found[1])
-    assert found[0] < found[2] < 0.02 * 3
+    assert found[0] < found[2] < 0.02 * 4
     other = size(made(rows, 21, np.array([0, 0, 1])), 20)
-    assert other[2] == pytest.approx(0.02 * 3)  # alone in its family
+    assert other[2] == pytest.approx(0.02 * 4)  # alone in its family
 
 
 def test_later_builds_do_not_count():
     kept = made([[0.01] * 3] * 4 + [[9.0] * 3], 6)
-    assert size(kept, 4) == pytest.approx([0.015] * 3)
+    assert size(kept, 4) == pytest.approx([0.01 * (1 + 3 / 4)] * 3)
 
 
 def test_nights_long_ago_do_not_count():
     kept = made([[1.0] * 3] * 5 + [[0.01] * 3] * 32, 38)
-    assert size(kept, 37) == pytest.approx([0.010625] * 3)
+    assert size(kept, 37) == pytest.approx([0.01 * (1 + 3 / 32)] * 3)
 
 
 def test_one_change_that_nobody_saw_makes_the_size_little_larger():
@@ -69,7 +69,7 @@ def test_what_was_a_change_is_forgotten():
     kept = made([[0.01] * 3] * 6 + [[0.3] * 3] * 2, 9)
     for series in range(3):
         kept.forget(series, slice(6, 8))
-    assert size(kept, 8) == pytest.approx([0.01 * (1 + 2 / 6)] * 3)
+    assert size(kept, 8) == pytest.approx([0.01 * (1 + 3 / 6)] * 3)
 
 
 def test_errors_in_a_row_shrink_if_nights_are_independent_and_not_if_they_resemble():
@@ -78,7 +78,7 @@ def test_errors_in_a_row_shrink_if_nights_are_independent_and_not_if_they_resemb
     resembling = in_a_row(made([[0.01] * 3] * 16, 17), 16)
     assert alternating.shape == (MOST_IN_A_ROW, 3)
     assert alternating[1] == pytest.approx([0.0] * 3, abs=1e-12)
-    assert resembling == pytest.approx(np.full((MOST_IN_A_ROW, 3), 0.01125))
+    assert resembling == pytest.approx(np.full((MOST_IN_A_ROW, 3), 0.01 * (1 + 3 / 16)))
 
 
 def test_where_there_was_no_such_row_yet_nights_are_taken_to_be_independent():
