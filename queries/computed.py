@@ -40,7 +40,9 @@ NIGHTLY_VERDICTS = Header(
         Column("delta", "DOUBLE", "Head over base less 1; null without values on both sides."),
         Column("p_adjusted", "DOUBLE", "Adjusted p; null unless tested."),
         Column("error", "DOUBLE", "How far builds usually are from their bases, as a share."),
-        Column("is_framed", "BOOLEAN", "Whether it is without the shift of the whole device."),
+        Column(
+            "is_framed", "BOOLEAN", "Whether the state of the device in each dump is taken out."
+        ),
         Column("verdict", "STRING", "What the night says."),
         Column("first_bad", "STRING", "First build of the change that is open; else null."),
     ),

@@ -59,6 +59,7 @@ BEHAVIOURS = {
     "warehouse/lake/test_conflicting_builds.py": "what stores and lakes settle alike",
     "warehouse/test_hostile_stores.py": "stores from anybody",
     "warehouse/test_methods.py": "programs of several methods, inferred and stated",
+    "warehouse/regressions/test_shared_moves.py": "a device that becomes quiet or busy",
     "warehouse/test_profiler_blobs.py": "profiler blobs in a store",
     "warehouse/test_sql_attacks.py": "SQL from anybody",
 }

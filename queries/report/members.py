@@ -23,7 +23,7 @@ def describe_members(night: HeadNight, changes: Sequence[LevelChange]) -> list[M
     """The series that changed: the builds of their bases against those since the changes."""
     since = [changed_nights(night, change) for change in changes]
     pairs = [(change, change.base, nights) for change, nights in zip(changes, since, strict=True)]
-    found = compare_builds(night.fleet.history, night.replay.shifts, pairs)
+    found = compare_builds(night.fleet.history, pairs)
     return [
         _describe(night, change, nights, found, row)
         for row, (change, _, nights) in enumerate(pairs)
@@ -111,7 +111,7 @@ def compare_nights(
     night: HeadNight, change: LevelChange, base: Ints, head: Ints
 ) -> SampleComparison:
     """Dumps of some nights of a series against those of others, in the frame of its change."""
-    return compare_builds(night.fleet.history, night.replay.shifts, [(change, base, head)])
+    return compare_builds(night.fleet.history, [(change, base, head)])
 
 
 def _values(history: SeriesHistory, series: int, nights: Ints) -> Floats:
@@ -146,7 +146,7 @@ def _rule(
     if change.modes is not None:
         parts.append(_share_text(night, change, since))
     if change.is_framed:
-        parts.append("the shift of the whole device taken out")
+        parts.append("without the state of the device in each dump")
     if is_centred and change.modes is None:
         parts.append("modes of the process compared each with its own")
     if night.fleet.has_reference[change.series]:
@@ -166,7 +166,7 @@ def _pool_text(night: HeadNight, change: LevelChange, pool: int) -> str:
 
 
 def _share_text(night: HeadNight, change: LevelChange, since: Ints) -> str:
-    found = compare_mode_shares(night.fleet.history, night.replay.shifts, change, since)
+    found = compare_mode_shares(night.fleet.history, change, since)
     return f"slow in {found.head:.0%} of the dumps, in {found.base:.0%} before"
 
 

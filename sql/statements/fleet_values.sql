@@ -1,5 +1,6 @@
 -- The values of operators in the dumps of a build ($head) and of those before it, and in the dumps
--- of reference builds: a row per operator and recording, with a list of logarithms.
+-- of reference builds: a row per operator and recording, with a list of logarithms and one of the
+-- dumps that they are of.
 WITH lineage AS (
     SELECT CAST($head AS STRING) AS build, 0 AS distance
     UNION ALL
@@ -16,7 +17,8 @@ recordings AS (
 SELECT
     o.device, o.pool, o.model, o.backend, o.run, o.event_name, o.delegate_id, o.ordinal, o.kind,
     o.unit, r.distance, r.build, r.session, r.recorded_at, max(o.floor) AS floor,
-    max(o.half_tick) AS half_tick, array_sort(array_agg(ln(greatest(o.value, o.half_tick)))) AS logs
+    max(o.half_tick) AS half_tick, array_agg(o.dump_id) AS dumps,
+    array_agg(ln(greatest(o.value, o.half_tick))) AS logs
 FROM operator_stats AS o
 JOIN recordings AS r ON r.dump_id = o.dump_id
 WHERE o.value IS NOT NULL AND o.kind NOT IN ('operator_call', 'load', 'delegate_phase')

@@ -24,6 +24,7 @@ SCHEMA = pa.schema(
         ("recorded_at", pa.timestamp("us", "UTC")),
         ("floor", pa.float64()),
         ("half_tick", pa.float64()),
+        ("dumps", pa.list_(pa.int64())),
         ("logs", pa.list_(pa.float64())),
     ]
 )
@@ -50,6 +51,7 @@ def fleet_row(
         "recorded_at": START + timedelta(days=-(distance or 0)),
         "floor": 1.0,
         "half_tick": 0.5,
+        "dumps": list(range(len(logs))),
         "logs": list(logs),
     }
     return fields | changes

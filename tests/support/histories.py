@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warehouse.regressions.history import Series, SeriesHistory, lay_out
+from warehouse.regressions.history import KERNELS, Series, SeriesHistory, lay_out
 
 LEVEL = 10.0  # the logarithm of 22 us
 NOISE = 0.01
@@ -24,20 +24,33 @@ def series(count: int, **changes: Any) -> Series:
         "floor": [0.0] * count,
         "half_tick": [0.0] * count,
         "min_change": [0.03] * count,
+        "unit": [KERNELS] * count,
     } | changes
-    whole = {"family", "kernel"}
+    whole = {"family", "kernel", "unit"}
     return Series(
         **{k: np.array(list(v), np.int64 if k in whole else float) for k, v in fields.items()}
     )
 
 
 def history(cells: Sequence[Sequence[Dumps]], **changes: Any) -> SeriesHistory:
-    """A history of the dumps of each series and night; all series have as many nights."""
+    """A history of the dumps of each series and night; all series have as many nights.
+
+    The n-th values of the series of one night are of one dump.
+    """
     nights = len(cells[0])
-    dumps = [np.sort(np.asarray(each, float)) for row in cells for each in row]
+    dumps = [np.asarray(each, float) for row in cells for each in row]
     known = series(len(cells), **changes)
     count = np.array([len(each) for each in dumps], np.int64)
-    return lay_out(known, nights, np.arange(len(dumps)), count, np.concatenate(dumps))
+    most = int(count.max(initial=0))
+    dump = [(place % nights) * most + np.arange(len(each)) for place, each in enumerate(dumps)]
+    return lay_out(
+        known,
+        nights,
+        np.arange(len(dumps)),
+        count,
+        np.concatenate(dumps),
+        np.concatenate(dump),
+    )
 
 
 def night(seed: int, level: float = 0.0, *, dumps: int = 10, noise: float = NOISE) -> Dumps:

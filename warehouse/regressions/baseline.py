@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warehouse.regressions.history import Cells, SeriesHistory
+from warehouse.regressions.states import StateCells, find_reaction, row_mean
 from warehouse.statistics.two_samples import row_median
 
 Floats = NDArray[np.float64]
@@ -15,23 +16,29 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 _QUIETER = 0.8  # of the raw spread between builds, for the other frame to decide
-_BUILDS_TO_KNOW = 8  # of a base, before which the frame without the shifts always decides
+_BUILDS_TO_KNOW = 8  # of a base, before which values without the states always decide
 _SPLIT_SHARE = 0.25  # of the builds of a base that have two modes, for medians to say little
 
 
 class Base(NamedTuple):
-    """What the builds before say of every series.
+    """What the builds before say of every series, and how the night it is compared with differs.
 
     Attributes:
         chosen: Builds of the base; shape (series, builds before).
         builds: How many they are.
         dumps: Their dumps.
         raw: Median of their medians; NaN without any.
-        framed: The same with the family's shifts taken out.
-        dump_spread: Standard deviation of dumps within builds.
+        framed: The same with the states of the device taken out.
+        value: Mean of the means of their values.
+        state: Mean of the means of their states.
+        reaction: How many times as far as the device each moves with its state.
+        state_error: What a state that is 1 from the base's adds to errors, in squares.
+        dump_spread: Standard deviation of dumps within builds, the states taken out.
         is_split: Whether dumps fall into modes.
         raw_error: How far builds have been from their bases so far, of the series and its family.
-        framed_error: The same with the shifts taken out.
+        framed_error: The same with the states taken out.
+        moved: How far the state of the night is from the base's.
+        unrest: How many times as far as usual the night may be from its base.
     """
 
     chosen: Mask
@@ -39,29 +46,43 @@ class Base(NamedTuple):
     dumps: Ints
     raw: Floats
     framed: Floats
+    value: Floats
+    state: Floats
+    reaction: Floats
+    state_error: Floats
     dump_spread: Floats
     is_split: Mask
     raw_error: Floats
     framed_error: Floats
+    moved: Floats
+    unrest: Floats
 
     @property
     def is_framed(self) -> Mask:
-        """Whether the frame without the family's shifts decides: quieter, or too early to tell."""
+        """Whether values without the states decide: they are quieter, or it is too early."""
         quieter = self.framed_error < _QUIETER * self.raw_error
         framed: Mask = quieter | (self.builds < _BUILDS_TO_KNOW)
         return framed
 
     @property
+    def strain(self) -> Floats:
+        """What the state of the night adds to errors, in squares."""
+        strain: Floats = self.state_error * np.abs(self.moved)
+        return strain
+
+    @property
     def error(self) -> Floats:
         """How far builds have been from their bases in the frame that decides."""
-        error: Floats = np.where(self.is_framed, self.framed_error, self.raw_error)
-        return error
+        error: Floats = np.where(
+            self.is_framed, np.hypot(self.framed_error, self.strain), self.raw_error
+        )
+        return error * self.unrest
 
 
 def find_base(
     history: SeriesHistory,
     cells: Cells,
-    shifts: Floats,
+    states: StateCells,
     usable: Mask,
     most_builds: int,
 ) -> Base:
@@ -73,19 +94,25 @@ def find_base(
     row, build = np.nonzero(chosen)
     slot = newest_first[row, build] - 1
     shape = history.series_count, most_builds
-    raw, framed, spread = (np.full(shape, np.nan) for _ in range(3))
-    family = history.series.family
+    raw, value, state, spread = (np.full(shape, np.nan) for _ in range(4))
     raw[row, slot] = cells.median[row, build]
-    framed[row, slot] = cells.median[row, build] - shifts[family[row], build]
-    spread[row, slot] = cells.spread[row, build]
+    reaction, doubt = find_reaction(states, row, build)
+    state[row, slot], value[row, slot] = states.state[row, build], states.value[row, build]
+    spread[row, slot] = states.spread[row, build]
     return Base(
         chosen,
         chosen.sum(axis=1),
         np.where(chosen, cells.dump_count[:, :before], 0).sum(axis=1),
         row_median(raw),
-        row_median(framed),
+        row_median(value - reaction[:, None] * state),
+        row_mean(value),
+        row_mean(state),
+        reaction,
+        doubt,
         row_median(spread),
         (cells.is_split[:, :before] & chosen).sum(axis=1) > _SPLIT_SHARE * chosen.sum(axis=1),
         np.full(len(chosen), np.nan),
         np.full(len(chosen), np.nan),
+        np.zeros(len(chosen)),
+        np.ones(len(chosen)),
     )

@@ -15,36 +15,57 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_IN_A_ROW = 3
-_NIGHTS = 32
+ERROR_NIGHTS = 32  # before a build, whose errors count
 _FAMILY_NIGHTS = 8  # that the family's median counts like
 _MOST_OF_MEDIAN = 8.0
-_DOUBT = 2.0  # nights: with n of them, the size is taken to be larger by that over n
+_RARE_SHARE = 0.1  # of the nights: errors beyond the limit that are more are none by chance
+_FAR = 0.05  # of a state from the base's, from which errors may be larger
+_USUAL_SLOPE = 0.05  # of errors over that distance, before a family has shown its own
+_SLOPE_NIGHTS = 2  # of a family that this counts like
+_LARGEST = 0.3  # that counts, of an error, for that
+_LEAST = 0.01  # that errors are taken to be where the state is near
+_DOUBT = 3.0  # nights: with n of them, the size is taken to be larger by that over n
 
 
 class Errors:
-    """Errors of the nights so far in one frame: of single builds, and of several in a row."""
+    """Errors of the nights so far: of single builds, and of several in a row.
+
+    What a reaction to the state of the device explains is left out of them, always by the reaction
+    as it is known now: of the first nights it is known later.
+    """
 
     def __init__(self, family: Ints, build_count: int) -> None:
-        self._made = np.full((MOST_IN_A_ROW, len(family), build_count), np.nan)
+        shape = len(family), build_count
+        self._raw, self._value = np.full(shape, np.nan), np.full(shape, np.nan)
+        self._state = np.zeros(shape)
         self._family, self._kin = family, _Kin(family)
 
-    def add(self, build: int, errors: Floats) -> None:
-        """Keep those of a build; NaN where there are none."""
-        self._made[0, :, build] = errors
-        for count in range(2, min(MOST_IN_A_ROW, build + 1) + 1):
-            last = self._made[0, :, build - count + 1 : build + 1]
-            self._made[count - 1, :, build] = last.mean(axis=1)
+    def add(self, build: int, raw: Floats, value: Floats, state: Floats) -> None:
+        """Keep those of a build: how far it was from its base, NaN if unknown.
+
+        Args:
+            build: Number of the build.
+            raw: By its values as they are.
+            value: By its mean.
+            state: By the mean of its states.
+        """
+        self._raw[:, build], self._value[:, build], self._state[:, build] = raw, value, state
 
     def forget(self, series: int, builds: slice) -> None:
         """Leave out those that were no errors but a change."""
-        self._made[:, series, builds] = np.nan
+        self._raw[series, builds] = self._value[series, builds] = np.nan
 
-    def size(self, build: int) -> Floats:
+    def size(self, build: int, reaction: Floats) -> Floats:
         """Standard deviation of the errors before a build, drawn towards that of the family.
 
-        NaN where the whole family has none.
+        It holds where the state of the device is near that of the base, see `state_error`. NaN
+        where the whole family has no errors.
+
+        Args:
+            build: Number of the build.
+            reaction: How many times the state is taken from the errors of each series.
         """
-        made = self._made[0, :, max(0, build - _NIGHTS) : build]
+        made = self._without_strain(build, slice(None), reaction)
         own = self._kin.sizes(made)
         count = np.count_nonzero(~np.isnan(made), axis=1)
         common = self._kin.median(own)
@@ -53,7 +74,7 @@ class Errors:
         size: Floats = doubt * np.sqrt(weighed / (count + _FAMILY_NIGHTS))
         return size
 
-    def size_in_a_row(self, build: int, one: Floats, series: Ints) -> Floats:
+    def size_in_a_row(self, build: int, one: Floats, series: Ints, reaction: Floats) -> Floats:
         """The same of the means of 1, 2, ... errors in a row; shape (MOST_IN_A_ROW, len(series)).
 
         How much smaller those are is the family's to say: a series alone has seen too few rows.
@@ -62,14 +83,67 @@ class Errors:
         families = np.unique(self._family[series])
         chosen = np.flatnonzero(np.isin(self._family, families))
         kin = _Kin(np.searchsorted(families, self._family[chosen]))
-        made = self._made[:, chosen, max(0, build - _NIGHTS) : build]
-        single, place = kin.sizes(made[0]), np.searchsorted(chosen, series)
-        rows = [one[series]]
+        made = self._without_strain(build, chosen, reaction)
+        single, place = kin.sizes(made), np.searchsorted(chosen, series)
+        rows, total = [one[series]], made
         for count in range(2, MOST_IN_A_ROW + 1):
+            total = total[:, 1:] + made[:, : max(0, made.shape[1] - count + 1)]
             with np.errstate(invalid="ignore", divide="ignore"):
-                ratio = kin.median(kin.sizes(made[count - 1]) / single)[place]
+                ratio = kin.median(kin.sizes(total / count) / single)[place]
             rows.append(rows[0] * np.where(np.isfinite(ratio), ratio, 1 / np.sqrt(count)))
         return np.stack(rows)
+
+    def state_error(self, build: int, reaction: Floats) -> Floats:
+        """What a state that is 1 from the base's adds to the errors of each series, in squares.
+
+        No operator reacts to the state in just the same way every night. By how much the errors of
+        a family grow with the distance of the state from the base's is learned from its nights.
+
+        Args:
+            build: Number of the build.
+            reaction: How many times the state is taken from the errors of each series.
+        """
+        errors, moved = self._read(build, slice(None), reaction)
+        _, slope = _find_strain(self._family, np.abs(errors), moved)
+        error: Floats = slope[self._family] * reaction
+        return error
+
+    def _without_strain(self, build: int, series: Ints | slice, reaction: Floats) -> Floats:
+        errors, moved = self._read(build, series, reaction)
+        family = self._family[series]
+        steady, slope = _find_strain(family, np.abs(errors), moved)
+        return errors / _strain(steady[family], slope[family], moved)
+
+    def _read(self, build: int, series: Ints | slice, reaction: Floats) -> tuple[Floats, Floats]:
+        """The errors of the nights before a build, and how far states have moved them."""
+        nights = slice(max(0, build - ERROR_NIGHTS), build)
+        times = reaction[series, None]
+        state = times * self._state[series, nights]
+        without_state = self._value[series, nights] - state
+        return np.where(times, without_state, self._raw[series, nights]), np.abs(state)
+
+
+def _find_strain(family: Ints, errors: Floats, moved: Floats) -> tuple[Floats, Floats]:
+    """Of each family: its error where the state is near, and by how much it grows if not."""
+    known = ~np.isnan(errors)
+    errors = np.where(known, np.minimum(errors, _LARGEST), 0.0)
+    is_far = known & (moved > _FAR)
+    is_near = known & ~is_far
+    near, near_error, far, far_error, distance = (
+        np.bincount(family, each.sum(axis=1))
+        for each in (is_near, errors * is_near, is_far, errors * is_far, moved * is_far)
+    )
+    with np.errstate(invalid="ignore", divide="ignore"):
+        steady = np.where(near > 0, near_error / near, far_error / far)
+        slope = np.nan_to_num(np.maximum(far_error - steady * far, 0) / distance)
+    nights = far / np.maximum(np.bincount(family), 1)
+    slope = (slope * nights + _USUAL_SLOPE * _SLOPE_NIGHTS) / (nights + _SLOPE_NIGHTS)
+    return np.fmax(steady, _LEAST), slope
+
+
+def _strain(steady: Floats, slope: Floats, moved: Floats) -> Floats:
+    times: Floats = np.sqrt(1 + (slope[:, None] * moved / steady[:, None]) ** 2)
+    return times
 
 
 class _Kin:
@@ -83,8 +157,10 @@ class _Kin:
         sizes = np.abs(made)
         count = np.count_nonzero(~np.isnan(made), axis=1)
         middle = row_median(sizes)
-        # A change that nobody saw is no error.
+        # A change that nobody saw is no error; what comes again and again is.
         limit = _MOST_OF_MEDIAN * np.fmax(middle, self.median(middle))
+        beyond = np.count_nonzero(sizes > limit[:, None], axis=1)
+        limit[beyond > np.maximum(1, _RARE_SHARE * count)] = np.inf
         with np.errstate(invalid="ignore", divide="ignore"):
             squares = np.minimum(sizes, limit[:, None]) ** 2
             own: Floats = np.sqrt(np.nansum(squares, axis=1) / count)

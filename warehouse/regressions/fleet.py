@@ -16,7 +16,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ingest.signatures import operator_type
-from warehouse.regressions.history import NO_KERNEL, Series, SeriesHistory, find_families, lay_out
+from warehouse.regressions.history import (
+    DELEGATE,
+    KERNELS,
+    NO_KERNEL,
+    NO_UNIT,
+    Series,
+    SeriesHistory,
+    find_families,
+    lay_out,
+)
 from warehouse.regressions.pools import add_pools
 from warehouse.regressions.series_values import (
     CONTAINERS,
@@ -91,9 +100,11 @@ def build_fleet(
     values, pool = add_pools(own, _number_kernels(own))
     family = number_rows(values.keys.select(FAMILY))[0]
     kernel = _number_kernels(values)
-    series = Series(family, kernel, values.floor, values.half_tick, min_change(values.keys))
+    series = Series(
+        family, kernel, values.floor, values.half_tick, min_change(values.keys), _find_units(values)
+    )
     cell = values.series * len(nights) + values.night
-    history = lay_out(series, len(nights), cell, values.size, values.logs)
+    history = lay_out(series, len(nights), cell, values.size, values.logs, values.dump)
     return Fleet(
         nights, values.keys, _operator_types(values.keys), history, values.has_reference, pool
     )
@@ -123,6 +134,15 @@ def _number_kernels(values: SeriesValues) -> Ints:
     numbers, _ = number_rows(pa.table({"type": _operator_types(values.keys)}))
     is_container = pc.is_in(values.keys["kind"], pa.array(CONTAINERS)).to_numpy()
     return np.where(is_container | values.has_reference, NO_KERNEL, numbers)
+
+
+def _find_units(values: SeriesValues) -> Ints:
+    """The unit that runs each operator; NO_UNIT of pools and where a reference cancels."""
+    kind = values.keys["kind"]
+    is_delegate = pc.is_in(kind, pa.array(["delegate_op", "delegate_call"])).to_numpy()
+    is_pool = pc.is_null(values.keys["device"]).to_numpy()
+    unit = np.where(is_delegate, DELEGATE, KERNELS)
+    return np.where(is_pool | values.has_reference, NO_UNIT, unit)
 
 
 def _operator_types(keys: pa.Table) -> tuple[str, ...]:

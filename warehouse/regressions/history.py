@@ -19,6 +19,7 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 NO_KERNEL = -1
+NO_UNIT, KERNELS, DELEGATE = -1, 0, 1
 _MAD_TO_SD = 1.4826
 
 
@@ -32,6 +33,8 @@ class Series(NamedTuple):
         floor: Least value that can be compared, a logarithm.
         half_tick: Half of what its clock tells apart, in the unit of the values.
         min_change: Smallest change that counts, as a share.
+        unit: What runs it: KERNELS or DELEGATE, whose state all operators of a dump share; NO_UNIT
+            where the state of the device is out of the values already.
     """
 
     family: Ints
@@ -39,6 +42,7 @@ class Series(NamedTuple):
     floor: Floats
     half_tick: Floats
     min_change: Floats
+    unit: Ints
 
 
 class SeriesHistory(NamedTuple):
@@ -48,12 +52,17 @@ class SeriesHistory(NamedTuple):
         series: What is known of the series.
         build_count: Builds, the head included.
         values: The values, those of one cell (a series and a build) side by side.
+        states: State of the device in the dump of each value; 0 where none can be told, and in
+            builds that are not judged yet.
+        dump: Number of the dump of each value.
         start: Where the values of each cell begin; shape (series * builds + 1,).
     """
 
     series: Series
     build_count: int
     values: Floats
+    states: Floats
+    dump: Ints
     start: Ints
 
     @property
@@ -84,7 +93,7 @@ class Cells(NamedTuple):
 
 
 def lay_out(
-    series: Series, build_count: int, cell: Ints, count: Ints, values: Floats
+    series: Series, build_count: int, cell: Ints, count: Ints, values: Floats, dump: Ints
 ) -> SeriesHistory:
     """A history of cells in any order.
 
@@ -93,15 +102,18 @@ def lay_out(
         build_count: Builds, the head included.
         cell: Each cell that has values, once: series * build_count + build.
         count: How many it has.
-        values: Logarithms of the values, cell by cell, those of a cell in ascending order.
+        values: Logarithms of the values, cell by cell, in any order within one.
+        dump: Number of the dump of each value.
     """
+    by_value = np.lexsort((values, np.repeat(np.arange(len(count)), count)))
     counts = np.zeros(len(series.family) * build_count, np.int64)
     counts[cell] = count
     start = np.concatenate([[0], np.cumsum(counts)])
     item = np.arange(len(values)) - np.repeat(np.cumsum(count) - count, count)
-    ordered = np.empty(len(values))
-    ordered[np.repeat(start[cell], count) + item] = values
-    return SeriesHistory(series, build_count, ordered, start)
+    place = np.repeat(start[cell], count) + item
+    ordered, owner = np.empty(len(values)), np.empty(len(values), np.int64)
+    ordered[place], owner[place] = values[by_value], dump[by_value]
+    return SeriesHistory(series, build_count, ordered, np.zeros(len(ordered)), owner, start)
 
 
 def summarise_cells(history: SeriesHistory) -> Cells:
@@ -140,14 +152,14 @@ def find_families(family: Ints, there: Mask) -> Mask:
     return found
 
 
-def gather_values(history: SeriesHistory, rows: Ints, chosen: Mask, offset: Floats) -> Floats:
+def gather_values(history: SeriesHistory, rows: Ints, chosen: Mask, reaction: Floats) -> Floats:
     """Values of some builds of some series, a row per series, filled up with NaN.
 
     Args:
         history: The values.
         rows: Numbers of the series.
         chosen: Which builds of each; shape (rows, builds), builds left out at the end allowed.
-        offset: What is taken from the values of each build; shape like `chosen`.
+        reaction: How many times the state of its dump is taken from each value of a row.
     """
     row, build = np.nonzero(chosen)
     cell = rows[row] * history.build_count + build
@@ -157,7 +169,6 @@ def gather_values(history: SeriesHistory, rows: Ints, chosen: Mask, offset: Floa
     item = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
     owner = np.repeat(row, count)
     place = np.arange(len(owner)) - np.repeat(np.cumsum(total) - total, total)
-    gathered[owner, place] = history.values[np.repeat(first, count) + item] - np.repeat(
-        offset[row, build], count
-    )
+    source = np.repeat(first, count) + item
+    gathered[owner, place] = history.values[source] - reaction[owner] * history.states[source]
     return gathered

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from warehouse.regressions.errors import ERROR_NIGHTS
 from warehouse.regressions.history import SeriesHistory, gather_values
 from warehouse.regressions.mode_shares import Modes, ShareChange, compare_shares, count_slow
 from warehouse.statistics.two_samples import SampleComparison, compare_samples
@@ -28,9 +29,11 @@ class LevelChange:
         last_good: Last build with dumps before it.
         base: Builds of the old level, at most those of a base.
         is_loud: Whether the first hit was worth a word before it was confirmed.
-        is_framed: Whether it is judged without the family's shifts.
+        is_framed: Whether values without the states of the device decide.
+        own_reaction: How many times the state of a dump is taken from its values for that.
         shift: How far it moved, a logarithm.
         errors: Of 1, 2, ... builds in a row, as they were known at the suspicion.
+        state_error: What a state that is 1 from the base's adds to those, in squares.
         p_adjusted: p of the night that found it, after Benjamini-Hochberg.
         confirmed: Build that confirmed it; None as long as it is suspected.
         fixed: First build that was back at the old level; None as long as it is not.
@@ -49,8 +52,10 @@ class LevelChange:
     base: Ints
     is_loud: bool
     is_framed: bool
+    own_reaction: float
     shift: float
     errors: list[float]
+    state_error: float
     p_adjusted: float
     confirmed: int | None = None
     fixed: int | None = None
@@ -59,30 +64,31 @@ class LevelChange:
     pool_shift: float = 0.0
     modes: Modes | None = None
 
+    @property
+    def reaction(self) -> float:
+        """How many times the state of a dump is taken from its values; 0 if those decide."""
+        return self.own_reaction * self.is_framed
+
 
 def compare_builds(
-    history: SeriesHistory, shifts: Floats, pairs: Sequence[tuple[LevelChange, Ints, Ints]]
+    history: SeriesHistory, pairs: Sequence[tuple[LevelChange, Ints, Ints]]
 ) -> SampleComparison:
     """Compare some builds of changed series with others, in the frame of each change.
 
     Args:
         history: The values.
-        shifts: Shift of each family in each build; shape (families, builds).
         pairs: Changes, each with the builds of the base and those of the head.
     """
     series = np.array([change.series for change, _, _ in pairs], np.int64)
-    framed = np.array([change.is_framed for change, _, _ in pairs], bool)
-    offset = shifts[history.series.family[series]] * framed[:, None]
+    reaction = np.array([change.reaction for change, _, _ in pairs])
     chosen = np.zeros((2, len(pairs), history.build_count), bool)
     for row, (_, base, head) in enumerate(pairs):
         chosen[0, row, base] = True
         chosen[1, row, head] = True
-    return compare_samples(*(gather_values(history, series, each, offset) for each in chosen))
+    return compare_samples(*(gather_values(history, series, each, reaction) for each in chosen))
 
 
-def compare_mode_shares(
-    history: SeriesHistory, shifts: Floats, change: LevelChange, nights: Ints
-) -> ShareChange:
+def compare_mode_shares(history: SeriesHistory, change: LevelChange, nights: Ints) -> ShareChange:
     """The share of slow dumps of some nights against that of a change's base.
 
     Raises:
@@ -90,29 +96,25 @@ def compare_mode_shares(
     """
     if change.modes is None:
         raise ValueError("not a change of the share of slow dumps")
-    offset = shifts[history.series.family[change.series]] * change.is_framed
-    base, head = (
-        count_slow(history, offset, change.series, each, change.modes.split)
-        for each in (change.base, nights)
+    before = np.arange(max(0, change.first_bad - ERROR_NIGHTS), change.first_bad)
+    base, head, usual = (
+        count_slow(history, change.reaction, change.series, each, change.modes.split)
+        for each in (change.base, nights, before)
     )
-    return compare_shares(base, head, change.modes.gap)
+    return compare_shares(base, head, usual, change.modes.gap)
 
 
 def share_of_change(
-    history: SeriesHistory, shifts: Floats, medians: Floats, change: LevelChange, night: int
+    history: SeriesHistory, level: Floats, change: LevelChange, night: int
 ) -> float:
     """How far a night is from the old level of a change: 0 for there, 1 for the new level.
 
     Args:
         history: The values.
-        shifts: Shift of each family in each build; shape (families, builds).
-        medians: Median of each cell; shape (series, builds).
+        level: Level of the series in each build, as its change is judged.
         change: The change.
         night: The night.
     """
     if change.modes is not None:
-        found = compare_mode_shares(history, shifts, change, np.array([night]))
-        return found.moved / change.shift
-    offset = shifts[history.series.family[change.series]] * change.is_framed
-    level = medians[change.series] - offset
+        return compare_mode_shares(history, change, np.array([night])).moved / change.shift
     return float((level[night] - np.median(level[change.base])) / change.shift)

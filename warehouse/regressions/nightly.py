@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from warehouse.regressions.baseline import Base
 from warehouse.regressions.history import NO_KERNEL, Cells, SeriesHistory, gather_values
 from warehouse.regressions.mode_shares import WATCHED_P
-from warehouse.regressions.shared_moves import SharedMove
 from warehouse.statistics.two_samples import SampleComparison, compare_samples, least_p
 
 Floats = NDArray[np.float64]
@@ -46,8 +45,7 @@ class Rules(NamedTuple):
         weak_gate: How many times it must be for that.
         confirm_p: p that the night after must reach by itself.
         both_p: p that all nights since the suspicion must reach together.
-        fast_gate: How many times the error of two builds in a row two nights must be.
-        slow_gate: How many times the error of as many builds more nights must be.
+        both_gate: How many times the error of as many builds in a row they must be.
         most_nights: Nights that a series is watched at most.
     """
 
@@ -62,8 +60,7 @@ class Rules(NamedTuple):
     weak_gate: float = 1.5
     confirm_p: float = 0.05
     both_p: float = 1e-4
-    fast_gate: float = 5.0
-    slow_gate: float = 4.75
+    both_gate: float = 4.3
     most_nights: int = 4
 
 
@@ -87,18 +84,18 @@ class ComparedNight(NamedTuple):
         status: UNCHANGED for each series that can be tested, else why it cannot.
         tested: Numbers of the series that were tested, ascending; others are near their base.
         raw: The comparison of those as they are, a row each.
+        residual: The same without the states of the device.
         decisive: The same in the frame that decides.
         raw_moved: How far every series is from its base; NaN if unknown.
-        framed_moved: The same less the shift of its family.
         family_size: Series of each one's family that can be tested.
     """
 
     status: Ints
     tested: Ints
     raw: SampleComparison
+    residual: SampleComparison
     decisive: SampleComparison
     raw_moved: Floats
-    framed_moved: Floats
     family_size: Ints
 
 
@@ -125,14 +122,14 @@ class JudgedNight(NamedTuple):
 
 
 def compare_night(
-    history: SeriesHistory, cells: Cells, shifts: Floats, night: int, base: Base, rules: Rules
+    history: SeriesHistory, cells: Cells, level: Floats, night: int, base: Base, rules: Rules
 ) -> ComparedNight:
     """Compare build number `night` of every series with its base.
 
     Args:
         history: The values.
         cells: Their summaries.
-        shifts: Shift of each family in each build; shape (families, builds).
+        level: Mean of the values of each series in the night, the states taken out.
         night: Number of the build.
         base: What it is compared with.
         rules: The numbers that decide.
@@ -140,33 +137,33 @@ def compare_night(
     status = _eligible(history, cells, night, base, rules)
     family = history.series.family
     ready = status == Status.UNCHANGED
-    size = np.bincount(family[ready], minlength=len(shifts))[family]
+    size = np.bincount(family[ready], minlength=history.family_count)[family]
     small = least_p(base.dumps, cells.dump_count[:, night])
     status[ready & (small > rules.q / np.maximum(size, 1))] = Status.NEEDS_MORE_DUMPS
     ready = status == Status.UNCHANGED
     raw_moved = cells.median[:, night] - base.raw
-    framed_moved = cells.median[:, night] - shifts[family, night] - base.framed
+    framed_moved = level - base.framed
     limit = _WORTH_TESTING * np.log1p(history.series.min_change)
-    tested = np.flatnonzero(ready & ((np.abs(raw_moved) >= limit) | base.is_split))
-    raw = _compare(history, night, tested, base.chosen, np.zeros_like(shifts))
-    framed = _compare(history, night, tested, base.chosen, shifts)
-    raw_moved[tested], framed_moved[tested] = raw.shift, framed.shift
+    far = (np.abs(raw_moved) >= limit) | (np.abs(framed_moved) >= limit)
+    tested = np.flatnonzero(ready & (far | base.is_split))
+    raw = _compare(history, night, tested, base.chosen, np.zeros(len(tested)))
+    residual = _compare(history, night, tested, base.chosen, base.reaction[tested])
+    raw_moved[tested] = raw.shift
     is_framed = base.is_framed[tested]
     decisive = SampleComparison(
-        *(np.where(is_framed, a, b) for a, b in zip(framed, raw, strict=True))
+        *(np.where(is_framed, a, b) for a, b in zip(residual, raw, strict=True))
     )
-    return ComparedNight(status, tested, raw, decisive, raw_moved, framed_moved, size)
+    return ComparedNight(status, tested, raw, residual, decisive, raw_moved, size)
 
 
 def judge_night(
-    history: SeriesHistory, night: ComparedNight, shared: SharedMove, base: Base, rules: Rules
+    history: SeriesHistory, night: ComparedNight, base: Base, rules: Rules
 ) -> JudgedNight:
     """What a night says of every series.
 
     Args:
         history: The values.
         night: The night beside its base.
-        shared: What the kernels of each family did together.
         base: What it was compared with.
         rules: The numbers that decide.
     """
@@ -177,23 +174,23 @@ def judge_night(
         np.log1p(history.series.min_change[tested]),
         np.log1p(history.series.half_tick[tested] / np.exp(base.raw[tested])),
     )
-    way = np.sign(raw.shift)
+    way = np.sign(decisive.shift)
     is_framed = base.is_framed
     has_likes = (history.series.kernel[tested] != NO_KERNEL) & ~is_framed[tested]
-    beside = np.where(has_likes, way * (raw.shift - shared.moved[family]), np.inf)
-    own = np.minimum(beside, way * decisive.shift)
-    own -= shared.reactions(history.series, tested, way)
+    beside = np.where(has_likes, way * night.residual.shift, np.inf)
+    own = np.minimum(beside, np.abs(decisive.shift))
     seen = (raw_p <= rules.q) & (np.abs(raw.shift) >= least)
     agrees = (p <= rules.q) & (own >= least)
-    weak = least * rules.weak_change
-    watched = (np.abs(raw.shift) >= weak) & (own >= weak)
-    watched &= (raw.p <= rules.weak_p) & (decisive.p <= rules.weak_p)
-    moved, error = np.abs(decisive.shift), base.error[tested]
+    watched = (own >= least * rules.weak_change) & (decisive.p <= rules.weak_p)
+    moved, error, strain = np.abs(decisive.shift), base.error[tested], base.strain[tested]
+    hits, stands_out = (
+        (moved > gate * error) & (beside > gate * strain) for gate in (rules.gate, rules.weak_gate)
+    )
     status = night.status.copy()
     status[tested[seen & ~agrees]] = Status.EXPLAINED_BY_RUN_SHIFT
-    status[tested[seen & agrees]] = Status.WITHIN_BUILD_NOISE
-    status[tested[seen & agrees & (moved > rules.gate * error)]] = Status.HIT
-    watched &= moved > rules.weak_gate * error
+    status[tested[agrees]] = Status.WITHIN_BUILD_NOISE
+    status[tested[agrees & hits]] = Status.HIT
+    watched &= stands_out
     direction = np.zeros(history.series_count, np.int64)
     direction[tested[watched]] = way[watched].astype(np.int64)
     return JudgedNight(status, direction, base, tested, decisive, p, is_framed)
@@ -228,15 +225,13 @@ def _eligible(history: SeriesHistory, cells: Cells, night: int, base: Base, rule
 
 
 def _compare(
-    history: SeriesHistory, night: int, rows: Ints, chosen: Mask, shifts: Floats
+    history: SeriesHistory, night: int, rows: Ints, chosen: Mask, reaction: Floats
 ) -> SampleComparison:
-    offset = shifts[history.series.family[rows]]
-    before = offset[:, : chosen.shape[1]]
     head = np.zeros((len(rows), night + 1), bool)
     head[:, night] = True
     return compare_samples(
-        gather_values(history, rows, chosen[rows], before),
-        gather_values(history, rows, head, offset),
+        gather_values(history, rows, chosen[rows], reaction),
+        gather_values(history, rows, head, reaction),
     )
 
 

@@ -42,7 +42,8 @@ def judge_part(
 ) -> JudgedPart:
     """Judge rows of fleet_values; `nights` are those of the whole fleet, if they are but a part."""
     fleet = build_fleet(rows, head, min_change, nights)
-    return JudgedPart(fleet, replay(fleet.history, rules))
+    found = replay(fleet.history, rules)
+    return JudgedPart(fleet._replace(history=found.history), found)
 
 
 def without_quiet_values(part: JudgedPart) -> JudgedPart:
@@ -54,6 +55,8 @@ def without_quiet_values(part: JudgedPart) -> JudgedPart:
     count = np.diff(history.start)
     kept = history._replace(
         values=history.values[np.repeat(is_kept, count)],
+        states=history.states[np.repeat(is_kept, count)],
+        dump=history.dump[np.repeat(is_kept, count)],
         start=np.concatenate([[0], np.cumsum(count * is_kept)]),
     )
     return part._replace(fleet=fleet._replace(history=kept))
@@ -99,11 +102,13 @@ def _join_histories(histories: Sequence[SeriesHistory], order: Ints, family: Int
     cells = (order[:, None] * builds + np.arange(builds)).ravel()
     start = np.concatenate([[0], np.cumsum(count[cells])])
     item = np.arange(start[-1]) - np.repeat(start[:-1], count[cells])
-    values = np.concatenate([h.values for h in histories])
+    place = np.repeat(first[cells], count[cells]) + item
     return SeriesHistory(
         Series(*series)._replace(family=family),
         builds,
-        values[np.repeat(first[cells], count[cells]) + item],
+        np.concatenate([h.values for h in histories])[place],
+        np.concatenate([h.states for h in histories])[place],
+        np.concatenate([h.dump for h in histories])[place],
         start,
     )
 
@@ -125,6 +130,8 @@ def _join_replays(
         _join_nights([one.night for one in replays], places, order),
         shifts,
         Cells(*_in_order([one.cells for one in replays], order)),
+        np.concatenate([one.states for one in replays])[order],
+        parts[0].fleet.history,
     )
 
 

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from warehouse.regressions.common_shift import LEAST_KERNELS
 from warehouse.regressions.confirmation import STILL_THERE
 from warehouse.regressions.groups import NEIGHBOURS
 from warehouse.regressions.history import NO_KERNEL, SeriesHistory
@@ -30,6 +29,7 @@ Ints = NDArray[np.int64]
 NO_POOL = -1
 _LEAST_DEVICES = 5  # of a pool: as many values as a head wants
 _MOST_VALUES = 24  # of a night: of more devices, several share one
+LEAST_KERNELS = 6  # of a device, from which what they share can be told
 _FIRST_NIGHTS = 4  # whose median is the level that a device began with
 
 
@@ -83,9 +83,8 @@ def _show(
     since = since[there[since]]
     if not len(base) or not len(since):
         return None
-    is_framed = bool(found.night.is_framed[series])
-    family = history.series.family[series]
-    level = found.cells.median[series] - found.shifts[family] * is_framed
+    reaction = float(found.night.base.reaction[series] * found.night.is_framed[series])
+    level = found.cells.median[series] - reaction * found.states[series]
     moved = float(np.median(level[since]) - np.median(level[base]))
     if moved / change.shift < STILL_THERE:
         return None
@@ -96,7 +95,8 @@ def _show(
         pool_shift=change.shift,
         base=base,
         last_good=int(base[-1]),
-        is_framed=is_framed,
+        is_framed=bool(found.night.is_framed[series]),
+        own_reaction=float(found.night.base.reaction[series]),
         shift=moved,
     )
 
@@ -120,6 +120,7 @@ def _pool_values(values: SeriesValues, kernel: Ints, pool: Ints, first: Ints) ->
     family = number_rows(values.keys.select(FAMILY))[0]
     moved -= _device_shifts(family[series], kernel[series], night, moved)
     device = _number_devices(series, night, pool)[series]
+    shared = _share_values(pool[series], night, device % _MOST_VALUES, moved)
     members = np.unique(series)
     half_tick, is_relative = np.zeros(len(first)), np.zeros(len(first), bool)
     ticks = values.half_tick[members] / np.exp(level[members, -1])
@@ -129,7 +130,8 @@ def _pool_values(values: SeriesValues, kernel: Ints, pool: Ints, first: Ints) ->
     nobody = pa.nulls(len(first), keys.schema.field("device").type)
     return SeriesValues(
         keys.set_column(keys.schema.get_field_index("device"), "device", nobody),
-        *_share_values(pool[series], night, device % _MOST_VALUES, moved),
+        *shared,
+        np.arange(len(shared[3])),
         np.full(len(first), -np.inf),
         half_tick,
         is_relative,

@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warehouse.regressions.baseline import Base, find_base
-from warehouse.regressions.common_shift import common_shift, find_voters, share_together
 from warehouse.regressions.confirmation import STILL_THERE, Answer, ask_nights
 from warehouse.regressions.errors import Errors
-from warehouse.regressions.history import Cells, SeriesHistory, summarise_cells
+from warehouse.regressions.history import NO_UNIT, Cells, SeriesHistory, summarise_cells
 from warehouse.regressions.level_changes import (
     LevelChange,
     compare_builds,
@@ -37,7 +36,15 @@ from warehouse.regressions.nightly import (
     find_other_shares,
     judge_night,
 )
-from warehouse.regressions.shared_moves import SharedMove, SharedMoves
+from warehouse.regressions.states import (
+    NightValues,
+    StateCells,
+    Usual,
+    dump_states,
+    find_unrest,
+    group_median,
+    summarise_states,
+)
 from warehouse.statistics.two_samples import SampleComparison
 
 Floats = NDArray[np.float64]
@@ -54,14 +61,18 @@ class Replay(NamedTuple):
     Attributes:
         changes: Suspected, confirmed and fixed ones; by suspicion, then series.
         night: What the last build says by itself.
-        shifts: Shift of each family in each build; shape (families, builds).
+        shifts: Median state of the dumps of each family in each build; shape (families, builds).
         cells: Summaries of the dumps.
+        states: Median state of the dumps of each series in each build.
+        history: The history with its states.
     """
 
     changes: list[LevelChange]
     night: JudgedNight
     shifts: Floats
     cells: Cells
+    states: Floats
+    history: SeriesHistory
 
 
 def replay(history: SeriesHistory, rules: Rules = Rules()) -> Replay:  # noqa: B008 - it is immutable
@@ -70,7 +81,9 @@ def replay(history: SeriesHistory, rules: Rules = Rules()) -> Replay:  # noqa: B
     for build in range(history.build_count):
         nights.judge(build)
     told = [change for change in nights.changes if change.is_loud or change.confirmed is not None]
-    return Replay(told, nights.latest, nights.shifts, nights.cells)
+    return Replay(
+        told, nights.latest, nights.shifts, nights.cells, nights.states.state, nights.history
+    )
 
 
 class _Nights:
@@ -82,54 +95,70 @@ class _Nights:
         self.cells = summarise_cells(history)
         self.shifts = np.zeros((history.family_count, history.build_count))
         self.latest: JudgedNight
-        self._history, self._rules = history, rules
-        self._voters = find_voters(history.series)
+        self.history = self._history = history._replace(states=np.zeros(len(history.values)))
+        self._rules = rules
+        self.states = StateCells.empty(shape)
+        cell = np.repeat(np.arange(len(history.start) - 1), np.diff(history.start))
+        self._series_of_value, build_of_value = np.divmod(cell, history.build_count)
+        self._by_build = np.argsort(build_of_value, kind="stable")
+        self._build_ends = np.cumsum(np.bincount(build_of_value, minlength=history.build_count))
         self._usable = np.ones(shape, bool)
         family = history.series.family
-        self._raw_errors = Errors(family, history.build_count)
-        self._framed_errors = Errors(family, history.build_count)
-        self._shared_moves = SharedMoves(history, self.cells)
+        self._errors = Errors(family, history.build_count)
         self._suspects: dict[int, LevelChange] = {}
         self._open: dict[int, list[LevelChange]] = {}
 
     def judge(self, build: int) -> None:
-        median = self.cells.median[:, build]
         base = self._find_base(build)
-        self.shifts[:, build] = self._common_shift(base, median - base.framed)
-        night = compare_night(self._history, self.cells, self.shifts, build, base, self._rules)
-        moved = self._common_shift(base, night.raw_moved)
-        together = share_together(self._voters, night.raw_moved, moved)
-        shared = self._shared_moves.add(build, self.shifts[:, build], moved, together)
-        self.latest = judge_night(self._history, night, shared, base, self._rules)
-        self._raw_errors.add(build, night.raw_moved)
-        family = self._history.series.family
-        reacted = np.clip(night.framed_moved, -shared.faster[family], shared.slower[family])
-        self._framed_errors.add(build, night.framed_moved - reacted)
+        self._find_states(build, base)
+        state = self.states.state[:, build]
+        level = self.states.value[:, build] - base.reaction * state
+        moved = np.nan_to_num(state - base.state)
+        unrest = find_unrest(self.states.spread[:, build], base.dump_spread)
+        base = base._replace(moved=moved, unrest=unrest)
+        night = compare_night(self._history, self.cells, level, build, base, self._rules)
+        self.latest = judge_night(self._history, night, base, self._rules)
+        value = self.states.value[:, build] - base.value
+        tested = night.tested
+        value[tested] = night.residual.shift + (base.reaction * moved)[tested]
+        self._errors.add(build, night.raw_moved, value, moved)
         there = self.cells.dump_count[:, build] > 0
-        known = self._settle_open(build, there) | self._settle_suspects(build, there, shared)
+        known = self._settle_open(build, there) | self._settle_suspects(build, there)
         known |= self._suspects.keys()
         ways = self.latest.direction + find_other_shares(self.latest)
         news = [n for n in np.flatnonzero(ways).tolist() if n not in known]
         if news:
             rows = np.array(news)
-            raw = self._raw_errors.size_in_a_row(build, base.raw_error, rows)
-            framed = self._framed_errors.size_in_a_row(build, base.framed_error, rows)
-            errors = np.where(self.latest.is_framed[rows], framed, raw).T.tolist()
+            reaction = base.reaction * base.is_framed
+            one = np.where(base.is_framed, base.framed_error, base.raw_error)
+            errors = self._errors.size_in_a_row(build, one, rows, reaction).T.tolist()
             for series, own in zip(news, errors, strict=True):
                 self._suspect(series, build, own)
 
-    def _common_shift(self, base: Base, moved: Floats) -> Floats:
-        dumps = base.dumps / np.maximum(base.builds, 1)
-        families = self._history.family_count
-        return common_shift(self._voters, moved, base.dump_spread, dumps, families)
+    def _find_states(self, build: int, base: Base) -> None:
+        """The state of the device in the dumps of a night, and what its cells say of it."""
+        history, end = self._history, self._build_ends
+        chosen = self._by_build[end[build - 1] if build else 0 : end[build]]
+        own, value = self._series_of_value[chosen], history.values[chosen]
+        family = history.series.family[own]
+        dumps = np.stack([family, history.dump[chosen]])
+        numbers, dump = np.unique(dumps, axis=1, return_inverse=True)
+        night = NightValues(own, dump.ravel(), value, numbers.shape[1])
+        usual = Usual(base.framed, base.dump_spread, base.reaction)
+        state = dump_states(history.series, night, usual)
+        history.states[chosen] = state
+        summarise_states(self.states, build, night, state, base.reaction)
+        known = history.series.unit[own] != NO_UNIT
+        self.shifts[family[known], build] = group_median(family[known], state[known])
 
     def _find_base(self, build: int) -> Base:
         base = find_base(
-            self._history, self.cells, self.shifts, self._usable[:, :build], self._rules.base_builds
+            self._history, self.cells, self.states, self._usable[:, :build], self._rules.base_builds
         )
         return base._replace(
-            raw_error=self._raw_errors.size(build),
-            framed_error=self._framed_errors.size(build),
+            raw_error=self._errors.size(build, np.zeros(len(base.reaction))),
+            framed_error=self._errors.size(build, base.reaction),
+            state_error=np.hypot(base.state_error, self._errors.state_error(build, base.reaction)),
         )
 
     def _suspect(self, series: int, build: int, errors: list[float]) -> None:
@@ -149,8 +178,10 @@ class _Nights:
             base=before,
             is_loud=bool(night.status[series] == Status.HIT),
             is_framed=bool(night.is_framed[series]),
+            own_reaction=float(night.base.reaction[series]),
             shift=float(found.shift[place]),
             errors=errors,
+            state_error=float(night.base.state_error[series]),
             p_adjusted=float(found.share_p[place] if is_share else night.p_adjusted[place]),
             modes=Modes(float(found.split[place]), float(found.gap[place])) if is_share else None,
         )
@@ -158,11 +189,11 @@ class _Nights:
         self.changes.append(change)
         self._usable[series, build] = False
 
-    def _settle_suspects(self, build: int, there: Mask, shared: SharedMove) -> set[int]:
+    def _settle_suspects(self, build: int, there: Mask) -> set[int]:
         """Confirm or clear what was suspected; the series that were confirmed."""
         waiting = [self._suspects[n] for n in sorted(self._suspects) if there[n]]
         since = [self._nights_since(change.suspected, change, build) for change in waiting]
-        answers = ask_nights(self._history, self.shifts, shared, waiting, since, self._rules)
+        answers = ask_nights(self._history, self.states, waiting, since, self._rules)
         confirmed = []
         for change, answer in zip(waiting, answers, strict=True):
             if answer is Answer.WAIT:
@@ -191,17 +222,13 @@ class _Nights:
             change.confirmed, change.shift = build, float(figures.shift[row])
             if change.modes is not None:
                 nights = self._nights_since(change.first_bad, change, build)
-                found = compare_mode_shares(self._history, self.shifts, change, nights)
+                found = compare_mode_shares(self._history, change, nights)
                 change.shift = found.moved
             self._open.setdefault(change.series, []).append(change)
             usable = self._usable[change.series]
             usable[: change.first_bad] = False
             usable[change.first_bad : build + 1] = True
-            self._forget_errors(change.series, slice(change.first_bad, build + 1))
-
-    def _forget_errors(self, series: int, builds: slice) -> None:
-        self._raw_errors.forget(series, builds)
-        self._framed_errors.forget(series, builds)
+            self._errors.forget(change.series, slice(change.first_bad, build + 1))
 
     def _localise(self, changes: Sequence[LevelChange], build: int) -> None:
         """Move changes to where their dumps are told apart best."""
@@ -224,10 +251,10 @@ class _Nights:
 
     def _settle_open(self, build: int, there: Mask) -> set[int]:
         """End changes that are gone; the series that may be on their way back."""
-        returning, known = set(), (self._history, self.shifts, self.cells.median)
+        returning = set()
         for series, changes in self._open.items():
             for change in changes if there[series] else ():
-                moved = share_of_change(*known, change, build)
+                moved = share_of_change(self._history, self._level(change), change, build)
                 change.back = [*change.back, build] if moved < STILL_THERE else []
                 if change.back:
                     returning.add(series)
@@ -240,13 +267,23 @@ class _Nights:
         }
         return returning
 
+    def _level(self, change: LevelChange) -> Floats:
+        """The level of a series in each build, as its change is judged."""
+        if not change.reaction:
+            level: Floats = self.cells.median[change.series]
+            return level
+        moments = self.states.moments[:, change.series]
+        with np.errstate(invalid="ignore"):
+            level = (moments[3] - change.reaction * moments[1]) / moments[0]
+        return level
+
     def _fix(self, change: LevelChange, build: int) -> None:
         change.fixed = change.back[0]
         usable = self._usable[change.series]
         usable[change.first_bad : change.fixed] = False
         usable[change.base] = True
         usable[change.fixed : build + 1] = True
-        self._forget_errors(change.series, slice(change.fixed, build + 1))
+        self._errors.forget(change.series, slice(change.fixed, build + 1))
 
     def _compare(self, pairs: Sequence[tuple[LevelChange, Ints, Ints]]) -> SampleComparison:
-        return compare_builds(self._history, self.shifts, pairs)
+        return compare_builds(self._history, pairs)

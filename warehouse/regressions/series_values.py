@@ -29,6 +29,7 @@ class SeriesValues(NamedTuple):
         night: Its night.
         size: How many values it has.
         logs: The values, logarithms.
+        dump: The dump of each value.
         floor: Least value of each series that can be compared, a logarithm.
         half_tick: Half of what the clock of each can tell apart.
         has_reference: Whether the values of each are relative to a reference build.
@@ -39,6 +40,7 @@ class SeriesValues(NamedTuple):
     night: Ints
     size: Ints
     logs: Floats
+    dump: Ints
     floor: Floats
     half_tick: Floats
     has_reference: NDArray[np.bool_]
@@ -50,6 +52,11 @@ def number_series(rows: pa.Table, night: Ints) -> SeriesValues:
     lists = rows["logs"].combine_chunks()
     size = np.diff(lists.offsets.to_numpy())
     logs = lists.flatten().to_numpy(zero_copy_only=False)
+    row = np.repeat(np.arange(len(size)), size)
+    dump = rows["dumps"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    dump = _number_dumps(dump, number[row], logs)
+    order = np.lexsort((dump, logs, row))
+    dump, logs = dump[order], logs[order]
     level = _reference_levels(rows, number, night)
     is_relative = np.zeros(len(first), bool)
     is_relative[number[~np.isnan(level)]] = True
@@ -61,10 +68,21 @@ def number_series(rows: pa.Table, night: Ints) -> SeriesValues:
         night[kept],
         size[kept],
         logs[np.repeat(kept, size)],
+        dump[np.repeat(kept, size)],
         np.log(_most(rows["floor"].to_numpy(), number, len(first))),
         _most(rows["half_tick"].to_numpy(), number, len(first)),
         is_relative,
     )
+
+
+def _number_dumps(dump: Ints, series: Ints, logs: Floats) -> Ints:
+    """Numbers of dumps by what they hold: the same in whatever order a store was filled."""
+    known, number = np.unique(dump, return_inverse=True)
+    order = np.argsort(series, kind="stable")
+    held = np.bincount(number[order], logs[order])
+    place = np.empty(len(known), np.int64)
+    place[np.lexsort((known, held))] = np.arange(len(known))
+    return place[number]
 
 
 def _reference_levels(rows: pa.Table, number: Ints, night: Ints) -> Floats:

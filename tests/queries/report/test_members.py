@@ -61,7 +61,7 @@ def test_the_rule_says_which_numbers_made_the_verdict(night):
     convolution, relu, add = (group.changes[0] for group in night.groups)
     rule = describe_member(night, convolution).rule
     assert rule.startswith("24 dumps of 3 builds against 64 of 8 builds; p = ")
-    assert rule.endswith("0.01 allowed; confirmed by b10")
+    assert rule.endswith("without the state of the device in each dump; confirmed by b10")
     assert "16 dumps of 2 builds" in describe_member(night, relu).rule
     suspected = describe_member(night, add).rule
     assert suspected.startswith("8 dumps of 1 build against")

@@ -12,7 +12,7 @@ import numpy as np
 
 from tests.tools.detection.farms import SERIES_PER_FAMILY, Farm
 from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
-from warehouse.regressions.history import Series, SeriesHistory, lay_out
+from warehouse.regressions.history import KERNELS, Series, SeriesHistory, lay_out
 from warehouse.regressions.replay import replay
 
 FLOOR_NS = 1000.0
@@ -47,10 +47,12 @@ def lay_out_farm(farm: Farm) -> SeriesHistory:
         floor=np.full(count, np.log(FLOOR_NS)),
         half_tick=np.full(count, 0.5),
         min_change=np.full(count, _MIN_CHANGE),
+        unit=np.full(count, KERNELS),
     )
     cells = np.arange(count * nights)
-    values = np.sort(np.log(farm.values), axis=2)
-    return lay_out(series, nights, cells, np.full(len(cells), dumps), values.ravel())
+    dump = np.arange(nights * dumps) + nights * dumps * farm.family[:, None]
+    sizes = np.full(len(cells), dumps)
+    return lay_out(series, nights, cells, sizes, np.log(farm.values).ravel(), dump.ravel())
 
 
 def detect_nightly(farm: Farm) -> list[Alarm]:

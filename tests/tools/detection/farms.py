@@ -35,6 +35,7 @@ class Noise(NamedTuple):
         slow: What is in the slower of two modes now and then: "" for nothing, "operator" for
             an operator in a process, "process", "clustered" for operators whose share of slow
             processes differs from night to night, "device" for a device a whole night.
+        state: How far the state of the device moves all operators of a night or dump, at most.
     """
 
     title: str
@@ -43,6 +44,7 @@ class Noise(NamedTuple):
     own_drift: float = 0.0
     common_drift: float = 0.0
     slow: str = ""
+    state: float = 0.0
 
 
 NOISES = (
@@ -56,6 +58,7 @@ NOISES = (
     Noise("two-speed devices", slow="device"),
     Noise("drift of devices, 3 %", common_drift=0.03),
     Noise("drift 3 % and 1 % each", common_drift=0.03, own_drift=0.01),
+    Noise("busy device, states of 20 %", state=0.20),
 )
 
 
@@ -87,6 +90,8 @@ def simulate_farm(noise: Noise, *, families: int, nights: int, rng: np.random.Ge
     logs = _draw_dumps(noise, shape, rng) + _draw_slow(noise, shape, rng)
     logs += _draw_nights(noise, shape[:3], rng)[..., None]
     logs += noise.common_drift * rng.standard_normal((families, 1, nights, 1))
+    for states in ((families, 1, nights, 1), (families, 1, nights, DUMPS)):
+        logs += rng.uniform(-noise.state, noise.state, states)
     level = _MEDIAN_NS * rng.lognormal(0.0, 1.0, (families, SERIES_PER_FAMILY, 1, 1))
     values = (level * np.exp(logs)).reshape(-1, nights, DUMPS)
     return Farm(values, np.repeat(np.arange(families), SERIES_PER_FAMILY))

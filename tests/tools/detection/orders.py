@@ -62,7 +62,15 @@ def reorder(
         for night in range(series * nights + first_bad, (series + 1) * nights):
             values[night] = values[night] + np.log(ratio)
     sizes = np.array([len(own) for own in values])
-    return lay_out(history.series, nights, np.arange(len(cells)), sizes, np.concatenate(values))
+    dumps = [history.dump[history.start[cell] : history.start[cell + 1]] for cell in cells]
+    return lay_out(
+        history.series,
+        nights,
+        np.arange(len(cells)),
+        sizes,
+        np.concatenate(values),
+        np.concatenate(dumps),
+    )
 
 
 def try_orders(fleet: Fleet, seed: int = SEED) -> dict[str, float]:

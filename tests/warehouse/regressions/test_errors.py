@@ -10,53 +10,58 @@ def made(errors, builds, family=None):
     """Errors of some series, a row per build; of one family, if nothing else is said."""
     kept = Errors(np.zeros(len(errors[0]), np.int64) if family is None else family, builds)
     for build, row in enumerate(errors):
-        kept.add(build, np.asarray(row, float))
+        raw = np.asarray(row, float)
+        kept.add(build, raw, raw, np.zeros(len(raw)))
     return kept
 
 
-def in_a_row(kept, build):
-    """The sizes of all series."""
-    size = kept.size(build)
-    return kept.size_in_a_row(build, size, np.arange(len(size)))
+def size(kept, build, count=3):
+    """The sizes of so many series, whose values have no states taken out."""
+    return kept.size(build, np.zeros(count))
+
+
+def in_a_row(kept, build, count=3):
+    """The sizes of so many series."""
+    return kept.size_in_a_row(build, size(kept, build, count), np.arange(count), np.zeros(count))
 
 
 def test_the_size_is_the_standard_deviation_of_normal_errors():
     errors = np.random.default_rng(1).normal(0, 0.02, (32, 100))
-    found = made(errors, 33).size(32) / (1 + 2 / 32)
+    found = size(made(errors, 33), 32, 100) / (1 + 3 / 32)
     assert found.mean() == pytest.approx(0.02, rel=0.03)
     assert (np.abs(found - 0.02) < 0.008).all()
 
 
 def test_without_any_error_in_the_family_the_size_is_unknown():
     nothing = made([[np.nan] * 3], 4)
-    assert np.isnan(nothing.size(1)).all()
+    assert np.isnan(size(nothing, 1)).all()
     assert np.isnan(in_a_row(nothing, 1)).all()
 
 
 def test_few_own_nights_are_drawn_towards_the_family():
     rows = [[0.01, 0.01, np.nan]] * 20
     rows[-1] = [0.01, 0.01, 0.02]
-    found = made(rows, 21).size(20)
+    found = size(made(rows, 21), 20)
     assert found[0] == pytest.approx(found[1])
-    assert found[0] < found[2] < 0.02 * 3
-    other = made(rows, 21, np.array([0, 0, 1])).size(20)
-    assert other[2] == pytest.approx(0.02 * 3)  # alone in its family
+    assert found[0] < found[2] < 0.02 * 4
+    other = size(made(rows, 21, np.array([0, 0, 1])), 20)
+    assert other[2] == pytest.approx(0.02 * 4)  # alone in its family
 
 
 def test_later_builds_do_not_count():
     kept = made([[0.01] * 3] * 4 + [[9.0] * 3], 6)
-    assert kept.size(4) == pytest.approx([0.015] * 3)
+    assert size(kept, 4) == pytest.approx([0.01 * (1 + 3 / 4)] * 3)
 
 
 def test_nights_long_ago_do_not_count():
     kept = made([[1.0] * 3] * 5 + [[0.01] * 3] * 32, 38)
-    assert kept.size(37) == pytest.approx([0.010625] * 3)
+    assert size(kept, 37) == pytest.approx([0.01 * (1 + 3 / 32)] * 3)
 
 
 def test_one_change_that_nobody_saw_makes_the_size_little_larger():
     rows = [[0.01 * (-1) ** build] * 3 for build in range(16)]
     rows[7] = [1.0, 0.01, 0.01]
-    found = made(rows, 17).size(16)
+    found = size(made(rows, 17), 16)
     assert 0.011 < found[1] < found[0] < 0.025
 
 
@@ -64,7 +69,7 @@ def test_what_was_a_change_is_forgotten():
     kept = made([[0.01] * 3] * 6 + [[0.3] * 3] * 2, 9)
     for series in range(3):
         kept.forget(series, slice(6, 8))
-    assert kept.size(8) == pytest.approx([0.01 * (1 + 2 / 6)] * 3)
+    assert size(kept, 8) == pytest.approx([0.01 * (1 + 3 / 6)] * 3)
 
 
 def test_errors_in_a_row_shrink_if_nights_are_independent_and_not_if_they_resemble():
@@ -73,7 +78,7 @@ def test_errors_in_a_row_shrink_if_nights_are_independent_and_not_if_they_resemb
     resembling = in_a_row(made([[0.01] * 3] * 16, 17), 16)
     assert alternating.shape == (MOST_IN_A_ROW, 3)
     assert alternating[1] == pytest.approx([0.0] * 3, abs=1e-12)
-    assert resembling == pytest.approx(np.full((MOST_IN_A_ROW, 3), 0.01125))
+    assert resembling == pytest.approx(np.full((MOST_IN_A_ROW, 3), 0.01 * (1 + 3 / 16)))
 
 
 def test_where_there_was_no_such_row_yet_nights_are_taken_to_be_independent():
@@ -85,7 +90,18 @@ def test_where_there_was_no_such_row_yet_nights_are_taken_to_be_independent():
 def test_errors_in_a_row_are_those_of_the_series_that_are_asked_for():
     errors = np.random.default_rng(4).normal(0, 0.02, (20, 9))
     kept = made(errors, 21, family=np.array([0, 1, 2] * 3))
-    everything = in_a_row(kept, 20)
+    everything = in_a_row(kept, 20, 9)
     for chosen in ([5], [0, 3, 7], [2, 8]):
-        some = kept.size_in_a_row(20, kept.size(20), np.array(chosen))
+        some = kept.size_in_a_row(20, size(kept, 20, 9), np.array(chosen), np.zeros(9))
         assert some.tolist() == everything[:, chosen].tolist()
+
+
+def test_what_a_state_adds_is_learned_from_the_nights_of_the_family():
+    kept = Errors(np.zeros(3, np.int64), 12)
+    state = np.array([0.0, 0.3] * 6)
+    for build, moved in enumerate(state.tolist()):
+        error = np.array([0.4, -0.4, 0.4]) * moved + 0.002  # beyond a reaction of 1
+        kept.add(build, moved + error, moved + error, np.full(3, moved))
+    assert kept.state_error(0, np.ones(3)) == pytest.approx([0.05] * 3)
+    assert kept.state_error(12, np.ones(3)) == pytest.approx([0.3] * 3, abs=0.05)
+    assert kept.size(12, np.ones(3)).max() < 0.02

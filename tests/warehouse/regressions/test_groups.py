@@ -28,6 +28,8 @@ def change(series, first_bad, *, direction=1, confirmed=True, **fields):
         "shift": 0.1 * direction,
         "errors": [],
         "p_adjusted": 0.001,
+        "own_reaction": 1.0,
+        "state_error": 0.0,
         "confirmed": first_bad + 1 if confirmed else None,
     }
     return LevelChange(**values | fields)

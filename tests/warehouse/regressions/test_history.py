@@ -38,16 +38,17 @@ def test_a_history_of_nothing_has_empty_nights():
     assert np.isnan(cells.median).all()
 
 
-def test_chosen_nights_are_gathered_with_their_offsets_taken_off():
+def test_chosen_nights_are_gathered_without_their_states():
     chosen = np.array([[True, True, False], [True, True, False]])
-    offset = np.array([[0.5, 9, 9], [1.0, 2.0, 9]])
-    found = gather_values(history(CELLS), np.array([0, 1]), chosen, offset)
+    known = history(CELLS)
+    known.states[:] = 0.5
+    found = gather_values(known, np.array([0, 1]), chosen, np.array([1.0, 2.0]))
     nothing = [np.nan] * 3
-    np.testing.assert_array_equal(found, [[0.5, 1.5, 2.5, *nothing], [3, 7, 4, 5, 5, 5.5]])
+    np.testing.assert_array_equal(found, [[0.5, 1.5, 2.5, *nothing], [3, 7, 5, 6, 6, 6.5]])
 
 
 def test_nights_at_the_end_may_be_left_out_of_the_choice():
-    found = gather_values(history(CELLS), np.array([1]), np.array([[True]]), np.zeros((1, 1)))
+    found = gather_values(history(CELLS), np.array([1]), np.array([[True]]), np.zeros(1))
     assert found.tolist() == [[4, 8]]
-    nothing = gather_values(history(CELLS), np.array([0]), np.array([[False]]), np.zeros((1, 1)))
+    nothing = gather_values(history(CELLS), np.array([0]), np.array([[False]]), np.zeros(1))
     assert np.isnan(nothing).all()

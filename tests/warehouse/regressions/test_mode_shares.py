@@ -11,7 +11,7 @@ from warehouse.regressions.replay import replay
 
 DUMPS = 8
 GAP = math.log(4 / 3)  # 3.0 us or 4.0 us
-BEFORE = [1, 2, 2, 1, 2]  # slow dumps of a night: 8 of 40
+BEFORE = [1, 2, 2, 1, 2] * 3  # slow dumps of a night: 8 of 40
 
 
 def slow_nights(counts):
@@ -49,7 +49,7 @@ def test_another_share_that_goes_away_is_fixed():
 
 
 def test_fewer_slow_dumps_are_an_improvement():
-    (change,) = changes([6, 7, 5, 6, 6, 1, 2, 1])
+    (change,) = changes([6, 7, 5, 6, 6] * 3 + [1, 2, 1])
     assert (change.direction, change.confirmed is not None) == (-1, True)
 
 
@@ -59,9 +59,20 @@ def test_shares_that_differ_by_chance_are_no_change(after):
 
 
 def test_nights_in_clusters_prove_less():
-    dumps, head = np.full(5, 8), (np.full(2, 8), np.array([6, 7]))
-    steady = compare_shares((dumps, np.array([2, 1, 2, 2, 1])), head, GAP)
-    clustered = compare_shares((dumps, np.array([6, 0, 0, 2, 0])), head, GAP)
-    assert (steady.base, clustered.base) == (0.2, 0.2)
-    assert steady.head == 13 / 16
-    assert steady.p < 1e-4 < clustered.p
+    dumps, head = np.full(20, 8), (np.full(2, 8), np.array([6, 7]))
+    nights = {
+        "steady": (dumps, np.array([2, 1, 2, 2, 1] * 4)),
+        "clustered": (dumps, np.array([6, 0, 0, 2, 0] * 4)),
+    }
+    found = {name: compare_shares(own, head, own, GAP) for name, own in nights.items()}
+    assert {share.base for share in found.values()} == {0.2}
+    assert found["steady"].head == 13 / 16
+    assert found["steady"].p < 1e-4 < found["clustered"].p
+
+
+def test_few_nights_before_prove_less():
+    head, own = (np.full(3, 8), np.array([6, 7, 6])), (np.full(8, 8), np.array([2, 1] * 4))
+    few = np.full(3, 8), np.array([2, 1, 2])
+    many = tuple(np.tile(each, 4) for each in own)
+    p = [compare_shares(own, head, before, GAP).p for before in (many, own, few)]
+    assert p == sorted(p)

@@ -10,30 +10,46 @@ from tests.support.histories import LEVEL, history, night, nights
 from warehouse.regressions.baseline import find_base
 from warehouse.regressions.history import NO_KERNEL, summarise_cells
 from warehouse.regressions.nightly import Rules, Status, adjust_p, compare_night, judge_night
-from warehouse.regressions.shared_moves import SharedMove
+from warehouse.regressions.states import NightValues, StateCells, summarise_states
 
 QUIET = 0.002  # how far builds have been from their bases, where a test says nothing else
 
 
-def judge(cells, *, common=0.0, reactions=(0.0, 0.0), **options):
+def judge(cells, **options):
     """What the last night of these series says against all before it."""
     known, base, found = compare(cells, **options)
-    shared = SharedMove(*(np.full(known.family_count, each) for each in (common, *reactions)))
-    return judge_night(known, found, shared, base, Rules())
+    return judge_night(known, found, base, Rules())
 
 
-def compare(cells, *, shifts=None, raw_error=QUIET, framed_error=QUIET, **changes):
-    """The last night of these series beside all before it."""
+def compare(cells, *, states=None, raw_error=QUIET, framed_error=QUIET, **changes):
+    """The last night of these series beside all before it.
+
+    `states` are those of the device, night by night; else there are none.
+    """
     known = history(cells, **changes)
     head = known.build_count - 1
-    summaries = summarise_cells(known)
-    if shifts is None:
-        shifts = np.zeros((known.family_count, known.build_count))
+    states = np.zeros(known.build_count) if states is None else np.asarray(states, float)
+    known.states[:] = np.repeat(np.tile(states, known.series_count), np.diff(known.start))
+    summaries, found = summarise_cells(known), summarise(known)
     usable = np.ones((known.series_count, head), bool)
-    base = find_base(known, summaries, shifts, usable, Rules().base_builds)
+    base = find_base(known, summaries, found, usable, Rules().base_builds)
     errors = (np.full(known.series_count, error) for error in (raw_error, framed_error))
-    base = base._replace(raw_error=next(errors), framed_error=next(errors))
-    return known, base, compare_night(known, summaries, shifts, head, base, Rules())
+    moved = found.state[:, head] - base.state
+    base = base._replace(raw_error=next(errors), framed_error=next(errors), moved=moved)
+    level = found.value[:, head] - base.reaction * found.state[:, head]
+    return known, base, compare_night(known, summaries, level, head, base, Rules())
+
+
+def summarise(known):
+    """What the states of a history say of its series."""
+    cells = StateCells.empty((known.series_count, known.build_count))
+    owner = np.repeat(np.arange(len(known.start) - 1), np.diff(known.start))
+    for build in range(known.build_count):
+        here = np.flatnonzero(owner % known.build_count == build)
+        own = owner[here] // known.build_count
+        values = NightValues(own, np.arange(len(here)), known.values[here], len(here))
+        summarise_states(cells, build, values, known.states[here], np.ones(known.series_count))
+    return cells
 
 
 def status(cells, **options):
@@ -97,63 +113,51 @@ def test_what_is_below_the_resolution_is_not_compared():
     assert status(cells, floor=[LEVEL - 1]) == ["HIT"]
 
 
-def test_a_shift_of_the_whole_family_explains_a_change_away():
+def test_the_state_of_the_device_explains_a_change_away():
     cells = [nights(number, [0.0] * 6 + [0.1]) for number in range(2)]
-    shifts = np.array([[0.0] * 6 + [0.1]])
     noisy = {"raw_error": 0.02, "framed_error": 0.002}
-    assert status(cells, shifts=shifts, **noisy) == ["EXPLAINED_BY_RUN_SHIFT"] * 2
+    assert status(cells, states=[0.0] * 6 + [0.1], **noisy) == ["EXPLAINED_BY_RUN_SHIFT"] * 2
 
 
-def test_a_change_beyond_the_shift_is_not_explained():
-    cells = [nights(1, [0.0] * 6 + [0.3])]
-    shifts = np.array([[0.0] * 6 + [0.1]])
-    found = judge(cells, shifts=shifts, raw_error=0.02, framed_error=0.002)
+def test_a_change_beyond_the_state_is_not_explained():
+    cells, states = [nights(1, [0.0] * 6 + [0.3])], [0.0] * 6 + [0.05]
+    found = judge(cells, states=states, raw_error=0.02, framed_error=0.002)
     assert found.status.tolist() == [Status.HIT]
-    assert found.comparison.shift == pytest.approx([0.2], abs=0.01)
-    compared = compare(cells, shifts=shifts)[2]
-    assert compared.raw_moved == pytest.approx([0.3], abs=0.01)
-    assert compared.framed_moved == pytest.approx([0.2], abs=0.01)
+    assert found.comparison.shift == pytest.approx([0.25], abs=0.01)
+    assert compare(cells, states=states)[2].raw_moved == pytest.approx([0.3], abs=0.01)
 
 
-def test_the_shift_is_not_taken_out_where_that_frame_is_no_quieter():
-    cells = [nights(1, [0.0] * 8 + [0.1])]
-    shifts = np.array([[0.0] * 8 + [0.1]])
-    assert status(cells, shifts=shifts, raw_error=0.002, framed_error=0.002) == ["HIT"]
+def test_a_state_that_is_new_may_move_operators_further():
+    cells, states = [nights(1, [0.0] * 6 + [0.3])], [0.0] * 6 + [0.2]
+    assert status(cells, states=states, raw_error=0.02) == ["WITHIN_BUILD_NOISE"]
+    states = [0.0, 0.2] * 3 + [0.2]  # it is not new any more
+    cells = [nights(1, [0.0, 0.2] * 3 + [0.3])]
+    assert status(cells, states=states, raw_error=0.05) == ["HIT"]
 
 
-def test_the_shift_is_taken_out_until_enough_builds_tell_which_frame_is_quieter():
-    cells = [nights(1, [0.0] * 6 + [0.1])]
-    shifts = np.array([[0.0] * 6 + [0.1]])
-    found = status(cells, shifts=shifts, raw_error=0.002, framed_error=0.002)
-    assert found == ["EXPLAINED_BY_RUN_SHIFT"]
+def test_what_raw_values_do_not_show_is_called_where_those_without_the_state_do():
+    cells = [nights(1, [0.0] * 6 + [0.001])]
+    found = judge(cells, states=[0.0] * 6 + [-0.1], raw_error=0.02, framed_error=0.002)
+    assert found.direction.tolist() == [1]
 
 
 @pytest.mark.parametrize(
-    ("kernel", "common", "expected"),
+    ("kernel", "state", "expected"),
     [
         (0, 0.09, "EXPLAINED_BY_RUN_SHIFT"),
-        (0, 0.05, "HIT"),  # 0.05 more than its family, 0.03 count
-        (0, -0.2, "HIT"),
+        (0, 0.02, "HIT"),  # 0.08 more than the state, 0.03 count
         (NO_KERNEL, 0.09, "HIT"),  # a method has nobody to stand out from
     ],
 )
-def test_an_operator_that_moves_as_its_whole_family_does_is_not_called(kernel, common, expected):
+def test_an_operator_that_moves_as_its_device_does_is_not_called(kernel, state, expected):
+    cells, states = [nights(1, [0.0] * 8 + [0.1])], [0.0] * 8 + [state]
+    assert status(cells, kernel=[kernel], states=states) == [expected]
+
+
+def test_an_operator_that_moves_as_its_device_does_is_not_watched():
     cells = [nights(1, [0.0] * 8 + [0.1])]
-    assert status(cells, kernel=[kernel], common=common) == [expected]
-
-
-def test_an_operator_that_moves_as_its_family_does_is_not_watched():
-    cells = [nights(1, [0.0] * 8 + [0.1])]
-    assert judge(cells, common=0.09).direction.tolist() == [0]
-    assert judge(cells, common=0.05).direction.tolist() == [1]
-
-
-def test_what_the_raw_values_do_not_show_is_never_called():
-    cells = [nights(1, [0.0] * 6 + [0.001])]
-    shifts = np.array([[0.0] * 6 + [-0.2]])
-    found = judge(cells, shifts=shifts, raw_error=0.02, framed_error=0.002)
-    assert found.status.tolist() == [Status.UNCHANGED]
-    assert found.direction.tolist() == [0]
+    assert judge(cells, states=[0.0] * 8 + [0.09]).direction.tolist() == [0]
+    assert judge(cells, states=[0.0] * 8 + [0.02]).direction.tolist() == [1]
 
 
 def test_a_change_too_small_for_a_word_is_watched():

@@ -88,7 +88,7 @@ def by_night(seed, size, **options):
 
 
 def test_a_small_change_is_watched_without_a_word_and_told_when_confirmed():
-    first, second, *_ = by_night(3, 0.032)
+    first, second, *_ = by_night(3, 0.036)
     assert first == []
     change = only(second)
     assert not change.is_loud
@@ -96,13 +96,13 @@ def test_a_small_change_is_watched_without_a_word_and_told_when_confirmed():
 
 
 def test_a_suspicion_may_wait_for_four_nights_at_most():
-    *waiting, last = by_night(2, 0.032, wander=0.002)
+    *waiting, last = by_night(2, 0.036, wander=0.002)
     assert [only(found).confirmed for found in waiting] == [None] * 3
     assert only(last).confirmed == BEFORE + Rules().most_nights - 1
     *_, impatient = [
         replay(history([nights(2, levels, wander=0.002), *quiet(4, len(levels))]), rules).changes
         for rules in [Rules(most_nights=3)]
-        for levels in [[0.0] * BEFORE + [0.032] * 3]
+        for levels in [[0.0] * BEFORE + [0.036] * 3]
     ]
     assert all(change.suspected > BEFORE for change in impatient)
 
@@ -190,10 +190,10 @@ def test_a_method_that_slows_down_in_all_its_operators_is_one_change_of_the_meth
     assert replay(history(cells, kernel=[NO_KERNEL, *range(7)])).changes == []
 
 
-def test_a_family_of_few_kernels_is_never_explained_away():
+def test_a_family_of_two_operators_is_never_explained_away():
     levels = [0.0] * BEFORE + [0.15] * 2
-    found = replay(history([nights(number, levels) for number in range(3)]))
-    assert [change.series for change in found.changes] == [0, 1, 2]
+    found = replay(history([nights(number, levels) for number in range(2)]))
+    assert [change.series for change in found.changes] == [0, 1]
     assert not found.shifts.any()
 
 

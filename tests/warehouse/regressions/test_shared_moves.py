@@ -35,7 +35,7 @@ def test_what_all_operators_share_is_no_change_of_any(move):
 
 @pytest.mark.parametrize(
     ("move", "planted"),
-    [(-0.2, BEFORE - 4), (0.2, BEFORE - 4), (-0.2, BEFORE + 6), (0.2, BEFORE + 2)],
+    [(-0.2, BEFORE - 4), (0.2, BEFORE - 4), (-0.2, BEFORE + 6), (0.2, BEFORE + 4)],
 )
 def test_an_operator_that_changes_in_another_night_is_confirmed(move, planted):
     (change,) = confirmed(move, planted=planted)
