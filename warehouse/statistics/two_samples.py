@@ -4,8 +4,8 @@ Many pairs of samples are compared at once. A sample is a row of logarithms of d
 up with NaN; the base is what was, the head what is asked about.
 
 Whole processes run an operator in one of several modes (by memory placement, by the core they are
-on). Where the values pooled have a clear gap, and the base has values on both sides of it, each
-value is compared with the base's median of its own side: `centre_modes`.
+on). Where the values pooled have a clear gap, and the base or the head has values on both sides of
+it, each value is compared with the median of its own side: `centre_modes`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ LEAST_GAP = 0.08  # between two modes
 _EXACT_SIZE = 30
 _LEFT_OUT = 0.08  # of the values at either end, where a gap is no sign of two modes
 _GAP_RATIO = 8
-_LEAST_SHARE = 0.15  # of the base's values in a mode: fewer are outliers, which ranks bear well
-_SHARE_P = 1e-3  # from which samples have not the same share in each mode
+_LEAST_SHARE = 0.15  # of a sample's values in a mode: fewer are outliers, which ranks bear well
+_FEW, _MOST = 0.25, 0.75  # slow ones of the one sample and of the other: it went to another mode
 _PAIRS_AT_ONCE = 4_000_000
 
 Floats = NDArray[np.float64]
@@ -39,18 +39,23 @@ class SampleComparison(NamedTuple):
 
     Attributes:
         p: Two-sided p of the Mann-Whitney test; 1 without values on both sides.
+        excess: Mann-Whitney U (pairs in which the head's is greater, equal ones by half) less what
+            it is on average if both are alike.
+        variance: Variance of U if both are alike, ties considered.
         shift: Hodges-Lehmann estimate of head less base, in logarithms; NaN without values.
         low: Lower end of its 99 % interval; NaN with too few values for one.
         high: Upper end.
         is_centred: Whether modes were told apart.
-        base_slow: Share of the base's values on the slow side, where they were; else NaN.
+        base_slow: Share of the base's values on the slow side, where there are two; else NaN.
         head_slow: Share of the head's.
         split: Values above it are on the slow side; NaN as well.
-        gap: How far the base's slow side is from its fast one.
+        gap: How far the slow side is from the fast one.
         share_p: p that both have the same share on the slow side; 1 as well.
     """
 
     p: Floats
+    excess: Floats
+    variance: Floats
     shift: Floats
     low: Floats
     high: Floats
@@ -65,7 +70,7 @@ class SampleComparison(NamedTuple):
 def compare_samples(base: Floats, head: Floats) -> SampleComparison:
     """Compare each row of `base`, shape (pairs, n), with that of `head`, shape (pairs, m)."""
     count = len(base)
-    parts = [np.full(count, np.nan) for _ in range(9)]
+    parts = [np.full(count, np.nan) for _ in range(11)]
     centred = np.zeros(count, bool)
     step = max(1, _PAIRS_AT_ONCE // max(1, base.shape[1] * head.shape[1]))
     for start in range(0, count, step):
@@ -75,8 +80,8 @@ def compare_samples(base: Floats, head: Floats) -> SampleComparison:
         for part, values in zip(parts, (*figures, *modes[3:]), strict=True):
             part[rows] = values
         centred[rows] = modes.is_centred
-    p, shift, low, high, *of_modes = parts
-    return SampleComparison(p, shift, low, high, centred, *of_modes)
+    p, excess, variance, shift, low, high, *of_modes = parts
+    return SampleComparison(p, excess, variance, shift, low, high, centred, *of_modes)
 
 
 class Modes(NamedTuple):
@@ -93,40 +98,59 @@ class Modes(NamedTuple):
 
 
 def centre_modes(base: Floats, head: Floats) -> Modes:
-    """Values less the base's median of their side of the largest gap, where there is a clear one.
+    """Values less the median of their side of the largest gap, where there is a clear one.
 
     The gap must be wider than 0.08 and than 8 times the median gap, 8 % of the values left out at
-    either end, and the base must have 15 % of its values on either side. Where the head has surely
-    another share on the slow side it has moved, by going to another mode: such a pair stays as it
-    is.
+    either end, and a sample must have 15 % of its values on either side: the medians are those of
+    the base, or of the head if only that has both. A head that has all but left the side where the
+    base is has moved, by going to another mode: such a pair stays as it is.
     """
     split = _find_gap(np.concatenate([base, head], axis=1))[:, None]
     with np.errstate(invalid="ignore"):
-        base_slow, head_slow = base > split, head > split
-    slow_base, slow_head = _share(base_slow, base), _share(head_slow, head)
-    has_both = (slow_base >= _LEAST_SHARE) & (slow_base <= 1 - _LEAST_SHARE)
-    counts = (_count_known(base), _count_known(head))
-    slow = (np.count_nonzero(base_slow, axis=1), np.count_nonzero(head_slow, axis=1))
-    same_p = np.ones(len(base))
-    for row in np.flatnonzero(has_both).tolist():
-        sizes = int(counts[0][row]), int(counts[1][row])
-        same_p[row] = share_p(*sizes, int(slow[0][row]), int(slow[1][row]))
-    centred = has_both & (same_p > _SHARE_P)
-    fast_level = row_median(np.where(base_slow, np.nan, base))[:, None]
-    slow_level = row_median(np.where(base_slow, base, np.nan))[:, None]
-    level_of_base = np.where(base_slow, slow_level, fast_level)
-    level_of_head = np.where(head_slow, slow_level, fast_level)
+        base_is_slow, head_is_slow = base > split, head > split
+    base_slow, head_slow = _share(base_is_slow, base), _share(head_is_slow, head)
+    base_has_both, head_has_both = (
+        (slow >= _LEAST_SHARE) & (slow <= 1 - _LEAST_SHARE) for slow in (base_slow, head_slow)
+    )
+    has_modes = base_has_both | head_has_both
+    has_left = (np.minimum(base_slow, head_slow) <= _FEW) & (
+        np.maximum(base_slow, head_slow) >= _MOST
+    )
+    centred = has_modes & ~has_left
+    fast, slow = (
+        np.where(
+            base_has_both,
+            row_median(np.where(base_is_slow == is_slow, base, np.nan)),
+            row_median(np.where(head_is_slow == is_slow, head, np.nan)),
+        )[:, None]
+        for is_slow in (False, True)
+    )
     chosen = centred[:, None]
     return Modes(
-        np.where(chosen, base - level_of_base, base),
-        np.where(chosen, head - level_of_head, head),
+        np.where(chosen, base - np.where(base_is_slow, slow, fast), base),
+        np.where(chosen, head - np.where(head_is_slow, slow, fast), head),
         centred,
-        np.where(has_both, slow_base, np.nan),
-        np.where(has_both, slow_head, np.nan),
-        np.where(has_both, split[:, 0], np.nan),
-        np.where(has_both, (slow_level - fast_level)[:, 0], np.nan),
-        same_p,
+        np.where(has_modes, base_slow, np.nan),
+        np.where(has_modes, head_slow, np.nan),
+        np.where(has_modes, split[:, 0], np.nan),
+        np.where(has_modes, (slow - fast)[:, 0], np.nan),
+        _share_p(has_modes, base, head, base_is_slow, head_is_slow),
     )
+
+
+def _share_p(
+    has_modes: Mask, base: Floats, head: Floats, base_is_slow: Mask, head_is_slow: Mask
+) -> Floats:
+    p = np.ones(len(base))
+    counts = (
+        _count_known(base),
+        _count_known(head),
+        np.count_nonzero(base_is_slow, axis=1),
+        np.count_nonzero(head_is_slow, axis=1),
+    )
+    for row in np.flatnonzero(has_modes).tolist():
+        p[row] = share_p(*(int(count[row]) for count in counts))
+    return p
 
 
 def row_median(rows: Floats) -> Floats:
@@ -184,22 +208,24 @@ def _find_gap(pooled: Floats) -> Floats:
     return gap
 
 
-def _compare(base: Floats, head: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """p, shift and the ends of its interval."""
+def _compare(base: Floats, head: Floats) -> tuple[Floats, ...]:
+    """p, excess, variance, shift and the ends of its interval."""
     base_count, head_count = _count_known(base), _count_known(head)
-    total = base_count * head_count
+    pairs, total = base_count * head_count, base_count + head_count
     ordered = (head[:, None, :] - base[:, :, None]).reshape(len(base), -1)
     ordered.sort(axis=1)
-    below, up_to = (_count_below(ordered, total, is_equal=equal) for equal in (False, True))
-    u = total - up_to + 0.5 * (up_to - below)
+    below, up_to = (_count_below(ordered, pairs, is_equal=equal) for equal in (False, True))
+    excess = (pairs - up_to - below) / 2
     ties = _count_ties(np.concatenate([base, head], axis=1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        variance = pairs / 12 * np.maximum(total + 1 - ties / (total * (total - 1)), 0)
     edge = np.zeros(len(base), np.int64)
     p = np.ones(len(base))
     for n, m, rows in _list_sizes(base_count, head_count):
         edge[rows] = interval_rank(n, m)
-        p[rows] = two_sided_p(n, m, u[rows], ties[rows])
-    low, high = _pick(ordered, edge - 1, edge > 0), _pick(ordered, total - edge, edge > 0)
-    return p, _middle(ordered, total), low, high
+        p[rows] = two_sided_p(n, m, excess[rows], variance[rows])
+    low, high = _pick(ordered, edge - 1, edge > 0), _pick(ordered, pairs - edge, edge > 0)
+    return p, excess, variance, _middle(ordered, pairs), low, high
 
 
 def _list_sizes(base_count: Ints, head_count: Ints) -> Iterator[tuple[int, int, Ints]]:
@@ -241,26 +267,31 @@ def _count_ties(pooled: Floats) -> Floats:
     return ties
 
 
-def two_sided_p(base_count: int, head_count: int, u: Floats, ties: Floats) -> Floats:
-    """p of each Mann-Whitney U: exact to 30 values a side where below 0.2, else normal.
+def two_sided_p(base_count: int, head_count: int, excess: Floats, variance: Floats) -> Floats:
+    """p of Mann-Whitney tests: exact to 30 values a side where below 0.2, else normal.
 
     With ties the exact U is rounded to the side that is less sure.
     """
-    pairs, total = base_count * head_count, base_count + head_count
+    pairs = base_count * head_count
     if pairs == 0:
-        return np.ones(len(u))
-    variance = pairs / 12 * (total + 1 - ties / (total * (total - 1)))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        distance = np.maximum(np.abs(u - pairs / 2) - 0.5, 0) / np.sqrt(2 * variance)
-    distance[variance <= 0] = 0
-    p: Floats = np.array([math.erfc(each) for each in distance.tolist()])
+        return np.ones(len(excess))
+    p = normal_p(excess, variance)
     if max(base_count, head_count) > _EXACT_SIZE:
         return p
     p = np.maximum(p, LARGEST_P)
     exact = np.array(_exact_p(min(base_count, head_count), max(base_count, head_count)))
-    place = np.ceil(np.minimum(u, pairs - u)).astype(np.int64)
+    place = np.ceil(pairs / 2 - np.abs(excess)).astype(np.int64)
     is_exact = place < len(exact)
     p[is_exact] = exact[place[is_exact]]
+    return p
+
+
+def normal_p(excess: Floats, variance: Floats) -> Floats:
+    """Two-sided p of each Mann-Whitney U by the normal approximation, corrected for continuity."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        distance = np.maximum(np.abs(excess) - 0.5, 0) / np.sqrt(2 * variance)
+    distance[~(variance > 0)] = 0
+    p: Floats = np.array([math.erfc(each) for each in distance.tolist()])
     return p
 
 
