@@ -77,7 +77,7 @@ def compare_shares(
     Args:
         base: Nights of the base.
         head: The nights.
-        before: All nights lately before them, of which it is known how far shares differ.
+        before: All recent nights before them, whose shares show how far nights usually differ.
         gap: Between the modes, a logarithm.
     """
     (old_dumps, old_slow), (new_dumps, new_slow) = base, head

@@ -26,7 +26,7 @@ _EXACT_SIZE = 30
 _LEFT_OUT = 0.08  # of the values at either end, where a gap is no sign of two modes
 _GAP_RATIO = 8
 _LEAST_SHARE = 0.15  # of a sample's values in a mode: fewer are outliers, which ranks bear well
-_FEW, _MOST = 0.25, 0.75  # slow ones of the one sample and of the other: it went to another mode
+_FEW, _MOST = 0.25, 0.75  # slow values of the two samples, where the head left the base's mode
 _PAIRS_AT_ONCE = 4_000_000
 
 Floats = NDArray[np.float64]
@@ -39,9 +39,6 @@ class SampleComparison(NamedTuple):
 
     Attributes:
         p: Two-sided p of the Mann-Whitney test; 1 without values on both sides.
-        excess: Mann-Whitney U (pairs in which the head's is greater, equal ones by half) less what
-            it is on average if both are alike.
-        variance: Variance of U if both are alike, ties considered.
         shift: Hodges-Lehmann estimate of head less base, in logarithms; NaN without values.
         low: Lower end of its 99 % interval; NaN with too few values for one.
         high: Upper end.
@@ -54,8 +51,6 @@ class SampleComparison(NamedTuple):
     """
 
     p: Floats
-    excess: Floats
-    variance: Floats
     shift: Floats
     low: Floats
     high: Floats
@@ -70,7 +65,7 @@ class SampleComparison(NamedTuple):
 def compare_samples(base: Floats, head: Floats) -> SampleComparison:
     """Compare each row of `base`, shape (pairs, n), with that of `head`, shape (pairs, m)."""
     count = len(base)
-    parts = [np.full(count, np.nan) for _ in range(11)]
+    parts = [np.full(count, np.nan) for _ in range(9)]
     centred = np.zeros(count, bool)
     step = max(1, _PAIRS_AT_ONCE // max(1, base.shape[1] * head.shape[1]))
     for start in range(0, count, step):
@@ -80,8 +75,8 @@ def compare_samples(base: Floats, head: Floats) -> SampleComparison:
         for part, values in zip(parts, (*figures, *modes[3:]), strict=True):
             part[rows] = values
         centred[rows] = modes.is_centred
-    p, excess, variance, shift, low, high, *of_modes = parts
-    return SampleComparison(p, excess, variance, shift, low, high, centred, *of_modes)
+    p, shift, low, high, *of_modes = parts
+    return SampleComparison(p, shift, low, high, centred, *of_modes)
 
 
 class Modes(NamedTuple):
@@ -208,24 +203,22 @@ def _find_gap(pooled: Floats) -> Floats:
     return gap
 
 
-def _compare(base: Floats, head: Floats) -> tuple[Floats, ...]:
-    """p, excess, variance, shift and the ends of its interval."""
+def _compare(base: Floats, head: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """p, shift and the ends of its interval."""
     base_count, head_count = _count_known(base), _count_known(head)
-    pairs, total = base_count * head_count, base_count + head_count
+    total = base_count * head_count
     ordered = (head[:, None, :] - base[:, :, None]).reshape(len(base), -1)
     ordered.sort(axis=1)
-    below, up_to = (_count_below(ordered, pairs, is_equal=equal) for equal in (False, True))
-    excess = (pairs - up_to - below) / 2
+    below, up_to = (_count_below(ordered, total, is_equal=equal) for equal in (False, True))
+    u = total - up_to + 0.5 * (up_to - below)
     ties = _count_ties(np.concatenate([base, head], axis=1))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        variance = pairs / 12 * np.maximum(total + 1 - ties / (total * (total - 1)), 0)
     edge = np.zeros(len(base), np.int64)
     p = np.ones(len(base))
     for n, m, rows in _list_sizes(base_count, head_count):
         edge[rows] = interval_rank(n, m)
-        p[rows] = two_sided_p(n, m, excess[rows], variance[rows])
-    low, high = _pick(ordered, edge - 1, edge > 0), _pick(ordered, pairs - edge, edge > 0)
-    return p, excess, variance, _middle(ordered, pairs), low, high
+        p[rows] = two_sided_p(n, m, u[rows], ties[rows])
+    low, high = _pick(ordered, edge - 1, edge > 0), _pick(ordered, total - edge, edge > 0)
+    return p, _middle(ordered, total), low, high
 
 
 def _list_sizes(base_count: Ints, head_count: Ints) -> Iterator[tuple[int, int, Ints]]:
@@ -267,31 +260,26 @@ def _count_ties(pooled: Floats) -> Floats:
     return ties
 
 
-def two_sided_p(base_count: int, head_count: int, excess: Floats, variance: Floats) -> Floats:
-    """p of Mann-Whitney tests: exact to 30 values a side where below 0.2, else normal.
+def two_sided_p(base_count: int, head_count: int, u: Floats, ties: Floats) -> Floats:
+    """p of each Mann-Whitney U: exact to 30 values a side where below 0.2, else normal.
 
     With ties the exact U is rounded to the side that is less sure.
     """
-    pairs = base_count * head_count
+    pairs, total = base_count * head_count, base_count + head_count
     if pairs == 0:
-        return np.ones(len(excess))
-    p = normal_p(excess, variance)
+        return np.ones(len(u))
+    variance = pairs / 12 * (total + 1 - ties / (total * (total - 1)))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        distance = np.maximum(np.abs(u - pairs / 2) - 0.5, 0) / np.sqrt(2 * variance)
+    distance[variance <= 0] = 0
+    p: Floats = np.array([math.erfc(each) for each in distance.tolist()])
     if max(base_count, head_count) > _EXACT_SIZE:
         return p
     p = np.maximum(p, LARGEST_P)
     exact = np.array(_exact_p(min(base_count, head_count), max(base_count, head_count)))
-    place = np.ceil(pairs / 2 - np.abs(excess)).astype(np.int64)
+    place = np.ceil(np.minimum(u, pairs - u)).astype(np.int64)
     is_exact = place < len(exact)
     p[is_exact] = exact[place[is_exact]]
-    return p
-
-
-def normal_p(excess: Floats, variance: Floats) -> Floats:
-    """Two-sided p of each Mann-Whitney U by the normal approximation, corrected for continuity."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        distance = np.maximum(np.abs(excess) - 0.5, 0) / np.sqrt(2 * variance)
-    distance[~(variance > 0)] = 0
-    p: Floats = np.array([math.erfc(each) for each in distance.tolist()])
     return p
 
 

@@ -36,10 +36,10 @@ def compare(base, head):
     }
 
 
-def one_p(n, m, u, ties):
-    total = n + m
-    variance = n * m / 12 * (total + 1 - ties / (total * (total - 1)))
-    return two_sided_p(n, m, np.array([u - n * m / 2]), np.array([variance]))[0]
+def one_p(base_count, head_count, u, ties):
+    """p of one U."""
+    (p,) = two_sided_p(base_count, head_count, np.array([float(u)]), np.array([float(ties)]))
+    return p
 
 
 def plain_u(base, head):
