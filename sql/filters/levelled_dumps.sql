@@ -1,8 +1,7 @@
 -- levelled_dumps: The chosen dumps with the level that each runs at.
 --
--- The dumps of a build of a model on a device have two levels if the largest gap
--- between neighbouring values, in log time, is above 0.08 and above 8 times the median
--- gap, with more than 8 % of the dumps on either side.
+-- The dumps of a build of a model on a device have two levels if there is a clear gap
+-- between them, see the function find_gap.
 --
 -- filters: steady_dumps
 --
@@ -39,28 +38,16 @@ WITH series AS (
         dense_rank() OVER (ORDER BY device, model, backend, run, build) AS group_id
     FROM steady_dumps
 ),
-gaps AS (
-    SELECT group_id, y, gap, max(gap) OVER (PARTITION BY group_id) AS widest
-    FROM (
-        SELECT
-            group_id, y, group_count AS n, row_number() OVER by_value - 1 AS below,
-            y - lag(y) OVER by_value AS gap
-        FROM series
-        WINDOW by_value AS (PARTITION BY group_id ORDER BY y, dump_id)
-    ) AS v
-    WHERE least(below, n - below) > floor(8 * n / 100)
-),
 levels AS (
-    SELECT group_id, widest, min(CASE WHEN gap = widest THEN y END) AS edge
-    FROM gaps
-    GROUP BY group_id, widest
-    HAVING widest > 8e-2 AND widest > 8 * median(gap)
+    SELECT group_id, find_gap(array_sort(array_agg(y))) AS gap
+    FROM series
+    GROUP BY group_id
 )
 SELECT
     s.dump_id, s.device, s.model, s.backend, s.run, s.build, s.captured_at,
     s.run_count, s.value, s.value_ns,
     s.cv, s.iqr_share, s.p99_over_p50, s.max_over_min, s.drift,
-    s.y, s.group_id, s.group_count, l.widest AS level_gap,
-    CASE WHEN s.y >= l.edge THEN 1 WHEN s.y < l.edge THEN 0 END AS is_slow
+    s.y, s.group_id, s.group_count, l.gap.width AS level_gap,
+    CASE WHEN s.y > l.gap.middle THEN 1 WHEN s.y < l.gap.middle THEN 0 END AS is_slow
 FROM series AS s
-LEFT JOIN levels AS l ON l.group_id = s.group_id
+JOIN levels AS l ON l.group_id = s.group_id

@@ -1,8 +1,6 @@
 -- scanned_values: Values of operators with the build where they most likely changed.
 --
--- Each of the last 8 builds of an operator on a device that has another one after it is
--- tried as the first of a new level, by a two-sided Mann-Whitney test of up to 10
--- builds before it against those from it on. The one of the greatest z counts.
+-- See the function find_change.
 --
 -- filters: operator_values
 --
@@ -24,69 +22,23 @@
 --   value        DOUBLE  Value of the dump in that unit.
 --   floor        DOUBLE  Least value that can be compared.
 --   y            DOUBLE  Natural logarithm of the value.
---   split        INT     The first build of the new level, counted like back; null with
---                        fewer than 3 builds, as is what follows.
---   z            DOUBLE  Of the test there, normal, at least 0.
---   exact_p      DOUBLE  p of the test by the exact distribution: up to 30 dumps a side
---                        and where it is at most 0.2; else null.
---   reach        DOUBLE  Greatest z that so many dumps could give.
+--   change       STRUCT  The first build of the new level (split, counted like back);
+--                        p and least_p of the test; the shift in log time, null where p
+--                        is above 1e-4. Null with fewer than 3 builds.
 --   is_after     INT     1 from that build on, 0 in up to 10 builds before, null
 --                        further back.
-WITH splits AS (
+WITH changes AS (
     SELECT
-        v.series_id, p.split, v.y,
-        CASE WHEN v.back <= p.split THEN 1 ELSE 0 END AS is_after
-    FROM operator_values AS v
-    JOIN (VALUES (2), (3), (4), (5), (6), (7), (8)) AS p (split)
-        ON v.back <= p.split + 10
-),
-ranks AS (
-    SELECT
-        series_id, split, is_after,
-        rank() OVER (PARTITION BY series_id, split ORDER BY y) AS r,
-        count(*) OVER (PARTITION BY series_id, split, y) AS t
-    FROM splits
-),
--- U by ranks, which equal values share.
-sums AS (
-    SELECT
-        series_id, split, CAST(sum(1 - is_after) AS DOUBLE) AS n1,
-        CAST(sum(is_after) AS DOUBLE) AS n2, sum(t * t - 1e0) AS ties,
-        sum(is_after * (r + (t - 1) / 2)) - sum(is_after) * (sum(is_after) + 1) / 2
-            AS u
-    FROM ranks
-    GROUP BY series_id, split
-    HAVING sum(1 - is_after) > 0
-),
-scores AS (
-    SELECT
-        series_id, split, n1, n2, u,
-        coalesce(greatest(abs(u - n1 * n2 / 2) - 5e-1, 0e0) / nullif(sqrt(
-            greatest(n1 + n2 + 1 - ties / ((n1 + n2) * (n1 + n2 - 1)), 0e0)
-            * n1 * n2 / 12
-        ), 0e0), 0e0) AS z,
-        (n1 * n2 - 1) / sqrt(n1 * n2 * (n1 + n2 + 1) / 3) AS reach
-    FROM sums
-),
-best AS (
-    SELECT series_id, split, z, reach, x.p AS exact_p
-    FROM (
-        SELECT
-            series_id, split, n1, n2, u, z,
-            max(reach) OVER (PARTITION BY series_id) AS reach,
-            row_number() OVER (PARTITION BY series_id ORDER BY z DESC, split) AS choice
-        FROM scores
-    ) AS c
-    LEFT JOIN mann_whitney_exact AS x
-        ON x.n_small = least(n1, n2) AND x.n_large = greatest(n1, n2)
-        AND x.u = ceil(least(c.u, n1 * n2 - c.u))
-    WHERE choice = 1
+        series_id,
+        find_change(array_sort(array_agg(array(y, CAST(back AS DOUBLE))))) AS change
+    FROM operator_values
+    GROUP BY series_id
 )
 SELECT
     v.dump_id, v.device, v.model, v.backend, v.run, v.event_name, v.delegate_id,
-    v.ordinal, v.build, v.back, v.series_id, v.unit, v.value, v.floor, v.y,
-    b.split, b.z, b.exact_p, b.reach,
-    CASE WHEN v.back <= b.split THEN 1 WHEN v.back <= b.split + 10 THEN 0 END
-        AS is_after
+    v.ordinal, v.build, v.back, v.series_id, v.unit, v.value, v.floor, v.y, c.change,
+    CASE
+        WHEN v.back <= c.change.split THEN 1 WHEN v.back <= c.change.split + 10 THEN 0
+    END AS is_after
 FROM operator_values AS v
-LEFT JOIN best AS b ON b.series_id = v.series_id
+JOIN changes AS c ON c.series_id = v.series_id

@@ -1,6 +1,6 @@
 -- compared: Series with what the dumps of both builds say of them.
 --
--- Reads series, plain_samples, modes and two_samples.
+-- Reads series and two_samples.
 --
 -- columns:
 --   series_id       BIGINT  Number of the series.
@@ -25,32 +25,13 @@
 --   head_count      BIGINT  Dumps of the head that count.
 --   base_value      DOUBLE  Median of the base's values; null without any.
 --   head_value      DOUBLE  Median of the head's values.
---   excess          DOUBLE  Mann-Whitney U less its mean if both are alike; null unless
---                           both have values, like all that follow.
---   variance        DOUBLE  Its variance.
---   shift           DOUBLE  Change in log time.
---   low             DOUBLE  Lower end of its interval; null with too few values.
---   high            DOUBLE  Upper end.
---   mix_z           DOUBLE  How far the shares of slow processes differ; null without
---                           modes.
+--   figures         STRUCT  What both say, see compare_samples; null unless both have
+--                           values.
 SELECT
     s.series_id, s.family_id, s.level, s.device, s.pool, s.model, s.backend,
     s.run, s.event_name, s.delegate_id, s.ordinal, s.kind, s.instruction_id,
     s.unit, s.floor, s.half_tick, s.has_base, s.has_head,
-    coalesce(c.base_count, 0) AS base_count, coalesce(c.head_count, 0) AS head_count,
-    c.base_value, c.head_value,
-    t.excess, t.variance, t.shift, t.low, t.high, m.z AS mix_z
+    coalesce(t.base_count, 0) AS base_count, coalesce(t.head_count, 0) AS head_count,
+    t.base_value, t.head_value, t.figures
 FROM series AS s
-LEFT JOIN (
-    SELECT
-        series_id,
-        CAST(sum(1 - is_head) AS BIGINT) AS base_count,
-        CAST(sum(is_head) AS BIGINT) AS head_count,
-        median(CASE WHEN is_head = 0 THEN value END) AS base_value,
-        median(CASE WHEN is_head = 1 THEN value END) AS head_value
-    FROM plain_samples
-    GROUP BY series_id
-) AS c
-    ON c.series_id = s.series_id
 LEFT JOIN two_samples AS t ON t.series_id = s.series_id
-LEFT JOIN modes AS m ON m.series_id = s.series_id

@@ -36,19 +36,29 @@
 --                           counts.
 WITH weighed AS (
     SELECT
-        s.*, t.is_tested, t.test_count, t.rival_count, t.least_p, t.p_adjusted,
+        s.series_id, s.family_id, s.level, s.device, s.pool, s.model, s.backend, s.run,
+        s.event_name, s.delegate_id, s.ordinal, s.kind, s.instruction_id, s.unit,
+        s.half_tick, s.has_base, s.has_head, s.base_count, s.head_count, s.base_value,
+        s.head_value, s.figures.shift AS shift, s.figures.low AS low,
+        s.figures.high AS high, s.figures.least_p AS least_p,
+        t.is_tested, t.test_count, t.p_adjusted,
         -- A few runs that failed say nothing of what a build runs.
         substr(s.run, -12) <> '(incomplete)' OR s.base_count + s.head_count > 0
             AS is_usual,
         t.base_ran, t.head_ran, least(s.base_count, s.head_count) AS n,
         CAST(:q AS DOUBLE) AS q, ln(1 + CAST(:min_change AS DOUBLE)) AS margin,
-        sign(s.shift) * (1 - exp(-abs(s.shift))) * greatest(s.base_value, s.head_value)
-            AS step,
-        -- An upper bound of the normal p, which is close where it matters.
-        count(s.mix_z) OVER (PARTITION BY s.family_id) * 0.79788456e0
-            * exp(-s.mix_z * s.mix_z / 2) / nullif(s.mix_z, 0e0) AS mix_p
+        s.figures.mode_p * count(s.figures.mode_p) OVER (PARTITION BY s.family_id)
+            AS mode_p,
+        CAST(needed_dumps(CAST(:q AS DOUBLE) / greatest(t.rival_count, 1)) AS BIGINT)
+            AS n_needed
     FROM scored AS s
     JOIN tested AS t ON t.series_id = s.series_id
+),
+stepped AS (
+    SELECT
+        *, sign(shift) * (1 - exp(-abs(shift))) * greatest(base_value, head_value)
+            AS step
+    FROM weighed
 ),
 judged AS (
     SELECT
@@ -62,22 +72,14 @@ judged AS (
                 AND low > 0 AND shift >= margin THEN 'regression'
             WHEN p_adjusted <= q AND abs(step) >= half_tick
                 AND high < 0 AND shift <= -margin THEN 'improvement'
-            WHEN mix_p <= q THEN 'mode_mix'
+            WHEN mode_p <= q THEN 'mode_mix'
             WHEN greatest(high, -low) <= margin THEN 'unchanged'
             ELSE 'inconclusive'
         END AS verdict
-    FROM weighed
-),
-sizes AS (
-    SELECT f.family_id, min(x.n_small) AS n_needed
-    FROM (SELECT DISTINCT family_id, rival_count, q FROM weighed) AS f
-    JOIN mann_whitney_exact AS x
-        ON x.n_small = x.n_large AND x.u = 0 AND x.n_small >= 8
-        AND x.p <= f.q / greatest(f.rival_count, 1)
-    GROUP BY f.family_id
+    FROM stepped
 )
 SELECT
-    j.series_id, j.family_id, level, device, pool, model, backend,
+    series_id, family_id, level, device, pool, model, backend,
     run, event_name, delegate_id, ordinal, kind, instruction_id, unit,
     base_count, head_count, base_value, head_value, shift, low, high, p_adjusted,
     CAST(CASE
@@ -95,5 +97,4 @@ SELECT
         WHEN verdict = 'removed_op' THEN coalesce(-base_value, 0e0)
         ELSE 0e0
     END AS cost
-FROM judged AS j
-LEFT JOIN sizes AS s ON s.family_id = j.family_id
+FROM judged

@@ -1,9 +1,7 @@
 -- pools: The compared, and the operators of each pool over all its devices.
 --
--- Reads compared. Evidence adds up over the devices on which both builds can be
--- compared, if there are two or more: Mann-Whitney's U is summed, and its variance too
--- (stratified test, van Elteren). The change is the mean of theirs, each weighed by the
--- inverse of its squared error, which is at least 0.1 %.
+-- Reads compared. A pool puts the devices together on which both builds can be
+-- compared, if there are two or more, with the function pool_samples.
 --
 -- columns:
 --   series_id       BIGINT  Number of the series.
@@ -28,21 +26,9 @@
 --   head_count      BIGINT  Dumps of the head that count.
 --   base_value      DOUBLE  Median of the base's values; for a pool its devices' mean.
 --   head_value      DOUBLE  Median of the head's values; likewise.
---   excess          DOUBLE  Mann-Whitney U less its mean if both are alike.
---   variance        DOUBLE  Its variance.
---   shift           DOUBLE  Change in log time.
---   low             DOUBLE  Lower end of its interval; null with too few values.
---   high            DOUBLE  Upper end.
---   mix_z           DOUBLE  How far the shares of slow processes differ; null without
---                           modes.
-WITH strata AS (
-    SELECT
-        *, greatest((high - low) / 2 / 2.575829e0, 0.001e0) AS error
-    FROM compared
-    WHERE level IN ('method', 'delegate', 'operator') AND pool IS NOT NULL
-        AND low IS NOT NULL AND greatest(base_value, head_value) >= floor
-),
-pooled AS (
+--   figures         STRUCT  What both say; of a pool what its devices say together, see
+--                           pool_samples.
+WITH pooled AS (
     SELECT
         pool, model, backend, run, event_name, delegate_id, ordinal,
         min(kind) AS kind,
@@ -52,10 +38,10 @@ pooled AS (
         CAST(sum(head_count) AS BIGINT) AS head_count,
         exact_sum(base_value) / count(base_value) AS base_value,
         exact_sum(head_value) / count(head_value) AS head_value,
-        exact_sum(excess) AS excess, exact_sum(variance) AS variance,
-        exact_sum(shift / error / error) / exact_sum(1 / error / error) AS shift,
-        2.575829e0 / sqrt(exact_sum(1 / error / error)) AS width
-    FROM strata
+        pool_samples(array_sort(array_agg(figures))) AS figures
+    FROM compared
+    WHERE level IN ('method', 'delegate', 'operator') AND pool IS NOT NULL
+        AND figures.low IS NOT NULL AND greatest(base_value, head_value) >= floor
     GROUP BY pool, model, backend, run, event_name, delegate_id, ordinal
     HAVING count(*) > 1 AND min(unit) = max(unit)
 )
@@ -73,7 +59,5 @@ SELECT
     'pool' AS level, CAST(NULL AS STRING) AS device, pool, model, backend,
     run, event_name, delegate_id, ordinal, kind, instruction_id,
     unit, 0e0 AS floor, half_tick, 1 AS has_base, 1 AS has_head,
-    base_count, head_count, base_value, head_value,
-    excess, variance, shift, shift - width AS low, shift + width AS high,
-    CAST(NULL AS DOUBLE) AS mix_z
+    base_count, head_count, base_value, head_value, figures
 FROM pooled

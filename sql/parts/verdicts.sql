@@ -2,8 +2,8 @@
 --
 -- Reads measured.
 --
--- parts: series, plain_samples, modes, samples, two_samples, compared
--- parts: pools AS scored, tested, judgements
+-- parts: series, plain_samples, two_samples, compared, pools AS scored, tested
+-- parts: judgements
 --
 -- columns:
 --   series_id       BIGINT  Number of the series.

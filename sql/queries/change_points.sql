@@ -43,57 +43,37 @@
 --                        where p is above 1e-4.
 --   p            DOUBLE  Of the test; null where none was made.
 --   verdict      STRING  See above.
-WITH shifts AS (
-    SELECT a.series_id, median(a.y - b.y) AS shift
-    FROM scanned_values AS b
-    JOIN scanned_values AS a ON a.series_id = b.series_id
-    WHERE b.is_after = 0 AND a.is_after = 1 AND (b.z >= 3.890592e0 OR b.exact_p <= 1e-4)
-    GROUP BY a.series_id
-),
-series AS (
+WITH series AS (
     SELECT
         series_id, device, model, backend, run, event_name, delegate_id, ordinal, unit,
         count(DISTINCT build) AS build_count, count(*) AS dump_count,
-        max(CASE WHEN back = split THEN build END) AS first_bad,
-        max(CASE WHEN back = split + 1 THEN build END) AS last_good,
+        max(CASE WHEN back = change.split THEN build END) AS first_bad,
+        max(CASE WHEN back = change.split + 1 THEN build END) AS last_good,
         median(CASE WHEN is_after = 0 THEN value END) AS before,
         median(CASE WHEN is_after = 1 THEN value END) AS after,
         median(CASE WHEN back <= 2 THEN value END) AS now,
         median(floor) AS floor,
         median(CASE WHEN back <= 2 THEN y END)
             - median(CASE WHEN is_after = 0 THEN y END) AS shift_now,
-        max(reach) AS reach, max(z) AS z, max(exact_p) AS exact_p
+        max(change.p) AS p, max(change.least_p) AS least_p, max(change.shift) AS shift
     FROM scanned_values
     GROUP BY
         series_id, device, model, backend, run, event_name, delegate_id, ordinal, unit
 ),
--- The two-sided normal p is erfc(z / sqrt(2)), as in regression_deltas.
-tested AS (
-    SELECT
-        *, coalesce(exact_p, t * exp(
-            -z * z / 2 - 1.26551223e0 + t * (1.00002368e0 + t * (0.37409196e0
-            + t * (0.09678418e0 + t * (-0.18628806e0 + t * (0.27886807e0
-            + t * (-1.13520398e0 + t * (1.48851587e0 + t * (-0.82215223e0
-            + t * 0.17087277e0))))))))
-        )) AS p
-    FROM (SELECT *, 1 / (1 + z / sqrt(8e0)) AS t FROM series) AS v
-),
 verdicts AS (
     SELECT
-        v.*, s.shift,
+        *,
         CASE
-            WHEN v.reach IS NULL OR (v.reach < 4.891638e0 AND v.p > 1e-6)
-                THEN 'insufficient_data'
-            WHEN v.before < v.floor THEN 'below_resolution'
-            WHEN s.shift IS NULL
-                OR abs(exp(s.shift) - 1) < CAST(:min_change AS DOUBLE) THEN 'unchanged'
-            WHEN v.p > 1e-6 THEN 'inconclusive'
-            WHEN v.shift_now / nullif(s.shift, 0e0) < 5e-1 THEN 'gone'
-            WHEN s.shift > 0 THEN 'regression'
+            WHEN coalesce(least_p, 1e0) > 1e-6 THEN 'insufficient_data'
+            WHEN before < floor THEN 'below_resolution'
+            WHEN shift IS NULL
+                OR abs(exp(shift) - 1) < CAST(:min_change AS DOUBLE) THEN 'unchanged'
+            WHEN p > 1e-6 THEN 'inconclusive'
+            WHEN shift_now / nullif(shift, 0e0) < 5e-1 THEN 'gone'
+            WHEN shift > 0 THEN 'regression'
             ELSE 'improvement'
         END AS verdict
-    FROM tested AS v
-    LEFT JOIN shifts AS s ON s.series_id = v.series_id
+    FROM series
 )
 SELECT
     device, model, backend, run, event_name, delegate_id, ordinal, build_count,
@@ -103,7 +83,7 @@ SELECT
     unit, CASE WHEN has_change THEN before END AS before,
     CASE WHEN has_change THEN after END AS after,
     CASE WHEN has_change THEN now END AS now,
-    exp(shift) - 1 AS delta, CASE WHEN p > 1 THEN 1e0 ELSE p END AS p, verdict
+    exp(shift) - 1 AS delta, p, verdict
 FROM (
     SELECT *, verdict IN ('gone', 'regression', 'improvement') AS has_change
     FROM verdicts

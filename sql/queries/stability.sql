@@ -15,8 +15,8 @@
 -- detectable change above 10 %; drift of 3 % or more within dumps, over the dumps of
 -- the build (if more than iqr_share) or over builds (if more than build_step); levels,
 -- which is when whole dumps run at one of two speeds (the largest gap between
--- neighbouring values is above 8 % and above 8 times the median gap, with more than 8 %
--- of the dumps on either side), as with steps of the clock frequency.
+-- neighbouring values, 8 % of the dumps left out at either end, is above 8 % and above
+-- 8 times the median gap), as with steps of the clock frequency.
 --
 -- filters: levelled_dumps
 --
@@ -81,6 +81,7 @@ WITH figures AS (
         median(p99_over_p50) AS run_p99_over_p50,
         median(max_over_min) AS run_max_over_min, median(drift) AS drift,
         exp(max(level_gap)) - 1 AS level_gap,
+        smallest_change(array_sort(array_agg(y))) AS smallest,
         count(CASE WHEN is_slow <> was_slow THEN 1 END) AS level_steps,
         CASE WHEN count(*) >= 6 THEN
             median(CASE WHEN 3 * nth > 2 * group_count THEN value END) / nullif(
@@ -98,32 +99,6 @@ WITH figures AS (
         )
     ) AS d
     GROUP BY group_id, device, model, backend, run, build
-),
--- What the 99 % interval would be against as many dumps of the same kind: the place of
--- its upper end among n * n differences, taken among those that there are.
-intervals AS (
-    SELECT group_id, min(CASE WHEN k >= place * n * (n - 1) THEN d END) AS high
-    FROM (
-        SELECT
-            p.*, row_number() OVER (PARTITION BY p.group_id ORDER BY p.d) AS k,
-            CASE
-                WHEN p.n <= 30 THEN 1 - (r.u + 5e-1) / (p.n * p.n)
-                ELSE 5e-1 + 2.575829e0 * sqrt((2 * p.n + 1) / 12e0) / p.n
-            END AS place
-        FROM (
-            SELECT a.group_id, CAST(a.group_count AS DOUBLE) AS n, b.y - a.y AS d
-            FROM levelled_dumps AS a
-            JOIN levelled_dumps AS b
-                ON b.group_id = a.group_id AND b.dump_id <> a.dump_id
-        ) AS p
-        LEFT JOIN (
-            SELECT n_small, max(u) AS u
-            FROM mann_whitney_exact
-            WHERE n_small = n_large AND p <= 1e-2
-            GROUP BY n_small
-        ) AS r ON r.n_small = p.n
-    ) AS o
-    GROUP BY group_id
 ),
 -- The builds of a series: all of a model's on a device, reference builds apart.
 steps AS (
@@ -161,7 +136,7 @@ histories AS (
 scores AS (
     SELECT
         f.*, h.change, h.build_count, h.build_step, h.build_drift,
-        exp(i.high) - 1 AS minimum_detectable,
+        exp(f.smallest) - 1 AS minimum_detectable,
         CASE WHEN f.cv IS NOT NULL THEN
             5e-1 * greatest(100 - 1000 * f.cv, 0e0)
             + 25e-2 * greatest(100 - 50 * (f.max_over_min - 1), 0e0)
@@ -169,7 +144,6 @@ scores AS (
         END AS score
     FROM figures AS f
     JOIN histories AS h ON h.group_id = f.group_id
-    LEFT JOIN intervals AS i ON i.group_id = f.group_id
 )
 SELECT
     device, model, backend, run, build, dump_count, run_count, p50_ns,

@@ -20,6 +20,7 @@ TYPES = {
     "DOUBLE": "DOUBLE",
     "BOOLEAN": "BOOLEAN",
     "TIMESTAMP WITH TIME ZONE": "TIMESTAMP",
+    "STRUCT": "STRUCT",
 }
 QUERIES = load_catalogue()
 VIEWS = dict(read_sql_files("views"))
@@ -44,7 +45,7 @@ def connection():
 
 def _describe(connection, sql, params):
     rows = connection.execute(f"DESCRIBE {sql}", params).fetchall()
-    return [(row[0], TYPES[row[1]]) for row in rows]
+    return [(row[0], TYPES[row[1].partition("(")[0]]) for row in rows]
 
 
 def _required(name):
@@ -89,8 +90,8 @@ def test_header_columns_are_the_filters_columns(connection):
 # Each part behind those that it reads.
 ALL_PARTS = """\
 -- parts: recorded_dumps, operators AS absolute, relative AS operators
--- parts: levels AS measured, series, plain_samples, modes, samples
--- parts: two_samples, compared, pools AS scored, tested, judgements, verdicts
+-- parts: levels AS measured, series, plain_samples, two_samples, compared
+-- parts: pools AS scored, tested, judgements, verdicts
 -- parts: modules, notes, explanations
 -- parts: logged_dumps, logged_values, value_pairs
 """

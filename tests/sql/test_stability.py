@@ -93,7 +93,7 @@ def test_dumps_that_jump_between_two_levels_are_noted():
 def test_one_dump_of_many_is_no_level():
     many = [100_000 + 10 * step for step in range(12)]
     assert _ask([*many, 150_000])["level_gap"] is None
-    assert _ask([*many, 150_000, 150_001])["level_gap"] == pytest.approx(0.5, abs=0.01)
+    assert _ask([*many, 150_000, 150_001, 150_002])["level_gap"] == pytest.approx(0.5, abs=0.01)
 
 
 def test_noise_that_hides_changes_is_noted():

@@ -47,7 +47,7 @@ def centred(base, head):
     if widest <= 0.08 or widest <= 8 * median(gap for gap, _ in gaps):
         return base, head, False
     slow = [sum(y > split for y in side) / len(side) for side in (base, head)]
-    both = [side for side, share in zip((base, head), slow, strict=True) if 0 < share < 1]
+    both = [side for side, share in zip((base, head), slow, strict=True) if 0.15 <= share <= 0.85]
     if not both or (min(slow) <= 0.25 and max(slow) >= 0.75):
         return base, head, False
     fast_centre = median(y for y in both[0] if y <= split)

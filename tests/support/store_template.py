@@ -13,6 +13,7 @@ from weakref import finalize
 
 import duckdb
 
+from warehouse.catalogue.functions import FUNCTIONS, register_functions
 from warehouse.engine import writer
 from warehouse.engine.seal import seal_file
 from warehouse.engine.store_file import FILE_NAME, make_file
@@ -52,6 +53,7 @@ def _duckdb() -> duckdb.DuckDBPyConnection:
     """One DuckDB for all these stores, which takes longer to start than a store to copy."""
     connection = duckdb.connect(config={"threads": 1})
     connection.execute("PRAGMA disable_checkpoint_on_shutdown")  # nobody reads them then
+    register_functions(connection, " ".join(f"{function.name}()" for function in FUNCTIONS))
     return connection
 
 

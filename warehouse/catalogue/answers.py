@@ -23,6 +23,8 @@ def answer_query(
 ) -> pa.Table:
     """Rows of a canned query, with the columns of its header.
 
+    The functions that it calls must be registered: see `register_functions`.
+
     Raises:
         ParameterError: A parameter is unknown, missing, of the wrong type or out of range, or
             names what the store does not have.

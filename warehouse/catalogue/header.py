@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 from warehouse.errors import HeaderError
 
-TYPES = ("STRING", "INT", "BIGINT", "DOUBLE", "BOOLEAN", "TIMESTAMP")
+TYPES = ("STRING", "INT", "BIGINT", "DOUBLE", "BOOLEAN", "TIMESTAMP", "STRUCT")
 PARAMETER_TYPES = (*TYPES, "SHARE", "STRING[]", "TAG[]", "TAG_KEY", "PLACE[]")
 
 _TITLE = re.compile(r"(\w+): +(\S.*)")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import duckdb
 
+from warehouse.catalogue.functions import register_functions
 from warehouse.catalogue.queries import Query
 from warehouse.engine.connection import (
     open_cursor,
@@ -99,7 +100,9 @@ class Answering:
         Raises:
             StoreError: The file is unreadable.
         """
-        return self.connection("ours", query.sql)
+        connection = self.connection("ours", query.sql)
+        register_functions(connection, query.sql)
+        return connection
 
     def note(self, connection: duckdb.DuckDBPyConnection, text: str) -> str:
         """What the answer to a statement may miss, in words; empty if it misses nothing."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.catalogue.answers import resolve_parameters
 from warehouse.catalogue.ctes import count_uses, split_ctes
+from warehouse.catalogue.functions import named_functions
 from warehouse.catalogue.queries import find_query
 from warehouse.lake.answering import LakeAnswering
 from warehouse.lake.commits import LakeState, read_filled
@@ -51,6 +52,7 @@ class SparkLake:
             files = answering.narrowed(query, params)
         with told_failures():
             make_views(self._session, self._lake, self._state, query.sql, files)
+            _register_functions(self._session, query.sql)
             return run_select(self._session, query.sql, values).toArrow()
 
     def sql(self, text: str, params: Mapping[str, Any] | None = None, /) -> pa.Table:
@@ -66,6 +68,15 @@ class SparkLake:
         """The same, as rows that stay where they are."""
         make_views(self._session, self._lake, self._state, text)
         return run_select(self._session, re.sub(r"\$(\w+)", r":\1", text), params)
+
+
+def _register_functions(session: SparkSession, sql: str) -> None:
+    """Let statements of this session call the functions that a statement of ours names."""
+    from pyspark.sql.functions import arrow_udf
+
+    for function in named_functions(sql):
+        compute = arrow_udf(function.compute, function.spark_type)
+        session.udf.register(function.name, compute)
 
 
 def run_select(session: SparkSession, sql: str, values: Mapping[str, object]) -> DataFrame:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import cache
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from warehouse.statistics.mann_whitney import LARGEST_P, exact_null_table
 
 CONFIDENCE_P = 0.01  # of the interval: 99 %
+INTERVAL_Z = NormalDist().inv_cdf(1 - CONFIDENCE_P / 2)
 LEAST_GAP = 0.08  # between two modes
 _EXACT_SIZE = 30
 _LEFT_OUT = 0.08  # of the values at either end, where a gap is no sign of two modes
@@ -39,6 +41,9 @@ class SampleComparison(NamedTuple):
 
     Attributes:
         p: Two-sided p of the Mann-Whitney test; 1 without values on both sides.
+        excess: Mann-Whitney U (pairs in which the head's is greater, equal ones by half) less what
+            it is on average if both are alike.
+        variance: Variance of U if both are alike, ties considered; 0 without values on both sides.
         shift: Hodges-Lehmann estimate of head less base, in logarithms; NaN without values.
         low: Lower end of its 99 % interval; NaN with too few values for one.
         high: Upper end.
@@ -51,6 +56,8 @@ class SampleComparison(NamedTuple):
     """
 
     p: Floats
+    excess: Floats
+    variance: Floats
     shift: Floats
     low: Floats
     high: Floats
@@ -62,21 +69,37 @@ class SampleComparison(NamedTuple):
     share_p: Floats
 
 
-def compare_samples(base: Floats, head: Floats) -> SampleComparison:
-    """Compare each row of `base`, shape (pairs, n), with that of `head`, shape (pairs, m)."""
+def compare_samples(base: Floats, head: Floats, *, has_modes: bool = True) -> SampleComparison:
+    """Compare each row of `base`, shape (pairs, n), with that of `head`, shape (pairs, m).
+
+    Without `has_modes` no modes are told apart.
+    """
     count = len(base)
-    parts = [np.full(count, np.nan) for _ in range(9)]
+    parts = [np.full(count, np.nan) for _ in range(11)]
     centred = np.zeros(count, bool)
-    step = max(1, _PAIRS_AT_ONCE // max(1, base.shape[1] * head.shape[1]))
-    for start in range(0, count, step):
-        rows = slice(start, start + step)
-        modes = centre_modes(base[rows], head[rows])
+    for rows, base_rows, head_rows in _blocks(base, head):
+        modes = centre_modes(base_rows, head_rows, has_modes=has_modes)
         figures = _compare(modes.base, modes.head)
         for part, values in zip(parts, (*figures, *modes[3:]), strict=True):
             part[rows] = values
         centred[rows] = modes.is_centred
-    p, shift, low, high, *of_modes = parts
-    return SampleComparison(p, shift, low, high, centred, *of_modes)
+    p, excess, variance, shift, low, high, *of_modes = parts
+    return SampleComparison(p, excess, variance, shift, low, high, centred, *of_modes)
+
+
+def _blocks(base: Floats, head: Floats) -> Iterator[tuple[Ints, Floats, Floats]]:
+    """Rows of about the same sizes, and their values in ascending order, few enough to compare."""
+    sizes = [np.count_nonzero(~np.isnan(sample), axis=1) for sample in (base, head)]
+    for rows in _alike(*(np.ceil(2 * np.log2(np.maximum(size, 1))) for size in sizes)):
+        widths = [max(1, int(size[rows].max())) for size in sizes]
+        step = max(1, _PAIRS_AT_ONCE // (widths[0] * widths[1]))
+        for start in range(0, len(rows), step):
+            own = rows[start : start + step]
+            packed = (np.sort(sample[own], axis=1) for sample in (base, head))
+            base_rows, head_rows = (
+                sample[:, :width] for sample, width in zip(packed, widths, strict=True)
+            )
+            yield own, base_rows, head_rows
 
 
 class Modes(NamedTuple):
@@ -92,7 +115,7 @@ class Modes(NamedTuple):
     share_p: Floats
 
 
-def centre_modes(base: Floats, head: Floats) -> Modes:
+def centre_modes(base: Floats, head: Floats, *, has_modes: bool = True) -> Modes:
     """Values less the median of their side of the largest gap, where there is a clear one.
 
     The gap must be wider than 0.08 and than 8 times the median gap, 8 % of the values left out at
@@ -100,18 +123,19 @@ def centre_modes(base: Floats, head: Floats) -> Modes:
     the base, or of the head if only that has both. A head that has all but left the side where the
     base is has moved, by going to another mode: such a pair stays as it is.
     """
-    split = _find_gap(np.concatenate([base, head], axis=1))[:, None]
+    split, _ = find_gap(np.concatenate([base, head], axis=1))
+    split = np.where(has_modes, split, np.nan)[:, None]
     with np.errstate(invalid="ignore"):
         base_is_slow, head_is_slow = base > split, head > split
     base_slow, head_slow = _share(base_is_slow, base), _share(head_is_slow, head)
     base_has_both, head_has_both = (
         (slow >= _LEAST_SHARE) & (slow <= 1 - _LEAST_SHARE) for slow in (base_slow, head_slow)
     )
-    has_modes = base_has_both | head_has_both
+    is_split = base_has_both | head_has_both
     has_left = (np.minimum(base_slow, head_slow) <= _FEW) & (
         np.maximum(base_slow, head_slow) >= _MOST
     )
-    centred = has_modes & ~has_left
+    centred = is_split & ~has_left
     fast, slow = (
         np.where(
             base_has_both,
@@ -125,11 +149,11 @@ def centre_modes(base: Floats, head: Floats) -> Modes:
         np.where(chosen, base - np.where(base_is_slow, slow, fast), base),
         np.where(chosen, head - np.where(head_is_slow, slow, fast), head),
         centred,
-        np.where(has_modes, base_slow, np.nan),
-        np.where(has_modes, head_slow, np.nan),
-        np.where(has_modes, split[:, 0], np.nan),
-        np.where(has_modes, (slow - fast)[:, 0], np.nan),
-        _share_p(has_modes, base, head, base_is_slow, head_is_slow),
+        np.where(is_split, base_slow, np.nan),
+        np.where(is_split, head_slow, np.nan),
+        np.where(is_split, split[:, 0], np.nan),
+        np.where(is_split, (slow - fast)[:, 0], np.nan),
+        _share_p(is_split, base, head, base_is_slow, head_is_slow),
     )
 
 
@@ -186,10 +210,11 @@ def _count_known(values: Floats) -> Ints:
     return count
 
 
-def _find_gap(pooled: Floats) -> Floats:
-    """The middle of the gap between two modes of each row; NaN where there is no clear one."""
-    ordered = np.sort(pooled, axis=1)
-    count = np.count_nonzero(~np.isnan(pooled), axis=1)
+def find_gap(pooled: Floats) -> tuple[Floats, Floats]:
+    """Middle and width of the gap between the modes of each row; NaN where none is clear."""
+    if pooled.shape[1] < 2:
+        return np.full(len(pooled), np.nan), np.full(len(pooled), np.nan)
+    ordered, count = np.sort(pooled, axis=1), _count_known(pooled)
     left_out = np.ceil(_LEFT_OUT * count).astype(np.int64)
     place = np.arange(ordered.shape[1] - 1)
     inside = (place >= left_out[:, None]) & (place + 1 < (count - left_out)[:, None])
@@ -199,47 +224,61 @@ def _find_gap(pooled: Floats) -> Floats:
     with np.errstate(invalid="ignore"):
         clear = (width > LEAST_GAP) & (width > _GAP_RATIO * row_median(gaps))
     middle = np.take_along_axis(ordered, widest, 1)[:, 0] + width / 2
-    gap: Floats = np.where(clear, middle, np.nan)
-    return gap
+    return np.where(clear, middle, np.nan), np.where(clear, width, np.nan)
 
 
-def _compare(base: Floats, head: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """p, shift and the ends of its interval."""
+def _compare(base: Floats, head: Floats) -> tuple[Floats, ...]:
+    """p, excess, variance, shift and the ends of its interval."""
     base_count, head_count = _count_known(base), _count_known(head)
     total = base_count * head_count
-    ordered = (head[:, None, :] - base[:, :, None]).reshape(len(base), -1)
-    ordered.sort(axis=1)
-    below, up_to = (_count_below(ordered, total, is_equal=equal) for equal in (False, True))
-    u = total - up_to + 0.5 * (up_to - below)
-    ties = _count_ties(np.concatenate([base, head], axis=1))
+    excess, variance = rank_test(base, head)
+    p = two_sided_p(base_count, head_count, excess, variance)
     edge = np.zeros(len(base), np.int64)
-    p = np.ones(len(base))
     for n, m, rows in _list_sizes(base_count, head_count):
         edge[rows] = interval_rank(n, m)
-        p[rows] = two_sided_p(n, m, u[rows], ties[rows])
+    ordered = (head[:, None, :] - base[:, :, None]).reshape(len(base), -1)
+    ordered.sort(axis=1)
     low, high = _pick(ordered, edge - 1, edge > 0), _pick(ordered, total - edge, edge > 0)
-    return p, _middle(ordered, total), low, high
+    return p, excess, variance, _middle(ordered, total), low, high
+
+
+def rank_test(base: Floats, head: Floats) -> tuple[Floats, Floats]:
+    """The excess and the variance of the Mann-Whitney test, see `SampleComparison`."""
+    pooled = np.concatenate([base, head], axis=1)
+    order = np.argsort(pooled, axis=1)
+    ordered = np.take_along_axis(pooled, order, 1)
+    is_head = (order >= base.shape[1]) & ~np.isnan(ordered)
+    rows, width = ordered.shape
+    starts = np.ones((rows, width), bool)
+    starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]  # each NaN is its own
+    first = np.flatnonzero(starts)
+    row, size = first // width, np.diff(first, append=rows * width).astype(np.float64)
+    heads = np.add.reduceat(is_head.ravel(), first, dtype=np.float64)
+    rank_sum = np.bincount(row, heads * (first % width + (size + 1) / 2), minlength=rows)
+    ties = np.bincount(row, size**3 - size, minlength=rows)
+    n, m = _count_known(base).astype(np.float64), _count_known(head).astype(np.float64)
+    total = n + m
+    spread = total + 1 - ties / np.maximum(total * (total - 1), 1)
+    excess: Floats = rank_sum - m * (total + 1) / 2
+    variance: Floats = n * m / 12 * np.maximum(spread, 0)
+    return np.where(n > 0, excess, 0.0), variance
 
 
 def _list_sizes(base_count: Ints, head_count: Ints) -> Iterator[tuple[int, int, Ints]]:
     """The pairs of sizes that there are, and the rows of each."""
-    key = base_count * (int(head_count.max(initial=0)) + 1) + head_count
-    order = np.argsort(key, kind="stable")
-    for rows in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
+    for rows in _alike(base_count, head_count):
+        yield int(base_count[rows[0]]), int(head_count[rows[0]]), rows
+
+
+def _alike(*keys: NDArray[np.generic]) -> Iterator[Ints]:
+    """The rows of each combination of keys that there is."""
+    order = np.lexsort(keys)
+    changes = np.zeros(len(order), bool)
+    for key in keys:
+        changes[1:] |= key[order][1:] != key[order][:-1]
+    for rows in np.split(order, np.flatnonzero(changes)):
         if len(rows):
-            yield int(base_count[rows[0]]), int(head_count[rows[0]]), rows
-
-
-def _count_below(ordered: Floats, total: Ints, *, is_equal: bool) -> Ints:
-    """How many of each row's first values, in ascending order, are below 0, or up to 0."""
-    low, high = np.zeros(len(ordered), np.int64), total.copy()
-    rows = np.arange(len(ordered))
-    while (low < high).any():
-        middle = (low + high) // 2
-        value = ordered[rows, np.minimum(middle, ordered.shape[1] - 1)]
-        is_below = ((value <= 0) if is_equal else (value < 0)) & (low < high)
-        low, high = np.where(is_below, middle + 1, low), np.where(is_below, high, middle)
-    return low
+            yield rows
 
 
 def _pick(ordered: Floats, place: Ints, there: Mask) -> Floats:
@@ -248,47 +287,36 @@ def _pick(ordered: Floats, place: Ints, there: Mask) -> Floats:
     return picked
 
 
-def _count_ties(pooled: Floats) -> Floats:
-    """The sum of t * t * t - t over the groups of t equal values of each row."""
-    ordered = np.sort(pooled, axis=1)
-    rows, width = ordered.shape
-    starts = np.ones((rows, width), bool)
-    starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]  # each NaN is its own
-    first = np.flatnonzero(starts)
-    size = np.diff(first, append=rows * width).astype(np.float64)
-    ties: Floats = np.bincount(first // width, size**3 - size, minlength=rows).astype(np.float64)
-    return ties
+def two_sided_p(base_count: Ints, head_count: Ints, excess: Floats, variance: Floats) -> Floats:
+    """p of each Mann-Whitney test: exact to 30 values a side where below 0.2, else normal.
 
-
-def two_sided_p(base_count: int, head_count: int, u: Floats, ties: Floats) -> Floats:
-    """p of each Mann-Whitney U: exact to 30 values a side where below 0.2, else normal.
-
-    With ties the exact U is rounded to the side that is less sure.
+    With ties the exact U is rounded to the side that is less sure; 1 without values on both sides.
     """
-    pairs, total = base_count * head_count, base_count + head_count
-    if pairs == 0:
-        return np.ones(len(u))
-    variance = pairs / 12 * (total + 1 - ties / (total * (total - 1)))
+    p = normal_p(excess, variance)
+    for n, m, rows in _list_sizes(base_count, head_count):
+        if n * m and max(n, m) <= _EXACT_SIZE:
+            exact = np.array(_exact_p(min(n, m), max(n, m)))
+            place = np.ceil(n * m / 2 - np.abs(excess[rows])).astype(np.int64)
+            is_exact = place < len(exact)
+            p[rows] = np.maximum(p[rows], LARGEST_P)
+            p[rows[is_exact]] = exact[place[is_exact]]
+    return p
+
+
+def normal_p(excess: Floats, variance: Floats) -> Floats:
+    """Two-sided p of each Mann-Whitney test by the normal distribution, continuity considered."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        distance = np.maximum(np.abs(u - pairs / 2) - 0.5, 0) / np.sqrt(2 * variance)
-    distance[variance <= 0] = 0
+        distance = np.maximum(np.abs(excess) - 0.5, 0) / np.sqrt(2 * variance)
+    distance[~(variance > 0)] = 0
     p: Floats = np.array([math.erfc(each) for each in distance.tolist()])
-    if max(base_count, head_count) > _EXACT_SIZE:
-        return p
-    p = np.maximum(p, LARGEST_P)
-    exact = np.array(_exact_p(min(base_count, head_count), max(base_count, head_count)))
-    place = np.ceil(np.minimum(u, pairs - u)).astype(np.int64)
-    is_exact = place < len(exact)
-    p[is_exact] = exact[place[is_exact]]
     return p
 
 
 def least_p(base_count: Ints, head_count: Ints) -> Floats:
     """The least p that samples of each of these sizes can give."""
-    p = np.empty(len(base_count))
-    for n, m, rows in _list_sizes(base_count, head_count):
-        p[rows] = 2 / math.comb(n + m, n)
-    return p
+    pairs = (base_count * head_count).astype(np.float64)
+    variance = pairs / 12 * (base_count + head_count + 1)
+    return two_sided_p(base_count, head_count, pairs / 2, variance)
 
 
 @cache
@@ -300,7 +328,7 @@ def interval_rank(base_count: int, head_count: int) -> int:
         exact = _exact_p(min(base_count, head_count), max(base_count, head_count))
         return sum(p <= CONFIDENCE_P for p in exact)
     pairs = base_count * head_count
-    spread = 2.575829 * math.sqrt(pairs * (base_count + head_count + 1) / 12)
+    spread = INTERVAL_Z * math.sqrt(pairs * (base_count + head_count + 1) / 12)
     return max(0, math.floor(pairs / 2 - spread + 0.5))
 
 

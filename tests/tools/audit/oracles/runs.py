@@ -109,7 +109,7 @@ def _levels(own: list[tuple[Recording, list[float]]], values: list[float]) -> Ro
     gaps = [
         (ordered[k] - ordered[k - 1], ordered[k])
         for k in range(1, n)
-        if min(k, n - k) > math.floor(0.08 * n)
+        if min(k, n - k) > math.ceil(0.08 * n)
     ]
     widest = max((gap for gap, _ in gaps), default=0.0)
     if not gaps or widest <= 0.08 or widest <= 8 * median(gap for gap, _ in gaps):

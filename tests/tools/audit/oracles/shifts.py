@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
+from tests.support.plain_comparison import p_value
 from tests.tools.audit.oracles.places import Asked, Row, builds_in_order, chosen, of_device
 from tests.tools.audit.oracles.values import Value, compared_values, values_of
 from tests.tools.audit.recordings import Recording
 
 MIN_CHANGE = 0.03
-LEAST_Z = 4.891638  # of a two-sided p of 1e-6
+CERTAIN, DOUBTFUL = 1e-6, 1e-4  # p
 
 
 def run_shifts(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
@@ -92,19 +93,19 @@ def _change_point(values: list[Value], order: list[str], min_change: float) -> R
         b: [math.log(max(v.value or 0.0, 1.0)) for v in values if v.dump.build == b] for b in builds
     }
     best: tuple[float, int] | None = None
-    reach = 0.0
+    least = 1.0
     for back in range(2, min(8, len(builds) - 1) + 1):
         first = len(builds) - back
         before = [y for b in builds[max(first - 10, 0) : first] for y in logs[b]]
         after = [y for b in builds[first:] for y in logs[b]]
-        reach = max(reach, _greatest_z(len(before), len(after)))
+        least = min(least, _least_p(len(before), len(after)))
         z = _z(before, after)
         if best is None or z > best[0]:
             best = z, first
     row = values[0].operator | {
         "build_count": len(builds), "dump_count": len(values), "unit": values[0].unit,
     }  # fmt: skip
-    return row | _described(values, builds, (best, reach), min_change)
+    return row | _described(values, builds, (best, least), min_change)
 
 
 def _described(
@@ -115,21 +116,22 @@ def _described(
     nothing: Row = dict.fromkeys(names)
     if best[0] is None:
         return nothing | {"verdict": "insufficient_data"}
-    (z, first), reach = best
+    (_, first), least = best
     sides = [_values(values, builds[max(first - 10, 0) : first]), _values(values, builds[first:])]
     now = _values(values, builds[-2:])
     logs = [[math.log(max(v, 1.0)) for v in side] for side in (*sides, now)]
-    shift = median(a - b for b in logs[0] for a in logs[1]) if z >= LEAST_Z else None
-    if reach < LEAST_Z:
+    p = p_value(logs[0], logs[1])
+    shift = median(a - b for b in logs[0] for a in logs[1]) if p <= DOUBTFUL else None
+    if least > CERTAIN:
         verdict = "insufficient_data"
     elif median(sides[0]) < median(v.floor for v in values):
         verdict = "below_resolution"
     else:
-        verdict = _since(shift, median(logs[2]) - median(logs[0]), min_change)
+        verdict = _since(p, shift, median(logs[2]) - median(logs[0]), min_change)
     row = nothing | {
         "verdict": verdict,
         "delta": None if shift is None else math.expm1(shift),
-        "p": math.erfc(z / math.sqrt(2)),
+        "p": p,
     }
     if verdict in ("gone", "regression", "improvement"):
         row |= {"first_bad": builds[first], "last_good": builds[first - 1], "now": median(now),
@@ -137,9 +139,11 @@ def _described(
     return row
 
 
-def _since(shift: float | None, shift_now: float, min_change: float) -> str:
+def _since(p: float, shift: float | None, shift_now: float, min_change: float) -> str:
     if shift is None or abs(math.expm1(shift)) < min_change:
         return "unchanged"
+    if p > CERTAIN:
+        return "inconclusive"
     if shift_now / shift < 0.5:
         return "gone"
     return "regression" if shift > 0 else "improvement"
@@ -158,5 +162,5 @@ def _z(before: list[float], after: list[float]) -> float:
     return max(abs(u - n * m / 2) - 0.5, 0.0) / math.sqrt(variance) if variance > 0 else 0.0
 
 
-def _greatest_z(n: int, m: int) -> float:
-    return (n * m - 1) / math.sqrt(n * m * (n + m + 1) / 3)
+def _least_p(n: int, m: int) -> float:
+    return p_value([0.0 + k for k in range(n)], [1e6 + k for k in range(m)])

@@ -1,0 +1,116 @@
+"""The functions of `functions`, from columns of lists to a column; null for a list that is empty.
+
+Their names and types are those of SQL. A result is null wherever an argument is null, and a figure
+is null where it cannot be told.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from warehouse.statistics import change_points, pooled_samples, sample_sizes, two_samples
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Column: TypeAlias = pa.Array | pa.ChunkedArray
+
+
+def compare_samples(base: Column, head: Column) -> pa.Array:
+    """Two samples of logarithms compared: see `two_samples.SampleComparison`."""
+    samples = _rows(base), _rows(head)
+    counts = [np.count_nonzero(~np.isnan(sample), axis=1) for sample in samples]
+    found = two_samples.compare_samples(*samples)
+    least = two_samples.least_p(counts[0], counts[1])
+    mode_p = np.where(np.isnan(found.split), np.nan, found.share_p)
+    figures = found._asdict() | {"least_p": least, "mode_p": mode_p}
+    return _struct(_COMPARISON, figures, (counts[0] > 0) & (counts[1] > 0))
+
+
+def pool_samples(figures: Column) -> pa.Array:
+    """Comparisons of several devices as one: see `pooled_samples`; their intervals are known."""
+    lists = _whole(figures)
+    lengths, inner = pc.list_value_length(lists), lists.flatten()
+
+    def gather(name: str) -> Floats:
+        return _padded(lengths, pc.struct_field(inner, name))
+
+    parts = pooled_samples.pool_samples(
+        *(gather(name) for name in ("excess", "variance", "shift", "low", "high"))
+    )
+    nothing = np.full(len(lists), np.nan)
+    figures_of_pool = parts._asdict() | {"least_p": np.zeros(len(lists)), "mode_p": nothing}
+    return _struct(_COMPARISON, figures_of_pool, _is_filled(lengths))
+
+
+def find_change(points: Column) -> pa.Array:
+    """Where a series changes: see `change_points`. A point is a list: logarithm, then build."""
+    lists = _whole(points)
+    lengths = pc.list_value_length(lists)
+    values = lists.flatten().flatten().to_numpy(zero_copy_only=False).reshape(-1, 2)
+    found = change_points.find_change_points(
+        *(_padded(lengths, pa.array(values[:, column])) for column in range(2))
+    )
+    return _struct(_CHANGE, found._asdict(), found.split > 0)
+
+
+def find_gap(values: Column) -> pa.Array:
+    """The gap between two modes: see `two_samples.find_gap`."""
+    middle, width = two_samples.find_gap(_rows(values))
+    return _struct(_GAP, {"middle": middle, "width": width}, ~np.isnan(width))
+
+
+def smallest_change(values: Column) -> pa.Array:
+    """See `sample_sizes.find_smallest_changes`."""
+    return pa.array(sample_sizes.find_smallest_changes(_rows(values)), from_pandas=True)
+
+
+def needed_dumps(p: Column) -> pa.Array:
+    """See `sample_sizes.find_needed_dumps`."""
+    known = _whole(p).fill_null(np.nan).to_numpy(zero_copy_only=False)
+    needed = sample_sizes.find_needed_dumps(known)
+    return pa.array(np.where(np.isnan(known), np.nan, needed), from_pandas=True)
+
+
+def _fields(names: str, **others: pa.DataType) -> list[pa.Field]:
+    return [pa.field(name, others.get(name, pa.float64())) for name in names.split()]
+
+
+_COMPARISON = _fields("p least_p excess variance shift low high mode_p")
+_CHANGE = _fields("split p least_p shift", split=pa.int64())
+_GAP = _fields("middle width")
+
+
+def _whole(column: Column) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _rows(lists: Column) -> Floats:
+    """Lists as rows of an array, filled up with NaN."""
+    whole = _whole(lists)
+    return _padded(pc.list_value_length(whole), whole.flatten())
+
+
+def _padded(lengths: pa.Array, values: pa.Array) -> Floats:
+    sizes = lengths.fill_null(0).to_numpy(zero_copy_only=False)
+    rows = np.full((len(sizes), max(1, int(sizes.max(initial=0)))), np.nan)
+    filled = np.arange(rows.shape[1]) < sizes[:, None]
+    rows[filled] = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return rows
+
+
+def _is_filled(lengths: pa.Array) -> Mask:
+    filled: Mask = lengths.fill_null(0).to_numpy(zero_copy_only=False) > 0
+    return filled
+
+
+def _struct(fields: list[pa.Field], figures: dict[str, Floats], is_there: Mask) -> pa.Array:
+    columns = [
+        pa.array(figures[field.name], pa.float64(), from_pandas=True).cast(field.type)
+        for field in fields
+    ]
+    return pa.StructArray.from_arrays(columns, fields=fields, mask=pa.array(~is_there))

@@ -1,0 +1,87 @@
+"""The statistics that canned queries call as functions, for DuckDB and for Spark.
+
+A query calls a function by its name; an engine gets those that a query names. There is one
+computation for both engines and for the nightly report: that of `warehouse.statistics`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
+
+import duckdb
+from duckdb.func import ARROW, SPECIAL
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_FIGURES = ("p", "least_p", "excess", "variance", "shift", "low", "high", "mode_p")
+_COMPARISON = f"STRUCT({', '.join(f'{name} DOUBLE' for name in _FIGURES)})"
+_REGISTERING = Lock()
+
+
+class Function(NamedTuple):
+    """A function of SQL.
+
+    Attributes:
+        name: What queries call it.
+        takes: DuckDB's types of its arguments.
+        gives: DuckDB's type of its result.
+    """
+
+    name: str
+    takes: tuple[str, ...]
+    gives: str
+
+    @property
+    def compute(self) -> Callable[..., pa.Array]:
+        """What computes it, of arrays to an array."""
+        from warehouse.catalogue import computed_functions  # with numpy, for queries that need it
+
+        computing: Callable[..., pa.Array] = getattr(computed_functions, self.name)
+        return computing
+
+    @property
+    def spark_type(self) -> str:
+        """Spark's type of its result."""
+        fields = re.sub(r"(\w+) (DOUBLE|BIGINT)", r"\1: \2", self.gives)
+        return fields.replace("(", "<").replace(")", ">")
+
+
+FUNCTIONS = (
+    Function("compare_samples", ("DOUBLE[]", "DOUBLE[]"), _COMPARISON),
+    Function("pool_samples", (f"{_COMPARISON}[]",), _COMPARISON),
+    Function(
+        "find_change",
+        ("DOUBLE[][]",),
+        "STRUCT(split BIGINT, p DOUBLE, least_p DOUBLE, shift DOUBLE)",
+    ),
+    Function("find_gap", ("DOUBLE[]",), "STRUCT(middle DOUBLE, width DOUBLE)"),
+    Function("smallest_change", ("DOUBLE[]",), "DOUBLE"),
+    Function("needed_dumps", ("DOUBLE",), "DOUBLE"),
+)
+
+
+def named_functions(sql: str) -> Iterator[Function]:
+    """The functions that a statement of ours calls."""
+    return (function for function in FUNCTIONS if f"{function.name}(" in sql)
+
+
+def register_functions(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Let every connection to this instance of DuckDB call the functions that a statement names.
+
+    A transaction that has begun does not see them.
+    """
+    for function in named_functions(sql):
+        with _REGISTERING, connection.cursor() as cursor, suppress(duckdb.CatalogException):
+            cursor.create_function(  # that it is there already is all right
+                function.name,
+                function.compute,
+                list(function.takes),
+                function.gives,
+                type=ARROW,
+                null_handling=SPECIAL,
+            )

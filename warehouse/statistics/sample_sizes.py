@@ -1,0 +1,45 @@
+"""How many dumps show how much: by the tests of `two_samples`. Pure."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warehouse.statistics.two_samples import interval_rank
+
+Floats = NDArray[np.float64]
+
+LEAST_DUMPS = 8  # of either build, that a comparison of two builds wants
+_MOST_DUMPS = 30
+
+
+def find_smallest_changes(values: Floats) -> Floats:
+    """The change that as many dumps on either side could show, per row of logarithms.
+
+    It is the upper end of the 99 % interval of a comparison with dumps of the same kind: its place
+    among the differences of two samples, taken among those within one. NaN with too few values.
+    """
+    count = np.count_nonzero(~np.isnan(values), axis=1)
+    changes = np.full(len(values), np.nan)
+    for n in np.unique(count).tolist():
+        rank = interval_rank(n, n)
+        if rank:
+            rows = np.flatnonzero(count == n)
+            own = np.sort(values[rows], axis=1)[:, :n]
+            others = ~np.eye(n, dtype=bool)
+            place = math.ceil((1 - (rank - 0.5) / n**2) * n * (n - 1))
+            for row, each in zip(rows.tolist(), own, strict=True):
+                differences = (each[:, None] - each[None, :])[others]
+                changes[row] = np.partition(differences, place - 1)[place - 1]
+    return changes
+
+
+def find_needed_dumps(p: Floats) -> Floats:
+    """The least dumps on either side, 8 to 30, that can give each p; NaN if none can."""
+    sizes = np.arange(LEAST_DUMPS, _MOST_DUMPS + 1)
+    least = np.array([2 / math.comb(2 * n, n) for n in sizes.tolist()])
+    place = np.count_nonzero(least[None, :] > p[:, None], axis=1)
+    needed: Floats = np.where(place < len(sizes), place + float(LEAST_DUMPS), np.nan)
+    return needed
