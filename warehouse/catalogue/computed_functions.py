@@ -6,8 +6,6 @@ is null where it cannot be told.
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,10 +15,9 @@ from warehouse.statistics import change_points, pooled_samples, sample_sizes, tw
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Column: TypeAlias = pa.Array | pa.ChunkedArray
 
 
-def compare_samples(base: Column, head: Column) -> pa.Array:
+def compare_samples(base: pa.Array, head: pa.Array) -> pa.Array:
     """Two samples of logarithms compared: see `two_samples.SampleComparison`."""
     samples = _rows(base), _rows(head)
     counts = [np.count_nonzero(~np.isnan(sample), axis=1) for sample in samples]
@@ -31,7 +28,7 @@ def compare_samples(base: Column, head: Column) -> pa.Array:
     return _struct(_COMPARISON, figures, (counts[0] > 0) & (counts[1] > 0))
 
 
-def pool_samples(figures: Column) -> pa.Array:
+def pool_samples(figures: pa.Array) -> pa.Array:
     """Comparisons of several devices as one: see `pooled_samples`; their intervals are known."""
     lists = _whole(figures)
     lengths, inner = pc.list_value_length(lists), lists.flatten()
@@ -47,7 +44,7 @@ def pool_samples(figures: Column) -> pa.Array:
     return _struct(_COMPARISON, figures_of_pool, _is_filled(lengths))
 
 
-def find_change(points: Column) -> pa.Array:
+def find_change(points: pa.Array) -> pa.Array:
     """Where a series changes: see `change_points`. A point is a list: logarithm, then build."""
     lists = _whole(points)
     lengths = pc.list_value_length(lists)
@@ -58,18 +55,18 @@ def find_change(points: Column) -> pa.Array:
     return _struct(_CHANGE, found._asdict(), found.split > 0)
 
 
-def find_gap(values: Column) -> pa.Array:
+def find_gap(values: pa.Array) -> pa.Array:
     """The gap between two modes: see `two_samples.find_gap`."""
     middle, width = two_samples.find_gap(_rows(values))
     return _struct(_GAP, {"middle": middle, "width": width}, ~np.isnan(width))
 
 
-def smallest_change(values: Column) -> pa.Array:
+def smallest_change(values: pa.Array) -> pa.Array:
     """See `sample_sizes.find_smallest_changes`."""
     return pa.array(sample_sizes.find_smallest_changes(_rows(values)), from_pandas=True)
 
 
-def needed_dumps(p: Column) -> pa.Array:
+def needed_dumps(p: pa.Array) -> pa.Array:
     """See `sample_sizes.find_needed_dumps`."""
     known = _whole(p).fill_null(np.nan).to_numpy(zero_copy_only=False)
     needed = sample_sizes.find_needed_dumps(known)
@@ -85,11 +82,12 @@ _CHANGE = _fields("split p least_p shift", split=pa.int64())
 _GAP = _fields("middle width")
 
 
-def _whole(column: Column) -> pa.Array:
+def _whole(column: pa.Array) -> pa.Array:
+    """A column in one piece: that of DuckDB comes in chunks."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def _rows(lists: Column) -> Floats:
+def _rows(lists: pa.Array) -> Floats:
     """Lists as rows of an array, filled up with NaN."""
     whole = _whole(lists)
     return _padded(pc.list_value_length(whole), whole.flatten())

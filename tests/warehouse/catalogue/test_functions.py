@@ -1,0 +1,75 @@
+import math
+
+import duckdb
+import numpy as np
+import pytest
+
+from warehouse.catalogue.functions import FUNCTIONS, named_functions, register_functions
+from warehouse.statistics.two_samples import compare_samples
+
+ALL = " ".join(f"{function.name}()" for function in FUNCTIONS)
+
+
+@pytest.fixture
+def connection():
+    with duckdb.connect() as connection:
+        register_functions(connection, ALL)
+        yield connection
+
+
+def _ask(connection, expression, *values):
+    return connection.execute(f"SELECT {expression}", values).fetchone()[0]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_pairs_of_builds_and_nights_have_the_same_figures(connection, seed):
+    generator = np.random.default_rng(seed)
+    n, m = generator.integers(4, 40, 2)
+    base, head = generator.normal(0, 0.03, n), generator.normal(0.02, 0.03, m)
+    slow = generator.random() < 0.5
+    base[generator.random(n) < 0.4] += 0.4 * slow
+    head[generator.random(m) < 0.5] += 0.4 * slow
+    found = _ask(connection, "compare_samples($1, $2)", base.tolist(), head.tolist())
+    night = {k: v[0] for k, v in compare_samples(base[None, :], head[None, :])._asdict().items()}
+    for name in ("p", "excess", "variance", "shift", "low", "high"):
+        assert found[name] == (None if math.isnan(night[name]) else night[name])
+    assert found["mode_p"] == (None if math.isnan(night["split"]) else night["share_p"])
+
+
+@pytest.mark.parametrize("values", [([1.0], None), (None, [1.0]), ([], [1.0]), (None, None)])
+def test_without_values_on_both_sides_there_are_no_figures(connection, values):
+    assert _ask(connection, "compare_samples($1::DOUBLE[], $2::DOUBLE[])", *values) is None
+
+
+def test_long_and_short_lists_of_one_column_are_compared_alike(connection):
+    generator = np.random.default_rng(1)
+    sizes = [(8, 9), (300, 2), (1, 1), (5, 400), (30, 30), (8, 9)]
+    pairs = [[generator.normal(0, 1, n).tolist() for n in size] for size in sizes]
+    connection.execute("CREATE TABLE pairs (n INT, base DOUBLE[], head DOUBLE[])")
+    rows = [[n, *pair] for n, pair in enumerate(pairs)]
+    connection.executemany("INSERT INTO pairs VALUES (?, ?, ?)", rows)
+    rows = connection.sql("SELECT compare_samples(base, head) FROM pairs ORDER BY n").fetchall()
+    alone = [_ask(connection, "compare_samples($1, $2)", *pair) for pair in pairs]
+    assert [row for (row,) in rows] == alone
+
+
+def test_other_functions_have_no_figures_without_values(connection):
+    assert _ask(connection, "find_gap($1::DOUBLE[])", [1.0]) is None
+    assert _ask(connection, "find_gap($1::DOUBLE[])", None) is None
+    assert _ask(connection, "smallest_change($1::DOUBLE[])", None) is None
+    assert _ask(connection, "needed_dumps($1::DOUBLE)", None) is None
+    assert _ask(connection, "needed_dumps(0.01)") == 8
+    assert _ask(connection, "find_change($1::DOUBLE[][])", [[1.0, 1.0], [2.0, 2.0]]) is None
+
+
+def test_functions_may_be_registered_twice_and_are_seen_by_transactions(connection):
+    cursor = connection.cursor()
+    cursor.execute("BEGIN TRANSACTION READ ONLY")
+    register_functions(connection, ALL)
+    assert _ask(cursor, "needed_dumps(0.01)") == 8
+    cursor.execute("ROLLBACK")
+
+
+def test_a_statement_names_the_functions_that_it_calls():
+    named = named_functions("SELECT find_gap(y), needed_dumps FROM t")
+    assert [function.name for function in named] == ["find_gap"]
