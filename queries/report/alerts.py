@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from shlex import quote
 
@@ -80,8 +81,9 @@ def _describe(
 ) -> Group:
     """A group; the next ones of the `described` are its changes, and what it explains."""
     pairs = list(zip(islice(described, len(group.changes)), group.changes, strict=True))
-    pairs.sort(key=lambda pair: (-abs(pair[0].cost_ns or 0.0), _name(pair[0])))
+    pairs = _ranked(pairs, night.fleet.operators)
     members = [member for member, _ in pairs]
+    operators = list(dict.fromkeys(night.fleet.operators[each.series] for _, each in pairs))
     explains = list(islice(described, len(group.explains)))
     nights, state = night.fleet.nights, _state(night, group)
     fixed = [change.fixed for change in group.changes if change.fixed is not None]
@@ -97,7 +99,7 @@ def _describe(
         first_bad=bad,
         last_good=good,
         headline=make_headline(
-            group.operator, members, explains, named, method_level_ns(night, methods, pairs[0][1])
+            operators, members, explains, named, method_level_ns(night, methods, pairs[0][1])
         ),
         members=members,
         explains=explains,
@@ -110,6 +112,25 @@ def _describe(
         environment=named,
         is_of_environment=all(any(map(may_explain, changes)) for changes in around),
         commands=_commands(night.head, group.id, first, bad, good, commits),
+    )
+
+
+def _ranked(
+    pairs: Sequence[tuple[Member, LevelChange]], operators: Sequence[str]
+) -> list[tuple[Member, LevelChange]]:
+    """Members and their changes by operator type and backend, by what these and they cost."""
+
+    def kind(pair: tuple[Member, LevelChange]) -> tuple[str, str]:
+        return operators[pair[1].series], pair[0].backend or ""
+
+    def cost(pair: tuple[Member, LevelChange]) -> float:
+        return abs(pair[0].cost_ns or 0.0)
+
+    totals: dict[tuple[str, str], float] = defaultdict(float)
+    for pair in sorted(pairs, key=cost):
+        totals[kind(pair)] += cost(pair)
+    return sorted(
+        pairs, key=lambda pair: (-totals[kind(pair)], kind(pair), -cost(pair), _name(pair[0]))
     )
 
 

@@ -113,7 +113,7 @@ def _ask(night: HeadNight, change: LevelChange, nights: Ints) -> str | None:
 
 def _decide(build: str, group: ChangeGroup, answers: list[str]) -> BisectStep:
     bad, good = answers.count("bad"), answers.count("good")
-    what = f"the change of {group.operator} in group {group.id}"
+    what = f"the change of {' and '.join(group.operators)} in group {group.id}"
     if not answers:
         return BisectStep("skip", f"{build}: fewer than 5 dumps of what {what} is about")
     counted = f"{bad} of {len(answers)} series have it, {good} have not"

@@ -79,7 +79,8 @@ class Headline(_Part):
     title: str = Field(
         description="E.g. 'dw / portable on lab: convolution #5 and 2 more, method 9.13 → 9.62 ms'."
     )
-    operator: str = Field(description="Operator type, module or delegate that moved.")
+    operator: str = Field(description="Operator type, module or delegate that moved most by cost.")
+    operators: list[str] = Field(description="All that moved, costliest first.")
     delta: float = Field(description="Change of the costliest member.")
     cost_ns: float | None = Field(description="Costs of all members per run, added up.")
     device_count: int

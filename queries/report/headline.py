@@ -15,7 +15,7 @@ from queries.report.figures import (
 
 
 def make_headline(
-    operator: str,
+    operators: Sequence[str],
     members: Sequence[Member],
     explains: Sequence[Member],
     environment: Sequence[EnvironmentChange],
@@ -24,7 +24,7 @@ def make_headline(
     """A group in one line.
 
     Args:
-        operator: Operator type that moved.
+        operators: Operator types that moved, that of the first member in front.
         members: Costliest first.
         explains: Methods and delegate calls that moved with them.
         environment: What changed around the code.
@@ -35,8 +35,9 @@ def make_headline(
     here = [member.cost_ns for member in members if member.cost_ns and _place(member) == place]
     whole = [member.cost_ns for member in explains if member.kind == "method" and member.cost_ns]
     return Headline(
-        title=_title(operator, members, explains, environment),
-        operator=operator,
+        title=_title(operators[0], members, explains, environment),
+        operator=operators[0],
+        operators=list(operators),
         delta=members[0].delta,
         cost_ns=sum(costs) if costs else None,
         device_count=len({member.device for member in members}),

@@ -181,9 +181,12 @@ def list_places(fleet: Fleet) -> list[SeriesPlace]:
     """Where each series of a fleet is."""
     families = fleet.history.series.family.tolist()
     kinds = fleet.keys["kind"].to_pylist()
+    models = fleet.keys["model"].to_pylist()
     return [
-        SeriesPlace(family, operator, kind in CONTAINERS)
-        for family, operator, kind in zip(families, fleet.operators, kinds, strict=True)
+        SeriesPlace(family, model, operator, kind in CONTAINERS)
+        for family, model, operator, kind in zip(
+            families, models, fleet.operators, kinds, strict=True
+        )
     ]
 
 

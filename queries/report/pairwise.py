@@ -194,7 +194,7 @@ def _describe(  # noqa: PLR0913 - all that a group is made of
         direction=direction,
         first_bad=head,
         last_good=base,
-        headline=make_headline(operator, told, explains, named, _method_ns(rows, first)),
+        headline=make_headline([operator], told, explains, named, _method_ns(rows, first)),
         members=told,
         explains=explains,
         dumps_needed=0,

@@ -82,6 +82,7 @@ def group(*members: Member, title: str | None = None, **changes: Any) -> Group:
     headline = Headline(
         title=title or f"{first.event_name} {100 * first.delta:+.1f} % on {devices} device",
         operator=first.event_name or str(first.delegate_id),
+        operators=[first.event_name or str(first.delegate_id)],
         delta=first.delta,
         cost_ns=sum(costs) if costs else None,
         device_count=devices,

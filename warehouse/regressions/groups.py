@@ -2,8 +2,11 @@
 
 Changes belong together if they go the same way, are of the same operator type, and begin at the
 same build or at neighbouring ones: a series that was too noisy to tell at once is found a night or
-two later. What only holds other operators (a method, a delegate's call) belongs to the groups that
-explain it, and is a group of its own where there are none.
+two later. Operator types that begin to change at the same build of the same model are of one cause
+too: a wider layer makes several types slower, on every backend.
+
+What only holds other operators (a method, a delegate's call) belongs to the groups that explain it,
+and is a group of its own where there are none.
 """
 
 from __future__ import annotations
@@ -24,11 +27,13 @@ class SeriesPlace(NamedTuple):
 
     Attributes:
         family: Number of the family.
+        model: Name of the model.
         operator: Operator type.
         is_container: Whether it only holds other operators.
     """
 
     family: int
+    model: str
     operator: str
     is_container: bool
 
@@ -37,7 +42,7 @@ class Grouped(NamedTuple):
     """Changes by what they are.
 
     Attributes:
-        groups: Alerts, by first bad build, operator type and direction.
+        groups: Alerts, by first bad build, operator types and direction.
         moved: Changes of containers whose operators are not those that they were: time came or went
             with operators, which are told one by one.
     """
@@ -50,8 +55,9 @@ class ChangeGroup(NamedTuple):
     """Changes of one cause, as far as can be told.
 
     Attributes:
-        id: Stays the same from night to night.
-        operator: Operator type that moved.
+        id: Made of its first member's operator type, direction and night; it stays the same from
+            night to night, whatever joins. Where two groups become one, the older id stays.
+        operators: Operator types that changed, that of the first member in front.
         direction: 1 for slower, -1 for faster.
         first_bad: Build that most of them begin with.
         last_good: The last build before it that most of them have.
@@ -60,7 +66,7 @@ class ChangeGroup(NamedTuple):
     """
 
     id: str
-    operator: str
+    operators: tuple[str, ...]
     direction: int
     first_bad: int
     last_good: int
@@ -84,7 +90,7 @@ def group_changes(
     """
     own = [change for change in changes if not places[change.series].is_container]
     containers = [change for change in changes if places[change.series].is_container]
-    clusters = list(_cluster(own, places))
+    clusters = _cluster(own, places)
     explained: dict[int, list[LevelChange]] = defaultdict(list)
     alone, moved = [], []
     for change in containers:
@@ -100,7 +106,7 @@ def group_changes(
         for number, cluster in enumerate(clusters)
     ]
     groups += [_make_group(cluster, [], places, builds) for cluster in _cluster(alone, places)]
-    groups.sort(key=lambda group: (group.first_bad, group.operator, group.direction))
+    groups.sort(key=lambda group: (group.first_bad, group.operators, group.direction))
     return Grouped(_tell_apart(groups), moved)
 
 
@@ -114,6 +120,7 @@ def told_at(change: LevelChange) -> int:
 def _cluster(
     changes: Sequence[LevelChange], places: Sequence[SeriesPlace]
 ) -> list[list[LevelChange]]:
+    """The changes of one cause, each in order of its first bad build."""
     by_key: dict[tuple[str, int], list[LevelChange]] = defaultdict(list)
     for change in changes:
         by_key[places[change.series].operator, change.direction].append(change)
@@ -127,7 +134,28 @@ def _cluster(
                 cluster = []
             cluster.append(change)
         clusters.append(cluster)
-    return clusters
+    return _join(clusters, places)
+
+
+def _join(
+    clusters: Sequence[list[LevelChange]], places: Sequence[SeriesPlace]
+) -> list[list[LevelChange]]:
+    """One cluster of all that begin at the same build and have a model in common, by any chain."""
+    joined: list[tuple[set[tuple[str, int, int]], list[LevelChange]]] = []
+    for cluster in clusters:
+        first_bad = _first_bad(cluster)
+        keys = {(places[each.series].model, each.direction, first_bad) for each in cluster}
+        own = [each for each in joined if not keys.isdisjoint(each[0])]
+        joined = [each for each in joined if keys.isdisjoint(each[0])]
+        merged = [*(change for _, changes in own for change in changes), *cluster]
+        joined.append((keys.union(*(known for known, _ in own)), merged))
+    return [cluster for _, cluster in joined]
+
+
+def _first_bad(cluster: Sequence[LevelChange]) -> int:
+    """The build that most of a cluster begin with, the earliest of several."""
+    begins = Counter(change.first_bad for change in cluster)
+    return max(begins, key=lambda build: (begins[build], -build))
 
 
 def _explaining(
@@ -152,15 +180,15 @@ def _make_group(
     places: Sequence[SeriesPlace],
     builds: Sequence[str],
 ) -> ChangeGroup:
-    begins = Counter(change.first_bad for change in cluster)
-    first_bad = max(begins, key=lambda build: (begins[build], -build))
+    first_bad = _first_bad(cluster)
     before = Counter(change.last_good for change in cluster if change.first_bad == first_bad)
-    founder = min(cluster, key=lambda change: (told_at(change), change.series))
+    founder = min(cluster, key=lambda each: (told_at(each), places[each.series].operator))
     operator = places[founder.series].operator
+    others = {places[change.series].operator for change in cluster} - {operator}
     key = "\0".join([operator, str(founder.direction), builds[told_at(founder)]])
     return ChangeGroup(
         id=hashlib.sha256(key.encode()).hexdigest()[:_ID_LETTERS],
-        operator=operator,
+        operators=(operator, *sorted(others)),
         direction=founder.direction,
         first_bad=first_bad,
         last_good=max(before, key=lambda build: (before[build], build)),

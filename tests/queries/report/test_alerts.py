@@ -26,7 +26,7 @@ def nights(nightly):
 
 def decided(night, state, reason):
     """The night with this last decision about the convolution's group."""
-    group = next(group.id for group in night.groups if group.operator == "convolution")
+    group = next(group.id for group in night.groups if "convolution" in group.operators)
     return replace(night, decisions={group: GroupDecision(state, reason)})
 
 

@@ -12,7 +12,7 @@ from warehouse.errors import ParameterError
 
 
 def operators(night):
-    return [(group.operator, group.direction) for group in night.groups]
+    return [(group.operators[0], group.direction) for group in night.groups]
 
 
 def test_the_last_build_is_judged_by_default(nightly):

@@ -72,7 +72,7 @@ def count_suspected(farm: Farm) -> int:
 def group_alerts(farm: Farm) -> list[ChangeGroup]:
     """The alerts of the nightly rule; the operators of all families are alike."""
     places = [
-        SeriesPlace(int(family), operator_name(series), is_container=False)
+        SeriesPlace(int(family), "model", operator_name(series), is_container=False)
         for series, family in enumerate(farm.family)
     ]
     builds = [build_name(night) for night in range(farm.values.shape[1])]

@@ -111,7 +111,7 @@ def try_one_cause(devices: int, seed: int) -> dict[str, float]:
     calm = simulate_farm(NOISES[0], families=devices, nights=nights, rng=rng)
     farm = plant_cause(calm, 1.08, position=position, first_bad=first_bad)
     groups = group_alerts(farm)
-    right = [group for group in groups if group.operator == operator_name(position)]
+    right = [group for group in groups if operator_name(position) in group.operators]
     return {
         "alert groups": len(groups),
         "with the right first bad build": sum(group.first_bad == first_bad for group in right),

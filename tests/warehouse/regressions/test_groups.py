@@ -35,8 +35,9 @@ def change(series, first_bad, *, direction=1, confirmed=True, **fields):
     return LevelChange(**values | fields)
 
 
-def place(family=0, operator="conv.out", *, is_container=False):
-    return SeriesPlace(family, operator, is_container)
+def place(family=0, operator="conv.out", *, model=None, is_container=False):
+    """Where a series is; by default each operator type is of a model of its own."""
+    return SeriesPlace(family, model or f"net of {operator}", operator, is_container)
 
 
 def members(groups):
@@ -54,7 +55,7 @@ def test_one_cause_on_forty_devices_is_one_group():
     (group,) = grouped(found.changes, places, BUILDS[:12])
     assert len(group.changes) == 40
     assert (group.first_bad, group.last_good, group.direction) == (10, 9, 1)
-    assert group.operator == "conv.out"
+    assert group.operators == ("conv.out",)
 
 
 def test_operators_directions_and_far_nights_are_apart():
@@ -63,6 +64,55 @@ def test_operators_directions_and_far_nights_are_apart():
     groups = grouped(changes, places, BUILDS)
     assert members(groups) == [[2], [0], [1], [3]]
     assert len({group.id for group in groups}) == 4
+
+
+def test_a_wider_layer_is_one_group_of_two_operator_types_on_two_backends():
+    names = ("conv.out", "relu.out", "Convolution (NHWC)", "Clamp (NHWC)")
+    places = [place(number // 2, name, model="net") for number, name in enumerate(names)]
+    (group,) = grouped([change(number, 5) for number in range(4)], places, BUILDS)
+    assert members([group]) == [[0, 1, 2, 3]]
+    assert group.operators == tuple(sorted(names))
+
+
+def test_one_cause_on_forty_devices_three_models_and_two_backends_is_one_group():
+    places = [
+        place(number, name, model=f"net{number % 3}")
+        for number in range(120)
+        for name in ("conv.out", "Convolution (NHWC)")
+    ]
+    changes = [change(number, 5) for number in range(240)]
+    assert len(grouped(changes, places, BUILDS)) == 1
+    assert len(grouped(changes[::-1], places, BUILDS)) == 1
+
+
+def test_other_operator_types_of_other_models_are_apart():
+    places = [place(0, "conv.out", model="a"), place(1, "relu.out", model="b")]
+    assert members(grouped([change(0, 5), change(1, 5)], places, BUILDS)) == [[0], [1]]
+
+
+def test_another_operator_type_of_a_model_is_apart_from_the_next_build_on():
+    places = [place(0, "conv.out", model="a"), place(0, "relu.out", model="a")]
+    assert members(grouped([change(0, 5), change(1, 6)], places, BUILDS)) == [[0], [1]]
+    assert members(grouped([change(0, 5), change(1, 5, direction=-1)], places, BUILDS)) == [
+        [0],
+        [1],
+    ]
+
+
+def test_models_that_share_operator_types_by_a_chain_are_of_one_cause():
+    where = [("conv.out", "a"), ("conv.out", "b"), ("relu.out", "b"), ("relu.out", "c")]
+    places = [place(n, name, model=model) for n, (name, model) in enumerate(where)]
+    (group,) = grouped([change(number, 5) for number in range(4)], places, BUILDS)
+    assert len(group.changes) == 4
+
+
+def test_the_id_stays_when_other_operator_types_and_backends_join_a_night_later():
+    names = ("relu.out", "conv.out", "Convolution (NHWC)")
+    places = [place(number, name, model="net") for number, name in enumerate(names)]
+    first = [change(0, 5)]
+    later = [*first, change(1, 5, suspected=6), change(2, 5, suspected=7)]
+    ids = {grouped(each, places, BUILDS)[0].id for each in (first, later[:2], later)}
+    assert len(ids) == 1
 
 
 def test_neighbouring_nights_are_of_one_cause_and_chains_of_them_are_not():
@@ -146,7 +196,11 @@ def test_two_groups_of_one_name_have_two_ids():
 def test_groups_come_in_the_order_of_their_builds():
     places = [place(operator="z"), place(operator="a"), place(operator="a")]
     groups = grouped([change(0, 4), change(1, 9), change(2, 4)], places, BUILDS)
-    assert [(group.first_bad, group.operator) for group in groups] == [(4, "a"), (4, "z"), (9, "a")]
+    assert [(group.first_bad, *group.operators) for group in groups] == [
+        (4, "a"),
+        (4, "z"),
+        (9, "a"),
+    ]
 
 
 def test_nothing_is_no_group():
