@@ -13,8 +13,8 @@ from weakref import finalize
 
 import duckdb
 
-from warehouse.catalogue.functions import FUNCTIONS, register_functions
 from warehouse.engine import writer
+from warehouse.engine.functions import FUNCTIONS, register_functions
 from warehouse.engine.seal import seal_file
 from warehouse.engine.store_file import FILE_NAME, make_file
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal
 
 import duckdb
 
-from warehouse.catalogue.functions import register_functions
 from warehouse.catalogue.queries import Query
 from warehouse.engine.connection import (
     open_cursor,
@@ -19,6 +18,7 @@ from warehouse.engine.connection import (
     use_database,
 )
 from warehouse.engine.dropped import find_note
+from warehouse.engine.functions import register_functions
 from warehouse.engine.migrations import check_version
 from warehouse.engine.own_tables import check_nothing_strange, check_tables
 from warehouse.engine.scratch import ScratchFolder

@@ -6,6 +6,8 @@ structures (storage, statistics, aggregate states, types, sort keys), writes, lo
 
 from __future__ import annotations
 
+from warehouse.engine.functions import FUNCTIONS
+
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -93,6 +95,8 @@ VALUE_FUNCTIONS = _names(
     xor year yearweek | || ~ ~~ ~~* ~~~
     """
 )
+
+VALUE_FUNCTIONS |= {function.name for function in FUNCTIONS}  # ours
 
 # Functions in the place of a table.
 TABLE_FUNCTIONS = _names(

@@ -18,6 +18,7 @@ import duckdb
 import pyarrow as pa
 
 from warehouse.engine.connection import DATABASE, is_damage, reading
+from warehouse.engine.functions import register_functions
 from warehouse.engine.sql_functions import (
     FILE_FUNCTIONS,
     SYSTEM_VIEWS,
@@ -115,6 +116,7 @@ def _answering(
         StatementError: It does not pass, or fails.
         Error: DuckDB's own, if the store's file turns out to be damaged.
     """
+    register_functions(connection, text)
     text = check_statement(connection, text, allow_files=allow_files)
     try:
         with reading(connection):

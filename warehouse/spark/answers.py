@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.catalogue.answers import resolve_parameters
 from warehouse.catalogue.ctes import count_uses, split_ctes
-from warehouse.catalogue.functions import named_functions
 from warehouse.catalogue.queries import find_query
+from warehouse.engine.functions import named_functions
 from warehouse.lake.answering import LakeAnswering
 from warehouse.lake.commits import LakeState, read_filled
 from warehouse.lake.place import Lake

@@ -1,7 +1,7 @@
-"""The statistics that canned queries call as functions, for DuckDB and for Spark.
+"""The statistics that SQL calls as functions, in canned queries and others, on DuckDB and Spark.
 
-A query calls a function by its name; an engine gets those that a query names. There is one
-computation for both engines and for the nightly report: that of `warehouse.statistics`.
+An engine gets the functions that a statement names. There is one computation for both engines and
+for the nightly report: that of `warehouse.statistics`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Function(NamedTuple):
     @property
     def compute(self) -> Callable[..., pa.Array]:
         """What computes it, of arrays to an array."""
-        from warehouse.catalogue import computed_functions  # with numpy, for queries that need it
+        from warehouse.engine import computed_functions  # with numpy, for queries that need it
 
         computing: Callable[..., pa.Array] = getattr(computed_functions, self.name)
         return computing
@@ -66,8 +66,8 @@ FUNCTIONS = (
 
 
 def named_functions(sql: str) -> Iterator[Function]:
-    """The functions that a statement of ours calls."""
-    return (function for function in FUNCTIONS if f"{function.name}(" in sql)
+    """The functions that a statement may call."""
+    return (function for function in FUNCTIONS if re.search(rf"(?i)\b{function.name}\W", sql))
 
 
 def register_functions(connection: duckdb.DuckDBPyConnection, sql: str) -> None:

@@ -4,7 +4,8 @@ import duckdb
 import numpy as np
 import pytest
 
-from warehouse.catalogue.functions import FUNCTIONS, named_functions, register_functions
+from warehouse import Warehouse
+from warehouse.engine.functions import FUNCTIONS, named_functions, register_functions
 from warehouse.statistics.two_samples import compare_samples
 
 ALL = " ".join(f"{function.name}()" for function in FUNCTIONS)
@@ -71,5 +72,11 @@ def test_functions_may_be_registered_twice_and_are_seen_by_transactions(connecti
 
 
 def test_a_statement_names_the_functions_that_it_calls():
-    named = named_functions("SELECT find_gap(y), needed_dumps FROM t")
+    named = named_functions("SELECT find_gap(y), needed_dump (1) FROM t")
     assert [function.name for function in named] == ["find_gap"]
+
+
+def test_a_statement_of_a_user_may_call_them(tmp_path):
+    with Warehouse.open(tmp_path / "s", create=True) as store:
+        found = store.sql("SELECT Compare_Samples ($a, $b).shift AS s", {"a": [0.0], "b": [0.5]})
+    assert found.to_pylist() == [{"s": 0.5}]
