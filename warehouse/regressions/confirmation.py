@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warehouse.regressions.errors import MOST_IN_A_ROW
-from warehouse.regressions.history import NO_KERNEL, SeriesHistory
+from warehouse.regressions.history import SeriesHistory
 from warehouse.regressions.level_changes import LevelChange, compare_builds, compare_mode_shares
 from warehouse.regressions.mode_shares import CONFIRMED_P
 from warehouse.regressions.nightly import Rules
 from warehouse.regressions.states import StateCells, find_unrest
+from warehouse.statistics.device_states import NO_KERNEL
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -16,16 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ingest.signatures import operator_type
-from warehouse.regressions.history import (
-    DELEGATE,
-    KERNELS,
-    NO_KERNEL,
-    NO_UNIT,
-    Series,
-    SeriesHistory,
-    find_families,
-    lay_out,
-)
+from warehouse.regressions.history import Series, SeriesHistory, find_families, lay_out
 from warehouse.regressions.pools import add_pools
 from warehouse.regressions.series_values import (
     CONTAINERS,
@@ -34,6 +25,7 @@ from warehouse.regressions.series_values import (
     number_rows,
     number_series,
 )
+from warehouse.statistics.device_states import DELEGATE, KERNELS, NO_KERNEL, NO_UNIT
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

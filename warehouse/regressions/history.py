@@ -12,15 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from warehouse.statistics.device_states import MAD_TO_SD
 from warehouse.statistics.two_samples import LEAST_GAP
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-
-NO_KERNEL = -1
-NO_UNIT, KERNELS, DELEGATE = -1, 0, 1
-_MAD_TO_SD = 1.4826
 
 
 class Series(NamedTuple):
@@ -126,7 +123,7 @@ def summarise_cells(history: SeriesHistory) -> Cells:
         values = history.values[history.start[cells][:, None] + np.arange(size)]
         median[cells] = (values[:, (size - 1) // 2] + values[:, size // 2]) / 2
         distance = np.sort(np.abs(values - median[cells][:, None]), axis=1)
-        spread[cells] = _MAD_TO_SD * (distance[:, (size - 1) // 2] + distance[:, size // 2]) / 2
+        spread[cells] = MAD_TO_SD * (distance[:, (size - 1) // 2] + distance[:, size // 2]) / 2
     return Cells(
         count.reshape(shape),
         median.reshape(shape),

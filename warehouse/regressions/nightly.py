@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warehouse.regressions.baseline import Base
-from warehouse.regressions.history import NO_KERNEL, Cells, SeriesHistory, gather_values
+from warehouse.regressions.history import Cells, SeriesHistory, gather_values
 from warehouse.regressions.mode_shares import WATCHED_P
+from warehouse.statistics.device_states import NO_KERNEL
 from warehouse.statistics.two_samples import SampleComparison, compare_samples, least_p
 
 Floats = NDArray[np.float64]

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from warehouse.regressions.confirmation import STILL_THERE
 from warehouse.regressions.groups import NEIGHBOURS
-from warehouse.regressions.history import NO_KERNEL, SeriesHistory
+from warehouse.regressions.history import SeriesHistory
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.replay import Replay
 from warehouse.regressions.series_values import FAMILY, KEY, SeriesValues, number_rows
+from warehouse.statistics.device_states import NO_KERNEL
 from warehouse.statistics.two_samples import row_median
 
 Floats = NDArray[np.float64]

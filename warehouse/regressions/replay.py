@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from warehouse.regressions.baseline import Base, find_base
 from warehouse.regressions.confirmation import STILL_THERE, Answer, ask_nights
 from warehouse.regressions.errors import Errors
-from warehouse.regressions.history import NO_UNIT, Cells, SeriesHistory, summarise_cells
+from warehouse.regressions.history import Cells, SeriesHistory, summarise_cells
 from warehouse.regressions.level_changes import (
     LevelChange,
     compare_builds,
@@ -37,13 +37,17 @@ from warehouse.regressions.nightly import (
     judge_night,
 )
 from warehouse.regressions.states import (
-    NightValues,
     StateCells,
+    find_unrest,
+    summarise_states,
+)
+from warehouse.statistics.device_states import (
+    NO_UNIT,
+    NightValues,
+    Operators,
     Usual,
     dump_states,
-    find_unrest,
     group_median,
-    summarise_states,
 )
 from warehouse.statistics.two_samples import SampleComparison
 
@@ -145,7 +149,8 @@ class _Nights:
         numbers, dump = np.unique(dumps, axis=1, return_inverse=True)
         night = NightValues(own, dump.ravel(), value, numbers.shape[1])
         usual = Usual(base.framed, base.dump_spread, base.reaction)
-        state = dump_states(history.series, night, usual)
+        operators = Operators(history.series.kernel, history.series.unit)
+        state = dump_states(operators, night, usual)
         history.states[chosen] = state
         summarise_states(self.states, build, night, state, base.reaction)
         known = history.series.unit[own] != NO_UNIT

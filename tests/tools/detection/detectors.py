@@ -12,8 +12,9 @@ import numpy as np
 
 from tests.tools.detection.farms import SERIES_PER_FAMILY, Farm
 from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
-from warehouse.regressions.history import KERNELS, Series, SeriesHistory, lay_out
+from warehouse.regressions.history import Series, SeriesHistory, lay_out
 from warehouse.regressions.replay import replay
+from warehouse.statistics.device_states import KERNELS
 
 FLOOR_NS = 1000.0
 _MIN_CHANGE = 0.03

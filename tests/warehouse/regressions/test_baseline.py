@@ -6,7 +6,8 @@ import pytest
 from tests.support.histories import LEVEL, history, nights
 from warehouse.regressions.baseline import find_base
 from warehouse.regressions.history import summarise_cells
-from warehouse.regressions.states import NightValues, StateCells, summarise_states
+from warehouse.regressions.states import StateCells, summarise_states
+from warehouse.statistics.device_states import NightValues
 
 
 def find(known, usable, states=None, *, builds=8):

@@ -10,9 +10,9 @@ import pytest
 from tests.support.fleet_rows import SCHEMA, START, fleet_row, make_fleet
 from tests.support.histories import history
 from warehouse.regressions.fleet import FleetNight, build_fleet, find_rebuilt
-from warehouse.regressions.history import NO_KERNEL
 from warehouse.regressions.nightly import Status
 from warehouse.regressions.replay import replay
+from warehouse.statistics.device_states import NO_KERNEL
 
 
 def fleet(*rows, head=None):

@@ -8,9 +8,10 @@ import pytest
 from tests.support.documents import ROOT
 from tests.support.histories import LEVEL, history, night, nights
 from warehouse.regressions.baseline import find_base
-from warehouse.regressions.history import NO_KERNEL, summarise_cells
+from warehouse.regressions.history import summarise_cells
 from warehouse.regressions.nightly import Rules, Status, adjust_p, compare_night, judge_night
-from warehouse.regressions.states import NightValues, StateCells, summarise_states
+from warehouse.regressions.states import StateCells, summarise_states
+from warehouse.statistics.device_states import NO_KERNEL, NightValues
 
 QUIET = 0.002  # how far builds have been from their bases, where a test says nothing else
 

@@ -9,9 +9,9 @@ import pytest
 from tests.support.fleet_rows import SCHEMA, fleet_row
 from tests.support.histories import LEVEL, night
 from warehouse.regressions.fleet import order_nights
-from warehouse.regressions.history import NO_KERNEL
 from warehouse.regressions.nightly import Rules
 from warehouse.regressions.parts import PART, join_parts, judge_part, without_quiet_values
+from warehouse.statistics.device_states import NO_KERNEL
 
 NIGHTS = 14
 SLOWER = 11

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tests.support.histories import LEVEL, history, night, nights
-from warehouse.regressions.history import NO_KERNEL
 from warehouse.regressions.nightly import Rules, Status
 from warehouse.regressions.replay import replay
+from warehouse.statistics.device_states import NO_KERNEL
 
 BEFORE = 12  # nights before the change
 

@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 from tests.support.histories import series
-from warehouse.regressions.history import DELEGATE, KERNELS, NO_KERNEL, NO_UNIT
-from warehouse.regressions.states import (
+from warehouse.regressions.states import StateCells, find_reaction, summarise_states
+from warehouse.statistics.device_states import (
+    DELEGATE,
+    KERNELS,
+    NO_KERNEL,
+    NO_UNIT,
     NightValues,
-    StateCells,
     Usual,
     dump_states,
-    find_reaction,
-    summarise_states,
     weighted_median,
 )
 
