@@ -19,6 +19,8 @@
 --   unit            STRING  Unit of the values.
 --   floor           DOUBLE  Least value that can be compared.
 --   half_tick       DOUBLE  Half of what the clock can tell apart.
+--   state_shift     DOUBLE  How far the state of the device moved from base to head, in
+--                           log time; null where values have it.
 --   has_base        INT     Whether the base has it, even if no dump counts.
 --   has_head        INT     Whether the head has it.
 --   base_count      BIGINT  Dumps of the base that count.
@@ -30,7 +32,7 @@
 SELECT
     s.series_id, s.family_id, s.level, s.device, s.pool, s.model, s.backend,
     s.run, s.event_name, s.delegate_id, s.ordinal, s.kind, s.instruction_id,
-    s.unit, s.floor, s.half_tick, s.has_base, s.has_head,
+    s.unit, s.floor, s.half_tick, s.state_shift, s.has_base, s.has_head,
     coalesce(t.base_count, 0) AS base_count, coalesce(t.head_count, 0) AS head_count,
     t.base_value, t.head_value, t.figures
 FROM series AS s

@@ -28,6 +28,8 @@
 --   shift           DOUBLE  Change in log time; null unless both have values.
 --   low             DOUBLE  Lower end of its interval; null with too few values.
 --   high            DOUBLE  Upper end.
+--   state_shift     DOUBLE  How far the state of the device moved from base to head, in
+--                           log time; null where values have it.
 --   p_adjusted      DOUBLE  Share of false alarms if this were one; null unless tested.
 --   dumps_needed    BIGINT  Dumps that each build lacks; null if none, or if more would
 --                           not help.
@@ -47,6 +49,9 @@ WITH weighed AS (
             AS is_usual,
         t.base_ran, t.head_ran, least(s.base_count, s.head_count) AS n,
         CAST(:q AS DOUBLE) AS q, ln(1 + CAST(:min_change AS DOUBLE)) AS margin,
+        s.state_shift,
+        -- Operators do not all react alike: by about so much of the shift they differ.
+        15e-2 * coalesce(abs(s.state_shift), 0e0) AS doubt,
         s.figures.mode_p * count(s.figures.mode_p) OVER (PARTITION BY s.family_id)
             AS mode_p,
         CAST(needed_dumps(CAST(:q AS DOUBLE) / greatest(t.rival_count, 1)) AS BIGINT)
@@ -69,11 +74,13 @@ judged AS (
             WHEN NOT is_tested THEN 'below_resolution'
             WHEN least_p > q / test_count THEN 'needs_more_dumps'
             WHEN p_adjusted <= q AND abs(step) >= half_tick
-                AND low > 0 AND shift >= margin THEN 'regression'
+                AND low > 0 AND shift >= margin + doubt THEN 'regression'
             WHEN p_adjusted <= q AND abs(step) >= half_tick
-                AND high < 0 AND shift <= -margin THEN 'improvement'
+                AND high < 0 AND shift <= -margin - doubt THEN 'improvement'
             WHEN mode_p <= q THEN 'mode_mix'
-            WHEN greatest(high, -low) <= margin THEN 'unchanged'
+            WHEN level IN ('method', 'delegate') AND abs(state_shift) >= margin
+                THEN 'explained_by_run_shift'
+            WHEN greatest(high, -low) + doubt <= margin THEN 'unchanged'
             ELSE 'inconclusive'
         END AS verdict
     FROM stepped
@@ -81,7 +88,8 @@ judged AS (
 SELECT
     series_id, family_id, level, device, pool, model, backend,
     run, event_name, delegate_id, ordinal, kind, instruction_id, unit,
-    base_count, head_count, base_value, head_value, shift, low, high, p_adjusted,
+    base_count, head_count, base_value, head_value, shift, low, high,
+    state_shift, p_adjusted,
     CAST(CASE
         WHEN verdict = 'needs_more_dumps' THEN greatest(n_needed - n, 1)
         WHEN verdict = 'inconclusive'

@@ -28,6 +28,8 @@
 --   value               DOUBLE  Time in that unit; null without enough events.
 --   floor               DOUBLE  Least value that can be compared.
 --   half_tick           DOUBLE  Half of what the clock can tell apart.
+--   state_shift         DOUBLE  How far the state of the device moved from base to
+--                               head, in log time; null where values have it.
 WITH members AS (
     SELECT
         'operator_type' AS level, dump_id, is_head, device, pool, model, backend, run,
@@ -36,14 +38,14 @@ WITH members AS (
                 THEN split_part(replace(event_name, 'native_call_', ''), '.', 1)
             ELSE split_part(event_name, ' #', 1)
         END AS name,
-        kind, unit, value, floor, half_tick
+        kind, unit, value, floor, half_tick, state_shift
     FROM operators
     WHERE kind IN ('kernel', 'delegate_op')
     UNION ALL
     SELECT
         'module' AS level, o.dump_id, o.is_head, o.device, o.pool, o.model, o.backend,
         o.run, m.module_path AS name, 'module' AS kind, o.unit, o.value, o.floor,
-        o.half_tick
+        o.half_tick, o.state_shift
     FROM operators AS o
     JOIN dumps AS d ON d.dump_id = o.dump_id
     JOIN (
@@ -61,7 +63,8 @@ sums AS (
         level, dump_id, is_head, device, pool, model, backend, run, name, kind,
         count(*) AS member_count, min(unit) AS unit,
         whole_sum(value) AS value,
-        max(floor) AS floor, max(half_tick) AS half_tick
+        max(floor) AS floor, max(half_tick) AS half_tick,
+        max_by(state_shift, abs(state_shift)) AS state_shift
     FROM members
     GROUP BY level, dump_id, is_head, device, pool, model, backend, run, name, kind
     HAVING min(unit) = max(unit)
@@ -69,7 +72,7 @@ sums AS (
 SELECT
     level, dump_id, is_head, device, pool, model, backend, run, event_name,
     delegate_id, ordinal, kind, instruction_id, run_signature_id, event_signature_id,
-    unit, value, floor, half_tick
+    unit, value, floor, half_tick, state_shift
 FROM operators
 UNION ALL
 SELECT
@@ -77,7 +80,7 @@ SELECT
     CAST(NULL AS STRING) AS delegate_id, 1 AS ordinal, kind,
     CAST(NULL AS INT) AS instruction_id, CAST(NULL AS BIGINT) AS run_signature_id,
     CAST(NULL AS BIGINT) AS event_signature_id,
-    unit, value, floor, half_tick
+    unit, value, floor, half_tick, state_shift
 FROM (
     SELECT
         *, max(member_count) OVER (

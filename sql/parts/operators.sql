@@ -28,13 +28,15 @@
 --   value               DOUBLE  Time in that unit; null without enough events.
 --   floor               DOUBLE  Least value that can be compared.
 --   half_tick           DOUBLE  Half of what the clock can tell apart.
+--   op_type             STRING  Type of the operator; null for calls and methods.
 SELECT
     CASE o.kind
         WHEN 'method' THEN 'method' WHEN 'delegate_call' THEN 'delegate' ELSE 'operator'
     END AS level,
     o.dump_id, c.is_head, o.device, o.pool, o.model, o.backend,
     o.run, o.event_name, o.delegate_id, o.ordinal, o.kind, o.instruction_id,
-    o.run_signature_id, o.event_signature_id, o.unit, o.value, o.floor, o.half_tick
+    o.run_signature_id, o.event_signature_id, o.unit, o.value, o.floor, o.half_tick,
+    o.op_type
 FROM operator_stats AS o
 JOIN recorded_dumps AS c ON c.dump_id = o.dump_id
 WHERE (o.build IN (CAST(:base AS STRING), CAST(:head AS STRING))

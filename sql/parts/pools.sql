@@ -20,6 +20,9 @@
 --   unit            STRING  Unit of the values.
 --   floor           DOUBLE  Least value that can be compared.
 --   half_tick       DOUBLE  Half of what the clock can tell apart.
+--   state_shift     DOUBLE  How far the state of the device moved from base to head, in
+--                           log time; null where values have it; for a pool the mean
+--                           distance of its devices.
 --   has_base        INT     Whether the base has it, even if no dump counts.
 --   has_head        INT     Whether the head has it.
 --   base_count      BIGINT  Dumps of the base that count.
@@ -34,6 +37,7 @@ WITH pooled AS (
         min(kind) AS kind,
         min(instruction_id) AS instruction_id, min(unit) AS unit,
         max(half_tick) AS half_tick,
+        exact_sum(abs(state_shift)) / nullif(count(state_shift), 0) AS state_shift,
         CAST(sum(base_count) AS BIGINT) AS base_count,
         CAST(sum(head_count) AS BIGINT) AS head_count,
         exact_sum(base_value) / count(base_value) AS base_value,
@@ -58,6 +62,6 @@ SELECT
     ) AS BIGINT) AS family_id,
     'pool' AS level, CAST(NULL AS STRING) AS device, pool, model, backend,
     run, event_name, delegate_id, ordinal, kind, instruction_id,
-    unit, 0e0 AS floor, half_tick, 1 AS has_base, 1 AS has_head,
+    unit, 0e0 AS floor, half_tick, state_shift, 1 AS has_base, 1 AS has_head,
     base_count, head_count, base_value, head_value, figures
 FROM pooled

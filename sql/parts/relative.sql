@@ -27,6 +27,7 @@
 --   value               DOUBLE  Time in that unit; null without enough events.
 --   floor               DOUBLE  Least value that can be compared.
 --   half_tick           DOUBLE  Half of what the clock can tell apart.
+--   op_type             STRING  Type of the operator; null for calls and methods.
 --   reference           STRING  Reference build that the value is relative to; null if
 --                               none.
 WITH levels AS (
@@ -89,7 +90,7 @@ SELECT
         WHEN u.level IS NULL THEN p.value
         ELSE p.value * exp(u.level - p.reference_level)
     END AS value,
-    p.floor, p.half_tick,
+    p.floor, p.half_tick, p.op_type,
     CASE WHEN u.level IS NOT NULL THEN p.reference END AS reference
 FROM placed AS p
 LEFT JOIN usual AS u

@@ -19,6 +19,8 @@
 --   unit            STRING  Unit that its values are compared in.
 --   floor           DOUBLE  Least value that can be compared.
 --   half_tick       DOUBLE  Half of what the clock can tell apart.
+--   state_shift     DOUBLE  How far the state of the device moved from base to head, in
+--                           log time; null where values have it.
 --   has_base        INT     Whether the base has it, even if no dump counts.
 --   has_head        INT     Whether the head has it.
 SELECT
@@ -33,7 +35,8 @@ SELECT
             device, model, backend NULLS LAST, run
     ) AS BIGINT) AS family_id,
     level, device, pool, model, backend, run, event_name, delegate_id, ordinal,
-    kind, instruction_id, unit, floor, half_tick, has_base, has_head
+    kind, instruction_id, unit, floor, half_tick, state_shift, has_base,
+    has_head
 FROM (
     SELECT
         level, device, model, backend, run, event_name, delegate_id, ordinal,
@@ -41,6 +44,7 @@ FROM (
         min(kind) AS kind,
         min(CASE WHEN is_head = 1 THEN instruction_id END) AS instruction_id,
         min(unit) AS unit, max(floor) AS floor, max(half_tick) AS half_tick,
+        max_by(state_shift, abs(state_shift)) AS state_shift,
         max(1 - is_head) AS has_base, max(is_head) AS has_head
     FROM measured
     GROUP BY level, device, model, backend, run, event_name, delegate_id, ordinal

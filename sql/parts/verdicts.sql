@@ -27,6 +27,8 @@
 --   shift           DOUBLE  Change in log time; null unless both have values.
 --   low             DOUBLE  Lower end of its interval; null with too few values.
 --   high            DOUBLE  Upper end.
+--   state_shift     DOUBLE  How far the state of the device moved from base to head, in
+--                           log time; null where values have it.
 --   p_adjusted      DOUBLE  Share of false alarms if this were one; null unless tested.
 --   dumps_needed    BIGINT  Dumps that each build lacks; null if none, or if more would
 --                           not help.
@@ -53,8 +55,8 @@ WITH balances AS (
 SELECT
     series_id, family_id, level, device, pool, model, backend, run,
     event_name, delegate_id, ordinal, kind, instruction_id, unit,
-    base_count, head_count, base_value, head_value, shift, low, high, p_adjusted,
-    dumps_needed, cost,
+    base_count, head_count, base_value, head_value, shift, low, high, state_shift,
+    p_adjusted, dumps_needed, cost,
     CASE
         WHEN verdict IN ('regression', 'improvement') AND kind <> 'method'
             AND is_total_changed = 0

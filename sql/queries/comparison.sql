@@ -10,7 +10,8 @@
 --
 -- filters: compared_dumps
 --
--- parts: recorded_dumps, operators AS absolute, relative AS operators
+-- parts: recorded_dumps, operators AS absolute, relative AS referred
+-- parts: states, framed AS operators
 -- parts: levels AS measured, verdicts, modules, notes, explanations
 --
 -- columns:
@@ -59,6 +60,11 @@
 --                               add most to it, with their shares; null otherwise.
 --   note                STRING  In what the dumps differ beside the build, such as
 --                               os_version or threads; null if in nothing.
+--   frame               STRING  What is compared: raw values, those relative to the
+--                               reference, or residual ones without the state of the
+--                               device.
+--   state_delta         DOUBLE  How far that state moved from base to head, as a share;
+--                               null unless residual.
 SELECT
     v.level, v.device, v.model, v.backend, v.run, v.event_name, v.delegate_id,
     v.ordinal, v.base_count, v.head_count,
@@ -79,7 +85,11 @@ SELECT
         ORDER BY v.cost
         ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
     ), 0e0) AS change_share,
-    e.explained_by, n.note
+    e.explained_by, n.note, CASE
+        WHEN r.reference IS NOT NULL THEN 'reference'
+        WHEN v.state_shift IS NOT NULL THEN 'residual'
+        ELSE 'raw'
+    END AS frame, exp(v.state_shift) - 1 AS state_delta
 FROM verdicts AS v
 LEFT JOIN modules AS m ON m.series_id = v.series_id
 LEFT JOIN notes AS n

@@ -28,7 +28,8 @@
 --
 -- filters: compared_dumps
 --
--- parts: recorded_dumps, operators AS absolute, relative AS measured, verdicts, modules
+-- parts: recorded_dumps, operators AS absolute, relative AS referred
+-- parts: states, framed AS measured, verdicts, modules
 --
 -- columns:
 --   device              STRING  Name of the device.
@@ -67,6 +68,11 @@
 --                               would not help.
 --   reference           STRING  Reference build that values of this model on the device
 --                               are relative to; null if none.
+--   frame               STRING  What is compared: raw values, those relative to the
+--                               reference, or residual ones without the state of the
+--                               device.
+--   state_delta         DOUBLE  How far that state moved from base to head, as a share;
+--                               null unless residual.
 SELECT
     v.device, v.model, v.backend, v.run, v.event_name, v.delegate_id, v.ordinal,
     v.base_count, v.head_count,
@@ -77,7 +83,11 @@ SELECT
     v.p_adjusted, exp((v.high - v.low) / 2) - 1 AS minimum_detectable, v.verdict,
     v.instruction_id, m.module_path, v.kind, v.pool,
     CASE WHEN v.unit = 'ns' THEN v.cost END AS cost_ns, v.dumps_needed,
-    r.reference
+    r.reference, CASE
+        WHEN r.reference IS NOT NULL THEN 'reference'
+        WHEN v.state_shift IS NOT NULL THEN 'residual'
+        ELSE 'raw'
+    END AS frame, exp(v.state_shift) - 1 AS state_delta
 FROM verdicts AS v
 LEFT JOIN modules AS m ON m.series_id = v.series_id
 LEFT JOIN (

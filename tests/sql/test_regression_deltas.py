@@ -64,6 +64,8 @@ def test_ten_per_cent_slower_by_hand():
         "cost_ns": pytest.approx(1_004.5, rel=1e-6),
         "dumps_needed": None,
         "reference": None,
+        "frame": "raw",
+        "state_delta": None,
     }
 
 

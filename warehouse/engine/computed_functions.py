@@ -11,7 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from warehouse.statistics import change_points, pooled_samples, sample_sizes, two_samples
+from warehouse.statistics import (
+    change_points,
+    device_states,
+    pooled_samples,
+    sample_sizes,
+    two_samples,
+)
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -55,6 +61,30 @@ def find_change(points: pa.Array) -> pa.Array:
     return _struct(_CHANGE, found._asdict(), found.split > 0)
 
 
+def pair_states(rows: pa.Array) -> pa.Array:
+    """The states of the dumps of two builds, see `device_states.pair_states`.
+
+    A row is a list: dump, whether it is the head's, unit, operator type (-1 for what only holds
+    others), operator, logarithm.
+    """
+    lists = _whole(rows)
+    sizes = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
+    family = np.repeat(np.arange(len(sizes)), sizes)
+    figures = lists.flatten().flatten().to_numpy(zero_copy_only=False).reshape(-1, 6)
+    dump_id, is_head, unit, kernel, operator = figures[:, :5].astype(np.int64).T
+    _, first, series = np.unique(
+        np.stack([family, operator]), axis=1, return_index=True, return_inverse=True
+    )
+    dumps, dump = np.unique(np.stack([family, dump_id]), axis=1, return_inverse=True)
+    values = device_states.NightValues(series.ravel(), dump.ravel(), figures[:, 5], dumps.shape[1])
+    operators = device_states.Operators(kernel[first], unit[first])
+    found = device_states.pair_states(operators, values, is_head == 1, family)
+    ends = np.searchsorted(family[found.value], np.arange(len(sizes) + 1))  # in their order
+    columns = {"dump_id": dump_id[found.value]} | found._asdict()
+    states = _struct(_STATE, columns, np.ones(len(found.value), bool))
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), states)
+
+
 def find_gap(values: pa.Array) -> pa.Array:
     """The gap between two modes: see `two_samples.find_gap`."""
     middle, width = two_samples.find_gap(_rows(values))
@@ -79,6 +109,7 @@ def _fields(names: str, **others: pa.DataType) -> list[pa.Field]:
 
 _COMPARISON = _fields("p least_p excess variance shift low high mode_p")
 _CHANGE = _fields("split p least_p shift", split=pa.int64())
+_STATE = _fields("dump_id unit state moved", dump_id=pa.int64(), unit=pa.int64())
 _GAP = _fields("middle width")
 
 

@@ -48,7 +48,8 @@ class Function(NamedTuple):
     def spark_type(self) -> str:
         """Spark's type of its result."""
         fields = re.sub(r"(\w+) (DOUBLE|BIGINT)", r"\1: \2", self.gives)
-        return fields.replace("(", "<").replace(")", ">")
+        whole = fields.replace("(", "<").replace(")", ">")
+        return f"ARRAY<{whole.removesuffix('[]')}>" if whole.endswith("[]") else whole
 
 
 FUNCTIONS = (
@@ -58,6 +59,11 @@ FUNCTIONS = (
         "find_change",
         ("DOUBLE[][]",),
         "STRUCT(split BIGINT, p DOUBLE, least_p DOUBLE, shift DOUBLE)",
+    ),
+    Function(
+        "pair_states",
+        ("DOUBLE[][]",),
+        "STRUCT(dump_id BIGINT, unit BIGINT, state DOUBLE, moved DOUBLE)[]",
     ),
     Function("find_gap", ("DOUBLE[]",), "STRUCT(middle DOUBLE, width DOUBLE)"),
     Function("smallest_change", ("DOUBLE[]",), "DOUBLE"),

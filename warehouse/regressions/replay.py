@@ -150,7 +150,7 @@ class _Nights:
         night = NightValues(own, dump.ravel(), value, numbers.shape[1])
         usual = Usual(base.framed, base.dump_spread, base.reaction)
         operators = Operators(history.series.kernel, history.series.unit)
-        state = dump_states(operators, night, usual)
+        state = np.nan_to_num(dump_states(operators, night, usual))
         history.states[chosen] = state
         summarise_states(self.states, build, night, state, base.reaction)
         known = history.series.unit[own] != NO_UNIT

@@ -18,7 +18,7 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 NO_KERNEL = -1
-NO_UNIT, KERNELS, DELEGATE = -1, 0, 1
+NO_UNIT, KERNELS, DELEGATE, WHOLE = -1, 0, 1, 2
 LEAST_OPERATORS = 3  # of a dump, from which a state can be told
 LEAST_SPREAD = 0.01  # of an operator: a smaller one gives no larger vote
 MAD_TO_SD = 1.4826
@@ -73,7 +73,7 @@ class Usual(NamedTuple):
 
 
 def dump_states(operators: Operators, night: NightValues, usual: Usual) -> Floats:
-    """The state of the device in the dump of each value; 0 where it cannot be told.
+    """The state of the device in the dump of each value; NaN where it cannot be told.
 
     Args:
         operators: What is known of the series.
@@ -89,9 +89,9 @@ def dump_states(operators: Operators, night: NightValues, usual: Usual) -> Float
     weight = _weigh(operators, own, group, usual.spread / usual.reaction, group_count)
     levels = _first_levels(night, votes, group, usual.level, weight, group_count)
     moved = (night.value[votes] - levels) / reaction
-    state, is_known = _states(group, moved, weight, group_count)
+    state = _states(group, moved, weight, group_count)
     share = np.bincount(group, np.exp(np.nan_to_num(levels)), minlength=group_count)
-    return _spread_out(operators, night, state, np.where(is_known, share, 0.0))
+    return _spread_out(operators, night, state, np.where(np.isnan(state), 0.0, share))
 
 
 def _weigh(
@@ -124,8 +124,8 @@ def _first_levels(
         value, state = night.value[votes[new]], np.zeros(len(new))
         for _ in range(_FIRST_ROUNDS):
             levels[new] = group_median(own[new], value - state)
-            states, _ = _states(group[new], value - levels[new], weight[new], group_count)
-            state = states[group[new]]
+            states = _states(group[new], value - levels[new], weight[new], group_count)
+            state = np.nan_to_num(states[group[new]])
     return levels
 
 
@@ -140,12 +140,12 @@ def group_median(group: Ints, value: Floats) -> Floats:
     return median
 
 
-def _states(group: Ints, moved: Floats, weight: Floats, group_count: int) -> tuple[Floats, Mask]:
-    """The state of each group, and whether enough of its operators tell it."""
+def _states(group: Ints, moved: Floats, weight: Floats, group_count: int) -> Floats:
+    """The state of each group; NaN where too few of its operators tell it."""
     known = ~np.isnan(moved)
     state = weighted_median(group[known], moved[known], weight[known], group_count)
     is_known = np.bincount(group[known], minlength=group_count) >= LEAST_OPERATORS
-    return np.where(is_known, state, 0.0), is_known
+    return np.where(is_known, state, np.nan)
 
 
 def _spread_out(operators: Operators, night: NightValues, state: Floats, share: Floats) -> Floats:
@@ -153,11 +153,68 @@ def _spread_out(operators: Operators, night: NightValues, state: Floats, share: 
     state, share = state.reshape(-1, _UNITS), share.reshape(-1, _UNITS)
     unit = operators.unit[night.series]
     is_whole = (operators.kernel[night.series] == NO_KERNEL) & (unit == KERNELS)
-    total = np.maximum(share.sum(axis=1), 1e-300)
-    mixed = (state * share).sum(axis=1) / total
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mixed = np.log(np.nansum(np.exp(state) * share, axis=1) / share.sum(axis=1))
     own = state[night.dump, np.maximum(unit, 0)]
     spread: Floats = np.where(is_whole, mixed[night.dump], own)
-    return np.where(unit == NO_UNIT, 0.0, spread)
+    return np.where(unit == NO_UNIT, np.nan, spread)
+
+
+class PairStates(NamedTuple):
+    """The states of the device in the dumps of two builds: a row per dump and unit with a state.
+
+    Attributes:
+        value: The number of a value of that dump and unit.
+        unit: KERNELS, DELEGATE or WHOLE, which is what holds both.
+        state: How far the device was from its usual state in the base.
+        moved: The median of that over the dumps of the head; NaN without any.
+    """
+
+    value: Ints
+    unit: Ints
+    state: Floats
+    moved: Floats
+
+
+def pair_states(
+    operators: Operators, values: NightValues, is_head: Mask, family: Ints
+) -> PairStates:
+    """The states of the dumps of a base and a head, told by the levels of the base.
+
+    Args:
+        operators: What is known of the series.
+        values: The values of both builds.
+        is_head: Whether each value is the head's.
+        family: Number of the family of each value.
+    """
+    state = _states_by_base(operators, values, is_head)
+    is_whole = (operators.kernel == NO_KERNEL) & (operators.unit == KERNELS)
+    unit = np.where(is_whole, WHOLE, operators.unit)[values.series]
+    _, first = np.unique(np.stack([values.dump, unit]), axis=1, return_index=True)
+    first = first[~np.isnan(state[first])]
+    state, unit = state[first], unit[first]
+    scope = family[first] * (WHOLE + 1) + unit
+    medians = np.full((2, int(scope.max(initial=0)) + 1), np.nan)
+    for median, own in zip(medians, (~is_head[first], is_head[first]), strict=True):
+        median[scope[own]] = group_median(scope[own], state[own])
+    usual = medians[0, scope]
+    return PairStates(first, unit, state - usual, medians[1, scope] - usual)
+
+
+def _states_by_base(operators: Operators, values: NightValues, is_head: Mask) -> Floats:
+    """The state of each value, from the levels and spreads of the base without its own states."""
+    nothing, alike = np.full(len(operators.unit), np.nan), np.ones(len(operators.unit))
+    chosen = np.flatnonzero(~is_head)
+    base = NightValues(
+        values.series[chosen], values.dump[chosen], values.value[chosen], values.dump_count
+    )
+    state = dump_states(operators, base, Usual(nothing, nothing, alike))
+    residual = base.value - np.nan_to_num(state)
+    level, spread = nothing.copy(), nothing.copy()
+    middle = group_median(base.series, residual)
+    level[base.series] = middle
+    spread[base.series] = MAD_TO_SD * group_median(base.series, np.abs(residual - middle))
+    return dump_states(operators, values, Usual(level, spread, alike))
 
 
 def weighted_median(group: Ints, value: Floats, weight: Floats, group_count: int) -> Floats:

@@ -1,0 +1,43 @@
+-- framed: The values of referred, without the state of the device where it is known.
+--
+-- Reads referred and states.
+--
+-- columns:
+--   level               STRING  method, delegate or operator.
+--   dump_id             INT     Dump it was measured in.
+--   is_head             INT     1 for a dump of the head, 0 for one of the base.
+--   device              STRING  Name of the device.
+--   pool                STRING  Device pool; null if none.
+--   model               STRING  Name of the model.
+--   backend             STRING  Backend of the model; null if none.
+--   run                 STRING  Name of the runs that holds across builds.
+--   event_name          STRING  Name of the operator, else its delegate id.
+--   delegate_id         STRING  Delegate debug id; null outside delegates.
+--   ordinal             INT     Which of the build's instructions of that name and
+--                               delegate id, from 1.
+--   kind                STRING  Kind of the events.
+--   instruction_id      INT     Instruction id in this build; null outside the program.
+--   run_signature_id    BIGINT  Signature of the runs.
+--   event_signature_id  BIGINT  Signature of the events.
+--   unit                STRING  ns, or ticks of a clock of unknown rate.
+--   value               DOUBLE  Time in that unit; null without enough events.
+--   floor               DOUBLE  Least value that can be compared.
+--   half_tick           DOUBLE  Half of what the clock can tell apart.
+--   reference           STRING  Reference build that the value is relative to; null if
+--                               none.
+--   state_shift         DOUBLE  How far the state of the device moved from base to
+--                               head, in log time; null where the value has it.
+SELECT
+    r.level, r.dump_id, r.is_head, r.device, r.pool, r.model, r.backend,
+    r.run, r.event_name, r.delegate_id, r.ordinal, r.kind, r.instruction_id,
+    r.run_signature_id, r.event_signature_id, r.unit,
+    CASE WHEN s.state IS NULL THEN r.value ELSE r.value * exp(-s.state) END AS value,
+    r.floor, r.half_tick, r.reference, s.state_shift
+FROM referred AS r
+LEFT JOIN states AS s
+    ON s.dump_id = r.dump_id AND s.run = r.run AND r.reference IS NULL
+    AND s.unit = CASE
+        WHEN r.kind IN ('delegate_op', 'delegate_call') THEN 'delegates'
+        WHEN r.kind = 'method' THEN 'whole'
+        ELSE 'kernels'
+    END
