@@ -27,7 +27,8 @@ _CHANGES = {
     "moved": "moved elsewhere",
     "mode_mix": "slow in another share of the processes",
 }
-_OTHERS = ("unchanged", "inconclusive", "below_resolution", "needs_more_dumps")
+_EXPLAINED = "explained_by_run_shift"
+_OTHERS = ("unchanged", _EXPLAINED, "inconclusive", "below_resolution", "needs_more_dumps")
 _MOST_NAMED = 3
 _TABLE = pa.schema(
     [
@@ -63,10 +64,17 @@ def summary_lines(table: pa.Table, *, base: str, head: str) -> list[str]:
     what = ", ".join(found) or "no change found"
     lines = [f"{head} against {base}: {what}, of {count_text(len(operators), 'operator')} compared"]
     methods = _by_place(row for row in table.to_pylist() if row["level"] == "method")
-    for place, rows in _by_place(changed).items():
+    found_by_place = _by_place(changed)
+    explained = (
+        place
+        for place, own in methods.items()
+        if place not in found_by_place and any(row["verdict"] == _EXPLAINED for row in own)
+    )
+    for place, rows in (found_by_place | {place: [] for place in explained}).items():
         named = [f"{_operator(row)} {_change(row)}" for row in rows[:_MOST_NAMED]]
         more = [f"{len(rows) - _MOST_NAMED:,} more"] * (len(rows) > _MOST_NAMED)
-        parts = [", ".join([*named, *more]), *map(_method_text, methods.get(place, ()))]
+        operators_text = ", ".join([*named, *more]) or "no operator by itself"
+        parts = [operators_text, *map(_method_text, methods.get(place, ()))]
         lines.append(f"  {place}: {'; '.join(parts)}")
     return lines
 
@@ -112,6 +120,9 @@ def _method_text(row: Row) -> str:
     if row["verdict"] in _CHANGES and None not in (row["base_ns"], row["head_ns"]):
         times = f"{duration_text(row['base_ns'])} to {duration_text(row['head_ns'])}"
         return f"{row['event_name']} {times}, {_change(row)}"
+    if row["verdict"] == _EXPLAINED:
+        moved = delta_text(row["state_delta"])
+        return f"all moved together, {moved}: the device, or the whole build; record them in turns"
     change = interval_text(row["delta_low"], row["delta_high"])
     bounds = "" if row["delta_low"] is None else f" ({change})"
     return f"{row['event_name']} {row['verdict']}{bounds}"
@@ -130,5 +141,7 @@ def _note(rows: Sequence[Row]) -> str:
     hidden = sorted({row["note"] for row in rows if row["note"]})
     references = sorted({row["reference"] for row in rows if row["reference"]})
     relative = [f"relative to the reference build {name}" for name in references]
+    if any(row["frame"] == "residual" for row in rows):
+        relative.append("recorded apart, so compared without the state of the device")
     compared = f"of {len(rows):,} compared: {', '.join(others) or 'all changed'}"
     return "; ".join([compared, *relative, *hidden])

@@ -59,7 +59,9 @@ def _smallest_change(row: Row, settings: Settings) -> float:
     shown = row["minimum_detectable"]
     if row["verdict"] in _NOT_JUDGED or shown is None:
         return math.inf
-    return max(settings.min_change(**place_of_row(row)), float(shown))
+    is_explained = row["verdict"] == "explained_by_run_shift"
+    hidden = abs(float(row["state_delta"])) if is_explained else 0.0
+    return max(settings.min_change(**place_of_row(row)), float(shown), hidden)
 
 
 def _missing(rows: Sequence[Row]) -> str:

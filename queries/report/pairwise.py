@@ -19,6 +19,7 @@ from queries.report.content import (
     Member,
     OperatorChange,
     Report,
+    RunShift,
 )
 from queries.report.environment import Environments, Family, may_explain
 from queries.report.facts import (
@@ -28,6 +29,7 @@ from queries.report.facts import (
     read_commits,
     read_facts,
 )
+from queries.report.figures import delta_text
 from queries.report.headline import make_headline
 from queries.report.night import SERIES, last_day
 from queries.report.outline import find_verdict, sort_groups
@@ -56,8 +58,7 @@ WHERE build IN ($base, $head) GROUP BY ALL ORDER BY ALL"""
 def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str) -> Report:
     """The report of a build against another.
 
-    Every verdict is final: no other night will confirm it. It is one of the code only if the builds
-    were recorded interleaved.
+    Every verdict is final: no other night will confirm it.
 
     Raises:
         ParameterError: The store has no such build, or both are the same.
@@ -105,7 +106,7 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
         summary=f"{head} against {base}: {_count_operators(groups)}, series: {len(own):,}{blind}",
         notes=[order, *notes] if order else notes,
         groups=groups,
-        run_shifts=[],
+        run_shifts=_run_shifts(own, chosen.min_change),
         operator_changes=_operator_changes(own, base=base, head=head),
         exact_changes=facts.exact_changes,
         framework_tax=facts.framework_tax,
@@ -225,6 +226,7 @@ def _member(
         f"{row['head_count']} dumps against {row['base_count']}",
         f"p = {row['p_adjusted']:.2g} among its model's operators",
         *([f"relative to the reference build {row['reference']}"] if row["reference"] else []),
+        *_state_parts(row),
         *([row["note"]] if row["note"] else []),
     ]
     return Member(
@@ -243,6 +245,26 @@ def _member(
         else [],
         rule="; ".join(parts),
     )
+
+
+def _state_parts(row: Row) -> list[str]:
+    if row["state_delta"] is None:
+        return []
+    return [f"without the state of the device, which moved by {delta_text(row['state_delta'])}"]
+
+
+def _run_shifts(rows: Iterable[Row], least: float) -> list[RunShift]:
+    """How far the state of each device moved, where it is out of the values."""
+    return [
+        RunShift(
+            **{name: row[name] for name in FAMILY},
+            shift=row["state_delta"],
+            limit=least,
+            is_notable=abs(row["state_delta"]) >= least,
+        )
+        for row in rows
+        if row["level"] == "method" and row["state_delta"] is not None
+    ]
 
 
 def _operator_changes(rows: Iterable[Row], *, base: str, head: str) -> list[OperatorChange]:

@@ -28,16 +28,24 @@
 --   state_shift         DOUBLE  How far the state of the device moved from base to
 --                               head, in log time; null where the value has it.
 SELECT
-    r.level, r.dump_id, r.is_head, r.device, r.pool, r.model, r.backend,
-    r.run, r.event_name, r.delegate_id, r.ordinal, r.kind, r.instruction_id,
-    r.run_signature_id, r.event_signature_id, r.unit,
-    CASE WHEN s.state IS NULL THEN r.value ELSE r.value * exp(-s.state) END AS value,
-    r.floor, r.half_tick, r.reference, s.state_shift
-FROM referred AS r
-LEFT JOIN states AS s
-    ON s.dump_id = r.dump_id AND s.run = r.run AND r.reference IS NULL
-    AND s.unit = CASE
-        WHEN r.kind IN ('delegate_op', 'delegate_call') THEN 'delegates'
-        WHEN r.kind = 'method' THEN 'whole'
-        ELSE 'kernels'
-    END
+    level, dump_id, is_head, device, pool, model, backend, run, event_name,
+    delegate_id, ordinal, kind, instruction_id, run_signature_id, event_signature_id,
+    unit, value * exp(-coalesce(state, 0e0)) AS value, floor, half_tick, reference,
+    state_shift
+FROM (
+    SELECT
+        r.*,
+        CASE
+            WHEN r.kind IN ('delegate_op', 'delegate_call') THEN s.delegate_state
+            WHEN r.kind = 'method' THEN s.method_state
+            ELSE s.kernel_state
+        END AS state,
+        CASE
+            WHEN r.kind IN ('delegate_op', 'delegate_call') THEN s.delegate_shift
+            WHEN r.kind = 'method' THEN s.method_shift
+            ELSE s.kernel_shift
+        END AS state_shift
+    FROM referred AS r
+    LEFT JOIN states AS s
+        ON s.dump_id = r.dump_id AND s.run = r.run AND r.reference IS NULL
+) AS v

@@ -30,17 +30,42 @@
 --   half_tick           DOUBLE  Half of what the clock can tell apart.
 --   state_shift         DOUBLE  How far the state of the device moved from base to
 --                               head, in log time; null where values have it.
-WITH members AS (
+WITH typed AS (
     SELECT
-        'operator_type' AS level, dump_id, is_head, device, pool, model, backend, run,
-        CASE kind
-            WHEN 'kernel'
-                THEN split_part(replace(event_name, 'native_call_', ''), '.', 1)
-            ELSE split_part(event_name, ' #', 1)
-        END AS name,
-        kind, unit, value, floor, half_tick, state_shift
-    FROM operators
-    WHERE kind IN ('kernel', 'delegate_op')
+        *, count(*) OVER (
+            PARTITION BY device, model, backend, run, run_signature_id, kind, name
+        ) AS member_count
+    FROM (
+        SELECT DISTINCT
+            device, model, backend, run, run_signature_id, event_signature_id, kind,
+            CASE kind
+                WHEN 'kernel'
+                    THEN split_part(replace(event_name, 'native_call_', ''), '.', 1)
+                ELSE split_part(event_name, ' #', 1)
+            END AS name
+        FROM operators
+        WHERE kind IN ('kernel', 'delegate_op')
+    ) AS o
+),
+types AS (
+    SELECT
+        *, max(member_count) OVER (
+            PARTITION BY device, model, backend, run, kind, name
+        ) AS most_members
+    FROM typed
+),
+members AS (
+    SELECT
+        'operator_type' AS level, o.dump_id, o.is_head, o.device, o.pool, o.model,
+        o.backend, o.run, t.name, o.kind, o.unit, o.value, o.floor, o.half_tick,
+        o.state_shift
+    FROM operators AS o
+    JOIN types AS t
+        ON t.device = o.device AND t.model = o.model
+        AND t.backend IS NOT DISTINCT FROM o.backend AND t.run = o.run
+        AND t.run_signature_id = o.run_signature_id
+        AND t.event_signature_id = o.event_signature_id
+    WHERE t.most_members > 1
     UNION ALL
     SELECT
         'module' AS level, o.dump_id, o.is_head, o.device, o.pool, o.model, o.backend,
@@ -61,8 +86,7 @@ WITH members AS (
 sums AS (
     SELECT
         level, dump_id, is_head, device, pool, model, backend, run, name, kind,
-        count(*) AS member_count, min(unit) AS unit,
-        whole_sum(value) AS value,
+        min(unit) AS unit, whole_sum(value) AS value,
         max(floor) AS floor, max(half_tick) AS half_tick,
         max_by(state_shift, abs(state_shift)) AS state_shift
     FROM members
@@ -81,11 +105,4 @@ SELECT
     CAST(NULL AS INT) AS instruction_id, CAST(NULL AS BIGINT) AS run_signature_id,
     CAST(NULL AS BIGINT) AS event_signature_id,
     unit, value, floor, half_tick, state_shift
-FROM (
-    SELECT
-        *, max(member_count) OVER (
-            PARTITION BY level, device, model, backend, run, kind, name
-        ) AS most_members
-    FROM sums
-) AS s
-WHERE level = 'module' OR most_members > 1
+FROM sums

@@ -7,13 +7,16 @@
 -- kernels and delegates.
 --
 -- columns:
---   dump_id      INT     Number of the dump.
---   run          STRING  Name of the runs that holds across builds.
---   unit         STRING  kernels, delegates or whole, which is what holds both.
---   state        DOUBLE  How far the device was from its usual state in the base, in
---                        log time.
---   state_shift  DOUBLE  The median of that over the dumps of the head; null without
---                        any.
+--   dump_id         INT     Number of the dump.
+--   run             STRING  Name of the runs that holds across builds.
+--   kernel_state    DOUBLE  How far the device was from its usual state in the base, in
+--                           log time, by its kernels.
+--   delegate_state  DOUBLE  The same by the operators of its delegates.
+--   method_state    DOUBLE  The same of a method, of both by their time.
+--   kernel_shift    DOUBLE  The median of kernel_state over the dumps of the head; null
+--                           without any.
+--   delegate_shift  DOUBLE  That of delegate_state.
+--   method_shift    DOUBLE  That of method_state.
 WITH spans AS (
     SELECT
         c.*, d.captured_at, d.session,
@@ -49,38 +52,47 @@ recordings AS (
     FROM spans
     GROUP BY device, model, backend
 ),
-numbered AS (
-    SELECT
-        r.device, r.model, r.backend, r.run, r.dump_id, r.is_head,
-        CASE WHEN r.kind IN ('delegate_op', 'delegate_call') THEN 1 ELSE 0 END AS unit,
-        CASE
-            WHEN r.kind IN ('method', 'delegate_call') THEN -1
-            ELSE dense_rank() OVER (
-                PARTITION BY r.device, r.model, r.backend, r.run
-                ORDER BY coalesce(r.op_type, r.event_name)
-            )
-        END AS op_type,
-        dense_rank() OVER (
-            PARTITION BY r.device, r.model, r.backend, r.run
-            ORDER BY r.event_name, r.delegate_id NULLS LAST, r.ordinal, r.unit
-        ) AS operator,
-        ln(greatest(r.value, r.half_tick)) AS y
+apart AS (
+    SELECT r.*
     FROM referred AS r
     JOIN recordings AS t
         ON t.device = r.device AND t.model = r.model
         AND t.backend IS NOT DISTINCT FROM r.backend
     WHERE t.is_apart AND r.value IS NOT NULL AND r.reference IS NULL
+),
+numbered AS (
+    SELECT
+        run_signature_id, event_signature_id,
+        CASE WHEN kind IN ('delegate_op', 'delegate_call') THEN 1e0 ELSE 0e0 END
+            AS run_by,
+        CASE
+            WHEN kind IN ('method', 'delegate_call') THEN -1e0
+            ELSE CAST(dense_rank() OVER (ORDER BY coalesce(op_type, event_name))
+                AS DOUBLE)
+        END AS op_number,
+        CAST(dense_rank() OVER (
+            ORDER BY event_name, delegate_id NULLS LAST, ordinal
+        ) AS DOUBLE) AS number
+    FROM (
+        SELECT DISTINCT
+            run_signature_id, event_signature_id, event_name, delegate_id, ordinal,
+            kind, op_type
+        FROM apart
+    ) AS o
 )
 SELECT
-    CAST(s.dump_id AS INT) AS dump_id, run,
-    CASE s.unit WHEN 0 THEN 'kernels' WHEN 1 THEN 'delegates' ELSE 'whole' END AS unit,
-    s.state, s.moved AS state_shift
+    CAST(s.dump_id AS INT) AS dump_id, run, s.kernel_state, s.delegate_state,
+    s.method_state, s.kernel_shift, s.delegate_shift, s.method_shift
 FROM (
     SELECT
-        run, explode(pair_states(array_sort(array_agg(array(
-            CAST(dump_id AS DOUBLE), CAST(is_head AS DOUBLE), CAST(unit AS DOUBLE),
-            CAST(op_type AS DOUBLE), CAST(operator AS DOUBLE), y
-        ))))) AS s
-    FROM numbered
-    GROUP BY device, model, backend, run
+        m.run, explode(pair_states(array_agg(array(
+            CAST(m.dump_id AS DOUBLE), CAST(m.is_head AS DOUBLE), o.run_by, o.op_number,
+            o.number * 2 + CASE WHEN m.unit = 'ns' THEN 1 ELSE 0 END,
+            ln(greatest(m.value, m.half_tick))
+        )))) AS s
+    FROM apart AS m
+    JOIN numbered AS o
+        ON o.run_signature_id = m.run_signature_id
+        AND o.event_signature_id = m.event_signature_id
+    GROUP BY m.device, m.model, m.backend, m.run
 ) AS e

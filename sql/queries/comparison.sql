@@ -54,17 +54,17 @@
 --                               would not help.
 --   reference           STRING  Reference build that values of this model on the device
 --                               are relative to; null if none.
+--   frame               STRING  What is compared: raw values, those relative to the
+--                               reference, or residual ones without the state of the
+--                               device.
+--   state_delta         DOUBLE  How far that state moved from base to head, as a share;
+--                               null unless residual.
 --   change_share        DOUBLE  cost_ns over that of the method; null if the method is
 --                               not known to have changed.
 --   explained_by        STRING  Of a method or delegate that changed, the three that
 --                               add most to it, with their shares; null otherwise.
 --   note                STRING  In what the dumps differ beside the build, such as
 --                               os_version or threads; null if in nothing.
---   frame               STRING  What is compared: raw values, those relative to the
---                               reference, or residual ones without the state of the
---                               device.
---   state_delta         DOUBLE  How far that state moved from base to head, as a share;
---                               null unless residual.
 SELECT
     v.level, v.device, v.model, v.backend, v.run, v.event_name, v.delegate_id,
     v.ordinal, v.base_count, v.head_count,
@@ -77,7 +77,11 @@ SELECT
     CASE WHEN v.level = 'module' THEN v.event_name ELSE m.module_path END
         AS module_path,
     v.kind, v.pool, CASE WHEN v.unit = 'ns' THEN v.cost END AS cost_ns, v.dumps_needed,
-    r.reference,
+    r.reference, CASE
+        WHEN r.reference IS NOT NULL THEN 'reference'
+        WHEN v.state_shift IS NOT NULL THEN 'residual'
+        ELSE 'raw'
+    END AS frame, exp(v.state_shift) - 1 AS state_delta,
     CASE WHEN v.unit = 'ns' THEN v.cost END / nullif(sum(CASE
         WHEN v.kind = 'method' AND v.unit = 'ns' THEN v.cost
     END) OVER (
@@ -85,11 +89,7 @@ SELECT
         ORDER BY v.cost
         ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
     ), 0e0) AS change_share,
-    e.explained_by, n.note, CASE
-        WHEN r.reference IS NOT NULL THEN 'reference'
-        WHEN v.state_shift IS NOT NULL THEN 'residual'
-        ELSE 'raw'
-    END AS frame, exp(v.state_shift) - 1 AS state_delta
+    e.explained_by, n.note
 FROM verdicts AS v
 LEFT JOIN modules AS m ON m.series_id = v.series_id
 LEFT JOIN notes AS n

@@ -15,16 +15,20 @@
 -- (too few for a lone difference to stand out among so many operators), regression,
 -- improvement (p_adjusted <= q, a change of min_change or more and of half a tick or
 -- more, an interval without 0), mode_mix (the share of slow processes changed, at q,
--- and nothing else), unchanged (the interval lies within min_change), inconclusive (a
--- change of min_change could hide). A regression is moved instead if improvements of
--- the same model make up for it, to a quarter, and the method did not change; so is an
--- improvement. Alike for a factor and its inverse: base and head swapped give the
--- opposite verdict.
+-- and nothing else), explained_by_run_shift (see below), unchanged (the interval lies
+-- within min_change), inconclusive (a change of min_change could hide). A regression is
+-- moved instead if improvements of the same model make up for it, to a quarter, and the
+-- method did not change; so is an improvement. Alike for a factor and its inverse:
+-- base and head swapped give the opposite verdict.
 --
 -- Where both builds were recorded in sessions with a reference build (build.role in the
--- manifest), values are relative to it, and the device's state cancels. Without one, an
--- alarm is sound only if the builds were recorded interleaved: a change of the device's
--- state between two sessions looks like a change of code.
+-- manifest), values are relative to it, and the device's state cancels. Without one,
+-- builds that were recorded in turns are compared as they are. Between builds recorded
+-- apart the state of the device may have changed, which moves all operators of a dump:
+-- it is told by the operators themselves, three or more, and taken out (residual). A
+-- change must then exceed min_change by 15 % of the state's. A method or delegate of
+-- which nothing is left is explained_by_run_shift if the state moved by min_change or
+-- more: the device did that, or the whole build; only recording in turns can tell.
 --
 -- filters: compared_dumps
 --

@@ -13,9 +13,9 @@ from queries.report.build_order import note_order
 
 TEXTS = (
     *("level", "device", "model", "backend", "event_name", "delegate_id", "verdict"),
-    *("explained_by", "note", "pool", "reference", "run"),
+    *("explained_by", "note", "pool", "reference", "run", "frame"),
 )
-NUMBERS = ("base_ns", "head_ns", "delta", "delta_low", "delta_high", "cost_ns")
+NUMBERS = ("base_ns", "head_ns", "delta", "delta_low", "delta_high", "cost_ns", "state_delta")
 SCHEMA = pa.schema(
     [(name, pa.string()) for name in TEXTS]
     + [(name, pa.float64()) for name in NUMBERS]
@@ -76,6 +76,20 @@ def test_note_counts_what_is_not_shown_and_says_what_is_hidden() -> None:
     assert changed.schema.metadata[b"note"].decode() == (
         "of 3 compared: 2 unchanged, 1 needs_more_dumps; "
         "relative to the reference build pinned; dumps differ in threads"
+    )
+
+
+def test_what_moved_all_operators_is_said_though_none_changed_by_itself() -> None:
+    columns = {"level": "method", "frame": "residual", "state_delta": 0.14}
+    moved = _row("explained_by_run_shift", **columns, event_name="Method::execute")
+    _, line = summary_lines(_table(_row("unchanged"), moved), base="a", head="b")
+    assert line == (
+        "  lab · net: no operator by itself; all moved together, +14.0 %: "
+        "the device, or the whole build; record them in turns"
+    )
+    assert changed_rows(_table(moved)).schema.metadata[b"note"].decode() == (
+        "of 1 compared: 1 explained_by_run_shift; "
+        "recorded apart, so compared without the state of the device"
     )
 
 

@@ -20,6 +20,7 @@ from warehouse.statistics import (
 )
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
@@ -65,23 +66,27 @@ def pair_states(rows: pa.Array) -> pa.Array:
     """The states of the dumps of two builds, see `device_states.pair_states`.
 
     A row is a list: dump, whether it is the head's, unit, operator type (-1 for what only holds
-    others), operator, logarithm.
+    others), operator (from 1), logarithm.
     """
     lists = _whole(rows)
     sizes = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
-    family = np.repeat(np.arange(len(sizes)), sizes)
     figures = lists.flatten().flatten().to_numpy(zero_copy_only=False).reshape(-1, 6)
+    family = np.repeat(np.arange(len(sizes)), sizes)
+    figures = figures[np.lexsort((figures[:, 4], figures[:, 0], family))]
     dump_id, is_head, unit, kernel, operator = figures[:, :5].astype(np.int64).T
-    _, first, series = np.unique(
-        np.stack([family, operator]), axis=1, return_index=True, return_inverse=True
+    dumps, first, dump = _number(family, dump_id)
+    _, member, own = _number(family, operator)
+    found = device_states.pair_states(
+        device_states.Operators(kernel[member], unit[member]),
+        device_states.NightValues(own, dump, figures[:, 5], len(dumps)),
+        is_head[first] == 1,
+        family[first],
     )
-    dumps, dump = np.unique(np.stack([family, dump_id]), axis=1, return_inverse=True)
-    values = device_states.NightValues(series.ravel(), dump.ravel(), figures[:, 5], dumps.shape[1])
-    operators = device_states.Operators(kernel[first], unit[first])
-    found = device_states.pair_states(operators, values, is_head == 1, family)
-    ends = np.searchsorted(family[found.value], np.arange(len(sizes) + 1))  # in their order
-    columns = {"dump_id": dump_id[found.value]} | found._asdict()
-    states = _struct(_STATE, columns, np.ones(len(found.value), bool))
+    ends = np.searchsorted(family[first], np.arange(len(sizes) + 1))  # in their order
+    columns = {"dump_id": dump_id[first]}
+    for name, values in found._asdict().items():
+        columns |= {f"{of}_{name}": values[:, n] for n, of in enumerate(_UNITS)}
+    states = _struct(_STATE, columns, np.ones(len(dumps), bool))
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), states)
 
 
@@ -109,8 +114,18 @@ def _fields(names: str, **others: pa.DataType) -> list[pa.Field]:
 
 _COMPARISON = _fields("p least_p excess variance shift low high mode_p")
 _CHANGE = _fields("split p least_p shift", split=pa.int64())
-_STATE = _fields("dump_id unit state moved", dump_id=pa.int64(), unit=pa.int64())
+_UNITS = "kernel", "delegate", "method"
+_STATE = _fields(
+    " ".join(["dump_id", *(f"{of}_{name}" for name in ("state", "shift") for of in _UNITS)]),
+    dump_id=pa.int64(),
+)
 _GAP = _fields("middle width")
+
+
+def _number(family: Ints, key: Ints) -> tuple[Ints, Ints, Ints]:
+    """Families and keys as one number: those there are, the first of each, and each one's place."""
+    joined = family * (int(key.max(initial=0)) + 1) + key
+    return np.unique(joined, return_index=True, return_inverse=True)
 
 
 def _whole(column: pa.Array) -> pa.Array:

@@ -63,7 +63,8 @@ FUNCTIONS = (
     Function(
         "pair_states",
         ("DOUBLE[][]",),
-        "STRUCT(dump_id BIGINT, unit BIGINT, state DOUBLE, moved DOUBLE)[]",
+        "STRUCT(dump_id BIGINT, kernel_state DOUBLE, delegate_state DOUBLE, method_state DOUBLE, "
+        "kernel_shift DOUBLE, delegate_shift DOUBLE, method_shift DOUBLE)[]",
     ),
     Function("find_gap", ("DOUBLE[]",), "STRUCT(middle DOUBLE, width DOUBLE)"),
     Function("smallest_change", ("DOUBLE[]",), "DOUBLE"),

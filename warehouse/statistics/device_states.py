@@ -26,6 +26,7 @@ _UNITS = 2
 _OPERATOR_SHARE = 1 / 6  # of all votes, at most
 _TYPE_SHARE = 1 / 3  # of all votes, at most, for the operators of one type
 _CAPPINGS = 8  # rounds: each takes from those above their share
+_SMALL = 1 << 16
 _FIRST_ROUNDS = 4  # of levels and states by turns, where there is no base
 
 
@@ -99,8 +100,8 @@ def _weigh(
 ) -> Floats:
     """The vote of each operator: the less it varies the more, up to its share."""
     weight = 1 / np.maximum(np.nan_to_num(spread[own], nan=LEAST_SPREAD), LEAST_SPREAD)
-    _, kind = np.unique(np.stack([group, operators.kernel[own]]), axis=1, return_inverse=True)
-    kind = kind.ravel()
+    kernel = operators.kernel[own]
+    _, kind = np.unique(group * (int(kernel.max(initial=0)) + 1) + kernel, return_inverse=True)
     for _ in range(_CAPPINGS):
         total = np.bincount(group, weight, minlength=group_count)[group]
         weight = np.minimum(weight, _OPERATOR_SHARE * total)
@@ -131,7 +132,7 @@ def _first_levels(
 
 def group_median(group: Ints, value: Floats) -> Floats:
     """The median of the group of each value."""
-    order = np.lexsort((value, group))
+    order = _order(group, value)
     first = np.flatnonzero(np.diff(group[order], prepend=-1))
     count = np.diff(first, append=len(order))
     middle = value[order[first + (count - 1) // 2]] + value[order[first + count // 2]]
@@ -161,19 +162,17 @@ def _spread_out(operators: Operators, night: NightValues, state: Floats, share: 
 
 
 class PairStates(NamedTuple):
-    """The states of the device in the dumps of two builds: a row per dump and unit with a state.
+    """The states of the device in the dumps of two builds; NaN where they cannot be told.
+
+    Both are of shape (dumps, 3): of kernels, of delegates, and of what holds both.
 
     Attributes:
-        value: The number of a value of that dump and unit.
-        unit: KERNELS, DELEGATE or WHOLE, which is what holds both.
         state: How far the device was from its usual state in the base.
-        moved: The median of that over the dumps of the head; NaN without any.
+        shift: The median of that over the dumps of the head, the same in all dumps of a family.
     """
 
-    value: Ints
-    unit: Ints
     state: Floats
-    moved: Floats
+    shift: Floats
 
 
 def pair_states(
@@ -184,21 +183,21 @@ def pair_states(
     Args:
         operators: What is known of the series.
         values: The values of both builds.
-        is_head: Whether each value is the head's.
-        family: Number of the family of each value.
+        is_head: Whether each dump is the head's.
+        family: Number of the family of each dump.
     """
-    state = _states_by_base(operators, values, is_head)
     is_whole = (operators.kernel == NO_KERNEL) & (operators.unit == KERNELS)
     unit = np.where(is_whole, WHOLE, operators.unit)[values.series]
-    _, first = np.unique(np.stack([values.dump, unit]), axis=1, return_index=True)
-    first = first[~np.isnan(state[first])]
-    state, unit = state[first], unit[first]
-    scope = family[first] * (WHOLE + 1) + unit
-    medians = np.full((2, int(scope.max(initial=0)) + 1), np.nan)
-    for median, own in zip(medians, (~is_head[first], is_head[first]), strict=True):
-        median[scope[own]] = group_median(scope[own], state[own])
-    usual = medians[0, scope]
-    return PairStates(first, unit, state - usual, medians[1, scope] - usual)
+    state = np.full((values.dump_count, WHOLE + 1), np.nan)
+    state[values.dump, unit] = _states_by_base(operators, values, is_head[values.dump])
+    count = int(family.max(initial=-1)) + 1
+    medians = np.full((2, count, WHOLE + 1), np.nan)
+    for own, median in ((~is_head, medians[0]), (is_head, medians[1])):
+        dump, place = np.nonzero(own[:, None] & ~np.isnan(state))
+        scope = family[dump] * (WHOLE + 1) + place
+        median[family[dump], place] = group_median(scope, state[dump, place])
+    usual, now = medians[:, family]
+    return PairStates(state - usual, now - usual)
 
 
 def _states_by_base(operators: Operators, values: NightValues, is_head: Mask) -> Floats:
@@ -219,7 +218,7 @@ def _states_by_base(operators: Operators, values: NightValues, is_head: Mask) ->
 
 def weighted_median(group: Ints, value: Floats, weight: Floats, group_count: int) -> Floats:
     """The weighted median of each group; where two values share the middle, their mean."""
-    order = np.lexsort((value, group))
+    order = _order(group, value)
     group, value, weight = group[order], value[order], weight[order]
     total = np.bincount(group, weight, minlength=group_count)
     before = np.concatenate([[0.0], np.cumsum(total)])[:-1]
@@ -231,3 +230,13 @@ def weighted_median(group: Ints, value: Floats, weight: Floats, group_count: int
         chosen = np.flatnonzero(is_there)[::-1]  # the first of a group is written last
         median[group[chosen]] = value[chosen]
     return (low + high) / 2
+
+
+def _order(group: Ints, value: Floats) -> Ints:
+    """The order by group, then value."""
+    by_value = np.argsort(value)
+    groups = group[by_value]
+    if len(group) and groups.max() < _SMALL:
+        groups = groups.astype(np.uint16)  # which are sorted in one pass
+    order: Ints = by_value[np.argsort(groups, kind="stable")]
+    return order
