@@ -63,6 +63,24 @@ def test_other_functions_have_no_figures_without_values(connection):
     assert _ask(connection, "find_change($1::DOUBLE[][])", [[1.0, 1.0], [2.0, 2.0]]) is None
 
 
+def test_states_come_dump_by_dump_whatever_the_order_of_the_rows(connection):
+    generator = np.random.default_rng(3)
+    rows = [
+        [dump, dump > 20, 0.0, kind, kind + 1, 9.0 + kind + 0.1 * (dump > 20) + noise]
+        for dump in (20, 10, 21, 11, 12, 22, 23, 13)
+        for kind, noise in enumerate(generator.normal(0, 0.001, 4).tolist())
+    ]
+    connection.execute("CREATE TABLE pairs (family INT, points DOUBLE[][])")
+    shuffled = [rows[n] for n in generator.permutation(len(rows))]
+    connection.executemany("INSERT INTO pairs VALUES (?, ?)", [[1, rows], [2, []], [3, shuffled]])
+    found = connection.sql("SELECT pair_states(points) FROM pairs ORDER BY family").fetchall()
+    assert found[0] == found[2]
+    assert found[1] == ([],)
+    assert [state["dump_id"] for state in found[0][0]] == [10, 11, 12, 13, 20, 21, 22, 23]
+    assert found[0][0][0]["kernel_shift"] == pytest.approx(0.1, abs=0.002)
+    assert found[0][0][0]["delegate_state"] is None
+
+
 def test_functions_may_be_registered_twice_and_are_seen_by_transactions(connection):
     cursor = connection.cursor()
     cursor.execute("BEGIN TRANSACTION READ ONLY")
