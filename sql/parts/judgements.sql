@@ -50,8 +50,10 @@ WITH weighed AS (
         t.base_ran, t.head_ran, least(s.base_count, s.head_count) AS n,
         CAST(:q AS DOUBLE) AS q, ln(1 + CAST(:min_change AS DOUBLE)) AS margin,
         s.state_shift,
-        -- Operators do not all react alike: by about so much of the shift they differ.
+        -- Operators do not all react alike: by about so much of the shift they differ,
+        -- and a change must stand out from what the others seem to have changed by.
         15e-2 * coalesce(abs(s.state_shift), 0e0) AS doubt,
+        3 * coalesce(t.scatter, 0e0) AS crowd,
         s.figures.mode_p * count(s.figures.mode_p) OVER (PARTITION BY s.family_id)
             AS mode_p,
         CAST(needed_dumps(CAST(:q AS DOUBLE) / greatest(t.rival_count, 1)) AS BIGINT)
@@ -74,9 +76,11 @@ judged AS (
             WHEN NOT is_tested THEN 'below_resolution'
             WHEN least_p > q / test_count THEN 'needs_more_dumps'
             WHEN p_adjusted <= q AND abs(step) >= half_tick
-                AND low > 0 AND shift >= margin + doubt THEN 'regression'
+                AND low > 0 AND shift >= greatest(margin + doubt, crowd)
+                THEN 'regression'
             WHEN p_adjusted <= q AND abs(step) >= half_tick
-                AND high < 0 AND shift <= -margin - doubt THEN 'improvement'
+                AND high < 0 AND shift <= -greatest(margin + doubt, crowd)
+                THEN 'improvement'
             WHEN mode_p <= q THEN 'mode_mix'
             WHEN level IN ('method', 'delegate') AND abs(state_shift) >= margin
                 THEN 'explained_by_run_shift'

@@ -11,23 +11,35 @@
 --   base_ran     INT      Whether the base has anything of the family.
 --   head_ran     INT      Whether the head has.
 --   p_adjusted   DOUBLE   Share of false alarms if this were one; null unless tested.
+--   scatter      DOUBLE   Standard deviation of the changes of those that share its
+--                         state of the device, by their median deviation; null where
+--                         values have that state.
 WITH rated AS (
     SELECT
-        *, is_above AND least(base_count, head_count) >= 8 AS is_tested
+        *, is_above AND least(base_count, head_count) >= 8 AS is_tested,
+        CASE WHEN is_above AND state_shift IS NOT NULL THEN shift END AS own_shift
     FROM (
         SELECT
             series_id, family_id, has_base, has_head, base_count, head_count,
-            figures.p AS p,
+            figures.p AS p, figures.shift AS shift, state_shift,
+            kind IN ('delegate_op', 'delegate_call') AS is_delegated,
             coalesce(greatest(base_value, head_value) >= floor, FALSE) AS is_above
         FROM scored
     ) AS s
+),
+centred AS (
+    SELECT
+        *, abs(own_shift - median(own_shift) OVER (
+            PARTITION BY family_id, is_delegated
+        )) AS distance
+    FROM rated
 ),
 ranked AS (
     SELECT
         *, CAST(count(*) OVER (PARTITION BY family_id, is_tested) AS BIGINT) AS m,
         row_number() OVER (PARTITION BY family_id, is_tested ORDER BY p, series_id)
             AS rk
-    FROM rated
+    FROM centred
 )
 SELECT
     series_id, is_tested,
@@ -40,5 +52,8 @@ SELECT
     CASE WHEN is_tested THEN least(1e0, min(p * m / rk) OVER (
         PARTITION BY family_id, is_tested ORDER BY rk DESC
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    )) END AS p_adjusted
+    )) END AS p_adjusted,
+    CASE WHEN own_shift IS NOT NULL THEN 1.4826e0 * median(distance) OVER (
+        PARTITION BY family_id, is_delegated
+    ) END AS scatter
 FROM ranked

@@ -76,6 +76,13 @@ def test_the_further_the_device_moved_the_more_an_operator_must_change():
     assert rows["native_call_op2.out"]["verdict"] == "inconclusive"
 
 
+def test_a_change_must_stand_out_from_what_all_others_did():
+    quiet = [1.0, 1.08, 1.01, 0.99, 1.005, 0.995, 1.0]
+    assert _found(_ask(quiet)) == {"native_call_op2.out"}
+    unquiet = [1.0, 1.08, 1.04, 0.96, 1.05, 0.95, 1.0]
+    assert _found(_ask(unquiet)) == set()
+
+
 def test_kernels_and_delegates_have_states_of_their_own():
     rows = _ask([1.2, 1.2, 1.2], [0.9, 0.9, 0.9 * 1.2, 0.9])
     assert _found(rows) == {"op 2"}
