@@ -1,25 +1,25 @@
 -- explanations: What makes up the change of a method, or of a delegate's call.
 --
--- Reads verdicts.
+-- Reads verdicts. A call is timed more finely than the operators in it, which some
+-- delegates count in whole microseconds: it shows changes that none of them does.
 --
 -- columns:
 --   series_id     BIGINT  Number of the method's or the call's series.
 --   explained_by  STRING  The three operators or calls in it that add most to its
---                         change, with their shares of it.
-SELECT
-    series_id, concat_ws(
-        ', ', max(CASE WHEN place = 1 THEN part END),
-        max(CASE WHEN place = 2 THEN part END), max(CASE WHEN place = 3 THEN part END)
-    ) AS explained_by
-FROM (
+--                         change, with their shares of it; null without any.
+--   may_be        STRING  Of a call that no operator explains, the three longest ones
+--                         that could hide half of its change; null otherwise.
+WITH parts AS (
     SELECT
-        w.series_id,
-        p.event_name || ' #' || CAST(p.ordinal AS STRING) || ' '
-            || CAST(CAST(round(100 * p.cost / w.cost) AS INT) AS STRING) || ' %'
-            AS part,
-        row_number() OVER (
-            PARTITION BY w.series_id ORDER BY p.cost / w.cost DESC, p.series_id
-        ) AS place
+        w.series_id, p.series_id AS part_id, p.cost / w.cost AS share,
+        p.event_name || ' #' || CAST(p.ordinal AS STRING) AS part,
+        CASE
+            WHEN w.kind = 'method' OR p.verdict <> 'inconclusive' THEN 0e0
+            WHEN w.cost > 0 THEN (exp(p.high) - 1) * p.base_value / w.cost
+            ELSE (exp(p.low) - 1) * p.base_value / w.cost
+        END >= 5e-1 OR w.kind = 'delegate_call' AND p.verdict = 'below_resolution'
+            AS is_possible,
+        p.base_value
     FROM verdicts AS w
     JOIN verdicts AS p
         ON p.family_id = w.family_id AND p.unit = w.unit
@@ -28,7 +28,37 @@ FROM (
             OR w.kind = 'delegate_call' AND p.kind = 'delegate_op'
             AND p.instruction_id = w.instruction_id
         )
-    WHERE w.cost <> 0 AND p.cost * w.cost > 0
+    WHERE w.cost <> 0
+),
+ranked AS (
+    SELECT
+        *,
+        row_number() OVER (PARTITION BY series_id ORDER BY share DESC, part_id)
+            AS place,
+        row_number() OVER (
+            PARTITION BY series_id, is_possible
+            ORDER BY base_value DESC NULLS LAST, part_id
+        ) AS guess,
+        max(share) OVER (PARTITION BY series_id) AS most
+    FROM parts
+)
+SELECT
+    series_id,
+    nullif(concat_ws(
+        ', ',
+        max(CASE WHEN place = 1 AND share > 0 THEN part || percent END),
+        max(CASE WHEN place = 2 AND share > 0 THEN part || percent END),
+        max(CASE WHEN place = 3 AND share > 0 THEN part || percent END)
+    ), '') AS explained_by,
+    nullif(concat_ws(
+        ', ',
+        max(CASE WHEN guess = 1 AND is_possible AND most <= 0 THEN part END),
+        max(CASE WHEN guess = 2 AND is_possible AND most <= 0 THEN part END),
+        max(CASE WHEN guess = 3 AND is_possible AND most <= 0 THEN part END)
+    ), '') AS may_be
+FROM (
+    SELECT
+        *, ' ' || CAST(CAST(round(100 * share) AS INT) AS STRING) || ' %' AS percent
+    FROM ranked
 ) AS r
-WHERE place <= 3
 GROUP BY series_id

@@ -63,6 +63,9 @@
 --                               not known to have changed.
 --   explained_by        STRING  Of a method or delegate that changed, the three that
 --                               add most to it, with their shares; null otherwise.
+--   may_be              STRING  Of a delegate that changed though no operator in it
+--                               shows it, the three longest that could hide half of
+--                               it; null otherwise.
 --   note                STRING  In what the dumps differ beside the build, such as
 --                               os_version or threads; null if in nothing.
 SELECT
@@ -89,7 +92,7 @@ SELECT
         ORDER BY v.cost
         ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
     ), 0e0) AS change_share,
-    e.explained_by, n.note
+    e.explained_by, e.may_be, n.note
 FROM verdicts AS v
 LEFT JOIN modules AS m ON m.series_id = v.series_id
 LEFT JOIN notes AS n

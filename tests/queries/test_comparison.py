@@ -13,7 +13,7 @@ from queries.report.build_order import note_order
 
 TEXTS = (
     *("level", "device", "model", "backend", "event_name", "delegate_id", "verdict"),
-    *("explained_by", "note", "pool", "reference", "run", "frame"),
+    *("explained_by", "may_be", "note", "pool", "reference", "run", "frame"),
 )
 NUMBERS = ("base_ns", "head_ns", "delta", "delta_low", "delta_high", "cost_ns", "state_delta")
 SCHEMA = pa.schema(

@@ -223,6 +223,29 @@ def test_method_that_changed_names_the_operators_that_explain_it():
     assert method["change_share"] == 1
 
 
+def test_a_call_that_changed_names_the_operators_that_may_have():
+    steps = range(10)
+    base, head = (
+        [
+            [
+                Event("Method::execute", 90_000 + more, 0),
+                Event("DELEGATE_CALL", 60_000 + more + step, 3),
+                Event("", 30_000, 3, "steady"),
+                Event("", 20_000 + 1_000 * ((step * 7 + more) % 10), 3, "noisy"),
+                Event("", 1_500, 3, "short"),
+                Event("", 9_000 - 2_000 * (more > 0), 3, "faster"),
+            ]
+            for step in steps
+        ]
+        for more in (0, 5_000)
+    )
+    rows = Samples().add(base, head, resolution_ticks=1_000).ask()
+    (call,) = (row for row in rows if row["level"] == "delegate")
+    assert (call["verdict"], call["explained_by"]) == ("regression", None)
+    assert call["may_be"] == "noisy #1, short #1"
+    assert {row["may_be"] for row in rows if row is not call} == {None}
+
+
 def test_what_explains_nothing_has_no_share():
     rows = Samples().add([_program(10_000, 8_000)] * 10, [_program(10_000, 8_000)] * 10).ask()
     assert {(row["change_share"], row["explained_by"]) for row in rows} == {(None, None)}

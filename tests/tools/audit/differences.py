@@ -84,6 +84,7 @@ UNAUDITED: dict[str, dict[str, str]] = {
     "comparison": {
         "dumps_needed": "advice, by a rule of thumb",
         "explained_by": "a sentence out of other rows",
+        "may_be": "a sentence out of other rows",
         "note": "a sentence out of what environment_changes compares",
     },
     "stability": {"note": "a sentence out of the row's other columns"},
