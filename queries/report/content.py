@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 Direction = Literal["regression", "improvement"]
 Verdict = Literal[
     "regressions",
+    "over_budget",
     "other_environment",
     "incomplete",
     "suspects",
@@ -34,6 +35,9 @@ class BuildPoint(_Part):
     build: str
     dump_count: int = Field(description="Dumps of the build that count.")
     median_ns: float | None = Field(description="Median of their values; null without any.")
+    median: float | None = Field(
+        default=None, description="The same of a measure that is no time, in its unit."
+    )
 
 
 class Member(_Part):
@@ -47,16 +51,19 @@ class Member(_Part):
     event_name: str
     delegate_id: str | None
     ordinal: int = Field(description="Which instruction of that name and delegate id, from 1.")
-    kind: str
+    kind: str = Field(description="Kind of its events; exact for a measure without noise.")
+    unit: str = Field(description="Unit of base_values and head_values: ns, ticks, bytes, ...")
     module_path: str | None = Field(description="Module it runs, with an ETRecord; else null.")
-    delta: float
+    delta: float | None = Field(description="Null of a measure that was 0.")
     delta_low: float | None = Field(description="Lower end of the 99 % interval.")
     delta_high: float | None
     p_adjusted: float | None
     base_ns: float | None = Field(description="Null for clocks of unknown rate.")
     head_ns: float | None
     cost_ns: float | None = Field(description="What the change costs per run: head less base.")
-    base_values: list[float] = Field(description="A value per dump of the base; ns, else ticks.")
+    base_values: list[float] = Field(
+        description="A value per dump of the base; one for all of an exact measure."
+    )
     head_values: list[float]
     history: list[BuildPoint] = Field(description="Builds up to the head, oldest first.")
     rule: str = Field(description="Which rule and which numbers made the verdict.")
@@ -81,7 +88,7 @@ class Headline(_Part):
     )
     operator: str = Field(description="Operator type, module or delegate that moved most by cost.")
     operators: list[str] = Field(description="All that moved, costliest first.")
-    delta: float = Field(description="Change of the costliest member.")
+    delta: float | None = Field(description="Change of the costliest member.")
     cost_ns: float | None = Field(description="Costs of all members per run, added up.")
     device_count: int
     model_count: int
@@ -153,6 +160,20 @@ class ExactChange(_Part):
     measure: str = Field(description="E.g. allocated_bytes, operator_count, dump_bytes.")
     base: float
     head: float
+
+
+class Budget(_Part):
+    """What a limit of tracehouse.toml says of a model on a device."""
+
+    device: str
+    model: str
+    backend: str | None
+    measure: str
+    unit: str = Field(description="Unit of value and limit: ns, bytes, /s, ...")
+    value: float = Field(description="What the head has: its median over dumps, or its worst run.")
+    limit: float
+    bound: Literal["at most", "at least"]
+    is_broken: bool
 
 
 class TaxRow(_Part):
@@ -277,6 +298,9 @@ class Report(_Part):
     run_shifts: list[RunShift]
     operator_changes: list[OperatorChange]
     exact_changes: list[ExactChange]
+    budgets: list[Budget] = Field(
+        description="What [[budgets]] of tracehouse.toml say, broken ones first."
+    )
     framework_tax: list[TaxRow]
     coverage: Coverage
     sensitivity: list[Sensitivity] = Field(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import TYPE_CHECKING
 
 from queries.printable import printable, shorten
@@ -10,9 +11,11 @@ if TYPE_CHECKING:
     from queries.report.content import Member
 
 NONE = "–"
+EXACT = "exact"  # kind of a member that is a measure without noise
 MAX_NAME = 120
 MAX_TEXT = 1000
 _MOST = 1e12  # from there on, powers of ten: no clock can have told that
+_EXACT = 2**53  # up to here, whole numbers are
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
 
 
@@ -115,9 +118,47 @@ def and_more(first: str, count: int, noun: str = "") -> str:
 
 
 def value_text(member: Member, value: float) -> str:
-    """A value of one of the member's dumps: a duration, or ticks of a clock of unknown rate."""
-    is_time = member.base_ns is not None or member.head_ns is not None
-    return duration_text(value) if is_time else f"{number_text(value)} ticks"
+    """A value of one of the member's dumps, in the unit that they have."""
+    return measure_text(value, member.unit)
+
+
+def measure_text(value: float | None, unit: str) -> str:
+    """A measure with its unit: durations in what fits, whole numbers with every digit.
+
+    >>> measure_text(1_234_567, "ns"), measure_text(1_310_720, "bytes"), measure_text(0.5, "share")
+    ('1.235 ms', '1,310,720 bytes', '50 %')
+    >>> measure_text(20, "count"), measure_text(0.5, "mJ"), measure_text(None, "bytes")
+    ('20', '0.5 mJ', '–')
+    """
+    if value is None:
+        return NONE
+    if unit == "ns":
+        return duration_text(value)
+    if unit == "share":
+        return f"{_sign(value)}{change_text(abs(value))}"
+    return " ".join([exact_text(value), *([unit] if unit != "count" else [])])
+
+
+def exact_text(value: float) -> str:
+    """Every digit of a whole number; four of another."""
+    is_whole = abs(value) < _EXACT and value == int(value)
+    return f"{value:,.0f}".replace("-", "−") if is_whole else number_text(value)
+
+
+def base_text(member: Member) -> str:
+    """What a member was in the base."""
+    return _level_text(member, member.base_ns, member.base_values)
+
+
+def head_text(member: Member) -> str:
+    """What a member is in the head."""
+    return _level_text(member, member.head_ns, member.head_values)
+
+
+def _level_text(member: Member, level_ns: float | None, values: list[float]) -> str:
+    if level_ns is not None or not values or member.unit in ("ns", "ticks"):
+        return duration_text(level_ns)
+    return measure_text(median(values), member.unit)
 
 
 def place_text(device: str | None, model: str, backend: str | None, pool: str | None = None) -> str:
@@ -153,7 +194,9 @@ def operator_text(event_name: str, delegate_id: str | None, ordinal: int, run: s
 
 
 def member_operator(member: Member) -> str:
-    """The operator of a member."""
+    """The operator of a member, or the measure that it is."""
+    if member.kind == EXACT:
+        return name_text(member.event_name)
     return operator_text(member.event_name, member.delegate_id, member.ordinal, member.run)
 
 

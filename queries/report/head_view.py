@@ -162,7 +162,7 @@ class HeadView:
             delegate_id=member.delegate_id,
             ordinal=member.ordinal,
             cost_ns=member.cost_ns,
-            detail=f"{member.delta:+.1%} since {build}, which has other operators in it",
+            detail=f"{member.delta or 0:+.1%} since {build}, which has other operators in it",
         )
 
     def _operator_change(self, series: int, before: int, last: int, *, was: bool) -> OperatorChange:

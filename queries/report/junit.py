@@ -78,7 +78,7 @@ def _details(group: Group, report: Report) -> list[str]:
             f"{figures.member_place(member)}: {figures.member_operator(member)} "
             f"{figures.delta_text(member.delta)} "
             f"({figures.interval_text(member.delta_low, member.delta_high)}), "
-            f"{figures.duration_text(member.base_ns)} to {figures.duration_text(member.head_ns)}"
+            f"{figures.base_text(member)} to {figures.head_text(member)}"
             for member in members[:_MEMBERS]
         ),
         *([f"{more:,} more series"] if more > 0 else []),

@@ -139,8 +139,8 @@ def _member(member: Member) -> tuple[str, ...]:
     return (
         plain(figures.member_place(member)),
         code(figures.member_operator(member)),
-        figures.duration_text(member.base_ns),
-        figures.duration_text(member.head_ns),
+        figures.base_text(member),
+        figures.head_text(member),
         figures.delta_text(member.delta),
         figures.interval_text(member.delta_low, member.delta_high),
         figures.cost_text(member.cost_ns),

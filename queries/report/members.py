@@ -52,6 +52,7 @@ def _describe(
         delegate_id=keys["delegate_id"],
         ordinal=keys["ordinal"],
         kind=keys["kind"],
+        unit=keys["unit"],
         module_path=night.modules.get(tuple(keys[name] for name in SERIES)),
         delta=math.expm1(shift),
         delta_low=math.expm1(figures.low[row]) if has_interval else None,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
 from queries.asked import AskedStore
-from queries.report.alerts import list_alerts
+from queries.report.alerts import list_alerts, order_alerts
 from queries.report.content import Coverage, Report, RunShift, Sensitivity, Verdict
 from queries.report.environment import Environments, Family
+from queries.report.exact_alerts import judge_measures, list_exact_alerts
 from queries.report.facts import (
     add_expected,
     list_notes,
@@ -46,13 +48,21 @@ def nightly_report(
     """
     night = judge_head(store, head, settings, judge)
     commits = read_commits(store)
-    around = partial(changed_environment, Environments(store))
-    groups = list_alerts(night, commits, around)
+    exact = judge_measures(store, night)
+    environments = Environments(store)
+    around = partial(changed_environment, environments)
+    groups = order_alerts(
+        [
+            *list_alerts(night, commits, around),
+            *list_exact_alerts(night, exact, commits, environments),
+        ]
+    )
     view, parts = HeadView(night), sort_groups(groups)
     opened = [*parts.failures, *parts.environment, *parts.suspects]
     base = view.base({group.first_bad for group in opened})
     facts = read_facts(store, base=base[0] if base else None, head=night.head, until=night.until)
-    counts = {**view.count_verdicts(), **{f"muted: {k}": n for k, n in night.muted.items()}}
+    muted = Counter(night.muted) + Counter(exact.muted)
+    counts = {**view.count_verdicts(), **{f"muted: {k}": n for k, n in muted.items()}}
     dumps = {
         Family(row["device"], row["model"], row["backend"]): int(row["dumps"])
         for row in store.sql(_DUMPS, {"head": night.head}).to_pylist()
@@ -75,6 +85,7 @@ def nightly_report(
         run_shifts=shifts,
         operator_changes=view.operator_changes(),
         exact_changes=facts.exact_changes,
+        budgets=[],
         framework_tax=facts.framework_tax,
         coverage=coverage,
         sensitivity=sensitivity,

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from queries.report.figures import and_more, cost_text, count_text, name_text, share_text
+from queries.report.figures import (
+    EXACT,
+    and_more,
+    cost_text,
+    count_text,
+    name_text,
+    share_text,
+)
 from queries.report.sight import Sight, join_first
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from queries.report.content import Group, Missing, Report, Sensitivity, Verdict
+    from queries.report.content import Group, Member, Missing, Report, Sensitivity, Verdict
 
 STATES = {
     "new": "suspect",
@@ -134,8 +141,14 @@ def count_expected(missing: Sequence[Missing]) -> int:
 
 def _count(groups: Sequence[Group], noun: str) -> str:
     """How many alerts, and of how many operators: the unit of `tracehouse compare`."""
-    operators = sum(len(group.members) for group in groups)
-    return f"{count_text(len(groups), noun)} of {count_text(operators, 'operator')}"
+    return f"{count_text(len(groups), noun)} of {_members([m for g in groups for m in g.members])}"
+
+
+def _members(members: Sequence[Member]) -> str:
+    exact = sum(member.kind == EXACT for member in members)
+    counts = ((len(members) - exact, "operator"), (exact, "measure"))
+    told = [count_text(count, noun) for count, noun in counts if count]
+    return " and ".join(told or [count_text(0, "operator")])
 
 
 def range_text(group: Group) -> str:
@@ -195,6 +208,4 @@ def _commits(group: Group, report: Report) -> str | None:
 def _breadth(group: Group) -> str:
     line = group.headline
     counts = ((line.device_count, "device"), (line.model_count, "model"))
-    return ", ".join(
-        [*(count_text(*pair) for pair in counts), count_text(line.member_count, "operator")]
-    )
+    return ", ".join([*(count_text(*pair) for pair in counts), _members(group.members)])

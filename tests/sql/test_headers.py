@@ -93,7 +93,7 @@ ALL_PARTS = """\
 -- parts: levels AS measured, series, plain_samples, two_samples, compared
 -- parts: pools AS scored, tested, judgements, verdicts
 -- parts: modules, notes, explanations
--- parts: logged_dumps, logged_values, value_pairs
+-- parts: logged_dumps, logged_values, value_pairs, exact_measures, lineage_dumps
 """
 # Those that read other filters than compared_dumps, likewise.
 OF_OTHERS = {
