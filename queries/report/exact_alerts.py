@@ -97,9 +97,12 @@ def _describe(
     environments: Environments,
 ) -> Group:
     builds, state = history.builds, find_state(night, group)
-    pairs = [(_member(history, change), change) for change in group.changes]
-    pairs.sort(key=lambda pair: _rank(pair[0], group.operators))
-    members = [member for member, _ in pairs]
+    measured = [
+        (history.series[change.series].measure, _member(history, change))
+        for change in group.changes
+    ]
+    measured.sort(key=lambda pair: (group.operators.index(pair[0]), *_rank(pair[1])))
+    members, measures = [member for _, member in measured], [name for name, _ in measured]
     first = members[0]
     bad, good = builds[group.first_bad], builds[group.last_good]
     around = [_environment(history, change, environments) for change in group.changes]
@@ -112,14 +115,12 @@ def _describe(
         direction="regression" if group.direction > 0 else "improvement",
         first_bad=bad,
         last_good=good,
-        headline=make_headline(group.operators, members, [], named, None),
+        headline=make_headline([*dict.fromkeys(measures)], members, [], named, None),
         members=members,
         explains=[],
         dumps_needed=0,
         reason=decision.reason if decision else None,
-        owner=night.settings.owner(
-            device=first.device or "", model=first.model, event=group.operators[0]
-        ),
+        owner=night.settings.owner(device=first.device or "", model=first.model, event=measures[0]),
         fixed_in=builds[max(fixed)] if state == "fixed" else None,
         environment=named,
         is_of_environment=all(any(map(may_explain, changes)) for changes in around),
@@ -127,12 +128,11 @@ def _describe(
     )
 
 
-def _rank(member: Member, measures: tuple[str, ...]) -> tuple[object, ...]:
-    """Measures in the order of the group; of one, what moved most first."""
-    order = next(n for n, name in enumerate(measures) if member.event_name.startswith(name))
+def _rank(member: Member) -> tuple[object, ...]:
+    """What moved most comes first."""
     moved = float("inf") if member.delta is None else abs(member.delta)
     names = (member.device, member.model, member.backend, member.event_name)
-    return order, -moved, tuple(name or "" for name in names)
+    return -moved, tuple(name or "" for name in names)
 
 
 def _member(history: ExactHistory, change: LevelChange) -> Member:
