@@ -10,12 +10,22 @@ from shlex import quote
 from queries.report.content import EnvironmentChange, Group, Member, State
 from queries.report.environment import may_explain
 from queries.report.headline import make_headline
+from queries.report.measures import as_measure
 from queries.report.members import describe_members, list_methods, method_level_ns
 from queries.report.night import HeadNight
 from warehouse.regressions.groups import ChangeGroup
 from warehouse.regressions.level_changes import LevelChange
 
 _FEWEST_DUMPS = 8  # that a recording should have to confirm
+# Which query shows a measure of whole dumps.
+_QUERIES = {
+    "load_time": "cold_start",
+    "cold_start": "cold_start",
+    "first_token": "token_latency",
+    "token_rate": "token_latency",
+    "rate": "counter_totals",
+    "counter": "counter_totals",
+}
 
 
 Environment = Callable[[HeadNight, LevelChange], list[EnvironmentChange]]
@@ -33,7 +43,8 @@ def list_alerts(
     """
     lately = len(night.fleet.nights) - night.rules.base_builds
     told = [group for group in night.groups if is_told(group, find_state(night, group), lately)]
-    members = iter(describe_members(night, [c for g in told for c in (*g.changes, *g.explains)]))
+    changes = [change for group in told for change in (*group.changes, *group.explains)]
+    members = map(as_measure, describe_members(night, changes))
     methods = list_methods(night)
     return [_describe(night, group, members, commits, environment, methods) for group in told]
 
@@ -148,9 +159,10 @@ def compare_commands(member: Member, bad: str, good: str) -> list[str]:
     where = f" --device {quote(member.device)}" if member.device else ""
     model = f" --model {quote(member.model)}"
     event = f" --event {quote(member.event_name)}"
+    query = _QUERIES.get(member.kind, f"build_history{event}")
     return [
         f"tracehouse compare {quote(good)} {quote(bad)}{where}{model}",
-        f"tracehouse query build_history{event}{where}{model}",
+        f"tracehouse query {query}{where}{model}",
     ]
 
 

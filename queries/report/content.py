@@ -50,8 +50,10 @@ class Member(_Part):
     run: str = Field(description="Name of the runs that holds across builds: 'Execute #2'.")
     event_name: str
     delegate_id: str | None
-    ordinal: int = Field(description="Which instruction of that name and delegate id, from 1.")
-    kind: str = Field(description="Kind of its events; exact for a measure without noise.")
+    ordinal: int = Field(
+        description="Which instruction of that name and delegate id, from 1; 0 for a measure."
+    )
+    kind: str = Field(description="Kind of its events, or of the measure: exact has no noise.")
     unit: str = Field(description="Unit of base_values and head_values: ns, ticks, bytes, ...")
     module_path: str | None = Field(description="Module it runs, with an ETRecord; else null.")
     delta: float | None = Field(description="Null of a measure that was 0.")

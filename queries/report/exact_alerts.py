@@ -12,7 +12,6 @@ from queries.report.alerts import find_state, is_told
 from queries.report.content import BuildPoint, EnvironmentChange, Group, Member
 from queries.report.environment import Environments, Family, may_explain
 from queries.report.facts import measure_name
-from queries.report.figures import EXACT
 from queries.report.headline import make_headline
 from queries.report.night import HeadNight
 from warehouse.catalogue.queries import expand_statement
@@ -148,8 +147,8 @@ def _member(history: ExactHistory, change: LevelChange) -> Member:
         run=series.run_name or "",
         event_name=measure_name(series.measure, series.run_name, series.allocator),
         delegate_id=None,
-        ordinal=1,
-        kind=EXACT,
+        ordinal=0,
+        kind="exact",
         unit=unit,
         module_path=None,
         delta=now / was - 1 if was else None,

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from queries.report.content import Member
 
 NONE = "–"
-EXACT = "exact"  # kind of a member that is a measure without noise
 MAX_NAME = 120
 MAX_TEXT = 1000
 _MOST = 1e12  # from there on, powers of ten: no clock can have told that
@@ -193,9 +192,14 @@ def operator_text(event_name: str, delegate_id: str | None, ordinal: int, run: s
     return " ".join(part for part in (name, place, f"#{ordinal}", where) if part)
 
 
+def is_measure(member: Member) -> bool:
+    """Whether a member is a measure, such as load_time or allocated_bytes, and no operator."""
+    return member.ordinal == 0
+
+
 def member_operator(member: Member) -> str:
     """The operator of a member, or the measure that it is."""
-    if member.kind == EXACT:
+    if is_measure(member):
         return name_text(member.event_name)
     return operator_text(member.event_name, member.delegate_id, member.ordinal, member.run)
 

@@ -30,10 +30,10 @@ class HeadView:
         self._night = night
         nights, counts = night.fleet.nights, night.replay.cells.dump_count
         own = np.array([recording.build == night.head for recording in nights])
-        self._is_pool = night.fleet.is_pool
-        self._there = (counts[:, own].sum(axis=1) > 0) & ~self._is_pool
+        self._is_operator = ~(night.fleet.is_pool | night.fleet.is_measure)
+        self._there = (counts[:, own].sum(axis=1) > 0) & self._is_operator
         family = night.fleet.history.series.family
-        there = find_families(family, counts > 0)
+        there = find_families(family, (counts > 0) & ~night.fleet.is_measure[:, None])
         self._own = own
         before = np.flatnonzero(~own)
         self._names = _family_names(night)
@@ -58,7 +58,7 @@ class HeadView:
 
     def count_verdicts(self) -> dict[str, int]:
         """Series by what the night says of each."""
-        counts = Counter(self._night.replay.night.status[~self._is_pool].tolist())
+        counts = Counter(self._night.replay.night.status[self._is_operator].tolist())
         names = {status: status.name.lower() for status in Status} | {Status.HIT: "suspect"}
         return {names[Status(status)]: count for status, count in counts.items()}
 
@@ -138,7 +138,7 @@ class HeadView:
                 before[number] = int(there[-1])
         found = []
         for series, number in enumerate(family.tolist()):
-            if number not in before:
+            if number not in before or not self._is_operator[series]:
                 continue
             was = bool(cells.dump_count[series, before[number]])
             if was != bool(self._there[series]):

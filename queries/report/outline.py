@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from queries.report.figures import (
-    EXACT,
     and_more,
     cost_text,
     count_text,
+    is_measure,
     name_text,
     share_text,
 )
@@ -145,8 +145,8 @@ def _count(groups: Sequence[Group], noun: str) -> str:
 
 
 def _members(members: Sequence[Member]) -> str:
-    exact = sum(member.kind == EXACT for member in members)
-    counts = ((len(members) - exact, "operator"), (exact, "measure"))
+    measures = sum(is_measure(member) for member in members)
+    counts = ((len(members) - measures, "operator"), (measures, "measure"))
     told = [count_text(count, noun) for count, noun in counts if count]
     return " and ".join(told or [count_text(0, "operator")])
 

@@ -60,7 +60,7 @@ def history_plot(member: Member, first_bad: str) -> str:
         )
         for point in member.history[-MAX_BUILDS:]
     ]
-    text_of = partial(measure_text, unit="ns" if member.unit == "ticks" else member.unit)
+    text_of = partial(measure_text, unit=member.unit)
     return _course(points, text_of, "build", name_text(first_bad))
 
 

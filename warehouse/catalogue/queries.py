@@ -61,6 +61,17 @@ def load_catalogue() -> Mapping[str, Query]:
 
 
 @cache
+def read_views() -> Mapping[str, str]:
+    """The text of every view by name, complete, in an order in which they can be made.
+
+    Raises:
+        HeaderError: A header is malformed, or names parts that there are not.
+    """
+    parts = _read_texts("parts")
+    return {name[4:-4]: expand(text, name, {}, parts).sql for name, text in read_sql_files("views")}
+
+
+@cache
 def expand_statement(name: str) -> str:
     """The text of a statement of ours with the parts that its header names; parameters as `$name`.
 
