@@ -9,7 +9,9 @@ from __future__ import annotations
 from datetime import date
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from queries.report.measured import Budget, ExactChange, Part, TaxRow
 
 Direction = Literal["regression", "improvement"]
 Verdict = Literal[
@@ -25,11 +27,7 @@ Verdict = Literal[
 State = Literal["new", "confirmed", "acknowledged", "accepted", "fixed"]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class BuildPoint(_Part):
+class BuildPoint(Part):
     """One build of a series' history."""
 
     build: str
@@ -40,7 +38,7 @@ class BuildPoint(_Part):
     )
 
 
-class Member(_Part):
+class Member(Part):
     """One series that a group says moved: an operator of a model on a device."""
 
     device: str | None = Field(description="Null where only the devices of a pool together show.")
@@ -71,7 +69,7 @@ class Member(_Part):
     rule: str = Field(description="Which rule and which numbers made the verdict.")
 
 
-class EnvironmentChange(_Part):
+class EnvironmentChange(Part):
     """What changed around the code between base and head."""
 
     device: str
@@ -82,7 +80,7 @@ class EnvironmentChange(_Part):
     head: str
 
 
-class Headline(_Part):
+class Headline(Part):
     """A group in one line."""
 
     title: str = Field(
@@ -102,7 +100,7 @@ class Headline(_Part):
     )
 
 
-class Group(_Part):
+class Group(Part):
     """Series that moved by one cause, as far as can be told: one alert."""
 
     id: str = Field(description="Stays the same from night to night.")
@@ -127,7 +125,7 @@ class Group(_Part):
     commands: list[str] = Field(description="Commands that show it again and bisect it.")
 
 
-class RunShift(_Part):
+class RunShift(Part):
     """How far all operators of a model on a device moved together: the device's state."""
 
     device: str
@@ -138,7 +136,7 @@ class RunShift(_Part):
     is_notable: bool = Field(description="Whether it is beyond the limit.")
 
 
-class OperatorChange(_Part):
+class OperatorChange(Part):
     """An operator that one of the builds lacks, or time that moved to another place."""
 
     change: Literal["new_op", "removed_op", "moved", "mode_mix"]
@@ -153,42 +151,7 @@ class OperatorChange(_Part):
     detail: str
 
 
-class ExactChange(_Part):
-    """A measure without noise that changed: any difference is a verdict."""
-
-    device: str
-    model: str
-    backend: str | None
-    measure: str = Field(description="E.g. allocated_bytes, operator_count, dump_bytes.")
-    base: float
-    head: float
-
-
-class Budget(_Part):
-    """What a limit of tracehouse.toml says of a model on a device."""
-
-    device: str
-    model: str
-    backend: str | None
-    measure: str
-    unit: str = Field(description="Unit of value and limit: ns, bytes, /s, ...")
-    value: float = Field(description="What the head has: its median over dumps, or its worst run.")
-    limit: float
-    bound: Literal["at most", "at least"]
-    is_broken: bool
-
-
-class TaxRow(_Part):
-    """Share of a method's time that is neither kernel nor delegate."""
-
-    device: str
-    model: str
-    backend: str | None
-    base_percent: float | None
-    head_percent: float | None
-
-
-class Missing(_Part):
+class Missing(Part):
     """A series of dumps that the head has none of: never taken as unchanged."""
 
     device: str
@@ -200,7 +163,7 @@ class Missing(_Part):
     is_expected: bool = Field(description="Whether [[expected]] in tracehouse.toml names it.")
 
 
-class DriftPoint(_Part):
+class DriftPoint(Part):
     """A session in which a reference build was recorded."""
 
     session: str
@@ -208,7 +171,7 @@ class DriftPoint(_Part):
     drift: float = Field(description="How much slower the reference was than usual, as a share.")
 
 
-class ReferenceDrift(_Part):
+class ReferenceDrift(Part):
     """How the state of a device changed, as its reference builds show it."""
 
     device: str
@@ -216,7 +179,7 @@ class ReferenceDrift(_Part):
     points: list[DriftPoint] = Field(description="A point per session, oldest first.")
 
 
-class Sensitivity(_Part):
+class Sensitivity(Part):
     """How small a change of a model's operators on a device would have been told."""
 
     device: str
@@ -237,7 +200,7 @@ class Sensitivity(_Part):
     missing: str | None = Field(description="What it takes to judge all of it; null if nothing.")
 
 
-class Coverage(_Part):
+class Coverage(Part):
     """What the head was recorded on."""
 
     device_count: int
@@ -251,7 +214,7 @@ class Coverage(_Part):
     )
 
 
-class Stability(_Part):
+class Stability(Part):
     """How steady a model runs on a device, in the head."""
 
     device: str
@@ -266,7 +229,7 @@ class Stability(_Part):
     note: str | None = Field(description="E.g. that its noise hides changes; null if none.")
 
 
-class Quality(_Part):
+class Quality(Part):
     """How far the numbers can be trusted."""
 
     stability: list[Stability]
@@ -274,7 +237,7 @@ class Quality(_Part):
     warnings: list[str]
 
 
-class Refused(_Part):
+class Refused(Part):
     """A file that ingest refused and that is not resolved."""
 
     source: str
@@ -282,7 +245,7 @@ class Refused(_Part):
     detail: str
 
 
-class Report(_Part):
+class Report(Part):
     """A report; see the attributes."""
 
     kind: Literal["nightly", "compare"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from shlex import quote
 from typing import NamedTuple
 
@@ -59,6 +60,27 @@ def judge_measures(store: AskedStore, night: HeadNight) -> ExactNight:
     return ExactNight(history, groups, dict(muted))
 
 
+def without_exact(night: HeadNight, exact: ExactHistory) -> HeadNight:
+    """A night without the changes of counters that are told as exact ones already.
+
+    Args:
+        night: The night.
+        exact: Its measures without noise.
+    """
+    changed = {(*each.family, each.measure) for each in map(exact.of, exact.changes)}
+
+    def is_told(change: LevelChange) -> bool:
+        keys = night.fleet.name(change.series)
+        names = "device", "model", "backend", "event_name"
+        return keys["kind"] == "counter" and tuple(keys[name] for name in names) in changed
+
+    groups = []
+    for group in night.groups:
+        changes = tuple(change for change in group.changes if not is_told(change))
+        groups += [group._replace(changes=changes)] if changes else []
+    return replace(night, groups=groups)
+
+
 def list_exact_alerts(
     night: HeadNight,
     exact: ExactNight,
@@ -81,6 +103,11 @@ def list_exact_alerts(
     ]
 
 
+def exact_unit(measure: str) -> str:
+    """The unit of a measure without noise."""
+    return _UNITS.get(measure, "bytes")
+
+
 def _mute_reason(night: HeadNight, series: ExactSeries) -> str | None:
     mute = night.settings.mute(
         device=series.device, model=series.model, event=series.measure, on=night.day
@@ -96,10 +123,7 @@ def _describe(
     environments: Environments,
 ) -> Group:
     builds, state = history.builds, find_state(night, group)
-    measured = [
-        (history.series[change.series].measure, _member(history, change))
-        for change in group.changes
-    ]
+    measured = [(history.of(change).measure, _member(history, change)) for change in group.changes]
     measured.sort(key=lambda pair: (group.operators.index(pair[0]), *_rank(pair[1])))
     members, measures = [member for _, member in measured], [name for name, _ in measured]
     first = members[0]
@@ -135,10 +159,9 @@ def _rank(member: Member) -> tuple[object, ...]:
 
 
 def _member(history: ExactHistory, change: LevelChange) -> Member:
-    series = history.series[change.series]
+    series = history.of(change)
     was, now = series.value(change.last_good), series.value(change.first_bad)
     counts = {point.build: point.dump_count for point in series.points}
-    unit = _UNITS.get(series.measure, "bytes")
     return Member(
         device=series.device,
         pool=None,
@@ -149,7 +172,7 @@ def _member(history: ExactHistory, change: LevelChange) -> Member:
         delegate_id=None,
         ordinal=0,
         kind="exact",
-        unit=unit,
+        unit=exact_unit(series.measure),
         module_path=None,
         delta=now / was - 1 if was else None,
         delta_low=None,
@@ -177,7 +200,7 @@ def _member(history: ExactHistory, change: LevelChange) -> Member:
 def _environment(
     history: ExactHistory, change: LevelChange, environments: Environments
 ) -> list[EnvironmentChange]:
-    family = Family(*history.series[change.series].family)
+    family = Family(*history.of(change).family)
     base, head = (
         environments.nights(family, history.builds[build])
         for build in (change.last_good, change.first_bad)

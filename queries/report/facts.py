@@ -11,16 +11,15 @@ from queries.asked import AskedStore
 from queries.report.content import (
     DriftPoint,
     EnvironmentChange,
-    ExactChange,
     Group,
     Missing,
     Quality,
     ReferenceDrift,
     Refused,
     Stability,
-    TaxRow,
 )
 from queries.report.figures import count_text, place_text
+from queries.report.measured import ExactChange, TaxRow
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
 

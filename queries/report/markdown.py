@@ -26,6 +26,7 @@ _LIVE_MARKS = re.compile(r"[!-/:-@\[-^`{-~]|(?<![^\W_])_|_(?![^\W_])")  # _ only
 _HARMLESS = frozenset(" .,:;()%+/='-")
 _LIGHTS = {
     "regressions": "🔴",
+    "over_budget": "🔴",
     "other_environment": "🟠",
     "incomplete": "🟡",
     "suspects": "🟡",

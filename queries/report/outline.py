@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from queries.report.content import Group, Member, Missing, Report, Sensitivity, Verdict
+    from queries.report.measured import Budget
 
 STATES = {
     "new": "suspect",
@@ -91,12 +92,16 @@ def sort_groups(groups: Sequence[Group]) -> Outline:
 
 
 def find_verdict(
-    parts: Outline, sensitivity: Sequence[Sensitivity], missing: Sequence[Missing]
+    parts: Outline,
+    sensitivity: Sequence[Sensitivity],
+    missing: Sequence[Missing],
+    budgets: Sequence[Budget] = (),
 ) -> Verdict:
     """The verdict of a report: the worst that its groups say, else how much it could have seen."""
     judged = any(row.judged_count for row in sensitivity)
     found: dict[Verdict, object] = {
         "regressions": parts.failures,
+        "over_budget": any(row.is_broken for row in budgets),
         "other_environment": parts.environment,
         "incomplete": any(row.is_expected for row in missing),
         "suspects": parts.suspects,
@@ -110,8 +115,10 @@ def verdict_text(report: Report) -> str:
     """The verdict in a few words, with how many groups make it."""
     parts, seen = outline(report), Sight.of(report.sensitivity)
     absent = count_expected(report.coverage.missing)
+    broken = sum(row.is_broken for row in report.budgets)
     texts = {
         "regressions": _count(parts.failures, "regression"),
+        "over_budget": f"{count_text(broken, 'budget')} broken",
         "other_environment": f"{_count(parts.environment, 'regression')}, with another environment",
         "incomplete": f"Incomplete: {count_text(absent, 'expected recording')} missing",
         "suspects": f"{_count(parts.suspects, 'suspect')}, nothing confirmed",

@@ -13,6 +13,7 @@ from queries.report.figures import (
     count_text,
     delta_text,
     exact_text,
+    measure_text,
     name_text,
     number_text,
     operator_text,
@@ -71,6 +72,21 @@ def changes(report: Report) -> list[Listing]:
                     ("+" if row.head > row.base else "") + exact_text(row.head - row.base),
                 )
                 for row in report.exact_changes
+            ),
+        ),
+        _listing(
+            "Budgets",
+            "What tracehouse.toml allows, and what the head has.",
+            ("Where", "Measure", "Head>", "Limit>", "Broken"),
+            (
+                (
+                    place_text(row.device, row.model, row.backend),
+                    name_text(row.measure),
+                    measure_text(row.value, row.unit),
+                    f"{row.bound} {measure_text(row.limit, row.unit)}",
+                    "yes" if row.is_broken else "",
+                )
+                for row in report.budgets
             ),
         ),
         _listing(

@@ -12,7 +12,6 @@ from queries.report.content import (
     Coverage,
     DriftPoint,
     EnvironmentChange,
-    ExactChange,
     Group,
     Headline,
     Member,
@@ -25,8 +24,8 @@ from queries.report.content import (
     RunShift,
     Sensitivity,
     Stability,
-    TaxRow,
 )
+from queries.report.measured import ExactChange, TaxRow
 
 _NIGHTS = 14
 

@@ -85,6 +85,10 @@ class ExactHistory(NamedTuple):
     changes: tuple[LevelChange, ...]
     groups: tuple[ChangeGroup, ...]
 
+    def of(self, change: LevelChange) -> ExactSeries:
+        """The measure that changed."""
+        return self.series[change.series]
+
 
 def judge_exact(rows: pa.Table, head: str, base_builds: int) -> ExactHistory:
     """Find the changes in rows of the statement exact_values.
