@@ -217,7 +217,7 @@ def _leave_out_muted(
         mute = settings.mute(device=device, model=model, event=event, on=day)
         return mute.reason if mute else None
 
-    family = fleet.history.series.family
+    family = number_rows(fleet.keys.select(FAMILY))[0]
     heard, muted = [], Counter[str]()
     for group in groups:
         reasons = [reason_of(change.series) for change in group.changes]
