@@ -189,7 +189,8 @@ def operator_text(event_name: str, delegate_id: str | None, ordinal: int, run: s
     name = None if event_name == delegate_id else name_text(event_name)
     place = None if delegate_id is None else f"[{name_text(delegate_id)}]"
     where = f"in {name_text(run)}" if " " in run else None
-    return " ".join(part for part in (name, place, f"#{ordinal}", where) if part)
+    number = f"#{ordinal}" if ordinal else None  # measures have none
+    return " ".join(part for part in (name, place, number, where) if part)
 
 
 def is_measure(member: Member) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from queries.report.content import Coverage, Missing, OperatorChange, RunShift, Sensitivity
+from queries.report.measures import as_measure
 from queries.report.members import describe_members
 from queries.report.night import HeadNight
 from warehouse.regressions.history import find_families
@@ -150,7 +151,7 @@ class HeadView:
         ]
 
     def _moved(self, change: LevelChange) -> OperatorChange:
-        (member,) = describe_members(self._night, [change])
+        (member,) = map(as_measure, describe_members(self._night, [change]))
         build = self._night.fleet.nights[change.first_bad].build
         return OperatorChange(
             change="moved",
