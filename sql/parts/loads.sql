@@ -9,14 +9,20 @@
 --                       cycles of unknown rate.
 --   init_ns     DOUBLE  Method::init, which is a part of that, likewise.
 SELECT
-    s.dump_id,
+    x.dump_id,
     CAST(sum(
-        CASE WHEN s.event_name = 'Method::init' THEN s.sample_count ELSE 0 END
+        CASE WHEN s.event_name = 'Method::init' THEN x.sample_count ELSE 0 END
     ) AS BIGINT) AS load_count,
-    exact_sum(CASE WHEN s.event_name = 'Program::load_method' THEN s.sum_ns END)
-        AS load_ns,
-    exact_sum(CASE WHEN s.event_name = 'Method::init' THEN s.sum_ns END) AS init_ns
-FROM named_event_stats AS s
-JOIN grouped_dumps AS g ON g.dump_id = s.dump_id
-WHERE s.kind = 'load'
-GROUP BY s.dump_id
+    exact_sum(
+        CASE
+            WHEN s.event_name = 'Program::load_method' THEN x.sum_ticks * d.ns_per_tick
+        END
+    ) AS load_ns,
+    exact_sum(
+        CASE WHEN s.event_name = 'Method::init' THEN x.sum_ticks * d.ns_per_tick END
+    ) AS init_ns
+FROM event_stats AS x
+JOIN named_event_signatures AS s ON s.event_signature_id = x.event_signature_id
+JOIN dumps AS d ON d.dump_id = x.dump_id
+WHERE s.kind = 'load' AND x.dump_id IN (SELECT dump_id FROM grouped_dumps)
+GROUP BY x.dump_id
