@@ -124,13 +124,14 @@ def _most(values: Floats, group: Ints, count: int) -> Floats:
 
 
 def number_families(keys: pa.Table) -> Ints:
-    """The family of each series by its keys; measures of whole dumps are one of their own.
+    """The family of each series by its keys; a measure of whole dumps is one of its own.
 
-    They have the state of their dumps like operators, but say nothing of how far builds usually are
-    apart in these, nor do they count among their tests.
+    It has the state of its dumps like operators. But how far builds usually are apart in it says
+    nothing of others, nor they of it, and it is none of their tests.
     """
     is_measure = pc.is_in(keys["kind"], pa.array(sorted(MEASURES)))
-    return number_rows(keys.select(FAMILY).append_column("is_measure", is_measure))[0]
+    measure = pc.if_else(is_measure, keys["event_name"], None)
+    return number_rows(keys.select(FAMILY).append_column("measure", measure))[0]
 
 
 def number_rows(table: pa.Table) -> tuple[Ints, Ints]:
