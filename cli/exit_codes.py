@@ -24,6 +24,7 @@ class ExitCode(IntEnum):
 # What --fail-on-regression ends with, by the verdict of a report; OK for all others.
 STATUS_OF_VERDICT = {
     "regressions": ExitCode.REGRESSIONS,
+    "over_budget": ExitCode.REGRESSIONS,
     "other_environment": ExitCode.OTHER_ENVIRONMENT,
     "incomplete": ExitCode.INCOMPLETE,
 }

@@ -65,13 +65,15 @@ def accept(
     if not groups and not chosen.is_given:
         raise typer.BadParameter("say which, or --model, --device or --since", param_hint="'GROUP'")
     state = "acknowledged" if is_acknowledged else "reopened" if is_reopened else "accepted"
+    from queries.report.exact_alerts import judge_measures
     from queries.report.night import judge_head
     from queries.report.settings import read_settings
 
     settings = read_settings(config)
     with open_to_write(store, wait=wait) as warehouse:
         night = judge_head(warehouse, head, settings)
-        ids = choose_groups(night, groups or (), chosen)
+        exact = judge_measures(warehouse, night)
+        ids = choose_groups(night, exact, groups or (), chosen)
         for group in ids:
             warehouse.decide(group, state=state, reason=reason)
             write_note(f"{group}: {state}")

@@ -54,8 +54,8 @@ _Fail = Annotated[
     bool,
     typer.Option(
         "--fail-on-regression",
-        help="Exit 3 if a regression is confirmed, 4 if only with another environment, 5 if "
-        "what tracehouse.toml expects was not recorded.",
+        help="Exit 3 if a regression is confirmed or a budget of tracehouse.toml is broken, 4 if "
+        "only with another environment, 5 if what tracehouse.toml expects was not recorded.",
     ),
 ]
 

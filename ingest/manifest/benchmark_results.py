@@ -1,4 +1,4 @@
-"""ExecuTorch's own ``benchmark_results.json``: which model ran on which device.
+"""ExecuTorch's own ``benchmark_results.json``: which model ran on which device, and what it took.
 
 Two shapes exist: what the benchmark apps write (``benchmarkModel``, ``deviceInfo``) and the
 record of the PyTorch benchmark database made from it (``model``, ``runners``).
@@ -6,9 +6,26 @@ record of the PyTorch benchmark database made from it (``model``, ``runners``).
 
 from __future__ import annotations
 
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from statistics import median
 from typing import Annotated
 
-from pydantic import AliasChoices, AliasPath, BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import (
+    AliasChoices,
+    AliasPath,
+    BaseModel,
+    Field,
+    FiniteFloat,
+    TypeAdapter,
+    ValidationError,
+)
+
+_WITH_UNIT = re.compile(r"(?P<name>[^(]+?)\s*\((?P<unit>[^()]+)\)")
+_PER_SECOND = re.compile(r".*per_?s(ec(ond)?)?", re.IGNORECASE)
+_UNKNOWN_UNIT = "count"
 
 
 class _Model(BaseModel):
@@ -23,6 +40,16 @@ class _Device(BaseModel):
     os: Annotated[str, Field(validation_alias=AliasChoices("os", "type"))] = ""
 
 
+class _ExtraInfo(BaseModel):
+    method: str = ""
+
+
+class _Metric(BaseModel):
+    name: str = ""
+    values: Annotated[list[FiniteFloat], Field(validation_alias="benchmark_values")] = []
+    extra: Annotated[_ExtraInfo, Field(validation_alias="extra_info")] = _ExtraInfo()
+
+
 class _Record(BaseModel):
     model: Annotated[_Model, Field(validation_alias=AliasChoices("benchmarkModel", "model"))] = (
         _Model()
@@ -30,15 +57,27 @@ class _Record(BaseModel):
     device: Annotated[
         _Device, Field(validation_alias=AliasChoices("deviceInfo", AliasPath("runners", 0)))
     ] = _Device()
+    metric: _Metric | str | object = ""
+    value: Annotated[object, Field(validation_alias="actualValue")] = None
+
+    @property
+    def measured(self) -> tuple[str, str, list[float]]:
+        """Name of the metric, the method that it is of, and its values."""
+        if isinstance(self.metric, _Metric):
+            return self.metric.name, self.metric.extra.method, self.metric.values
+        value = self.value if isinstance(self.value, int | float) else math.nan
+        is_known = isinstance(self.metric, str) and math.isfinite(value)
+        return str(self.metric), "", [value] if is_known else []
 
 
 _RECORDS = TypeAdapter(list[_Record])
 
 
-def parse_benchmark_results(data: object) -> dict[str, str]:
+def parse_benchmark_results(data: object) -> dict[str, object]:
     """Manifest fields that all records agree on; none if the data has another shape.
 
-    One record per metric is usual; records of several models leave out what differs.
+    One record per metric is usual, and becomes a counter: the unit is what its name has in
+    brackets. Records of several models leave out what differs, and counters.
 
     >>> parse_benchmark_results([{"benchmarkModel": {"name": "mv2", "backend": "xnnpack"},
     ...     "deviceInfo": {"device": "samsung", "arch": "SM-S901U1", "os": "Android 13"}}])
@@ -46,15 +85,39 @@ def parse_benchmark_results(data: object) -> dict[str, str]:
 'os_version': '13'}
     """
     try:
-        described = [_describe(record) for record in _RECORDS.validate_python(data)]
+        records = _RECORDS.validate_python(data)
     except ValidationError:
         return {}
+    described = [_describe(record) for record in records]
     first = described[0] if described else {}
-    return {
+    fields: dict[str, object] = {
         field: value
         for field, value in first.items()
         if value and all(other[field] == value for other in described)
     }
+    counters = _list_counters(records)
+    return fields | {"counters": counters} if counters and "model" in fields else fields
+
+
+def _list_counters(records: Iterable[_Record]) -> list[dict[str, object]]:
+    """A counter for each metric and method; methods are named where a metric has several."""
+    values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for name, method, own in (record.measured for record in records):
+        if name and own:
+            values[name][method] += own
+    return [
+        _counter(name, method if len(methods) > 1 else "", median(own))
+        for name, methods in values.items()
+        for method, own in methods.items()
+    ]
+
+
+def _counter(metric: str, method: str, value: float) -> dict[str, object]:
+    found = _WITH_UNIT.fullmatch(metric)
+    name = found["name"] if found else metric
+    other = "/s" if _PER_SECOND.fullmatch(metric) else _UNKNOWN_UNIT
+    full_name = f"{name} {method}" if method else name
+    return {"name": full_name, "unit": found["unit"] if found else other, "value": value}
 
 
 def _describe(record: _Record) -> dict[str, str]:

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from shlex import quote
 
 from queries.report.content import EnvironmentChange, Group, Member, State
 from queries.report.environment import may_explain
 from queries.report.headline import make_headline
+from queries.report.measures import as_measure
 from queries.report.members import describe_members, list_methods, method_level_ns
 from queries.report.night import HeadNight
 from warehouse.regressions.groups import ChangeGroup
 from warehouse.regressions.level_changes import LevelChange
 
 _FEWEST_DUMPS = 8  # that a recording should have to confirm
+# Which query shows a measure of whole dumps.
+_QUERIES = {
+    "load_time": "cold_start",
+    "cold_start": "cold_start",
+    "first_token": "token_latency",
+    "token_rate": "token_latency",
+    "rate": "counter_totals",
+    "counter": "counter_totals",
+}
 
 
 Environment = Callable[[HeadNight, LevelChange], list[EnvironmentChange]]
@@ -30,14 +40,17 @@ def list_alerts(
         night: The night.
         commits: Source revision of each build, where known.
         environment: What changed around the code where a series changed.
-
-    Returns:
-        Open regressions first, each kind by cost and then id.
     """
-    told = [group for group in night.groups if _is_told(night, group)]
-    members = iter(describe_members(night, [c for g in told for c in (*g.changes, *g.explains)]))
+    lately = len(night.fleet.nights) - night.rules.base_builds
+    told = [group for group in night.groups if is_told(group, find_state(night, group), lately)]
+    changes = [change for group in told for change in (*group.changes, *group.explains)]
+    members = map(as_measure, describe_members(night, changes))
     methods = list_methods(night)
-    alerts = [_describe(night, group, members, commits, environment, methods) for group in told]
+    return [_describe(night, group, members, commits, environment, methods) for group in told]
+
+
+def order_alerts(alerts: Iterable[Group]) -> list[Group]:
+    """Open regressions first, each kind by cost and then id."""
     order = {"confirmed": 0, "new": 1, "acknowledged": 2, "accepted": 3, "fixed": 4}
     return sorted(
         alerts,
@@ -50,15 +63,16 @@ def list_alerts(
     )
 
 
-def _is_told(night: HeadNight, group: ChangeGroup) -> bool:
-    lately = len(night.fleet.nights) - night.rules.base_builds
+def is_told(group: ChangeGroup, state: State, lately: int) -> bool:
+    """Whether a report tells a group: while it is open, and what ended or got faster of late."""
     fixed = [change.fixed for change in group.changes]
     is_over = all(build is not None and build <= lately for build in fixed)
-    is_settled = group.direction < 0 or _state(night, group) == "accepted"
+    is_settled = group.direction < 0 or state == "accepted"
     return not is_over and not (is_settled and group.first_bad <= lately)
 
 
-def _state(night: HeadNight, group: ChangeGroup) -> State:
+def find_state(night: HeadNight, group: ChangeGroup) -> State:
+    """The state of a group as of a night."""
     if all(change.fixed is not None for change in group.changes):
         return "fixed"
     decision = night.decisions.get(group.id)
@@ -85,7 +99,7 @@ def _describe(
     members = [member for member, _ in pairs]
     operators = list(dict.fromkeys(night.fleet.operators[each.series] for _, each in pairs))
     explains = list(islice(described, len(group.explains)))
-    nights, state = night.fleet.nights, _state(night, group)
+    nights, state = night.fleet.nights, find_state(night, group)
     fixed = [change.fixed for change in group.changes if change.fixed is not None]
     decision = night.decisions.get(group.id)
     first = members[0]
@@ -145,9 +159,10 @@ def compare_commands(member: Member, bad: str, good: str) -> list[str]:
     where = f" --device {quote(member.device)}" if member.device else ""
     model = f" --model {quote(member.model)}"
     event = f" --event {quote(member.event_name)}"
+    query = _QUERIES.get(member.kind, f"build_history{event}")
     return [
         f"tracehouse compare {quote(good)} {quote(bad)}{where}{model}",
-        f"tracehouse query build_history{event}{where}{model}",
+        f"tracehouse query {query}{where}{model}",
     ]
 
 

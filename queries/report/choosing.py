@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from queries.report.night import HeadNight, OptionError, find_group
+from queries.report.exact_alerts import ExactNight
+from queries.report.night import HeadNight, OptionError
 from warehouse.errors import suggest
-from warehouse.regressions.groups import ChangeGroup
 
 
 class GroupFilter(NamedTuple):
@@ -30,42 +30,86 @@ class GroupFilter(NamedTuple):
         return bool(self.model or self.device or self.since)
 
 
-def choose_groups(night: HeadNight, ids: Sequence[str], filter_: GroupFilter) -> list[str]:
+class _Known(NamedTuple):
+    """A group, its place among the builds, and where it is."""
+
+    id: str
+    is_regression: bool
+    first_bad: int
+    models: set[str]
+    devices: set[str | None]
+
+
+def choose_groups(
+    night: HeadNight, exact: ExactNight, ids: Sequence[str], filter_: GroupFilter
+) -> list[str]:
     """Ids of the groups that are named, or of all regressions of the night that a filter leaves.
+
+    Args:
+        night: The night, with its groups of operators.
+        exact: Its measures without noise, with theirs.
+        ids: Groups that are named.
+        filter_: What the others must fit.
 
     Raises:
         OptionError: There is no such group or build, or the filter leaves none.
     """
+    builds = exact.history.builds
+    known = [*_of_operators(night, builds), *_of_measures(exact)]
+    told = {group.id for group in known} | night.decisions.keys()
     for group_id in ids:
-        if group_id not in night.decisions:
-            find_group(night, group_id, "accept")
+        if group_id not in told:
+            problem = f"has no group '{group_id}'{suggest(group_id, sorted(told))}"
+            raise OptionError("accept", "GROUP", f"the report of {night.head} {problem}")
     if not filter_.is_given:
         return list(dict.fromkeys(ids))
-    first = _night_of(night, filter_.since)
+    first = _number_of(night, builds, filter_.since)
     left = [
         group.id
-        for group in night.groups
-        if group.direction > 0
+        for group in known
+        if group.is_regression
         and (not ids or group.id in ids)
         and group.first_bad >= first
-        and _fits(night, group, "model", filter_.model)
-        and _fits(night, group, "device", filter_.device)
+        and _fits(group.models, filter_.model)
+        and _fits(group.devices, filter_.device)
     ]
     if not left:
         raise OptionError("accept", "GROUP", f"the report of {night.head} has no such regression")
     return left
 
 
-def _night_of(night: HeadNight, build: str | None) -> int:
+def _of_operators(night: HeadNight, builds: Sequence[str]) -> Iterator[_Known]:
+    for group in night.groups:
+        names = [night.fleet.name(change.series) for change in group.changes]
+        yield _Known(
+            group.id,
+            group.direction > 0,
+            builds.index(night.fleet.nights[group.first_bad].build),
+            {name["model"] for name in names},
+            {name["device"] for name in names},
+        )
+
+
+def _of_measures(exact: ExactNight) -> Iterator[_Known]:
+    for group in exact.groups:
+        series = [exact.history.series[change.series] for change in group.changes]
+        yield _Known(
+            group.id,
+            group.direction > 0,
+            group.first_bad,
+            {each.model for each in series},
+            {each.device for each in series},
+        )
+
+
+def _number_of(night: HeadNight, builds: Sequence[str], build: str | None) -> int:
     if build is None:
         return 0
-    builds = [each.build for each in night.fleet.nights]
     if build not in builds:
         problem = f"the report of {night.head} goes by no build '{build}'{suggest(build, builds)}"
         raise OptionError("accept", "--since", problem)
     return builds.index(build)
 
 
-def _fits(night: HeadNight, group: ChangeGroup, key: str, globs: Collection[str]) -> bool:
-    names = {night.fleet.name(change.series)[key] for change in group.changes}
+def _fits(names: Collection[str | None], globs: Collection[str]) -> bool:
     return not globs or any(fnmatchcase(name or "", glob) for name in names for glob in globs)

@@ -9,11 +9,14 @@ from __future__ import annotations
 from datetime import date
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from queries.report.measured import Budget, ExactChange, Part, TaxRow
 
 Direction = Literal["regression", "improvement"]
 Verdict = Literal[
     "regressions",
+    "over_budget",
     "other_environment",
     "incomplete",
     "suspects",
@@ -24,19 +27,18 @@ Verdict = Literal[
 State = Literal["new", "confirmed", "acknowledged", "accepted", "fixed"]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class BuildPoint(_Part):
+class BuildPoint(Part):
     """One build of a series' history."""
 
     build: str
     dump_count: int = Field(description="Dumps of the build that count.")
     median_ns: float | None = Field(description="Median of their values; null without any.")
+    median: float | None = Field(
+        default=None, description="The same of a measure that is no time, in its unit."
+    )
 
 
-class Member(_Part):
+class Member(Part):
     """One series that a group says moved: an operator of a model on a device."""
 
     device: str | None = Field(description="Null where only the devices of a pool together show.")
@@ -46,23 +48,28 @@ class Member(_Part):
     run: str = Field(description="Name of the runs that holds across builds: 'Execute #2'.")
     event_name: str
     delegate_id: str | None
-    ordinal: int = Field(description="Which instruction of that name and delegate id, from 1.")
-    kind: str
+    ordinal: int = Field(
+        description="Which instruction of that name and delegate id, from 1; 0 for a measure."
+    )
+    kind: str = Field(description="Kind of its events, or of the measure: exact has no noise.")
+    unit: str = Field(description="Unit of base_values and head_values: ns, ticks, bytes, ...")
     module_path: str | None = Field(description="Module it runs, with an ETRecord; else null.")
-    delta: float
+    delta: float | None = Field(description="Null of a measure that was 0.")
     delta_low: float | None = Field(description="Lower end of the 99 % interval.")
     delta_high: float | None
     p_adjusted: float | None
     base_ns: float | None = Field(description="Null for clocks of unknown rate.")
     head_ns: float | None
     cost_ns: float | None = Field(description="What the change costs per run: head less base.")
-    base_values: list[float] = Field(description="A value per dump of the base; ns, else ticks.")
+    base_values: list[float] = Field(
+        description="A value per dump of the base; one for all of an exact measure."
+    )
     head_values: list[float]
     history: list[BuildPoint] = Field(description="Builds up to the head, oldest first.")
     rule: str = Field(description="Which rule and which numbers made the verdict.")
 
 
-class EnvironmentChange(_Part):
+class EnvironmentChange(Part):
     """What changed around the code between base and head."""
 
     device: str
@@ -73,7 +80,7 @@ class EnvironmentChange(_Part):
     head: str
 
 
-class Headline(_Part):
+class Headline(Part):
     """A group in one line."""
 
     title: str = Field(
@@ -81,7 +88,7 @@ class Headline(_Part):
     )
     operator: str = Field(description="Operator type, module or delegate that moved most by cost.")
     operators: list[str] = Field(description="All that moved, costliest first.")
-    delta: float = Field(description="Change of the costliest member.")
+    delta: float | None = Field(description="Change of the costliest member.")
     cost_ns: float | None = Field(description="Costs of all members per run, added up.")
     device_count: int
     model_count: int
@@ -93,7 +100,7 @@ class Headline(_Part):
     )
 
 
-class Group(_Part):
+class Group(Part):
     """Series that moved by one cause, as far as can be told: one alert."""
 
     id: str = Field(description="Stays the same from night to night.")
@@ -118,7 +125,7 @@ class Group(_Part):
     commands: list[str] = Field(description="Commands that show it again and bisect it.")
 
 
-class RunShift(_Part):
+class RunShift(Part):
     """How far all operators of a model on a device moved together: the device's state."""
 
     device: str
@@ -129,7 +136,7 @@ class RunShift(_Part):
     is_notable: bool = Field(description="Whether it is beyond the limit.")
 
 
-class OperatorChange(_Part):
+class OperatorChange(Part):
     """An operator that one of the builds lacks, or time that moved to another place."""
 
     change: Literal["new_op", "removed_op", "moved", "mode_mix"]
@@ -144,28 +151,7 @@ class OperatorChange(_Part):
     detail: str
 
 
-class ExactChange(_Part):
-    """A measure without noise that changed: any difference is a verdict."""
-
-    device: str
-    model: str
-    backend: str | None
-    measure: str = Field(description="E.g. allocated_bytes, operator_count, dump_bytes.")
-    base: float
-    head: float
-
-
-class TaxRow(_Part):
-    """Share of a method's time that is neither kernel nor delegate."""
-
-    device: str
-    model: str
-    backend: str | None
-    base_percent: float | None
-    head_percent: float | None
-
-
-class Missing(_Part):
+class Missing(Part):
     """A series of dumps that the head has none of: never taken as unchanged."""
 
     device: str
@@ -177,7 +163,7 @@ class Missing(_Part):
     is_expected: bool = Field(description="Whether [[expected]] in tracehouse.toml names it.")
 
 
-class DriftPoint(_Part):
+class DriftPoint(Part):
     """A session in which a reference build was recorded."""
 
     session: str
@@ -185,7 +171,7 @@ class DriftPoint(_Part):
     drift: float = Field(description="How much slower the reference was than usual, as a share.")
 
 
-class ReferenceDrift(_Part):
+class ReferenceDrift(Part):
     """How the state of a device changed, as its reference builds show it."""
 
     device: str
@@ -193,7 +179,7 @@ class ReferenceDrift(_Part):
     points: list[DriftPoint] = Field(description="A point per session, oldest first.")
 
 
-class Sensitivity(_Part):
+class Sensitivity(Part):
     """How small a change of a model's operators on a device would have been told."""
 
     device: str
@@ -214,7 +200,7 @@ class Sensitivity(_Part):
     missing: str | None = Field(description="What it takes to judge all of it; null if nothing.")
 
 
-class Coverage(_Part):
+class Coverage(Part):
     """What the head was recorded on."""
 
     device_count: int
@@ -228,7 +214,7 @@ class Coverage(_Part):
     )
 
 
-class Stability(_Part):
+class Stability(Part):
     """How steady a model runs on a device, in the head."""
 
     device: str
@@ -243,7 +229,7 @@ class Stability(_Part):
     note: str | None = Field(description="E.g. that its noise hides changes; null if none.")
 
 
-class Quality(_Part):
+class Quality(Part):
     """How far the numbers can be trusted."""
 
     stability: list[Stability]
@@ -251,7 +237,7 @@ class Quality(_Part):
     warnings: list[str]
 
 
-class Refused(_Part):
+class Refused(Part):
     """A file that ingest refused and that is not resolved."""
 
     source: str
@@ -259,7 +245,7 @@ class Refused(_Part):
     detail: str
 
 
-class Report(_Part):
+class Report(Part):
     """A report; see the attributes."""
 
     kind: Literal["nightly", "compare"]
@@ -277,6 +263,9 @@ class Report(_Part):
     run_shifts: list[RunShift]
     operator_changes: list[OperatorChange]
     exact_changes: list[ExactChange]
+    budgets: list[Budget] = Field(
+        description="What [[budgets]] of tracehouse.toml say, broken ones first."
+    )
     framework_tax: list[TaxRow]
     coverage: Coverage
     sensitivity: list[Sensitivity] = Field(

@@ -11,16 +11,15 @@ from queries.asked import AskedStore
 from queries.report.content import (
     DriftPoint,
     EnvironmentChange,
-    ExactChange,
     Group,
     Missing,
     Quality,
     ReferenceDrift,
     Refused,
     Stability,
-    TaxRow,
 )
 from queries.report.figures import count_text, place_text
+from queries.report.measured import ExactChange, TaxRow
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
 
@@ -187,7 +186,7 @@ def _exact_changes(store: AskedStore, base: str, head: str) -> list[ExactChange]
             device=row["device"],
             model=row["model"],
             backend=row["backend"],
-            measure=_measure_text(row["measure"], row["run_name"], row["allocator"]),
+            measure=measure_name(row["measure"], row["run_name"], row["allocator"]),
             base=row["base"],
             head=row["head"],
         )
@@ -234,7 +233,7 @@ def _framework_tax(store: AskedStore, base: str | None, head: str) -> list[TaxRo
     ]
 
 
-def _measure_text(measure: str, run: str | None, allocator: str | None) -> str:
-    """A measure; of what program runs it is told where a model has several."""
+def measure_name(measure: str, run: str | None, allocator: str | None) -> str:
+    """A measure in words; its runs are named where a model has several."""
     is_told = run is not None and (measure == "allocated_bytes" or " " in run)
     return " ".join(filter(None, (measure, run if is_told else None, allocator)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import TYPE_CHECKING
 
 from queries.printable import printable, shorten
@@ -13,6 +14,7 @@ NONE = "–"
 MAX_NAME = 120
 MAX_TEXT = 1000
 _MOST = 1e12  # from there on, powers of ten: no clock can have told that
+_EXACT = 2**53  # up to here, whole numbers are
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
 
 
@@ -115,9 +117,47 @@ def and_more(first: str, count: int, noun: str = "") -> str:
 
 
 def value_text(member: Member, value: float) -> str:
-    """A value of one of the member's dumps: a duration, or ticks of a clock of unknown rate."""
-    is_time = member.base_ns is not None or member.head_ns is not None
-    return duration_text(value) if is_time else f"{number_text(value)} ticks"
+    """A value of one of the member's dumps, in the unit that they have."""
+    return measure_text(value, member.unit)
+
+
+def measure_text(value: float | None, unit: str) -> str:
+    """A measure with its unit: durations in what fits, whole numbers with every digit.
+
+    >>> measure_text(1_234_567, "ns"), measure_text(1_310_720, "bytes"), measure_text(0.5, "share")
+    ('1.235 ms', '1,310,720 bytes', '50 %')
+    >>> measure_text(20, "count"), measure_text(0.5, "mJ"), measure_text(None, "bytes")
+    ('20', '0.5 mJ', '–')
+    """
+    if value is None:
+        return NONE
+    if unit == "ns":
+        return duration_text(value)
+    if unit == "share":
+        return f"{_sign(value)}{change_text(abs(value))}"
+    return " ".join([exact_text(value), *([unit] if unit != "count" else [])])
+
+
+def exact_text(value: float) -> str:
+    """Every digit of a whole number; four of another."""
+    is_whole = abs(value) < _EXACT and value == int(value)
+    return f"{value:,.0f}".replace("-", "−") if is_whole else number_text(value)
+
+
+def base_text(member: Member) -> str:
+    """What a member was in the base."""
+    return _level_text(member, member.base_ns, member.base_values)
+
+
+def head_text(member: Member) -> str:
+    """What a member is in the head."""
+    return _level_text(member, member.head_ns, member.head_values)
+
+
+def _level_text(member: Member, level_ns: float | None, values: list[float]) -> str:
+    if level_ns is not None or not values or member.unit in ("ns", "ticks"):
+        return duration_text(level_ns)
+    return measure_text(median(values), member.unit)
 
 
 def place_text(device: str | None, model: str, backend: str | None, pool: str | None = None) -> str:
@@ -149,11 +189,19 @@ def operator_text(event_name: str, delegate_id: str | None, ordinal: int, run: s
     name = None if event_name == delegate_id else name_text(event_name)
     place = None if delegate_id is None else f"[{name_text(delegate_id)}]"
     where = f"in {name_text(run)}" if " " in run else None
-    return " ".join(part for part in (name, place, f"#{ordinal}", where) if part)
+    number = f"#{ordinal}" if ordinal else None  # measures have none
+    return " ".join(part for part in (name, place, number, where) if part)
+
+
+def is_measure(member: Member) -> bool:
+    """Whether a member is a measure, such as load_time or allocated_bytes, and no operator."""
+    return member.ordinal == 0
 
 
 def member_operator(member: Member) -> str:
-    """The operator of a member."""
+    """The operator of a member, or the measure that it is."""
+    if is_measure(member):
+        return name_text(member.event_name)
     return operator_text(member.event_name, member.delegate_id, member.ordinal, member.run)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from queries.report.content import Coverage, Missing, OperatorChange, RunShift, Sensitivity
+from queries.report.measures import as_measure
 from queries.report.members import describe_members
 from queries.report.night import HeadNight
 from warehouse.regressions.history import find_families
@@ -30,10 +31,10 @@ class HeadView:
         self._night = night
         nights, counts = night.fleet.nights, night.replay.cells.dump_count
         own = np.array([recording.build == night.head for recording in nights])
-        self._is_pool = night.fleet.is_pool
-        self._there = (counts[:, own].sum(axis=1) > 0) & ~self._is_pool
+        self._is_operator = ~(night.fleet.is_pool | night.fleet.is_measure)
+        self._there = (counts[:, own].sum(axis=1) > 0) & self._is_operator
         family = night.fleet.history.series.family
-        there = find_families(family, counts > 0)
+        there = find_families(family, (counts > 0) & ~night.fleet.is_measure[:, None])
         self._own = own
         before = np.flatnonzero(~own)
         self._names = _family_names(night)
@@ -58,7 +59,7 @@ class HeadView:
 
     def count_verdicts(self) -> dict[str, int]:
         """Series by what the night says of each."""
-        counts = Counter(self._night.replay.night.status[~self._is_pool].tolist())
+        counts = Counter(self._night.replay.night.status[self._is_operator].tolist())
         names = {status: status.name.lower() for status in Status} | {Status.HIT: "suspect"}
         return {names[Status(status)]: count for status, count in counts.items()}
 
@@ -138,7 +139,7 @@ class HeadView:
                 before[number] = int(there[-1])
         found = []
         for series, number in enumerate(family.tolist()):
-            if number not in before:
+            if number not in before or not self._is_operator[series]:
                 continue
             was = bool(cells.dump_count[series, before[number]])
             if was != bool(self._there[series]):
@@ -150,7 +151,7 @@ class HeadView:
         ]
 
     def _moved(self, change: LevelChange) -> OperatorChange:
-        (member,) = describe_members(self._night, [change])
+        (member,) = map(as_measure, describe_members(self._night, [change]))
         build = self._night.fleet.nights[change.first_bad].build
         return OperatorChange(
             change="moved",
@@ -162,7 +163,7 @@ class HeadView:
             delegate_id=member.delegate_id,
             ordinal=member.ordinal,
             cost_ns=member.cost_ns,
-            detail=f"{member.delta:+.1%} since {build}, which has other operators in it",
+            detail=f"{member.delta or 0:+.1%} since {build}, which has other operators in it",
         )
 
     def _operator_change(self, series: int, before: int, last: int, *, was: bool) -> OperatorChange:

@@ -7,7 +7,11 @@ from collections.abc import Sequence
 from queries.report.content import EnvironmentChange, Headline, Member
 from queries.report.figures import (
     and_more,
+    base_text,
     delta_text,
+    head_text,
+    is_measure,
+    member_operator,
     name_text,
     place_text,
     times_text,
@@ -79,8 +83,9 @@ def _title(
     methods = [each for each in explains if each.kind == "method"]
     method = next((each for each in methods if _place(each) == _place(first)), None)
     moved = method or first
-    times = [] if moved.base_ns is None else [_times(moved)]
-    what = [and_more(_operator(operator, first), operators), *times, delta_text(moved.delta)]
+    times = [_times(moved)] if moved.base_ns is not None or is_measure(moved) else []
+    deltas = [] if moved.delta is None else [delta_text(moved.delta)]
+    what = [and_more(_operator(operator, first), operators), *times, *deltas]
     if method:
         what[1] = f"method {what[1]}"
     names = ", ".join(sorted({change.attribute for change in environment}))
@@ -89,11 +94,15 @@ def _title(
 
 def _times(member: Member) -> str:
     """From what to what it went, by the change that was found: medians may say more, or less."""
-    return times_text(member.base_ns, (member.base_ns or 0) * (1 + member.delta))
+    if member.base_ns is None:
+        return f"{base_text(member)} → {head_text(member)}"
+    return times_text(member.base_ns, member.base_ns * (1 + (member.delta or 0)))
 
 
 def _operator(operator: str, member: Member) -> str:
     """The first operator: its type and number, or the id by which its delegate names it."""
+    if is_measure(member):
+        return member_operator(member)
     run = f" in {name_text(member.run)}" if " " in member.run else ""
     if member.delegate_id is None:
         is_whole = member.kind in ("method", "delegate_call")

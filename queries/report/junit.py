@@ -24,13 +24,14 @@ _OUTCOMES = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 def junit_text(report: Report) -> str:
     """The XML: a suite of groups, one of what was measured, one of refused dumps.
 
-    A confirmed regression is a failure and a refused dump an error; one that came with another
-    environment and a suspect are skipped, as is a model on a device that the head has no data of
-    (a failure where it is expected), or that the report is blind on.
+    A confirmed regression and a broken budget are failures, and a refused dump an error; a
+    regression that came with another environment and a suspect are skipped, as is a model on a
+    device that the head has no data of (a failure where it is expected), or that the report is
+    blind on.
     """
     suites = [
         _suite("groups", [_verdict(report), *_groups(report)], report.head),
-        _suite("measured", list(_measured(report)), report.head),
+        _suite("measured", [*_budgets(report), *_measured(report)], report.head),
         _suite("dumps", list(_refused(report)), report.head),
     ]
     root = ElementTree.Element("testsuites", name="tracehouse")
@@ -78,7 +79,7 @@ def _details(group: Group, report: Report) -> list[str]:
             f"{figures.member_place(member)}: {figures.member_operator(member)} "
             f"{figures.delta_text(member.delta)} "
             f"({figures.interval_text(member.delta_low, member.delta_high)}), "
-            f"{figures.duration_text(member.base_ns)} to {figures.duration_text(member.head_ns)}"
+            f"{figures.base_text(member)} to {figures.head_text(member)}"
             for member in members[:_MEMBERS]
         ),
         *([f"{more:,} more series"] if more > 0 else []),
@@ -100,6 +101,14 @@ def _measured(report: Report) -> Iterator[ElementTree.Element]:
         since = "no data" if missing.last_build is None else f"no data since {missing.last_build}"
         tag = "failure" if missing.is_expected else "skipped"
         yield _case("measured", place, tag, f"{since}{', but expected' * missing.is_expected}")
+
+
+def _budgets(report: Report) -> Iterator[ElementTree.Element]:
+    for row in report.budgets:
+        place = figures.place_text(row.device, row.model, row.backend)
+        value, limit = (figures.measure_text(x, row.unit) for x in (row.value, row.limit))
+        tag = "failure" if row.is_broken else "system-out"
+        yield _case("budget", f"{row.measure} {place}", tag, f"{value}, {row.bound} {limit}")
 
 
 def _refused(report: Report) -> Iterator[ElementTree.Element]:

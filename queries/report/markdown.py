@@ -26,6 +26,7 @@ _LIVE_MARKS = re.compile(r"[!-/:-@\[-^`{-~]|(?<![^\W_])_|_(?![^\W_])")  # _ only
 _HARMLESS = frozenset(" .,:;()%+/='-")
 _LIGHTS = {
     "regressions": "🔴",
+    "over_budget": "🔴",
     "other_environment": "🟠",
     "incomplete": "🟡",
     "suspects": "🟡",
@@ -139,8 +140,8 @@ def _member(member: Member) -> tuple[str, ...]:
     return (
         plain(figures.member_place(member)),
         code(figures.member_operator(member)),
-        figures.duration_text(member.base_ns),
-        figures.duration_text(member.head_ns),
+        figures.base_text(member),
+        figures.head_text(member),
         figures.delta_text(member.delta),
         figures.interval_text(member.delta_low, member.delta_high),
         figures.cost_text(member.cost_ns),

@@ -14,6 +14,7 @@ from queries.report.hidden_parts import name_hidden_parts
 from queries.report.night import SERIES, HeadNight
 from warehouse.regressions.history import SeriesHistory
 from warehouse.regressions.level_changes import LevelChange, compare_builds, compare_mode_shares
+from warehouse.regressions.series_values import COUNTED
 from warehouse.statistics.two_samples import SampleComparison
 
 Floats = NDArray[np.float64]
@@ -38,7 +39,7 @@ def _describe(
     keys = night.fleet.name(series)
     base = _values(history, series, change.base)
     head = _values(history, series, since[-1:])
-    is_time = keys["unit"] == "ns"
+    is_time = keys["unit"] == "ns" and keys["kind"] not in COUNTED
     base_ns, head_ns = (float(np.exp(np.median(v))) if is_time else None for v in (base, head))
     # What moved is the share of slow dumps: there is no interval of a median.
     has_interval = not math.isnan(figures.low[row]) and change.modes is None
@@ -53,6 +54,7 @@ def _describe(
         delegate_id=keys["delegate_id"],
         ordinal=keys["ordinal"],
         kind=keys["kind"],
+        unit=keys["unit"],
         module_path=night.modules.get(tuple(keys[name] for name in SERIES)),
         delta=math.expm1(shift),
         delta_low=math.expm1(figures.low[row]) if has_interval else None,
@@ -128,8 +130,9 @@ def _history(night: HeadNight, series: int, *, is_time: bool) -> list[BuildPoint
     for number, recording in enumerate(night.fleet.nights):
         count = int(cells.dump_count[series, number])
         if count:
-            median = float(np.exp(cells.median[series, number])) if is_time else None
-            points.append(BuildPoint(build=recording.build, dump_count=count, median_ns=median))
+            median = float(np.exp(cells.median[series, number]))
+            own = {"median_ns": median} if is_time else {"median_ns": None, "median": median}
+            points.append(BuildPoint(build=recording.build, dump_count=count, **own))
     return points
 
 

@@ -23,7 +23,7 @@ from warehouse.regressions.nightly import Rules
 from warehouse.regressions.parts import JudgedPart, judge_part
 from warehouse.regressions.pools import tell_of_devices
 from warehouse.regressions.replay import Replay
-from warehouse.regressions.series_values import CONTAINERS
+from warehouse.regressions.series_values import CONTAINERS, FAMILY, number_rows
 
 Floats = NDArray[np.float64]
 Judge = Callable[[str, MinChange, Rules], JudgedPart]
@@ -107,8 +107,11 @@ def judge_head(
     fleet, result = judge(head, partial(min_changes, settings=settings), rules)
     builds = [night.build for night in fleet.nights]
     changes = tell_of_devices(result, fleet.history, fleet.pool)
-    rebuilt = find_rebuilt(fleet.history.series.family, result.cells.dump_count > 0)
-    groups, moved = group_changes(changes, list_places(fleet), builds, rebuilt)
+    is_operator = ~fleet.is_measure
+    places = list_places(fleet)
+    family = np.array([place.family for place in places], np.int64)
+    rebuilt = find_rebuilt(family[is_operator], result.cells.dump_count[is_operator] > 0)
+    groups, moved = group_changes(changes, places, builds, rebuilt)
     day = last_day(store, head)
     heard, muted = _leave_out_muted(fleet, groups, settings, day)
     named = store.sql(read_statement("modules_of_build"), {"head": head}).to_pylist()
@@ -179,7 +182,7 @@ def find_group(night: HeadNight, group_id: str, command: str) -> ChangeGroup:
 
 def list_places(fleet: Fleet) -> list[SeriesPlace]:
     """Where each series of a fleet is."""
-    families = fleet.history.series.family.tolist()
+    families = number_rows(fleet.keys.select(FAMILY))[0].tolist()
     kinds = fleet.keys["kind"].to_pylist()
     models = fleet.keys["model"].to_pylist()
     return [
@@ -214,7 +217,7 @@ def _leave_out_muted(
         mute = settings.mute(device=device, model=model, event=event, on=day)
         return mute.reason if mute else None
 
-    family = fleet.history.series.family
+    family = number_rows(fleet.keys.select(FAMILY))[0]
     heard, muted = [], Counter[str]()
     for group in groups:
         reasons = [reason_of(change.series) for change in group.changes]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
 from queries.asked import AskedStore
-from queries.report.alerts import list_alerts
+from queries.report.alerts import list_alerts, order_alerts
+from queries.report.budgets import broken_text, judge_budgets, list_broken
 from queries.report.content import Coverage, Report, RunShift, Sensitivity, Verdict
 from queries.report.environment import Environments, Family
+from queries.report.exact_alerts import judge_measures, list_exact_alerts, without_exact
 from queries.report.facts import (
     add_expected,
     list_notes,
@@ -46,13 +49,22 @@ def nightly_report(
     """
     night = judge_head(store, head, settings, judge)
     commits = read_commits(store)
-    around = partial(changed_environment, Environments(store))
-    groups = list_alerts(night, commits, around)
+    exact = judge_measures(store, night)
+    night = without_exact(night, exact.history)
+    environments = Environments(store)
+    around = partial(changed_environment, environments)
+    groups = order_alerts(
+        [
+            *list_alerts(night, commits, around),
+            *list_exact_alerts(night, exact, commits, environments),
+        ]
+    )
     view, parts = HeadView(night), sort_groups(groups)
     opened = [*parts.failures, *parts.environment, *parts.suspects]
     base = view.base({group.first_bad for group in opened})
     facts = read_facts(store, base=base[0] if base else None, head=night.head, until=night.until)
-    counts = {**view.count_verdicts(), **{f"muted: {k}": n for k, n in night.muted.items()}}
+    muted = Counter(night.muted) + Counter(exact.muted)
+    counts = {**view.count_verdicts(), **{f"muted: {k}": n for k, n in muted.items()}}
     dumps = {
         Family(row["device"], row["model"], row["backend"]): int(row["dumps"])
         for row in store.sql(_DUMPS, {"head": night.head}).to_pylist()
@@ -61,7 +73,8 @@ def nightly_report(
     missing = add_expected(store, view.missing(), settings, night.head)
     coverage = view.coverage(sum(dumps.values()), sensitivity, missing)
     shifts = view.run_shifts()
-    verdict = find_verdict(parts, sensitivity, missing)
+    budgets, unfit = judge_budgets(night, exact.history)
+    verdict = find_verdict(parts, sensitivity, missing, budgets)
     return Report(
         kind="nightly",
         head=night.head,
@@ -69,17 +82,22 @@ def nightly_report(
         recorded_on=night.day,
         commits=named_commits(commits, [night.head, *base], groups),
         verdict=verdict,
-        summary=f"{night.head}: {_summary(verdict, parts, coverage, shifts, sensitivity)}",
-        notes=list_notes(missing, facts.reference_drift, _relative_devices(night)),
+        summary=f"{night.head}: "
+        f"{_summary(verdict, parts, coverage, shifts, sensitivity)}{broken_text(budgets)}",
+        notes=[
+            *list_broken(budgets),
+            *list_notes(missing, facts.reference_drift, _relative_devices(night)),
+        ],
         groups=groups,
         run_shifts=shifts,
         operator_changes=view.operator_changes(),
         exact_changes=facts.exact_changes,
+        budgets=budgets,
         framework_tax=facts.framework_tax,
         coverage=coverage,
         sensitivity=sensitivity,
         reference_drift=facts.reference_drift,
-        quality=facts.quality,
+        quality=facts.quality.model_copy(update={"warnings": [*unfit, *facts.quality.warnings]}),
         refused=facts.refused,
         verdict_counts=dict(sorted(counts.items())),
         rules={**night.rules._asdict(), "min_change": settings.nightly.min_change},

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from queries.report.figures import and_more, cost_text, count_text, name_text, share_text
+from queries.report.figures import (
+    and_more,
+    cost_text,
+    count_text,
+    is_measure,
+    name_text,
+    share_text,
+)
 from queries.report.sight import Sight, join_first
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from queries.report.content import Group, Missing, Report, Sensitivity, Verdict
+    from queries.report.content import Group, Member, Missing, Report, Sensitivity, Verdict
+    from queries.report.measured import Budget
 
 STATES = {
     "new": "suspect",
@@ -84,12 +92,16 @@ def sort_groups(groups: Sequence[Group]) -> Outline:
 
 
 def find_verdict(
-    parts: Outline, sensitivity: Sequence[Sensitivity], missing: Sequence[Missing]
+    parts: Outline,
+    sensitivity: Sequence[Sensitivity],
+    missing: Sequence[Missing],
+    budgets: Sequence[Budget] = (),
 ) -> Verdict:
     """The verdict of a report: the worst that its groups say, else how much it could have seen."""
     judged = any(row.judged_count for row in sensitivity)
     found: dict[Verdict, object] = {
         "regressions": parts.failures,
+        "over_budget": any(row.is_broken for row in budgets),
         "other_environment": parts.environment,
         "incomplete": any(row.is_expected for row in missing),
         "suspects": parts.suspects,
@@ -103,8 +115,10 @@ def verdict_text(report: Report) -> str:
     """The verdict in a few words, with how many groups make it."""
     parts, seen = outline(report), Sight.of(report.sensitivity)
     absent = count_expected(report.coverage.missing)
+    broken = sum(row.is_broken for row in report.budgets)
     texts = {
         "regressions": _count(parts.failures, "regression"),
+        "over_budget": f"{count_text(broken, 'budget')} broken",
         "other_environment": f"{_count(parts.environment, 'regression')}, with another environment",
         "incomplete": f"Incomplete: {count_text(absent, 'expected recording')} missing",
         "suspects": f"{_count(parts.suspects, 'suspect')}, nothing confirmed",
@@ -134,8 +148,14 @@ def count_expected(missing: Sequence[Missing]) -> int:
 
 def _count(groups: Sequence[Group], noun: str) -> str:
     """How many alerts, and of how many operators: the unit of `tracehouse compare`."""
-    operators = sum(len(group.members) for group in groups)
-    return f"{count_text(len(groups), noun)} of {count_text(operators, 'operator')}"
+    return f"{count_text(len(groups), noun)} of {_members([m for g in groups for m in g.members])}"
+
+
+def _members(members: Sequence[Member]) -> str:
+    measures = sum(is_measure(member) for member in members)
+    counts = ((len(members) - measures, "operator"), (measures, "measure"))
+    told = [count_text(count, noun) for count, noun in counts if count]
+    return " and ".join(told or [count_text(0, "operator")])
 
 
 def range_text(group: Group) -> str:
@@ -195,6 +215,4 @@ def _commits(group: Group, report: Report) -> str | None:
 def _breadth(group: Group) -> str:
     line = group.headline
     counts = ((line.device_count, "device"), (line.model_count, "model"))
-    return ", ".join(
-        [*(count_text(*pair) for pair in counts), count_text(line.member_count, "operator")]
-    )
+    return ", ".join([*(count_text(*pair) for pair in counts), _members(group.members)])

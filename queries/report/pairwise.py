@@ -109,6 +109,7 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
         run_shifts=_run_shifts(own, chosen.min_change),
         operator_changes=_operator_changes(own, base=base, head=head),
         exact_changes=facts.exact_changes,
+        budgets=[],
         framework_tax=facts.framework_tax,
         coverage=describe_coverage(dumps, own, sensitivity, missing),
         sensitivity=sensitivity,
@@ -231,6 +232,7 @@ def _member(
     ]
     return Member(
         **{name: row[name] for name in names},
+        unit="ns" if is_time else "ticks",
         p_adjusted=row["p_adjusted"],
         base_ns=row["base_ns"],
         head_ns=row["head_ns"],

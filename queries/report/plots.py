@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from statistics import median
 from typing import NamedTuple
 
@@ -14,8 +15,8 @@ from queries.report.drawing import Scale, label, lines, picture, scale_of, title
 from queries.report.figures import (
     count_text,
     delta_text,
-    duration_text,
     interval_text,
+    measure_text,
     member_operator,
     name_text,
     value_text,
@@ -52,10 +53,15 @@ def strip_plot(member: Member) -> str:
 def history_plot(member: Member, first_bad: str) -> str:
     """The medians of the builds up to the head; the first bad one has a line."""
     points = [
-        Point(name_text(point.build), point.median_ns, count_text(point.dump_count, "dump"))
+        Point(
+            name_text(point.build),
+            point.median if point.median_ns is None else point.median_ns,
+            count_text(point.dump_count, "dump"),
+        )
         for point in member.history[-MAX_BUILDS:]
     ]
-    return _course(points, duration_text, "build", name_text(first_bad))
+    text_of = partial(measure_text, unit=member.unit)
+    return _course(points, text_of, "build", name_text(first_bad))
 
 
 def drift_plot(drift: ReferenceDrift) -> str:
@@ -109,12 +115,13 @@ def interval_ends(members: Sequence[Member]) -> tuple[float, float]:
 def interval_plot(member: Member, low: float, high: float) -> str:
     """The change of a member and its interval, on a scale from low to high with a line at zero."""
     scale = Scale(low, high, 4, 92)
-    left = scale(member.delta if member.delta_low is None else member.delta_low)
-    right = scale(member.delta if member.delta_high is None else member.delta_high)
+    delta = member.delta or 0.0
+    left = scale(delta if member.delta_low is None else member.delta_low)
+    right = scale(delta if member.delta_high is None else member.delta_high)
     parts: list[svg.Element] = [
         svg.Line(x1=scale(0), x2=scale(0), y1=0, y2=14, class_=["zero"]),
         svg.Line(x1=left, x2=right, y1=7, y2=7, class_=["range"]),
-        svg.Circle(cx=scale(member.delta), cy=7, r=3, class_=["point"]),
+        svg.Circle(cx=scale(delta), cy=7, r=3, class_=["point"]),
     ]
     interval = interval_text(member.delta_low, member.delta_high)
     text = f"{delta_text(member.delta)}, interval {interval}"

@@ -126,13 +126,16 @@ def night_sensitivity(night: HeadNight, dumps: Mapping[Family, int]) -> list[Sen
 
 
 def _rows_of_families(night: HeadNight) -> Mapping[Family, list[int]]:
-    """The series of each model that are neither muted nor of a pool."""
+    """The operators of each model that are neither muted nor of a pool."""
     names = ("device", "model", "backend", "event_name")
+    is_measure = night.fleet.is_measure.tolist()
     rows: dict[Family, list[int]] = defaultdict(list)
     columns = (night.fleet.keys[name].to_pylist() for name in names)
     for row, (device, model, backend, event) in enumerate(zip(*columns, strict=True)):
-        if device is None or night.settings.mute(
-            device=device, model=model, event=event, on=night.day
+        if (
+            device is None
+            or is_measure[row]
+            or night.settings.mute(device=device, model=model, event=event, on=night.day)
         ):
             continue
         rows[Family(device, model, backend)].append(row)

@@ -9,11 +9,21 @@ from datetime import date
 from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    model_validator,
+)
 
 from ingest.errors import in_our_words
+from queries.report.amounts import Amount, parse_amount
 from warehouse.catalogue.header import Header
 from warehouse.catalogue.places import check_place_name, place_of
 from warehouse.catalogue.shares import parse_share
@@ -35,6 +45,7 @@ def _parse_share(value: object) -> object:
 
 
 Share = Annotated[float, BeforeValidator(_parse_share)]
+Limit = Annotated[Amount, PlainValidator(parse_amount)]
 PlaceName = Annotated[str, Field(min_length=1), AfterValidator(check_place_name)]
 
 
@@ -85,6 +96,40 @@ class Expected(_Table):
     backends: list[PlaceName] = []
 
 
+class BudgetLimit(_Table):
+    """What a measure of a head may be; an amount without a unit is in that of the measure."""
+
+    measure: str = Field(min_length=1)
+    device: str = "*"
+    model: str = "*"
+    backend: str = "*"
+    at_most: Limit | None = None
+    at_least: Limit | None = None
+
+    @model_validator(mode="after")
+    def _need_one(self) -> Self:
+        if (self.at_most is None) == (self.at_least is None):
+            raise ValueError("wanted either at_most or at_least")
+        return self
+
+    @property
+    def bound(self) -> tuple[Literal["at most", "at least"], Amount]:
+        """Which way it limits, and how far."""
+        if self.at_most is not None:
+            return "at most", self.at_most
+        return "at least", self.at_least or Amount(0.0, None)
+
+    @property
+    def unit(self) -> str | None:
+        """The unit that the limit is stated in; None without one."""
+        return self.bound[1].unit
+
+    def fits(self, *, device: str, model: str, backend: str | None) -> bool:
+        """Whether a model on a device is meant."""
+        pairs = ((device, self.device), (model, self.model), (backend or "", self.backend))
+        return all(fnmatchcase(name, pattern) for name, pattern in pairs)
+
+
 class Nightly(_Table):
     """The numbers of the nightly rule; see docs/regressions.md."""
 
@@ -102,6 +147,7 @@ class Settings(_Table):
     owners: list[Owner] = []
     muted: list[Mute] = []
     expected: list[Expected] = []
+    budgets: list[BudgetLimit] = []
 
     @property
     def expected_places(self) -> list[str]:
@@ -151,6 +197,7 @@ _TABLES: dict[str, type[_Table]] = {
     "owners": Owner,
     "muted": Mute,
     "expected": Expected,
+    "budgets": BudgetLimit,
 }
 
 

@@ -12,6 +12,8 @@ from queries.report.figures import (
     cost_text,
     count_text,
     delta_text,
+    exact_text,
+    measure_text,
     name_text,
     number_text,
     operator_text,
@@ -65,11 +67,26 @@ def changes(report: Report) -> list[Listing]:
                 (
                     place_text(row.device, row.model, row.backend),
                     name_text(row.measure),
-                    _exact(row.base),
-                    _exact(row.head),
-                    ("+" if row.head > row.base else "") + _exact(row.head - row.base),
+                    exact_text(row.base),
+                    exact_text(row.head),
+                    ("+" if row.head > row.base else "") + exact_text(row.head - row.base),
                 )
                 for row in report.exact_changes
+            ),
+        ),
+        _listing(
+            "Budgets",
+            "What tracehouse.toml allows, and what the head has.",
+            ("Where", "Measure", "Head>", "Limit>", "Broken"),
+            (
+                (
+                    place_text(row.device, row.model, row.backend),
+                    name_text(row.measure),
+                    measure_text(row.value, row.unit),
+                    f"{row.bound} {measure_text(row.limit, row.unit)}",
+                    "yes" if row.is_broken else "",
+                )
+                for row in report.budgets
             ),
         ),
         _listing(
@@ -236,12 +253,6 @@ def _rule(rule: str | float | bool | None) -> str:
     if isinstance(rule, bool):
         return "yes" if rule else "no"
     return NONE if rule is None else name_text(str(rule), MAX_TEXT)
-
-
-def _exact(value: float) -> str:
-    """Every digit of a count."""
-    is_count = abs(value) < 2**53 and value == int(value)
-    return f"{value:,.0f}".replace("-", "−") if is_count else number_text(value)
 
 
 def _percent(percent: float | None) -> str:

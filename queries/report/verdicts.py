@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from queries.report.night import HeadNight
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.nightly import Status
+from warehouse.regressions.series_values import COUNTED
 
 Floats = NDArray[np.float64]
 
@@ -18,6 +20,8 @@ _WORDS = {1: "regression", -1: "improvement"}
 
 def nightly_verdicts(night: HeadNight) -> pa.Table:
     """A row per series that the head or a build before it has, in order of their names.
+
+    What dumps measure as a whole is there too, without a run; rates as the time of one.
 
     Those of pools come last: without a device, and with devices where others have dumps.
 
@@ -35,6 +39,7 @@ def nightly_verdicts(night: HeadNight) -> pa.Table:
     last = night.fleet.history.build_count - 1
     level = night.replay.cells.median[:, last]
     is_time = (np.array(keys["unit"].to_pylist(), object) == "ns") & ~night.fleet.is_pool
+    is_time &= ~pc.is_in(keys["kind"], pa.array(sorted(COUNTED))).to_numpy()
     delta, p = np.expm1(level - latest.base.raw), np.full(len(keys), np.nan)
     delta[latest.tested] = np.expm1(latest.comparison.shift)
     p[latest.tested] = latest.p_adjusted

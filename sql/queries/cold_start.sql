@@ -7,6 +7,8 @@
 --
 -- filters: grouped_dumps
 --
+-- parts: loads, first_runs
+--
 -- columns:
 --   device             STRING  Name of the device; null with group_by.
 --   pool               STRING  Device pool; null if none, and with group_by.
@@ -26,54 +28,33 @@
 --                              together.
 --   first_over_steady  DOUBLE  First runs over steady ones, in cycles of unknown rate
 --                              too.
-WITH loads AS (
+WITH ordered AS (
     SELECT
-        s.dump_id,
-        CAST(sum(
-            CASE WHEN s.event_name = 'Method::init' THEN s.sample_count ELSE 0 END
-        ) AS BIGINT) AS load_count,
-        exact_sum(CASE WHEN s.event_name = 'Program::load_method' THEN s.sum_ns END)
-            AS load_ns,
-        exact_sum(CASE WHEN s.event_name = 'Method::init' THEN s.sum_ns END) AS init_ns
-    FROM named_event_stats AS s
-    JOIN grouped_dumps AS g ON g.dump_id = s.dump_id
-    WHERE s.kind = 'load'
-    GROUP BY s.dump_id
-),
-ordered AS (
-    SELECT
-        t.dump_id, t.run_index, t.execute_ticks, r.run_signature_id, n.run,
-        row_number() OVER (PARTITION BY t.dump_id, n.run ORDER BY t.run_index) AS place,
+        t.dump_id, t.execute_ticks, r.run_signature_id,
         row_number() OVER (
             PARTITION BY t.dump_id, r.run_signature_id ORDER BY t.run_index
         ) AS nth
     FROM run_totals AS t
     JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
-    JOIN named_run_signatures AS n
-        ON n.dump_id = r.dump_id AND n.run_signature_id = r.run_signature_id
     WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
 ),
--- The first run of each kind, and those after warm-up that are like it.
+-- Those after warm-up that are like the first run of a kind.
 kinds AS (
     SELECT
         f.dump_id, f.execute_ticks AS first_ticks,
-        CASE WHEN count(o.nth) >= 5 THEN median(o.execute_ticks) END AS steady_ticks,
-        row_number() OVER (PARTITION BY f.dump_id ORDER BY f.run_index) AS kind
-    FROM ordered AS f
+        CASE WHEN count(o.nth) >= 5 THEN median(o.execute_ticks) END AS steady_ticks
+    FROM first_runs AS f
     LEFT JOIN ordered AS o
         ON o.dump_id = f.dump_id AND o.run_signature_id = f.run_signature_id
         AND o.nth > 5
-    WHERE f.place = 1
-    GROUP BY f.dump_id, f.run_index, f.execute_ticks
+    GROUP BY f.dump_id, f.run_signature_id, f.execute_ticks
 ),
 executions AS (
     SELECT
-        k.dump_id, sum(k.first_ticks) AS first_ticks,
-        whole_sum(k.steady_ticks) AS steady_ticks
-    FROM kinds AS k
-    LEFT JOIN loads AS l ON l.dump_id = k.dump_id
-    WHERE k.kind <= greatest(coalesce(l.load_count, 1), 1)
-    GROUP BY k.dump_id
+        dump_id, sum(first_ticks) AS first_ticks,
+        whole_sum(steady_ticks) AS steady_ticks
+    FROM kinds
+    GROUP BY dump_id
 ),
 starts AS (
     SELECT

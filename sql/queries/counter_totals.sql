@@ -6,6 +6,8 @@
 --
 -- filters: grouped_dumps
 --
+-- parts: stated_counters
+--
 -- columns:
 --   device           STRING  Name of the device; null with group_by.
 --   pool             STRING  Device pool; null if none, and with group_by.
@@ -32,26 +34,11 @@
 --   inference_count  BIGINT  Inferences that values are of.
 --   per_inference    DOUBLE  Sum of the values that are of inferences, over their
 --                            number; null without any.
-WITH inferences AS (
-    SELECT dump_id, count(*) AS run_count
-    FROM run_totals
-    WHERE dump_id IN (SELECT dump_id FROM counters)
-    GROUP BY dump_id
-),
-stated AS (
+WITH stated AS (
     SELECT
-        g.device, g.pool, g.build, g.model, g.backend, g.group_value,
-        c.name AS counter, c.unit, c.dump_id, c.value, r.name AS run_name,
-        CASE WHEN c.run_index IS NULL THEN 'dump' ELSE 'run' END AS scope,
-        CASE
-            WHEN c.run_index IS NULL THEN n.run_count
-            WHEN t.run_index IS NOT NULL THEN 1
-        END AS inference_count
-    FROM counters AS c
-    JOIN grouped_dumps AS g ON g.dump_id = c.dump_id
-    LEFT JOIN runs AS r ON r.dump_id = c.dump_id AND r.run_index = c.run_index
-    LEFT JOIN run_totals AS t ON t.dump_id = c.dump_id AND t.run_index = c.run_index
-    LEFT JOIN inferences AS n ON n.dump_id = c.dump_id
+        g.device, g.pool, g.build, g.model, g.backend, g.group_value, s.*
+    FROM stated_counters AS s
+    JOIN grouped_dumps AS g ON g.dump_id = s.dump_id
 )
 SELECT
     device, pool, build, model, backend, group_value AS group, counter, unit, scope,

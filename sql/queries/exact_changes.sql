@@ -9,12 +9,15 @@
 -- Method::execute (more than the count in loops); delegated_share, operators inside
 -- delegates over all operators, a delegate that logs none counting as one;
 -- allocated_bytes per run, 0 where a dump logged none. All but the first two are of
--- runs of one name.
+-- runs of one name. Counters in bytes that manifests state of whole dumps, such as the
+-- size of the program, go by their own names.
 --
 -- Verdicts: varies (not the same in all dumps, or runs, of one build), changed,
 -- unchanged.
 --
--- filters: measured_dumps
+-- filters: compared_dumps
+--
+-- parts: exact_measures
 --
 -- columns:
 --   device      STRING  Name of the device.
@@ -31,7 +34,14 @@
 --   head        DOUBLE  Value in the head; the lowest, if it varies.
 --   head_high   DOUBLE  Highest value in the head.
 --   verdict     STRING  See above.
-WITH families AS (
+WITH measured_dumps AS (
+    SELECT
+        c.device, c.model, c.backend, c.is_head,
+        m.measure, m.run_name, m.allocator, m.low, m.high
+    FROM exact_measures AS m
+    JOIN compared_dumps AS c ON c.dump_id = m.dump_id
+),
+families AS (
     SELECT
         device, model, backend, min(low) = max(low) AS has_equal_runs,
         count(CASE WHEN is_head = 0 THEN 1 END) AS base_dumps,

@@ -1,6 +1,7 @@
 -- The values of operators in the dumps of a build ($head) and of those before it, and in the dumps
 -- of reference builds: a row per operator and recording, with a list of logarithms and one of the
--- dumps that they are of.
+-- dumps that they are of. What dumps measure as a whole is there too, without a run, and with the
+-- unit of a counter for its delegate id; of rates it is the inverse, so that more is worse.
 WITH lineage AS (
     SELECT CAST($head AS STRING) AS build, 0 AS distance
     UNION ALL
@@ -8,18 +9,35 @@ WITH lineage AS (
 ),
 recordings AS (
     SELECT
-        d.dump_id, l.distance, d.build, coalesce(d.session, '') AS session,
+        d.dump_id, d.device, d.pool, d.model, d.backend, d.ns_per_tick, l.distance, d.build,
+        coalesce(d.session, '') AS session,
         min(d.captured_at) OVER (PARTITION BY d.build, d.session) AS recorded_at
     FROM named_dumps AS d
     LEFT JOIN lineage AS l ON l.build = d.build
     WHERE l.build IS NOT NULL OR (d.build_role = 'reference' AND d.session IS NOT NULL)
+),
+series AS (
+    SELECT
+        dump_id, device, pool, model, backend, run, event_name, delegate_id, ordinal, kind, unit,
+        floor, half_tick, ln(greatest(value, half_tick)) AS log_value
+    FROM operator_stats
+    WHERE value IS NOT NULL AND kind NOT IN ('operator_call', 'load', 'delegate_phase')
+    UNION ALL
+    SELECT
+        m.dump_id, r.device, r.pool, r.model, r.backend, '' AS run, m.name AS event_name,
+        CASE WHEN m.unit <> 'ns' THEN m.unit END AS delegate_id, 0 AS ordinal, m.kind,
+        CASE WHEN r.ns_per_tick IS NULL THEN 'ticks' ELSE 'ns' END AS unit,
+        CASE WHEN m.unit = 'ns' THEN 1e3 ELSE 1e-300 END AS floor,
+        CASE WHEN m.unit = 'ns' THEN r.ns_per_tick / 2 ELSE 0e0 END AS half_tick,
+        CASE WHEN m.kind IN ('rate', 'token_rate') THEN -ln(m.value) ELSE ln(m.value) END
+            AS log_value
+    FROM dump_measures AS m
+    JOIN recordings AS r ON r.dump_id = m.dump_id
 )
 SELECT
     o.device, o.pool, o.model, o.backend, o.run, o.event_name, o.delegate_id, o.ordinal, o.kind,
     o.unit, r.distance, r.build, r.session, r.recorded_at, max(o.floor) AS floor,
-    max(o.half_tick) AS half_tick, array_agg(o.dump_id) AS dumps,
-    array_agg(ln(greatest(o.value, o.half_tick))) AS logs
-FROM operator_stats AS o
+    max(o.half_tick) AS half_tick, array_agg(o.dump_id) AS dumps, array_agg(o.log_value) AS logs
+FROM series AS o
 JOIN recordings AS r ON r.dump_id = o.dump_id
-WHERE o.value IS NOT NULL AND o.kind NOT IN ('operator_call', 'load', 'delegate_phase')
 GROUP BY ALL

@@ -116,3 +116,14 @@ def test_dump_without_a_complete_run_says_nothing_of_operators():
     store.add_run(store.add_dump(build="new"), [CONV])
     (row,) = (row for row in _ask(store) if row["measure"] == "operator_count")
     assert (row["head_count"], row["verdict"]) == (1, "unchanged")
+
+
+def test_bytes_that_manifests_state_of_whole_dumps_are_measures():
+    store = StoreRows()
+    for build, size in (("old", 100.0), ("new", 104.0)):
+        number = _add(store, build, [[CONV]])
+        store.add_counter(number, "program_bytes", size, unit="bytes")
+        store.add_counter(number, "energy", size)
+    measures = _measures(_ask(store))
+    assert measures["program_bytes"] == (100, 104, "changed")
+    assert "energy" not in measures

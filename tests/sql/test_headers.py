@@ -95,6 +95,7 @@ ALL_PARTS = """\
 -- parts: pools AS scored, tested, judgements, verdicts
 -- parts: modules, notes, explanations
 -- parts: logged_dumps, logged_values, value_pairs
+-- parts: exact_measures, lineage_dumps, all_dumps, token_dumps
 """
 # Those that read other filters than compared_dumps, likewise.
 OF_OTHERS = {
@@ -112,6 +113,10 @@ OF_OTHERS = {
         "places",
         "logged_runs",
         "allocating_events",
+        "decoded_tokens",
+        "loads",
+        "first_runs",
+        "stated_counters",
     ),
 }
 

@@ -16,7 +16,13 @@ STATEMENTS = {
     **dict(read_sql_files("lake")),
     **{
         f"{name}.sql": read_statement(name)
-        for name in ("fleet_values", "known_until", "modules_of_build", "recorded_environments")
+        for name in (
+            "exact_values",
+            "fleet_values",
+            "known_until",
+            "modules_of_build",
+            "recorded_environments",
+        )
     },
 }
 

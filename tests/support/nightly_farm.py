@@ -36,11 +36,20 @@ _TIMES_NS = {
 }
 
 
-def _build_dump(times_ns: Mapping[str, float], seed: int) -> bytes:
-    """A dump of operators that take about these times, a little more or less in each process."""
+def _build_dump(times_ns: Mapping[str, float], seed: int, allocated: int = 0) -> bytes:
+    """A dump of operators that take about these times, a little more or less in each process.
+
+    Each run allocates so many bytes, if any.
+    """
     random = Random(seed)  # noqa: S311 - noise
     process = {name: ns * random.gauss(1, 0.004) for name, ns in times_ns.items()}
     runs = [{"name": "forward", "events": list(_events(process, random))} for _ in range(_RUNS)]
+    if allocated:
+        event = {"allocation_event": {"allocator_id": 1, "allocation_size": allocated}}
+        runs = [
+            run | {"allocators": [{"name": "pool"}], "events": [*run["events"], event]}
+            for run in runs
+        ]
     return build_etdump({"version": 0, "run_data": runs})
 
 
@@ -61,11 +70,13 @@ def record_build(
     *,
     device: str = "phone",
     count: int = _DUMPS,
+    allocated: int = 0,
     **names: Any,
 ) -> list[Incoming]:
     """Dumps of one device's night: `slower` says how many times as long operators take.
 
-    One that is not of the farm takes so many times 10 us. `names` are other parts of the manifest.
+    One that is not of the farm takes so many times 10 us. Each run allocates bytes, if so many are
+    `allocated`. `names` are other parts of the manifest.
     """
     slower = slower or {}
     times = {
@@ -76,7 +87,8 @@ def record_build(
     for dump in range(count):
         at = LONG_AGO + timedelta(days=number, minutes=dump)
         fields = {"device": device, "build": build, "model": "net", "captured_at": at} | names
-        data = _build_dump(times, crc32(repr((device, number, dump, names)).encode()))
+        seed = crc32(repr((device, number, dump, names)).encode())
+        data = _build_dump(times, seed, allocated)
         incoming.append(
             Incoming.of_bytes(
                 f"{device}-{number}-{dump}.etdp", data, Manifest.model_validate(fields)

@@ -12,7 +12,6 @@ from queries.report.content import (
     Coverage,
     DriftPoint,
     EnvironmentChange,
-    ExactChange,
     Group,
     Headline,
     Member,
@@ -25,8 +24,8 @@ from queries.report.content import (
     RunShift,
     Sensitivity,
     Stability,
-    TaxRow,
 )
+from queries.report.measured import ExactChange, TaxRow
 
 _NIGHTS = 14
 
@@ -57,6 +56,7 @@ def member(**changes: Any) -> Member:
         "delegate_id": None,
         "ordinal": 3,
         "kind": "kernel",
+        "unit": "ticks" if base_ns is None else "ns",
         "module_path": "features.3.conv",
         "delta": delta,
         "delta_low": delta - 0.013,
@@ -130,6 +130,7 @@ def report(*groups: Group, **changes: Any) -> Report:
         "run_shifts": [],
         "operator_changes": [],
         "exact_changes": [],
+        "budgets": [],
         "framework_tax": [],
         "coverage": coverage(),
         "sensitivity": [],

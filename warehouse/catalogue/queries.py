@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from warehouse.catalogue.dialect import without_parameter
 from warehouse.catalogue.header import Filters, Header, parse_header
-from warehouse.catalogue.sql_files import read_sql_files
+from warehouse.catalogue.sql_files import read_sql_files, read_statement
 from warehouse.errors import HeaderError, UnknownQueryError
 
 
@@ -58,6 +58,31 @@ def load_catalogue() -> Mapping[str, Query]:
             raise HeaderError(f"{path}:1", f"is called {query.header.name}")
         queries[query.header.name] = query
     return queries
+
+
+@cache
+def read_views() -> Mapping[str, str]:
+    """The text of every view by name, complete, in an order in which they can be made.
+
+    Raises:
+        HeaderError: A header is malformed, or names parts that there are not.
+    """
+    parts = _read_texts("parts")
+    return {name[4:-4]: expand(text, name, {}, parts).sql for name, text in read_sql_files("views")}
+
+
+@cache
+def expand_statement(name: str) -> str:
+    """The text of a statement of ours with the parts that its header names; parameters as `$name`.
+
+    Args:
+        name: Of its file, without the suffix.
+
+    Raises:
+        HeaderError: Its header is malformed, or names parts that there are not.
+    """
+    query = expand(read_statement(name), f"{name}.sql", {}, _read_texts("parts"))
+    return query.sql.replace("CAST(:", "CAST($")
 
 
 def _read_texts(folder: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ import duckdb
 
 from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.header import Header, parse_header
-from warehouse.catalogue.sql_files import read_sql_files
+from warehouse.catalogue.queries import read_views
 from warehouse.engine.comments import quote
 
 _FROM_EVENTS = re.compile(r"(\bfrom|\bjoin|,)\s+(main\.)?events\b", re.IGNORECASE)
@@ -21,7 +21,7 @@ _FROM_EVENTS = re.compile(r"(\bfrom|\bjoin|,)\s+(main\.)?events\b", re.IGNORECAS
 @cache
 def load_views() -> dict[str, str]:
     """Text for DuckDB of every view by name, in an order in which they can be made."""
-    return {name[4:-4]: duckdb_text(text) for name, text in read_sql_files("views")}
+    return {name: duckdb_text(text) for name, text in read_views().items()}
 
 
 def views_digest() -> str:

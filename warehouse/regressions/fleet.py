@@ -20,8 +20,9 @@ from warehouse.regressions.history import Series, SeriesHistory, find_families, 
 from warehouse.regressions.pools import add_pools
 from warehouse.regressions.series_values import (
     CONTAINERS,
-    FAMILY,
+    MEASURES,
     SeriesValues,
+    number_families,
     number_rows,
     number_series,
 )
@@ -59,6 +60,14 @@ class Fleet(NamedTuple):
     pool: Ints
 
     @property
+    def is_measure(self) -> NDArray[np.bool_]:
+        """Whether each series is a measure of whole dumps rather than an operator."""
+        is_measure: NDArray[np.bool_] = pc.is_in(
+            self.keys["kind"], pa.array(sorted(MEASURES))
+        ).to_numpy()
+        return is_measure
+
+    @property
     def is_pool(self) -> NDArray[np.bool_]:
         """Whether each series is of a pool."""
         is_pool: NDArray[np.bool_] = pc.is_null(self.keys["device"]).to_numpy()
@@ -90,7 +99,7 @@ def build_fleet(
     night_of = _number_nights(rows, nights)
     own = number_series(rows, night_of)
     values, pool = add_pools(own, _number_kernels(own))
-    family = number_rows(values.keys.select(FAMILY))[0]
+    family = number_families(values.keys)
     kernel = _number_kernels(values)
     series = Series(
         family, kernel, values.floor, values.half_tick, min_change(values.keys), _find_units(values)
@@ -122,9 +131,10 @@ def find_rebuilt(family: Ints, there: NDArray[np.bool_]) -> set[tuple[int, int]]
 
 
 def _number_kernels(values: SeriesValues) -> Ints:
-    """A number for each operator type; NO_KERNEL for containers, and where a reference cancels."""
+    """A number for each operator type; NO_KERNEL for all else, and where a reference cancels."""
     numbers, _ = number_rows(pa.table({"type": _operator_types(values.keys)}))
-    is_container = pc.is_in(values.keys["kind"], pa.array(CONTAINERS)).to_numpy()
+    has_no_vote = pa.array(sorted(CONTAINERS | MEASURES))
+    is_container = pc.is_in(values.keys["kind"], has_no_vote).to_numpy()
     return np.where(is_container | values.has_reference, NO_KERNEL, numbers)
 
 

@@ -19,7 +19,7 @@ from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.nightly import JudgedNight, Rules
 from warehouse.regressions.pools import NO_POOL
 from warehouse.regressions.replay import Replay, replay
-from warehouse.regressions.series_values import FAMILY, number_rows
+from warehouse.regressions.series_values import number_families, number_rows
 
 Ints = NDArray[np.int64]
 
@@ -69,7 +69,7 @@ def join_parts(parts: Sequence[JudgedPart]) -> JudgedPart:
     counts = [len(part.fleet.keys) for part in parts]
     places = np.split(place, np.cumsum(counts)[:-1])
     joined = keys.take(pa.array(order))
-    family = number_rows(joined.select(FAMILY))[0]
+    family = number_families(joined)
     fleet = _join_fleets([part.fleet for part in parts], places, joined, order, family)
     return JudgedPart(fleet, _join_replays(parts, places, order, family))
 

@@ -16,7 +16,11 @@ Ints = NDArray[np.int64]
 FAMILY = ("device", "pool", "model", "backend", "unit")
 OPERATOR = ("run", "event_name", "delegate_id", "ordinal", "kind")
 KEY = (*FAMILY, *OPERATOR)
-CONTAINERS = frozenset({"method", "delegate_call"})
+RATES = frozenset({"token_rate", "rate"})  # of which more is better: values are their inverse
+MEASURES = RATES | {"load_time", "cold_start", "first_token", "counter"}  # of whole dumps
+COUNTED = RATES | {"counter"}  # no times, though they stand beside some
+# What only holds others: what they do explains it.
+CONTAINERS = frozenset({"method", "delegate_call", "cold_start", "first_token", "token_rate"})
 _MOST_CODES = 1 << 40
 
 
@@ -117,6 +121,17 @@ def _most(values: Floats, group: Ints, count: int) -> Floats:
     most = np.zeros(count)
     np.maximum.at(most, group, values)
     return most
+
+
+def number_families(keys: pa.Table) -> Ints:
+    """The family of each series by its keys; a measure of whole dumps is one of its own.
+
+    It has the state of its dumps like operators. But how far builds usually are apart in it says
+    nothing of others, nor they of it, and it is none of their tests.
+    """
+    is_measure = pc.is_in(keys["kind"], pa.array(sorted(MEASURES)))
+    measure = pc.if_else(is_measure, keys["event_name"], None)
+    return number_rows(keys.select(FAMILY).append_column("measure", measure))[0]
 
 
 def number_rows(table: pa.Table) -> tuple[Ints, Ints]:

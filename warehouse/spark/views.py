@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from warehouse.catalogue.sql_files import read_sql_files
+from warehouse.catalogue.queries import read_views
 from warehouse.lake.commits import LakeState
 from warehouse.lake.place import Lake
 from warehouse.lake.schemas import FACTS, LATER_COLUMNS, NAMES, TABLES
@@ -38,7 +38,7 @@ def make_views(
         text: Statements, and whatever else names tables and columns.
         files: Of which files tables consist; those that are not named, of all that they have.
     """
-    texts = {name[4:-4]: sql for name, sql in read_sql_files("views")}
+    texts = dict(read_views())
     settled = {name: settled_text(name) for name in [*LATER_COLUMNS, *NAMES]}
     words = set(_WORD.findall(text.lower()))
     named = []

@@ -170,3 +170,39 @@ def test_hostile_names_neither_steer_a_terminal_nor_break_the_forms(
     assert "</script><b>" not in run(*args, "html").text
     (group,) = json.loads(run(*args, "json").text)["groups"]
     assert group["members"][0]["device"] == name.strip()
+
+
+def test_a_broken_budget_fails_a_night_that_is_quiet_otherwise(
+    run: Run, nightly_store: Path, tmp_path: Path
+) -> None:
+    config = tmp_path / "tracehouse.toml"
+    config.write_text('[[budgets]]\nmeasure = "method"\nat_most = "1 us"\n', encoding="utf-8")
+    args = ("report", "--nightly", "--head", "b8", "--store", nightly_store, "--fail-on-regression")
+    outcome = run(*args, "--config", config)
+    assert outcome.code == 3
+    assert "2 budgets broken" in outcome.text
+    assert run(*args).code == 0
+
+
+def test_metrics_of_the_benchmark_apps_are_judged(run: Run, tmp_path: Path) -> None:
+    for number in range(8):
+        for dump in record_build(number, count=8):
+            folder = tmp_path / "farm" / f"b{number}" / dump.name.removesuffix(".etdp")
+            folder.mkdir(parents=True)
+            (folder / dump.name).write_bytes(dump.read())
+            latency = (13.0 if number >= 6 else 10.0) + 0.01 * (int(folder.name[-1]) - 3)
+            record = {
+                "benchmarkModel": {"name": "net"},
+                "deviceInfo": {"device": "phone", "os": "Android 13"},
+                "metric": "avg_inference_latency(ms)",
+                "actualValue": latency,
+            }
+            (folder / "benchmark_results.json").write_text(json.dumps([record]), encoding="utf-8")
+    store = tmp_path / "s"
+    layout = "{build}/*/*.etdp"
+    assert run("ingest", tmp_path / "farm", "--layout", layout, "--store", store).code == 0
+    made = json.loads(run("report", "--nightly", "--format", "json", "--store", store).text)
+    (alert,) = made["groups"]
+    (member,) = alert["members"]
+    assert (member["event_name"], member["unit"]) == ("avg_inference_latency", "ms")
+    assert (alert["state"], alert["first_bad"]) == ("confirmed", "b6")

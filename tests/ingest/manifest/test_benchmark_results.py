@@ -26,7 +26,8 @@ def test_records_of_the_benchmark_apps_state_model_and_device(
     device: dict[str, object], found: dict[str, str]
 ) -> None:
     record = {"benchmarkModel": MODEL, "deviceInfo": device, "metric": "load", "actualValue": 4}
-    assert parse_benchmark_results([record, record]) == STATED | found
+    counters = [{"name": "load", "unit": "count", "value": 4}]
+    assert parse_benchmark_results([record, record]) == {**STATED, **found, "counters": counters}
 
 
 def test_records_of_the_benchmark_database_state_model_and_device() -> None:
@@ -44,7 +45,50 @@ def test_records_of_the_benchmark_database_state_model_and_device() -> None:
         "device": "Galaxy S22 5G (private)",
         "os": "Android",
         "os_version": "13",
+        "counters": [{"name": "load", "unit": "count", "value": 4}],
     }
+
+
+def _metric(name: str, *values: float, method: str = "forward") -> dict[str, object]:
+    metric = {"name": name, "benchmark_values": list(values), "extra_info": {"method": method}}
+    return {"model": {"name": "mv2"}, "metric": metric}
+
+
+def _counters(*records: dict[str, object]) -> list[tuple[object, ...]]:
+    found = parse_benchmark_results(list(records)).get("counters", [])
+    assert isinstance(found, list)
+    return [tuple(counter.values()) for counter in found]
+
+
+def test_a_metric_is_a_counter_with_the_unit_of_its_name() -> None:
+    assert _counters(
+        _metric("avg_inference_latency(ms)", 12.5),
+        _metric("peak_inference_mem_usage (mb)", 80, 90, 82),
+        _metric("token_per_sec", 31),
+    ) == [
+        ("avg_inference_latency", "ms", 12.5),
+        ("peak_inference_mem_usage", "mb", 82),
+        ("token_per_sec", "/s", 31),
+    ]
+
+
+def test_methods_are_named_where_a_metric_has_several() -> None:
+    assert _counters(
+        _metric("latency(ms)", 1, method="prefill"), _metric("latency(ms)", 2, method="decode")
+    ) == [("latency prefill", "ms", 1), ("latency decode", "ms", 2)]
+
+
+@pytest.mark.parametrize("metric", [5, None, ["x"], {"name": "x", "benchmark_values": ["y"]}])
+def test_a_metric_of_another_shape_is_left_out(metric: object) -> None:
+    record = {"model": {"name": "mv2"}, "metric": metric, "actualValue": "y"}
+    assert parse_benchmark_results([record]) == {"model": "mv2"}
+    nan = {"model": {"name": "mv2"}, "metric": "x", "actualValue": float("nan")}
+    assert parse_benchmark_results([nan]) == {"model": "mv2"}
+
+
+def test_metrics_of_several_models_are_nobody_s() -> None:
+    other = _metric("latency(ms)", 2) | {"model": {"name": "ic4"}}
+    assert _counters(_metric("latency(ms)", 1), other) == []
 
 
 def test_only_fields_that_all_records_agree_on_are_stated() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from queries.report.alerts import list_alerts
+from queries.report.alerts import list_alerts, order_alerts
 from queries.report.content import EnvironmentChange
 from queries.report.figures import delta_text, times_text
 from queries.report.headline import order_rows
@@ -16,7 +16,7 @@ from warehouse import Warehouse
 
 
 def alerts_of(night, commits):
-    return list_alerts(night, commits, lambda night, change: [])
+    return order_alerts(list_alerts(night, commits, lambda night, change: []))
 
 
 @pytest.fixture(scope="module")

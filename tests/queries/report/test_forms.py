@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import data, floats, lists, text
 
-from queries.report.content import BuildPoint, ExactChange, Quality
+from queries.report.content import BuildPoint, Quality
 from queries.report.forms import FORMS, render
+from queries.report.measured import ExactChange
 from tests.support.command import ENVIRONMENT
 from tests.support.reports import full_report, group, member, read_xml, report, stability
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from queries.report.settings import (
+    BudgetLimit,
     Expected,
     Mute,
     Nightly,
@@ -88,11 +89,13 @@ def test_the_documented_file_has_every_field():
         "owners": Owner,
         "muted": Mute,
         "expected": Expected,
+        "budgets": BudgetLimit,
     }
     assert shown.keys() == tables.keys() == Settings.model_fields.keys()
     for name, table in tables.items():
         first = shown[name] if name == "nightly" else shown[name][0]
-        assert first.keys() == table.model_fields.keys()
+        other = {"at_least"} if name == "budgets" else set()  # instead of at_most
+        assert first.keys() | other == table.model_fields.keys()
 
 
 def test_without_a_file_the_defaults_hold(file, monkeypatch):
@@ -188,3 +191,25 @@ def test_shares_may_be_in_percent_and_a_plain_five_is_questioned(file: Path) -> 
     for value in ("5", '"5"'):
         with pytest.raises(SettingsError, match="would be 500 %: write 5%"):
             read(file, f"[[thresholds]]\nmin_change = {value}\n")
+
+
+def test_budgets_are_amounts_with_units(file):
+    text = '[[budgets]]\nmeasure = "load_time"\nmodel = "mv*"\nat_most = "10 ms"\n'
+    (limit,) = read(file, text).budgets
+    assert limit.bound == ("at most", (1e7, "ns"))
+    assert limit.fits(device="pixel8", model="mv2", backend=None)
+    assert not limit.fits(device="pixel8", model="llama", backend=None)
+
+
+@pytest.mark.parametrize(
+    ("limits", "problem"),
+    [
+        ("", "either at_most or at_least"),
+        ("at_most = 1\nat_least = 2", "either at_most or at_least"),
+        ('at_most = "ten"', "wanted a number with its unit"),
+        ("at_mots = 1", "did you mean at_most"),
+    ],
+)
+def test_a_budget_that_limits_nothing_is_refused(file, limits, problem):
+    with pytest.raises(SettingsError, match=problem):
+        read(file, f'[[budgets]]\nmeasure = "load_time"\n{limits}\n')

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from queries.report.content import ExactChange, RunShift
+from queries.report.content import RunShift
+from queries.report.measured import ExactChange
 from queries.report.tables import Listing, changes, evidence
 from tests.support.reports import full_report, report
 

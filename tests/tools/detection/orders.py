@@ -107,6 +107,7 @@ def _choose(fleet: Fleet, rng: np.random.Generator) -> list[int]:
     ends = history.start[:: history.build_count]
     medians = [np.median(history.values[a:b]) for a, b in pairwise(ends)]
     can = np.array([kind not in CONTAINERS for kind in kinds]) & (medians >= history.series.floor)
+    can &= ~fleet.is_measure
     families = history.series.family
     return [
         int(rng.choice(np.flatnonzero((families == family) & can)))

@@ -223,6 +223,9 @@ def _measures(dump: Recording) -> dict[tuple[str, str | None, str | None], list[
     found: dict[Any, list[float]] = {}
     for measure, value in (("runs_per_dump", len(dump.runs)), ("dump_bytes", len(dump.data))):
         found[measure, None, None] = [float(value)] * 2
+    for counter in dump.manifest.get("counters") or ():
+        if "value" in counter and counter.get("unit", "").lower() in ("b", "byte", "bytes"):
+            found[counter["name"], None, None] = [float(counter["value"])] * 2
     series: dict[str, list[Run]] = defaultdict(list)
     for run in dump.complete_runs:
         series[series_of(dump, run)].append(run)

@@ -1,20 +1,16 @@
--- measured_dumps: Measures without noise of the chosen dumps of two builds.
+-- exact_measures: Measures without noise of dumps.
 --
--- Counts and shares are those of complete runs (with a Method::execute and without a
--- flagged event); a dump without any has no rows of them. A run that logged nothing of
--- an allocator that others of its name log took no bytes of it.
---
--- filters: compared_dumps
+-- Reads compared_dumps, their numbers alone. Counts and shares are those of complete
+-- runs (with a Method::execute and without a flagged event); a dump without any has no
+-- rows of them. A run that logged nothing of an allocator that others of its name log
+-- took no bytes of it. Counters that manifests state of whole dumps in bytes go by
+-- their own names.
 --
 -- columns:
 --   dump_id    INT     Number of the dump.
---   device     STRING  Name of the device.
---   model      STRING  Name of the model.
---   backend    STRING  Backend of the model; null if none.
---   is_head    INT     1 in the head, 0 in the base.
 --   measure    STRING  runs_per_dump, dump_bytes, operator_count, delegate_call_count,
---                      operator_calls, delegate_calls, delegated_share or
---                      allocated_bytes.
+--                      operator_calls, delegate_calls, delegated_share,
+--                      allocated_bytes, or the name of a counter.
 --   run_name   STRING  Runs that it is a measure of; null for those of the whole dump.
 --   allocator  STRING  Allocator of the bytes; null in other measures, and if it has no
 --                      name.
@@ -80,24 +76,24 @@ runs_by_name AS (
     SELECT dump_id, run_index, name, count(*) OVER (PARTITION BY dump_id, name) AS n
     FROM runs
     WHERE dump_id IN (SELECT dump_id FROM compared_dumps)
-),
-measures AS (
-    SELECT
-        dump_id, measure, run AS run_name,
-        CAST(NULL AS STRING) AS allocator, value AS low, value AS high
-    FROM measured
-    WHERE value IS NOT NULL
-    UNION ALL
-    SELECT
-        a.dump_id, 'allocated_bytes' AS measure, r.name AS run_name, a.allocator,
-        CASE WHEN count(*) < max(r.n) THEN 0e0 ELSE min(a.bytes) END AS low,
-        max(a.bytes) AS high
-    FROM allocated AS a
-    JOIN runs_by_name AS r ON r.dump_id = a.dump_id AND r.run_index = a.run_index
-    GROUP BY a.dump_id, r.name, a.allocator
 )
 SELECT
-    p.dump_id, p.device, p.model, p.backend, p.is_head,
-    m.measure, m.run_name, m.allocator, m.low, m.high
-FROM measures AS m
-JOIN compared_dumps AS p ON p.dump_id = m.dump_id
+    dump_id, measure, run AS run_name,
+    CAST(NULL AS STRING) AS allocator, value AS low, value AS high
+FROM measured
+WHERE value IS NOT NULL
+UNION ALL
+SELECT
+    a.dump_id, 'allocated_bytes' AS measure, r.name AS run_name, a.allocator,
+    CASE WHEN count(*) < max(r.n) THEN 0e0 ELSE min(a.bytes) END AS low,
+    max(a.bytes) AS high
+FROM allocated AS a
+JOIN runs_by_name AS r ON r.dump_id = a.dump_id AND r.run_index = a.run_index
+GROUP BY a.dump_id, r.name, a.allocator
+UNION ALL
+SELECT
+    dump_id, name AS measure, CAST(NULL AS STRING) AS run_name,
+    CAST(NULL AS STRING) AS allocator, value AS low, value AS high
+FROM counters
+WHERE run_index IS NULL AND lower(unit) IN ('b', 'byte', 'bytes')
+    AND dump_id IN (SELECT dump_id FROM compared_dumps)

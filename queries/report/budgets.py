@@ -1,0 +1,151 @@
+"""Limits that a team has set, and what a head has of what they limit."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from queries.report.amounts import in_base_unit
+from queries.report.environment import Family
+from queries.report.exact_alerts import exact_unit
+from queries.report.figures import measure_text, place_text
+from queries.report.measured import Budget
+from queries.report.night import HeadNight
+from queries.report.settings import BudgetLimit
+from warehouse.regressions.exact_changes import MEMORY, ExactHistory
+from warehouse.regressions.series_values import COUNTED, MEASURES, RATES
+
+_METHOD = "method"
+_MOST_TOLD = 5
+
+
+class _Measured(NamedTuple):
+    """What the head has of a measure: the lowest and the highest of what is to be limited."""
+
+    family: Family
+    measure: str
+    name: str
+    unit: str
+    low: float
+    high: float
+
+
+def judge_budgets(night: HeadNight, exact: ExactHistory) -> tuple[list[Budget], list[str]]:
+    """What the limits of a team say of a head, broken ones first; and limits that say nothing.
+
+    Args:
+        night: The head as of its night.
+        exact: Its measures without noise.
+    """
+    limits = night.settings.budgets
+    if not limits:
+        return [], []
+    measured = [*_measures(night), *_exact_measures(exact)]
+    judged: list[Budget] = []
+    warnings = []
+    for limit in limits:
+        named = [each for each in measured if _fits(limit, each)]
+        fitting = [each for each in named if limit.unit in (None, each.unit)]
+        judged += [_judge(limit, each) for each in fitting]
+        if not fitting:
+            warnings.append(_warning(limit, named, measured))
+    judged.sort(key=lambda row: not row.is_broken)
+    return judged, warnings
+
+
+def list_broken(budgets: Sequence[Budget]) -> list[str]:
+    """The first broken limits in a line each, and how many more there are."""
+    broken = [_text(budget) for budget in budgets if budget.is_broken]
+    more = [f"over budget: {len(broken) - _MOST_TOLD:,} more"] * (len(broken) > _MOST_TOLD)
+    return [*(f"over budget: {text}" for text in broken[:_MOST_TOLD]), *more]
+
+
+def broken_text(budgets: Sequence[Budget]) -> str:
+    """How many limits are broken, to end a sentence; nothing if none is."""
+    broken = sum(budget.is_broken for budget in budgets)
+    return f", budgets broken: {broken:,}" if broken else ""
+
+
+def _text(budget: Budget) -> str:
+    place = place_text(budget.device, budget.model, budget.backend)
+    value, limit = (measure_text(x, budget.unit) for x in (budget.value, budget.limit))
+    return f"{budget.measure} {value} on {place}, {budget.bound} {limit}"
+
+
+def _fits(limit: BudgetLimit, measured: _Measured) -> bool:
+    return limit.measure == measured.measure and limit.fits(**measured.family._asdict())
+
+
+def _judge(limit: BudgetLimit, measured: _Measured) -> Budget:
+    bound, amount = limit.bound
+    value = measured.high if bound == "at most" else measured.low
+    return Budget(
+        **measured.family._asdict(),
+        measure=measured.name,
+        unit=measured.unit,
+        value=value,
+        limit=amount.value,
+        bound=bound,
+        is_broken=value > amount.value if bound == "at most" else value < amount.value,
+    )
+
+
+def _warning(limit: BudgetLimit, named: Sequence[_Measured], measured: Sequence[_Measured]) -> str:
+    what = f"the budget of {limit.measure} (device {limit.device}, model {limit.model})"
+    if named:
+        return f"{what} is in {limit.unit}, its values are in {named[0].unit}: nothing is judged"
+    known = ", ".join(sorted({each.measure for each in measured})) or "nothing"
+    return f"{what} fits nothing that the head has; it has {known}"
+
+
+def _measures(night: HeadNight) -> Iterator[_Measured]:
+    """Medians over the head's dumps of methods and of measures of whole dumps."""
+    own = [number for number, each in enumerate(night.fleet.nights) if each.build == night.head]
+    history = night.fleet.history
+    for series, keys in enumerate(night.fleet.keys.to_pylist()):
+        kind, is_timed = keys["kind"], keys["unit"] == "ns" or keys["kind"] in COUNTED
+        if keys["device"] is None or not is_timed or kind not in MEASURES | {_METHOD}:
+            continue
+        cells = [series * history.build_count + night_ for night_ in own]
+        values = np.concatenate(
+            [history.values[history.start[cell] : history.start[cell + 1]] for cell in cells]
+        )
+        if not len(values):
+            continue
+        level = float(np.exp(np.median(values)))
+        level = 1 / level if kind in RATES else level
+        measure = _METHOD if kind == _METHOD else keys["event_name"]
+        run = keys["run"] if " " in keys["run"] else ""
+        family = Family(keys["device"], keys["model"], keys["backend"])
+        level, unit = in_base_unit(level, keys["delegate_id"] if kind in COUNTED else "ns")
+        yield _Measured(family, measure, f"{measure} {run}".strip(), unit, level, level)
+
+
+def _exact_measures(exact: ExactHistory) -> Iterator[_Measured]:
+    """Measures without noise of the head; memory is that of all allocators together."""
+    head = len(exact.builds) - 1
+    memory: dict[tuple[Family, str | None], list[tuple[float, float]]] = defaultdict(list)
+    for series in exact.series:
+        family = Family(*series.family)
+        for point in series.points:
+            if point.build != head:
+                continue
+            if series.measure == MEMORY:
+                memory[family, series.run_name].append((point.low, point.high))
+            elif series.run_name is not None:
+                run = series.run_name if " " in series.run_name else ""
+                yield _Measured(
+                    family,
+                    series.measure,
+                    f"{series.measure} {run}".strip(),
+                    exact_unit(series.measure),
+                    point.low,
+                    point.high,
+                )
+    for (family, run_name), ends in memory.items():
+        low, high = (sum(side) for side in zip(*ends, strict=True))
+        name = f"{MEMORY} {run_name or ''}".strip()
+        yield _Measured(family, MEMORY, name, "bytes", low, high)

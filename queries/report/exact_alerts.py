@@ -1,0 +1,217 @@
+"""Measures without noise that changed, as alerts: confirmed at once, accepted like all others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from shlex import quote
+from typing import NamedTuple
+
+from queries.asked import AskedStore
+from queries.report.alerts import find_state, is_told
+from queries.report.content import BuildPoint, EnvironmentChange, Group, Member
+from queries.report.environment import Environments, Family, may_explain
+from queries.report.facts import measure_name
+from queries.report.headline import make_headline
+from queries.report.night import HeadNight
+from warehouse.catalogue.queries import expand_statement
+from warehouse.regressions.exact_changes import ExactHistory, ExactSeries, judge_exact
+from warehouse.regressions.groups import ChangeGroup
+from warehouse.regressions.level_changes import LevelChange
+
+_UNITS = {"delegated_share": "share"} | dict.fromkeys(
+    ("operator_count", "operator_calls", "delegate_call_count", "delegate_calls"), "count"
+)
+
+
+class ExactNight(NamedTuple):
+    """Measures without noise as of a night.
+
+    Attributes:
+        history: The measures of the head and of the builds before it.
+        groups: Their changes put together, those that nobody wants to hear of left out.
+        muted: How many changes were left out, by reason.
+    """
+
+    history: ExactHistory
+    groups: list[ChangeGroup]
+    muted: dict[str, int]
+
+
+def judge_measures(store: AskedStore, night: HeadNight) -> ExactNight:
+    """The measures without noise of a head and of the builds before it.
+
+    Args:
+        store: The store.
+        night: The head as of its night.
+    """
+    rows = store.sql(expand_statement("exact_values"), {"head": night.head})
+    history = judge_exact(rows, night.head, night.rules.base_builds)
+    groups, muted = [], Counter[str]()
+    for group in history.groups:
+        reasons = [_mute_reason(night, history.series[each.series]) for each in group.changes]
+        muted.update(filter(None, reasons))
+        heard = [
+            each for each, reason in zip(group.changes, reasons, strict=True) if reason is None
+        ]
+        if heard:
+            groups.append(group._replace(changes=tuple(heard)))
+    return ExactNight(history, groups, dict(muted))
+
+
+def without_exact(night: HeadNight, exact: ExactHistory) -> HeadNight:
+    """A night without the changes of counters that are told as exact ones already.
+
+    Args:
+        night: The night.
+        exact: Its measures without noise.
+    """
+    changed = {(*each.family, each.measure) for each in map(exact.of, exact.changes)}
+
+    def is_told(change: LevelChange) -> bool:
+        keys = night.fleet.name(change.series)
+        names = "device", "model", "backend", "event_name"
+        return keys["kind"] == "counter" and tuple(keys[name] for name in names) in changed
+
+    groups = []
+    for group in night.groups:
+        changes = tuple(change for change in group.changes if not is_told(change))
+        groups += [group._replace(changes=changes)] if changes else []
+    return replace(night, groups=groups)
+
+
+def list_exact_alerts(
+    night: HeadNight,
+    exact: ExactNight,
+    commits: Mapping[str, str | None],
+    environments: Environments,
+) -> list[Group]:
+    """The alerts that a report tells of measures without noise.
+
+    Args:
+        night: The night.
+        exact: Its measures.
+        commits: Source revision of each build, where known.
+        environments: What all recordings were made in.
+    """
+    builds = exact.history.builds
+    return [
+        _describe(night, exact.history, group, commits, environments)
+        for group in exact.groups
+        if is_told(group, find_state(night, group), len(builds) - night.rules.base_builds)
+    ]
+
+
+def exact_unit(measure: str) -> str:
+    """The unit of a measure without noise."""
+    return _UNITS.get(measure, "bytes")
+
+
+def _mute_reason(night: HeadNight, series: ExactSeries) -> str | None:
+    mute = night.settings.mute(
+        device=series.device, model=series.model, event=series.measure, on=night.day
+    )
+    return mute.reason if mute else None
+
+
+def _describe(
+    night: HeadNight,
+    history: ExactHistory,
+    group: ChangeGroup,
+    commits: Mapping[str, str | None],
+    environments: Environments,
+) -> Group:
+    builds, state = history.builds, find_state(night, group)
+    measured = [(history.of(change).measure, _member(history, change)) for change in group.changes]
+    measured.sort(key=lambda pair: (group.operators.index(pair[0]), *_rank(pair[1])))
+    members, measures = [member for _, member in measured], [name for name, _ in measured]
+    first = members[0]
+    bad, good = builds[group.first_bad], builds[group.last_good]
+    around = [_environment(history, change, environments) for change in group.changes]
+    named = list(dict.fromkeys(each for changes in around for each in changes))
+    fixed = [change.fixed for change in group.changes if change.fixed is not None]
+    decision = night.decisions.get(group.id)
+    return Group(
+        id=group.id,
+        state=state,
+        direction="regression" if group.direction > 0 else "improvement",
+        first_bad=bad,
+        last_good=good,
+        headline=make_headline([*dict.fromkeys(measures)], members, [], named, None),
+        members=members,
+        explains=[],
+        dumps_needed=0,
+        reason=decision.reason if decision else None,
+        owner=night.settings.owner(device=first.device or "", model=first.model, event=measures[0]),
+        fixed_in=builds[max(fixed)] if state == "fixed" else None,
+        environment=named,
+        is_of_environment=all(any(map(may_explain, changes)) for changes in around),
+        commands=_commands(first, bad, good, commits),
+    )
+
+
+def _rank(member: Member) -> tuple[object, ...]:
+    """What moved most comes first."""
+    moved = float("inf") if member.delta is None else abs(member.delta)
+    names = (member.device, member.model, member.backend, member.event_name)
+    return -moved, tuple(name or "" for name in names)
+
+
+def _member(history: ExactHistory, change: LevelChange) -> Member:
+    series = history.of(change)
+    was, now = series.value(change.last_good), series.value(change.first_bad)
+    counts = {point.build: point.dump_count for point in series.points}
+    return Member(
+        device=series.device,
+        pool=None,
+        model=series.model,
+        backend=series.backend,
+        run=series.run_name or "",
+        event_name=measure_name(series.measure, series.run_name, series.allocator),
+        delegate_id=None,
+        ordinal=0,
+        kind="exact",
+        unit=exact_unit(series.measure),
+        module_path=None,
+        delta=now / was - 1 if was else None,
+        delta_low=None,
+        delta_high=None,
+        p_adjusted=None,
+        base_ns=None,
+        head_ns=None,
+        cost_ns=None,
+        base_values=[was],
+        head_values=[now],
+        history=[
+            BuildPoint(
+                build=history.builds[point.build],
+                dump_count=point.dump_count,
+                median_ns=None,
+                median=point.low if point.low == point.high else None,
+            )
+            for point in series.points
+        ],
+        rule=f"without noise: any difference counts; the same in all dumps of either build "
+        f"({counts[change.first_bad]} and {counts[change.last_good]})",
+    )
+
+
+def _environment(
+    history: ExactHistory, change: LevelChange, environments: Environments
+) -> list[EnvironmentChange]:
+    family = Family(*history.of(change).family)
+    base, head = (
+        environments.nights(family, history.builds[build])
+        for build in (change.last_good, change.first_bad)
+    )
+    return environments.changes(family, base, head)
+
+
+def _commands(first: Member, bad: str, good: str, commits: Mapping[str, str | None]) -> list[str]:
+    where = f" --device {quote(first.device or '')} --model {quote(first.model)}"
+    shown = [f"tracehouse query exact_changes --base {quote(good)} --head {quote(bad)}{where}"]
+    good_commit, bad_commit = commits.get(good), commits.get(bad)
+    if good_commit and bad_commit:
+        shown.append(f"git log {quote(good_commit)}..{quote(bad_commit)}")
+    return shown

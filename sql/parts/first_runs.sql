@@ -1,0 +1,30 @@
+-- first_runs: The first complete run of each method that dumps load.
+--
+-- Reads grouped_dumps, their numbers alone, and loads. As many kinds of runs count as
+-- methods were loaded, at least one, in the order in which they first run.
+--
+-- columns:
+--   dump_id           INT     Number of the dump.
+--   run_signature_id  BIGINT  Signature of the run.
+--   execute_ticks     DOUBLE  Its Method::execute, ticks.
+WITH firsts AS (
+    SELECT t.dump_id, n.run, min(t.run_index) AS run_index
+    FROM run_totals AS t
+    JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
+    JOIN named_run_signatures AS n
+        ON n.dump_id = r.dump_id AND n.run_signature_id = r.run_signature_id
+    WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
+    GROUP BY t.dump_id, n.run
+),
+kinds AS (
+    SELECT
+        dump_id, run_index,
+        row_number() OVER (PARTITION BY dump_id ORDER BY run_index) AS kind
+    FROM firsts
+)
+SELECT k.dump_id, r.run_signature_id, t.execute_ticks
+FROM kinds AS k
+JOIN run_totals AS t ON t.dump_id = k.dump_id AND t.run_index = k.run_index
+JOIN runs AS r ON r.dump_id = k.dump_id AND r.run_index = k.run_index
+LEFT JOIN loads AS l ON l.dump_id = k.dump_id
+WHERE k.kind <= greatest(coalesce(l.load_count, 1), 1)

@@ -1,0 +1,33 @@
+-- stated_counters: Counters that manifests state, run by run or of whole dumps.
+--
+-- Reads grouped_dumps, their numbers alone.
+--
+-- columns:
+--   dump_id          INT     Number of the dump.
+--   counter          STRING  Name of the counter.
+--   unit             STRING  Its unit.
+--   scope            STRING  run or dump: what the value is of.
+--   run_name         STRING  Name of the run; null if it has none, if the dump has no
+--                            such run, and with scope dump.
+--   value            DOUBLE  The value.
+--   inference_count  BIGINT  Complete runs that the value is of; null for a run that is
+--                            none.
+WITH inferences AS (
+    SELECT dump_id, count(*) AS run_count
+    FROM run_totals
+    WHERE dump_id IN (SELECT dump_id FROM counters)
+    GROUP BY dump_id
+)
+SELECT
+    c.dump_id, c.name AS counter, c.unit,
+    CASE WHEN c.run_index IS NULL THEN 'dump' ELSE 'run' END AS scope,
+    r.name AS run_name, c.value,
+    CASE
+        WHEN c.run_index IS NULL THEN n.run_count
+        WHEN t.run_index IS NOT NULL THEN 1
+    END AS inference_count
+FROM counters AS c
+LEFT JOIN runs AS r ON r.dump_id = c.dump_id AND r.run_index = c.run_index
+LEFT JOIN run_totals AS t ON t.dump_id = c.dump_id AND t.run_index = c.run_index
+LEFT JOIN inferences AS n ON n.dump_id = c.dump_id
+WHERE c.dump_id IN (SELECT dump_id FROM grouped_dumps)

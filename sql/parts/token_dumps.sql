@@ -1,0 +1,22 @@
+-- token_dumps: Dumps of models that read a prompt and then write tokens.
+--
+-- These are dumps whose manifest says which method decodes, and those with several
+-- kinds of executions.
+--
+-- columns:
+--   dump_id  INT  Number of the dump.
+SELECT d.dump_id
+FROM named_dumps AS d
+LEFT JOIN (
+    SELECT dump_id, count(DISTINCT run) AS kind_count
+    FROM named_run_signatures
+    WHERE is_execution
+    GROUP BY dump_id
+) AS n ON n.dump_id = d.dump_id
+WHERE n.kind_count > 1
+    OR try_element_at(
+        from_json(d.tags, 'MAP<STRING, STRING>'), 'decode_method'
+    ) IS NOT NULL
+    OR try_element_at(
+        from_json(d.tags, 'MAP<STRING, STRING>'), 'model.decode_method'
+    ) IS NOT NULL

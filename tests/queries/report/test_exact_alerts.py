@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import pytest
+
+from queries.report.forms import FORMS, render
+from queries.report.nightly import nightly_report
+from queries.report.settings import Mute, Owner, Settings
+from tests.support.nightly_farm import ingest_all, record_build
+from warehouse import Warehouse
+
+BYTES = [1000, 1000, 1000, 1280, 1280]
+
+
+def size(count):
+    return [{"name": "program_bytes", "unit": "bytes", "value": count}]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """Five builds on two devices; the fourth allocates more and its program is larger."""
+    dumps = [
+        dump
+        for number, allocated in enumerate(BYTES)
+        for device in ("phone", "tablet")
+        for dump in record_build(
+            number,
+            device=device,
+            count=5,
+            allocated=allocated,
+            counters=size(2_000_000 + 10 * (number >= 3)),
+        )
+    ]
+    return ingest_all(tmp_path_factory.mktemp("exact") / "s", dumps)
+
+
+@pytest.fixture(scope="module")
+def store(path):
+    with Warehouse.open(path, read_only=True) as store:
+        yield store
+
+
+def test_a_change_is_one_confirmed_alert_in_its_first_night(store):
+    made = nightly_report(store, Settings(), head="b3")
+    (alert,) = made.groups
+    assert (made.verdict, alert.state, alert.direction) == (
+        "regressions",
+        "confirmed",
+        "regression",
+    )
+    assert (alert.first_bad, alert.last_good) == ("b3", "b2")
+    assert alert.headline.operators == ["allocated_bytes", "program_bytes"]
+    assert {
+        (m.device, m.event_name, m.unit, *m.base_values, *m.head_values) for m in alert.members
+    } == {
+        (device, name, "bytes", was, now)
+        for device in ("phone", "tablet")
+        for name, was, now in (
+            ("allocated_bytes forward pool", 1000, 1280),
+            ("program_bytes", 2_000_000, 2_000_010),
+        )
+    }
+    assert "1,000 bytes → 1,280 bytes, +28.0 %" in alert.headline.title
+
+
+def test_the_build_before_is_clear_and_the_next_night_tells_the_same_alert(store):
+    before, first, later = (nightly_report(store, Settings(), head=f"b{n}") for n in (2, 3, 4))
+    assert before.groups == []
+    assert [group.id for group in later.groups] == [group.id for group in first.groups]
+    assert later.verdict == "regressions"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_tells_from_how_much_to_how_much(store, form):
+    text = render(nightly_report(store, Settings(), head="b3"), form)
+    if form == "json":
+        assert '"base_values":[1000.0]' in text.replace(" ", "")
+    else:
+        assert "1,000 bytes" in text
+        assert "1,280 bytes" in text
+
+
+def test_an_accepted_change_stays_accepted(path, tmp_path):
+    import shutil
+
+    with Warehouse.open(shutil.copytree(path, tmp_path / "s")) as store:
+        (alert,) = nightly_report(store, Settings(), head="b4").groups
+        store.decide(alert.id, state="accepted", reason="a larger cache")
+        made = nightly_report(store, Settings(), head="b4")
+    (accepted,) = made.groups
+    assert (accepted.state, accepted.reason) == ("accepted", "a larger cache")
+    assert made.verdict != "regressions"
+
+
+def test_mutes_and_owners_hold_for_measures(store):
+    muted = Settings(muted=[Mute(event="allocated_bytes", reason="known")])
+    made = nightly_report(store, muted, head="b3")
+    assert made.groups[0].headline.operators == ["program_bytes"]
+    assert made.verdict_counts["muted: known"] == 2
+    owned = Settings(owners=[Owner(event="allocated*", owner="memory team")])
+    assert nightly_report(store, owned, head="b3").groups[0].owner == "memory team"

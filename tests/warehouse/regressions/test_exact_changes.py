@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import pytest
+
+from warehouse.regressions.exact_changes import ExactHistory, judge_exact
+
+SCHEMA = pa.schema(
+    [
+        *(
+            (name, pa.string())
+            for name in ("device", "model", "backend", "measure", "run_name", "allocator", "build")
+        ),
+        ("distance", pa.int32()),
+        ("dump_count", pa.int64()),
+        ("low", pa.float64()),
+        ("high", pa.float64()),
+    ]
+)
+Values = Mapping[str, Sequence[float | tuple[float, float] | None]]
+
+
+def judge(
+    values: Values,
+    *,
+    allocator: str | None = None,
+    devices: Sequence[str] = ("phone",),
+    base_builds: int = 8,
+    dumps: int = 8,
+) -> ExactHistory:
+    """The history of measures that have these values build by build, a pair where they vary."""
+    length = len(next(iter(values.values())))
+    rows = []
+    for device in devices:
+        for measure, series in [("runs_per_dump", [10] * length), *values.items()]:
+            for number, value in enumerate(series):
+                if value is None:
+                    continue
+                low, high = value if isinstance(value, tuple) else (value, value)
+                rows.append(
+                    {
+                        "device": device,
+                        "model": "net",
+                        "measure": measure,
+                        "run_name": None if measure == "runs_per_dump" else "Execute",
+                        "allocator": allocator if measure == "allocated_bytes" else None,
+                        "build": f"b{number}",
+                        "distance": length - 1 - number,
+                        "dump_count": dumps,
+                        "low": low,
+                        "high": high,
+                    }
+                )
+    return judge_exact(pa.Table.from_pylist(rows, SCHEMA), f"b{length - 1}", base_builds)
+
+
+def told(found: ExactHistory) -> list[tuple[str, int, str, str | None]]:
+    """Measure, direction, first bad build and the one that fixed it, of each change."""
+    return [
+        (
+            found.series[change.series].measure,
+            change.direction,
+            found.builds[change.first_bad],
+            None if change.fixed is None else found.builds[change.fixed],
+        )
+        for change in found.changes
+    ]
+
+
+def test_a_byte_more_is_a_change_that_is_confirmed_at_once():
+    found = judge({"allocated_bytes": [128, 128, 129]}, allocator="pool")
+    assert told(found) == [("allocated_bytes", 1, "b2", None)]
+    (change,) = found.changes
+    assert (change.confirmed, change.last_good) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("measure", "values", "direction"),
+    [
+        ("allocated_bytes", [9, 8], -1),
+        ("operator_count", [4, 5], 1),
+        ("delegated_share", [0.9, 0.8], 1),
+        ("delegated_share", [0.8, 0.9], -1),
+        ("delegate_calls", [1, 2], 1),
+        ("program_bytes", [2e6, 3e6], 1),
+    ],
+)
+def test_more_is_worse_of_all_but_the_share_of_delegates(measure, values, direction):
+    assert told(judge({measure: values})) == [(measure, direction, "b1", None)]
+
+
+def test_calls_that_take_over_operators_are_for_the_better():
+    values = {"delegated_share": [0.5, 0.8], "delegate_call_count": [1, 2]}
+    assert {direction for _, direction, _, _ in told(judge(values))} == {-1}
+    back = {"delegated_share": [0.8, 0.5], "delegate_call_count": [2, 1]}
+    assert {direction for _, direction, _, _ in told(judge(back))} == {1}
+
+
+def test_it_is_compared_with_the_last_build_that_has_data():
+    found = judge({"operator_count": [4, None, None, 5]})
+    assert told(found) == [("operator_count", 1, "b3", None)]
+    assert found.builds[found.changes[0].last_good] == "b0"
+
+
+def test_builds_whose_dumps_do_not_agree_are_passed_over():
+    assert told(judge({"allocated_bytes": [8, (8, 16), 8, (9, 16)]})) == []
+
+
+def test_what_goes_back_is_fixed_and_no_change_of_its_own():
+    assert told(judge({"operator_count": [4, 5, 5, 4]})) == [("operator_count", 1, "b1", "b3")]
+    gained = judge({"operator_count": [5, 4, 5]})
+    assert told(gained) == [("operator_count", -1, "b1", "b2")]
+
+
+def test_a_gain_that_is_lost_after_more_builds_than_a_base_is_a_change_for_the_worse():
+    found = judge({"operator_count": [5, 4, 4, 4, 5]}, base_builds=2)
+    assert told(found) == [("operator_count", -1, "b1", None), ("operator_count", 1, "b4", None)]
+
+
+def test_what_goes_beyond_the_old_level_is_fixed_and_a_gain():
+    found = judge({"allocated_bytes": [100, 110, 120, 90]})
+    assert told(found) == [
+        ("allocated_bytes", 1, "b1", "b3"),
+        ("allocated_bytes", 1, "b2", "b3"),
+        ("allocated_bytes", -1, "b3", None),
+    ]
+
+
+def test_memory_that_only_some_builds_log_is_unknown_in_the_others():
+    assert told(judge({"allocated_bytes": [None, None, 64]}, allocator="pool")) == []
+
+
+def test_an_allocator_without_a_row_took_nothing_where_others_are_logged():
+    rows = [{"allocator": "pool", "build": build, "low": 64.0} for build in ("b0", "b1")] + [
+        {"allocator": "temp", "build": "b1", "low": 32.0}
+    ]
+    table = pa.Table.from_pylist(
+        [
+            {
+                "device": "phone",
+                "model": "net",
+                "measure": measure,
+                "run_name": "Execute",
+                "distance": int(row["build"] == "b0"),
+                "dump_count": 3,
+                "high": row["low"],
+            }
+            | row
+            for row in rows
+            for measure in ("runs_per_dump", "allocated_bytes")
+        ],
+        SCHEMA,
+    )
+    found = judge_exact(table, "b1", 8)
+    (change,) = found.changes
+    series = found.series[change.series]
+    assert (series.allocator, series.value(0), series.value(1)) == ("temp", 0.0, 32.0)
+
+
+def test_a_figure_that_few_manifests_state_may_be_a_measurement():
+    assert told(judge({"rss_bytes": [8, 9]}, dumps=4)) == []
+    assert told(judge({"rss_bytes": [8, 9]}, dumps=5)) == [("rss_bytes", 1, "b1", None)]
+
+
+def test_how_a_dump_was_recorded_is_no_change_of_the_program():
+    assert told(judge({"dump_bytes": [100, 200]})) == []
+
+
+def test_what_changes_together_is_one_group_over_devices_and_measures():
+    values = {"operator_count": [4, 5], "operator_calls": [4, 5], "allocated_bytes": [8, 16]}
+    (group,) = judge(values, devices=("phone", "tablet")).groups
+    assert group.operators == ("allocated_bytes", "operator_count")
+    assert len(group.changes) == 4  # calls follow from the count
+
+
+def test_the_id_of_a_group_stays_while_builds_come():
+    first, later = (judge({"operator_count": values}) for values in ([4, 5], [4, 5, 5, 5]))
+    assert first.groups[0].id == later.groups[0].id
+
+
+def test_a_head_without_data_has_what_is_open():
+    found = judge({"operator_count": [4, 5, None]})
+    assert (found.builds[-1], told(found)) == ("b2", [("operator_count", 1, "b1", None)])

@@ -1,0 +1,253 @@
+"""Measures without noise over builds, and where they changed: any difference counts. Pure.
+
+A measure is compared with what it was in the last build before that has data of it. Builds whose
+dumps do not agree on it are passed over, for there it is not exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
+from warehouse.regressions.level_changes import LevelChange
+
+MEMORY = "allocated_bytes"
+_SHARE = "delegated_share"
+_CALLS = ("delegate_call_count", "delegate_calls")
+_COUNT_OF = {"operator_calls": "operator_count", "delegate_calls": "delegate_call_count"}
+_OWN = {"program_bytes", MEMORY, _SHARE, *_CALLS, "operator_count", "operator_calls"}
+# How a dump was recorded, rather than what the program does.
+_OF_RECORDING = {"runs_per_dump", "dump_bytes"}
+_FEWEST_STATING = 5  # dumps whose manifests agree on a figure: it is no measurement with noise
+
+_Family = tuple[str, str, str | None]
+
+
+class ExactPoint(NamedTuple):
+    """What the dumps of a build have of a measure: its number, their count, lowest and highest."""
+
+    build: int
+    dump_count: int
+    low: float
+    high: float
+
+
+class ExactSeries(NamedTuple):
+    """A measure of a model on a device, and its points, oldest first.
+
+    Attributes:
+        device: Name of the device.
+        model: Name of the model.
+        backend: Its backend; None if none.
+        measure: What is measured.
+        run_name: Runs that it is a measure of; None for those of the whole dump.
+        allocator: Allocator of bytes, if any.
+        points: Builds that have dumps of it.
+    """
+
+    device: str
+    model: str
+    backend: str | None
+    measure: str
+    run_name: str | None
+    allocator: str | None
+    points: tuple[ExactPoint, ...]
+
+    @property
+    def family(self) -> _Family:
+        """Device, model and backend."""
+        return self.device, self.model, self.backend
+
+    def value(self, build: int) -> float:
+        """What it was in a build where its dumps agree; KeyError elsewhere."""
+        return {point.build: point.low for point in self.points}[build]
+
+
+class ExactHistory(NamedTuple):
+    """Measures of a build and of those before it, and their changes.
+
+    Attributes:
+        builds: Names, oldest first, the head last.
+        series: The measures.
+        changes: Of each, in order of the builds; all are confirmed at once.
+        groups: The changes put together.
+    """
+
+    builds: tuple[str, ...]
+    series: tuple[ExactSeries, ...]
+    changes: tuple[LevelChange, ...]
+    groups: tuple[ChangeGroup, ...]
+
+    def of(self, change: LevelChange) -> ExactSeries:
+        """The measure that changed."""
+        return self.series[change.series]
+
+
+def judge_exact(rows: pa.Table, head: str, base_builds: int) -> ExactHistory:
+    """Find the changes in rows of the statement exact_values.
+
+    Args:
+        rows: A row per measure and build.
+        head: The build in question: it is the last one even if it has no rows.
+        base_builds: Builds for which a gain that is lost again is no change for the worse.
+    """
+    distances = dict(zip(rows["build"].to_pylist(), rows["distance"].to_pylist(), strict=True))
+    before = sorted((name for name in distances if name != head), key=lambda name: -distances[name])
+    builds = (*before, head)
+    series = _list_series(rows, {name: number for number, name in enumerate(builds)})
+    shares = [each for each in series if each.measure == _SHARE]
+    moved = {(each.family, each.run_name): each for each in shares}
+    changes = [
+        change
+        for number, each in enumerate(series)
+        for change in _without_returns(
+            _find_changes(number, each, moved.get((each.family, each.run_name))), each, base_builds
+        )
+    ]
+    changes = _without_calls(changes, series)
+    families: dict[_Family, int] = {}
+    places = [
+        SeriesPlace(
+            families.setdefault(each.family, len(families)), each.model, each.measure, False
+        )
+        for each in series
+    ]
+    groups = group_changes(changes, places, builds).groups
+    return ExactHistory(builds, tuple(series), tuple(changes), tuple(groups))
+
+
+def _list_series(rows: pa.Table, numbers: dict[str, int]) -> list[ExactSeries]:
+    """The measures of rows; memory that some builds did not log, where they log any, is 0."""
+    points: dict[tuple[Any, ...], list[ExactPoint]] = defaultdict(list)
+    dumps: dict[tuple[_Family, int], int] = {}
+    logging: dict[_Family, set[int]] = defaultdict(set)
+    for row in rows.to_pylist():
+        family, build = (row["device"], row["model"], row["backend"]), numbers[row["build"]]
+        if row["measure"] == "runs_per_dump":
+            dumps[family, build] = row["dump_count"]
+        if row["measure"] == MEMORY:
+            logging[family].add(build)
+        key = (*family, row["measure"], row["run_name"], row["allocator"])
+        points[key].append(ExactPoint(build, row["dump_count"], row["low"], row["high"]))
+    series = []
+    for key, known in points.items():
+        if key[3] in _OF_RECORDING:
+            continue
+        if key[3] == MEMORY:
+            known = _with_unlogged(known, {b: dumps[key[:3], b] for b in logging[key[:3]]})
+        series.append(ExactSeries(*key, tuple(sorted(known))))
+    return series
+
+
+def _with_unlogged(points: Iterable[ExactPoint], dumps: dict[int, int]) -> list[ExactPoint]:
+    """The points of an allocator in all builds that log memory: without a row it took none."""
+    found = {point.build: point for point in points}
+    completed = []
+    for build, count in dumps.items():
+        point = found.get(build, ExactPoint(build, 0, 0.0, 0.0))
+        low = point.low if point.dump_count == count else 0.0
+        completed.append(ExactPoint(build, count, low, point.high))
+    return completed
+
+
+def _find_changes(
+    number: int, series: ExactSeries, share: ExactSeries | None
+) -> Iterable[LevelChange]:
+    """The changes of a measure from build to build."""
+    fewest = 1 if series.measure in _OWN else _FEWEST_STATING
+    steady = [
+        point for point in series.points if point.low == point.high and point.dump_count >= fewest
+    ]
+    for before, after in pairwise(steady):
+        if before.low == after.low:
+            continue
+        yield LevelChange(
+            series=number,
+            direction=_direction(series, share, before, after),
+            suspected=after.build,
+            first_bad=after.build,
+            last_good=before.build,
+            base=np.array([before.build]),
+            is_loud=True,
+            is_framed=False,
+            own_reaction=0.0,
+            shift=math.log(after.low / before.low) if min(before.low, after.low) > 0 else 0.0,
+            errors=[],
+            state_error=0.0,
+            p_adjusted=0.0,
+            confirmed=after.build,
+        )
+
+
+def _direction(
+    series: ExactSeries, share: ExactSeries | None, before: ExactPoint, after: ExactPoint
+) -> int:
+    """1 for worse, which more is of all but the share inside delegates; -1 for better.
+
+    Calls of delegates follow that share where it changed, too: more of them are better if they
+    take over operators, and fewer are worse if these fall back to kernels.
+    """
+    more = 1 if after.low > before.low else -1
+    if series.measure == _SHARE:
+        return -more
+    if series.measure in _CALLS and share is not None:
+        values = {point.build: point.low for point in share.points}
+        was, now = values.get(before.build), values.get(after.build)
+        if was is not None and now is not None and was != now:
+            return 1 if now < was else -1
+    return more
+
+
+def _without_returns(
+    changes: Iterable[LevelChange], series: ExactSeries, base_builds: int
+) -> list[LevelChange]:
+    """The changes where one that goes back to an old level ends those since, and is none itself.
+
+    A gain that is lost again is a change for the worse once it is older than a base.
+    """
+    told: list[LevelChange] = []
+    for change in changes:
+        value = series.value(change.first_bad)
+        undone = [
+            other
+            for other in told
+            if other.fixed is None
+            and (other.direction > 0 or change.first_bad - other.first_bad <= base_builds)
+            and _is_undone(other, series, value)
+        ]
+        for other in undone:
+            other.fixed = change.first_bad
+        if all(series.value(other.last_good) != value for other in undone):
+            told.append(change)
+    return told
+
+
+def _without_calls(
+    changes: Iterable[LevelChange], series: Sequence[ExactSeries]
+) -> list[LevelChange]:
+    """The changes without those of calls that merely follow from a change of their count."""
+
+    def place(change: LevelChange, measure: str) -> tuple[object, ...]:
+        own = series[change.series]
+        return own.family, own.run_name, measure, change.first_bad
+
+    changes = list(changes)
+    told = {place(change, series[change.series].measure) for change in changes}
+    return [
+        change
+        for change in changes
+        if place(change, _COUNT_OF.get(series[change.series].measure, "")) not in told
+    ]
+
+
+def _is_undone(change: LevelChange, series: ExactSeries, value: float) -> bool:
+    """Whether a value is at the level before a change, or beyond it."""
+    was, then = series.value(change.last_good), series.value(change.first_bad)
+    return value <= was if then > was else value >= was
