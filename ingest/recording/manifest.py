@@ -37,11 +37,21 @@ def describe_recording(plan: RecordingPlan, stated: Mapping[str, str | None]) ->
         "model": Path(plan.program).stem,
         "captured_at": datetime.now(UTC),
         "clock": "ns",
+        **_describe_size(plan.program),
         **{name: text for name, text in stated.items() if text},
         "method": plan.method,
     }
     check_fields("options", known)
     return known
+
+
+def _describe_size(program: str) -> dict[str, object]:
+    """The size of a program as a counter; nothing where there is none, which is told later."""
+    try:
+        size = Path(program).stat().st_size
+    except OSError:
+        return {}
+    return {"counters": [{"name": "program_bytes", "unit": "bytes", "value": size}]}
 
 
 def share_session(
@@ -58,7 +68,11 @@ def share_session(
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     session = {"session": f"{fields['captured_at']:%Y-%m-%dT%H:%M:%S.%fZ}"}
     own = {name: value for name, value in fields.items() if name not in _OF_A_BUILD}
-    pinned = {"build": f"reference-{digest[:_LETTERS]}", "role": "reference"}
+    pinned = {
+        "build": f"reference-{digest[:_LETTERS]}",
+        "role": "reference",
+        **_describe_size(reference),
+    }
     return (
         PlannedDump(replace(plan, program=reference), {**own, **session, **pinned}),
         PlannedDump(plan, {**fields, **session}),

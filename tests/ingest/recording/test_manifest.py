@@ -28,6 +28,15 @@ def test_what_is_stated_wins():
     assert (manifest.model.name, manifest.device.os) == ("m", "Debian")
 
 
+def test_the_size_of_the_program_is_a_counter(tmp_path):
+    program = tmp_path / "cnn.pte"
+    program.write_bytes(b"x" * 1234)
+    fields = describe_recording(RecordingPlan(str(program)), NAMES)
+    (counter,) = Manifest.model_validate(fields).counters
+    assert (counter.name, counter.unit, counter.value) == ("program_bytes", "bytes", 1234)
+    assert describe().counters is None  # there is no such file
+
+
 def test_malformed_field_is_refused():
     with pytest.raises(ManifestError, match=r"options: build\.ordinal: found 'first'"):
         describe(ordinal="first")

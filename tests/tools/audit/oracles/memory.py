@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tests.tools.audit.oracles.places import (
@@ -223,9 +223,8 @@ def _measures(dump: Recording) -> dict[tuple[str, str | None, str | None], list[
     found: dict[Any, list[float]] = {}
     for measure, value in (("runs_per_dump", len(dump.runs)), ("dump_bytes", len(dump.data))):
         found[measure, None, None] = [float(value)] * 2
-    for counter in dump.manifest.get("counters") or ():
-        if "value" in counter and counter.get("unit", "").lower() in ("b", "byte", "bytes"):
-            found[counter["name"], None, None] = [float(counter["value"])] * 2
+    for name, value in _stated_bytes(dump):
+        found[name, None, None] = [value] * 2
     series: dict[str, list[Run]] = defaultdict(list)
     for run in dump.complete_runs:
         series[series_of(dump, run)].append(run)
@@ -238,6 +237,12 @@ def _measures(dump: Recording) -> dict[tuple[str, str | None, str | None], list[
             sums = [sum(a.size for a in r.allocations if a.allocator == allocator) for r in runs]
             found["allocated_bytes", logged, allocator] = [float(min(sums)), float(max(sums))]
     return found
+
+
+def _stated_bytes(dump: Recording) -> Iterator[tuple[str, float]]:
+    for counter in dump.manifest.get("counters") or ():
+        if "value" in counter and counter.get("unit", "").lower() in ("b", "byte", "bytes"):
+            yield counter["name"], float(counter["value"])
 
 
 def _program(runs: list[Run]) -> dict[str, float]:
