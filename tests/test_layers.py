@@ -108,7 +108,8 @@ ROOMS = {
     "cli.serve": {"errors", "output"},
     "cli.commands": {
         "errors", "exit_codes", "files", "gap_sides", "handover", "health", "manifest_options",
-        "options", "output", "output_file", "paired_recording", "plots", "remote", "serve", "stores",
+        "options", "output", "output_file", "paired_recording", "plots", "remote", "serve",
+        "stores",
     },
     "cli.app": {
         "commands", "errors", "exit_codes", "listing", "output", "output_file",
