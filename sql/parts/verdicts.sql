@@ -1,9 +1,9 @@
 -- verdicts: What is to be thought of each series, seen beside the others.
 --
--- Reads measured.
+-- Reads compared_dumps and measured.
 --
--- parts: series, plain_samples, two_samples, compared, pools AS scored, tested
--- parts: judgements
+-- parts: series, plain_samples, two_samples, paired_samples, compared
+-- parts: pools AS scored, tested, judgements
 --
 -- columns:
 --   series_id       BIGINT  Number of the series.

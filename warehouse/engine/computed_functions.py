@@ -11,7 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from warehouse.statistics import change_points, pooled_samples, sample_sizes, two_samples
+from warehouse.statistics import (
+    change_points,
+    paired_samples,
+    pooled_samples,
+    sample_sizes,
+    two_samples,
+)
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -71,6 +77,16 @@ def needed_dumps(p: pa.Array) -> pa.Array:
     known = _whole(p).fill_null(np.nan).to_numpy(zero_copy_only=False)
     needed = sample_sizes.find_needed_dumps(known)
     return pa.array(np.where(np.isnan(known), np.nan, needed), from_pandas=True)
+
+
+def compare_pairs(pairs: pa.Array) -> pa.Array:
+    """Pairs of dumps compared: see `paired_samples`. A pair is a list: base, then head."""
+    lists = _whole(pairs)
+    lengths = pc.list_value_length(lists)
+    values = lists.flatten().flatten().to_numpy(zero_copy_only=False).reshape(-1, 2)
+    sides = (_padded(lengths, pa.array(values[:, column])) for column in range(2))
+    found = paired_samples.compare_pairs(*sides)
+    return _struct(_COMPARISON, found._asdict(), _is_filled(lengths))
 
 
 def _fields(names: str, **others: pa.DataType) -> list[pa.Field]:

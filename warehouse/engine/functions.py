@@ -62,6 +62,7 @@ FUNCTIONS = (
     Function("find_gap", ("DOUBLE[]",), "STRUCT(middle DOUBLE, width DOUBLE)"),
     Function("smallest_change", ("DOUBLE[]",), "DOUBLE"),
     Function("needed_dumps", ("DOUBLE",), "DOUBLE"),
+    Function("compare_pairs", ("DOUBLE[][]",), _COMPARISON),
 )
 
 
