@@ -52,7 +52,11 @@ _MORE = (
         "FILE",
         "A program to compare with: both are recorded in turn, in pairs, and then compared.",
     ),
-    TextOption("against_build", "ID", "Build of that program; called by its content by default."),
+    TextOption(
+        "against_build",
+        "ID",
+        "Build of that program; by default a reference called by its content.",
+    ),
     TextOption(
         "output",
         "FILE",

@@ -39,21 +39,22 @@ def plan_partners(
 ) -> Partners:
     """The recordings of a program and of the one that it is compared with, of one session.
 
-    The other program's build is called `build`, or else by its content. A program that cannot be
-    read raises SourceError.
+    The other program's build is called `build`; or else it is a reference build called by its
+    content, as a pinned program is. A program that cannot be read raises SourceError.
 
     Raises:
         RecordingError: Both would be dumps of the same build.
     """
     session = session_of(fields)
     own, digest = fields_of_other(fields, against)
-    name = build or f"against-{digest}"
-    if name == fields["build"]:
+    pinned = {"build": f"reference-{digest}", "role": "reference"}
+    named = {"build": build} if build else pinned
+    if named["build"] == fields["build"]:
         raise RecordingError(
-            f"both programs are called build {name}, wanted another --against-build"
+            f"both programs are called build {named['build']}, wanted another --against-build"
         )
     return Partners(
-        PlannedDump(replace(plan, program=against), {**own, **session, "build": name}),
+        PlannedDump(replace(plan, program=against), {**own, **session, **named}),
         PlannedDump(plan, {**fields, **session}),
     )
 

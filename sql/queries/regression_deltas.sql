@@ -26,8 +26,8 @@
 -- alarm is sound only if the builds were recorded interleaved: a change of the device's
 -- state between two sessions looks like a change of code.
 --
--- Where both builds have values of 8 or more pairs of dumps (run.session and run.pair in
--- the manifest), these alone count, and their differences are judged: Wilcoxon's
+-- Where both builds have values of 8 or more pairs of dumps (run.session and run.pair
+-- of the manifest), these alone count, and their differences are judged: by Wilcoxon's
 -- signed-rank test (exact up to 30 pairs), and the median of the mean differences with
 -- its 99 % interval. Where all have the same sign, Student's t may say that they are
 -- rarer, down to what a Mann-Whitney test of as many dumps can say.

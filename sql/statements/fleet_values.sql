@@ -1,6 +1,6 @@
 -- The values of operators in the dumps of a build ($head) and of those before it, and in the dumps
--- of reference builds: a row per operator and recording, with a list of logarithms and one of the
--- dumps that they are of.
+-- of reference builds: a row per operator and recording, with a list of logarithms, one of the
+-- dumps that they are of, and one of the pairs that these are in, '' for none.
 WITH lineage AS (
     SELECT CAST($head AS STRING) AS build, 0 AS distance
     UNION ALL
@@ -9,6 +9,7 @@ WITH lineage AS (
 recordings AS (
     SELECT
         d.dump_id, l.distance, d.build, coalesce(d.session, '') AS session,
+        coalesce(d.pair, '') AS pair,
         min(d.captured_at) OVER (PARTITION BY d.build, d.session) AS recorded_at
     FROM named_dumps AS d
     LEFT JOIN lineage AS l ON l.build = d.build
@@ -17,7 +18,7 @@ recordings AS (
 SELECT
     o.device, o.pool, o.model, o.backend, o.run, o.event_name, o.delegate_id, o.ordinal, o.kind,
     o.unit, r.distance, r.build, r.session, r.recorded_at, max(o.floor) AS floor,
-    max(o.half_tick) AS half_tick, array_agg(o.dump_id) AS dumps,
+    max(o.half_tick) AS half_tick, array_agg(o.dump_id) AS dumps, array_agg(r.pair) AS pairs,
     array_agg(ln(greatest(o.value, o.half_tick))) AS logs
 FROM operator_stats AS o
 JOIN recordings AS r ON r.dump_id = o.dump_id

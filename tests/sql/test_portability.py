@@ -54,7 +54,7 @@ def test_texts_hold_nothing_on_which_the_engines_differ():
         if (found := re.findall(banned, _code(text)))
     }
     # Two lists of one group are in the same order, and are sorted together afterwards.
-    assert found == {("fleet_values.sql", "lists in no order"): ["array_agg("] * 2}
+    assert found == {("fleet_values.sql", "lists in no order"): ["array_agg("] * 3}
 
 
 def test_columns_that_can_be_null_say_where_nulls_sort():

@@ -26,6 +26,7 @@ from warehouse.regressions.history import (
     find_families,
     lay_out,
 )
+from warehouse.regressions.partners import cancel_partners
 from warehouse.regressions.pools import add_pools
 from warehouse.regressions.series_values import (
     CONTAINERS,
@@ -96,7 +97,7 @@ def build_fleet(
     """
     nights = nights or order_nights(rows, head)
     night_of = _number_nights(rows, nights)
-    own = number_series(rows, night_of)
+    own = number_series(cancel_partners(rows, night_of), night_of)
     values, pool = add_pools(own, _number_kernels(own))
     family = number_rows(values.keys.select(FAMILY))[0]
     kernel = _number_kernels(values)

@@ -66,10 +66,12 @@ def test_what_is_stated_of_the_build_holds_of_one_program_alone(folder: Path) ->
     assert base.fields.keys() & {"commit", "parent"} == set()
 
 
-def test_the_other_build_is_called_by_its_content(folder: Path) -> None:
-    names = [str(plan(folder, None).base.fields["build"]) for _ in range(2)]
-    assert names[0] == names[1]
-    assert names[0].startswith("against-")
+def test_the_other_build_is_a_reference_called_by_its_content(folder: Path) -> None:
+    first, second = (plan(folder, None).base.fields for _ in range(2))
+    assert first["build"] == second["build"]
+    assert str(first["build"]).startswith("reference-")
+    assert first["role"] == "reference"
+    assert "role" not in plan(folder).base.fields
     with pytest.raises(RecordingError, match="both programs are called build b1, wanted another"):
         plan(folder, "b1")
 
