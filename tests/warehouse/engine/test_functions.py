@@ -61,6 +61,7 @@ def test_other_functions_have_no_figures_without_values(connection):
     assert _ask(connection, "smallest_change($1::DOUBLE[])", None) is None
     assert _ask(connection, "needed_dumps($1::DOUBLE)", None) is None
     assert _ask(connection, "needed_dumps(0.01)") == 8
+    assert _ask(connection, "variance_components($1::DOUBLE[][])", None) is None
     assert _ask(connection, "find_change($1::DOUBLE[][])", [[1.0, 1.0], [2.0, 2.0]]) is None
 
 
