@@ -61,6 +61,17 @@ def test_both_builds_are_stored_in_pairs_and_compared(run, programs, own):
     assert sessions["n"] == 1
 
 
+def test_without_a_name_the_other_build_is_a_reference(run, programs, own):
+    new, old = programs
+    names = ("--device", "bench", "--build", "new", "--model", "conv")
+    done = run("record", new, "--against", old, *names, "--pairs", "8", "--store", own)
+    assert done.code == 0
+    assert done.text.startswith("new against reference-")
+    assert "slower" in done.text.splitlines()[0]
+    rows = read(run, own, "SELECT DISTINCT build_role FROM named_dumps ORDER BY build_role")
+    assert [row["build_role"] for row in rows] == ["reference", None]
+
+
 def test_whole_pairs_are_kept_where_a_later_one_fails(run, programs, own):
     new, old = programs
     done = run("record", new, "--against", old, *NAMES, "--pairs", "9", "--store", own)
