@@ -17,7 +17,10 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         ),
         "upload": ("tracehouse upload farm/ --url http://127.0.0.1:8080",),
         "drain": ("tracehouse drain --store farm.store",),
-        "record": ("tracehouse record mv2.pte --device lab1 --build b42 --iterations 100",),
+        "record": (
+            "tracehouse record mv2.pte --device lab1 --build b42 --iterations 100",
+            "tracehouse record new.pte --against old.pte --model mv2 --device lab1 --build b42",
+        ),
     },
     "Ask": {
         "query": (

@@ -10,12 +10,12 @@ the mean and the variance of U.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from operator import attrgetter
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,14 @@ _SIZES = np.arange(_LEAST_DUMPS, MOST_DUMPS + 1)
 _FAMILY = ("device", "model", "backend", "run")
 _OPERATOR = (*_FAMILY, "event_name", "delegate_id", "ordinal", "unit")
 _COUNTS = ("dump_count", "operator_count", "method_dumps", "half_dumps", "most_dumps")
+
+_REMEDIES = {  # what each column of variance_components would take, the cheapest first
+    "with_dumps": "dumps",
+    "with_pairs": "pairs",
+    "with_sessions": "sessions",
+    "with_pool": "pool",
+}
+_ADVICE = [("detectable", pa.float64()), ("helps", pa.string()), ("with_help", pa.float64())]
 
 PLAN = pa.schema(
     [(name, pa.string()) for name in _FAMILY]
@@ -81,6 +89,46 @@ def plan_dumps(values: pa.Table, *, change: float) -> pa.Table:
     shift = math.log1p(change)
     rows = [_plan_family(list(operators), shift) for _, operators in families]
     return pa.Table.from_pylist(rows, PLAN)
+
+
+def advise(plan: pa.Table, components: pa.Table, *, change: float) -> pa.Table:
+    """The plan with what would show the change of a model's method, by what makes its dumps differ.
+
+    Args:
+        plan: Rows of `plan_dumps`.
+        components: Rows of the query variance_components, of the same dumps.
+        change: The change as a share.
+
+    Returns:
+        The plan with three more columns: detectable, the smallest change that is found now; helps,
+        the first of dumps, pairs, sessions and pool with which the change would be found, else
+        what comes nearest (null if the change is found now, or nothing is known); with_help, the
+        smallest change found with that.
+    """
+    methods = {
+        tuple(row[name] for name in _FAMILY[1:]): row
+        for row in reversed(components.to_pylist())
+        if row["kind"] == "method"
+    }
+    advice = []
+    for row in plan.select(_FAMILY[1:]).to_pylist():
+        known = methods.get(tuple(row.values()), {})
+        helps, found = _find_help(known, change)
+        advice.append({"detectable": known.get("detectable"), "helps": helps, "with_help": found})
+    added = pa.Table.from_pylist(advice, pa.schema(_ADVICE))
+    for name, _ in _ADVICE:
+        plan = plan.append_column(name, added[name])
+    return plan
+
+
+def _find_help(known: Mapping[str, Any], change: float) -> tuple[str | None, float | None]:
+    now = known.get("detectable")
+    shown = {name: known[name] for name in _REMEDIES if known.get(name) is not None}
+    if not shown or (now is not None and now <= change):
+        return None, None
+    enough = (name for name, found in shown.items() if found <= change)
+    name = next(enough, min(shown, key=lambda one: float(shown[one])))
+    return _REMEDIES[name], shown[name]
 
 
 def _operators(values: pa.Table) -> Iterator[_Operator]:

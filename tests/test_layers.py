@@ -101,13 +101,15 @@ ROOMS = {
     "cli.gap_sides": {"files", "stores"},
     "cli.manifest_options": {"options"},
     "cli.output_file": {"errors", "options", "output"},
+    "cli.paired_recording": {"exit_codes", "output", "stores"},
     "cli.plots": {"output", "output_file"},
     "cli.health": set(),
     "cli.plain_parameters": set(),
     "cli.serve": {"errors", "output"},
     "cli.commands": {
         "errors", "exit_codes", "files", "gap_sides", "handover", "health", "manifest_options",
-        "options", "output", "output_file", "plots", "remote", "serve", "stores",
+        "options", "output", "output_file", "paired_recording", "plots", "remote", "serve",
+        "stores",
     },
     "cli.app": {
         "commands", "errors", "exit_codes", "listing", "output", "output_file",

@@ -53,6 +53,7 @@ BEHAVIOURS = {
     "sql/test_named_run_signatures.py": "names of runs, in all queries that tell runs apart",
     "sql/test_operator_stats.py": "what all comparisons of operators read",
     "sql/test_order.py": "order of the rows of all queries",
+    "sql/test_pairs.py": "pairs of dumps, in all queries that compare two builds",
     "sql/test_portability.py": "what Spark reads otherwise, in all .sql files",
     "sql/test_scans.py": "what all queries read",
     "sql/test_states.py": "the state of the device, in all comparisons of two builds",

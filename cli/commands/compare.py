@@ -17,8 +17,9 @@ from cli.options import (
     add_options,
     parameter_option,
 )
-from cli.output.render import Format, write_table, write_table_note
-from cli.output.streams import write_lines, write_note
+from cli.output.compared_builds import write_comparison
+from cli.output.render import Format
+from cli.output.streams import write_note
 from cli.stores import open_to_ask
 from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.queries import find_query
@@ -46,7 +47,6 @@ def compare(
     """
     chosen = {name: value for name, value in params.items() if value not in (None, [])}
     given = {"base": base, "head": head, **chosen}
-    from queries.comparison import changed_rows, summary_lines
     from queries.report.build_order import note_order
 
     with options_at_fault():  # before a store is opened
@@ -54,14 +54,7 @@ def compare(
     with open_to_ask(store, wait=wait, lake=lake) as warehouse:
         table = warehouse.query("comparison", **given)
         doubt = note_order(warehouse, base=base, head=head)
-    if output is Format.TABLE:
-        lines = summary_lines(table, base=base, head=head)
-        table = changed_rows(table)
-        write_lines([*lines, ""] if len(table) else lines)
-    if len(table) or output is not Format.TABLE:
-        write_table(table, output, is_csv_safe=is_csv_safe)
-    else:
-        write_table_note(table)
+    write_comparison(table, output, base=base, head=head, is_csv_safe=is_csv_safe)
     if doubt:
         write_note(f"note: {doubt}")
 

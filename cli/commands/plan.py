@@ -32,8 +32,13 @@ def plan(
     ten; nothing where 200 dumps are not enough, or where there are fewer than 8. seen_share is
     what the dumps that a build has now (dump_count) are enough for. Changes below 3 % take
     '--min-change' there too.
+
+    What makes dumps differ says more, see 'query variance_components': detectable is the smallest
+    change of the method that is found now, if nothing but its noise hides it; helps is what would
+    show the change, dumps, pairs ('record --against'), sessions or a pool of devices, or what comes
+    nearest; and with_help the smallest change found with that.
     """
-    from queries.planning import plan_dumps
+    from queries.planning import advise, plan_dumps
 
     share = given_share(change, "--change")
 
@@ -41,4 +46,5 @@ def plan(
     given = {name: values for name, values in names.items() if values}
     with open_to_ask(options.store, wait=options.wait) as warehouse:
         values = warehouse.query("dump_values", **given)
-    options.write(plan_dumps(values, change=share))
+        components = warehouse.query("variance_components", **given)
+    options.write(advise(plan_dumps(values, change=share), components, change=share))

@@ -27,11 +27,13 @@ from cli.output.ingest_report import errors_of, write_refusals
 from cli.output.iterations import iteration_line
 from cli.output.recorded_dump import kept_on_failure, write_newest_dump
 from cli.output.render import Format
+from cli.paired_recording import Answer, Opponent, record_against
 from cli.stores import open_to_write
 
 if TYPE_CHECKING:
     from ingest.recording.manifest import PlannedDump
     from ingest.recording.session import RecordingPlan
+    from ingest.sources.places import Source
 
 _REFERENCE_SUFFIX = ".reference.etdp"
 _RECORDED = ("method", "captured_at", "clock", "ticks_per_second")  # are known here
@@ -45,7 +47,21 @@ _MORE = (
         "FILE",
         "A pinned program to run first: what changes it too, the device did, and not the code.",
     ),
-    TextOption("output", "FILE", "Keep the dump as FILE, its debug buffer as NAME.debug.bin."),
+    TextOption(
+        "against",
+        "FILE",
+        "A program to compare with: both are recorded in turn, in pairs, and then compared.",
+    ),
+    TextOption(
+        "against_build",
+        "ID",
+        "Build of that program; by default a reference called by its content.",
+    ),
+    TextOption(
+        "output",
+        "FILE",
+        "Keep the dump as FILE, its debug buffer as NAME.debug.bin; of pairs, a new folder.",
+    ),
     TextOption("python", "FILE", "Python that has executorch; this one by default."),
     *_NAMES,
 )
@@ -65,6 +81,9 @@ def record(
             help="Log intermediate values too, at most so much; timings suffer.",
         ),
     ] = 0,
+    pairs: Annotated[
+        int, typer.Option(min=1, metavar="NUMBER", help="Pairs of dumps, with --against.")
+    ] = 10,
     store: Store = DEFAULT_STORE,
     wait: Wait = 0.0,
     is_shared: Shared = False,
@@ -75,7 +94,10 @@ def record(
     """Run a program here, under ExecuTorch's event tracer, and ingest the dump.
 
     It prints what `tracehouse query event_blocks` says of it. The model is called like the file,
-    and the device's system and processor are filled in, unless options say otherwise.
+    and the device's system and processor are filled in, unless options say otherwise. With
+    --against it prints what `tracehouse compare` says of the two builds: each dump has a partner
+    of the other program, recorded right before or after it, so that what the device does meanwhile
+    cancels.
 
     This needs executorch: pip install 'tracehouse[executorch]'
     """
@@ -88,6 +110,11 @@ def record(
     plan = _plan(program, more, iterations=iterations, megabytes=debug_buffer)
     planned = _plan_dumps(plan, stated, more["reference"])
     etrecord = etrecord_source(more["etrecord"])
+    opponent = _opponent(more, pairs, etrecord)
+    if opponent:
+        answer = Answer(store, wait, is_shared, form, is_csv_safe)
+        record_against(planned[-1], opponent, answer)
+        return
     with place_for_dump(more["output"], program) as place:
         # What would stop the ingest is better known now than after the run.
         dumps = [place.dump.with_suffix(_REFERENCE_SUFFIX), place.dump][-len(planned) :]
@@ -118,6 +145,24 @@ def record(
 
 
 add_options(record, _MORE)
+
+
+def _opponent(
+    more: Mapping[str, str | None], pairs: int, etrecord: Source | None
+) -> Opponent | None:
+    """The program to record against, if there is one.
+
+    Raises:
+        BadParameter: It is given with a reference, or its build without it.
+    """
+    program = more["against"]
+    if program and more["reference"]:
+        raise typer.BadParameter("wanted --against or --reference, not both")
+    if not program:
+        if more["against_build"]:
+            raise typer.BadParameter("--against-build goes with --against")
+        return None
+    return Opponent(program, more["against_build"], pairs, more["output"], etrecord)
 
 
 def _state_names(more: Mapping[str, str | None]) -> dict[str, str | None]:

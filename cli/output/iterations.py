@@ -6,16 +6,23 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+Progress = Callable[[int], None]
+
 
 @contextmanager
-def iteration_line(iterations: int) -> Iterator[Callable[[int], None] | None]:
-    """What to call with the iterations done: a line on standard error, None if no terminal."""
+def iteration_line(iterations: int, place: str = "") -> Iterator[Progress | None]:
+    """What to call with the iterations done: a line on standard error, None if no terminal.
+
+    Args:
+        iterations: How many there are to be.
+        place: What the line begins with, to tell one run of several from the others.
+    """
     if not sys.stderr.isatty():
         yield None
         return
-    _write_over("starting ExecuTorch ...")
+    _write_over(f"{place}starting ExecuTorch ...")
     try:
-        yield lambda done: _write_over(f"{done:,}/{iterations:,} iterations")
+        yield lambda done: _write_over(f"{place}{done:,}/{iterations:,} iterations")
     finally:
         _write_over("")
 

@@ -10,7 +10,7 @@ from cli.output.render import Format, write_table
 from cli.output.streams import write_note
 
 if TYPE_CHECKING:
-    from ingest.recording.dump_place import DumpPlace
+    from ingest.recording.dump_place import DumpPlace, PairsPlace
     from warehouse import Warehouse
 
 
@@ -23,7 +23,7 @@ def write_newest_dump(warehouse: Warehouse, form: Format, *, is_csv_safe: bool) 
 
 
 @contextmanager
-def kept_on_failure(place: DumpPlace) -> Iterator[None]:
+def kept_on_failure(place: DumpPlace | PairsPlace) -> Iterator[None]:
     """If the store fails inside, keep a recording that would be lost, and tell where it is.
 
     Raises:

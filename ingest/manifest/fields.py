@@ -23,7 +23,7 @@ _SECTIONS = {
     "build": ("id", "commit", "branch", "committed_at", "ordinal", "parent", "role"),
     "model": ("name", "backend", "quantization"),
     "clock": ("unit", "ticks_per_second"),
-    "run": ("session", "firmware", "governor", "threads", "temperature_c"),
+    "run": ("session", "pair", "firmware", "governor", "threads", "temperature_c"),
 }
 _UNIT, _RATE = ("clock", "unit"), ("clock", "ticks_per_second")
 

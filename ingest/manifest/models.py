@@ -149,11 +149,13 @@ class Model(_Frozen):
 class RunContext(_Frozen):
     """What may make the same code faster or slower on the same device, as it was at recording.
 
-    `session` is shared by dumps that were recorded interleaved, `governor` is what sets the
-    processor's frequency, and `threads` how many there are to run on.
+    `session` is shared by dumps that were recorded interleaved, and `pair` by two of them, one of
+    either build, that were recorded one after the other. `governor` is what sets the processor's
+    frequency, and `threads` how many there are to run on.
     """
 
     session: Name | None = None
+    pair: Name | None = None
     firmware: Name | None = None
     governor: Name | None = None
     threads: Annotated[int, Field(ge=1, lt=2**31)] | None = None

@@ -5,9 +5,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
+
+from ingest.errors import RecordingError
 
 
 class DumpPlace(NamedTuple):
@@ -30,3 +33,39 @@ def place_for_dump(output: str | None, program: str) -> Iterator[DumpPlace]:
         return
     with TemporaryDirectory() as folder:
         yield DumpPlace(Path(folder, f"{Path(program).stem}.etdp"), Path(folder))
+
+
+class PairsPlace(NamedTuple):
+    """The folder that dumps in pairs are to be written to, and what to call it if it is kept."""
+
+    folder: Path
+    name: str | None
+
+    def keep(self) -> list[Path]:
+        """Move a temporary folder into the working one, under a name that is free there."""
+        if self.name is None:
+            return []
+        names = chain([self.name], (f"{self.name}-{number}" for number in count(2)))
+        free = next(name for name in names if not Path(f"{name}.pairs").exists())
+        return [Path(shutil.move(self.folder, Path.cwd() / f"{free}.pairs"))]
+
+
+@contextmanager
+def place_for_pairs(output: str | None, program: str) -> Iterator[PairsPlace]:
+    """A new folder called `output`, or one that is gone afterwards.
+
+    Raises:
+        RecordingError: There is something of that name, or it cannot be made.
+    """
+    if output:
+        try:
+            Path(output).mkdir()
+        except OSError as error:
+            problem = f"cannot be made: {error.strerror or error}"
+            raise RecordingError(f"{output}: {problem}, wanted a new folder") from error
+        yield PairsPlace(Path(output), None)
+        return
+    with TemporaryDirectory() as folder:
+        place = PairsPlace(Path(folder, "pairs"), Path(program).stem)
+        place.folder.mkdir()
+        yield place

@@ -63,13 +63,10 @@ def share_session(
     the other. Its build is called by its content, so that another program is another build. A
     program that cannot be read raises SourceError.
     """
-    check_program(reference)
-    with open(reference, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    session = {"session": f"{fields['captured_at']:%Y-%m-%dT%H:%M:%S.%fZ}"}
-    own = {name: value for name, value in fields.items() if name not in _OF_A_BUILD}
+    session = session_of(fields)
+    own, digest = fields_of_other(fields, reference)
     pinned = {
-        "build": f"reference-{digest[:_LETTERS]}",
+        "build": f"reference-{digest}",
         "role": "reference",
         **_describe_size(reference),
     }
@@ -77,6 +74,23 @@ def share_session(
         PlannedDump(replace(plan, program=reference), {**own, **session, **pinned}),
         PlannedDump(plan, {**fields, **session}),
     )
+
+
+def session_of(fields: Mapping[str, object]) -> dict[str, object]:
+    """The field that names the session that begins with a recording."""
+    return {"session": f"{fields['captured_at']:%Y-%m-%dT%H:%M:%S.%fZ}"}
+
+
+def fields_of_other(fields: Mapping[str, object], program: str) -> tuple[dict[str, object], str]:
+    """What holds of another program's recordings as well, all but its build, and its digest.
+
+    A program that cannot be read raises SourceError.
+    """
+    check_program(program)
+    with open(program, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    own = {name: value for name, value in fields.items() if name not in _OF_A_BUILD}
+    return own, digest[:_LETTERS]
 
 
 def check_manifest(dump: Path, fields: Mapping[str, object]) -> None:

@@ -1,6 +1,7 @@
 -- compared: Series with what the dumps of both builds say of them.
 --
--- Reads series and two_samples.
+-- Reads series, two_samples and paired_samples: where there are enough pairs of dumps,
+-- these count alone.
 --
 -- columns:
 --   series_id       BIGINT  Number of the series.
@@ -29,11 +30,17 @@
 --   head_value      DOUBLE  Median of the head's values.
 --   figures         STRUCT  What both say, see compare_samples; null unless both have
 --                           values.
+--   is_paired       BOOLEAN  Whether the differences in pairs of dumps are compared.
 SELECT
     s.series_id, s.family_id, s.level, s.device, s.pool, s.model, s.backend,
     s.run, s.event_name, s.delegate_id, s.ordinal, s.kind, s.instruction_id,
     s.unit, s.floor, s.half_tick, s.state_shift, s.has_base, s.has_head,
-    coalesce(t.base_count, 0) AS base_count, coalesce(t.head_count, 0) AS head_count,
-    t.base_value, t.head_value, t.figures
+    coalesce(p.pair_count, t.base_count, 0) AS base_count,
+    coalesce(p.pair_count, t.head_count, 0) AS head_count,
+    coalesce(p.base_value, t.base_value) AS base_value,
+    coalesce(p.head_value, t.head_value) AS head_value,
+    coalesce(p.figures, t.figures) AS figures,
+    p.series_id IS NOT NULL AS is_paired
 FROM series AS s
 LEFT JOIN two_samples AS t ON t.series_id = s.series_id
+LEFT JOIN paired_samples AS p ON p.series_id = s.series_id

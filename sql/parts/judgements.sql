@@ -36,6 +36,7 @@
 --   verdict         STRING  As regression_deltas tells, but for moved.
 --   cost            DOUBLE  What the change adds per run, in the unit; 0 unless it
 --                           counts.
+--   is_paired       BOOLEAN  Whether the differences in pairs of dumps are compared.
 WITH weighed AS (
     SELECT
         s.series_id, s.family_id, s.level, s.device, s.pool, s.model, s.backend, s.run,
@@ -43,7 +44,7 @@ WITH weighed AS (
         s.half_tick, s.has_base, s.has_head, s.base_count, s.head_count, s.base_value,
         s.head_value, s.figures.shift AS shift, s.figures.low AS low,
         s.figures.high AS high, s.figures.least_p AS least_p,
-        t.is_tested, t.test_count, t.p_adjusted,
+        s.is_paired, t.is_tested, t.test_count, t.p_adjusted,
         -- A few runs that failed say nothing of what a build runs.
         substr(s.run, -12) <> '(incomplete)' OR s.base_count + s.head_count > 0
             AS is_usual,
@@ -108,5 +109,5 @@ SELECT
         WHEN verdict = 'new_op' THEN coalesce(head_value, 0e0)
         WHEN verdict = 'removed_op' THEN coalesce(-base_value, 0e0)
         ELSE 0e0
-    END AS cost
+    END AS cost, is_paired
 FROM judged

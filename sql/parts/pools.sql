@@ -31,6 +31,8 @@
 --   head_value      DOUBLE  Median of the head's values; likewise.
 --   figures         STRUCT  What both say; of a pool what its devices say together, see
 --                           pool_samples.
+--   is_paired       BOOLEAN  Whether the differences in pairs of dumps are compared; of
+--                            a pool, on all its devices.
 WITH pooled AS (
     SELECT
         pool, model, backend, run, event_name, delegate_id, ordinal,
@@ -42,7 +44,8 @@ WITH pooled AS (
         CAST(sum(head_count) AS BIGINT) AS head_count,
         exact_sum(base_value) / count(base_value) AS base_value,
         exact_sum(head_value) / count(head_value) AS head_value,
-        pool_samples(array_sort(array_agg(figures))) AS figures
+        pool_samples(array_sort(array_agg(figures))) AS figures,
+        min(CASE WHEN is_paired THEN 1 ELSE 0 END) = 1 AS is_paired
     FROM compared
     WHERE level IN ('method', 'delegate', 'operator') AND pool IS NOT NULL
         AND figures.low IS NOT NULL AND greatest(base_value, head_value) >= floor
@@ -63,5 +66,5 @@ SELECT
     'pool' AS level, CAST(NULL AS STRING) AS device, pool, model, backend,
     run, event_name, delegate_id, ordinal, kind, instruction_id,
     unit, 0e0 AS floor, half_tick, state_shift, 1 AS has_base, 1 AS has_head,
-    base_count, head_count, base_value, head_value, figures
+    base_count, head_count, base_value, head_value, figures, is_paired
 FROM pooled

@@ -1,9 +1,9 @@
 -- verdicts: What is to be thought of each series, seen beside the others.
 --
--- Reads measured.
+-- Reads compared_dumps and measured.
 --
--- parts: series, plain_samples, two_samples, compared, pools AS scored, tested
--- parts: judgements
+-- parts: series, plain_samples, two_samples, paired_samples, compared
+-- parts: pools AS scored, tested, judgements
 --
 -- columns:
 --   series_id       BIGINT  Number of the series.
@@ -35,6 +35,7 @@
 --   cost            DOUBLE  What the change adds per run, in the unit; 0 unless it
 --                           counts.
 --   verdict         STRING  As regression_deltas tells.
+--   is_paired       BOOLEAN  Whether the differences in pairs of dumps are compared.
 WITH balances AS (
     SELECT
         *,
@@ -62,5 +63,5 @@ SELECT
             AND is_total_changed = 0
             AND abs(more - less) <= least(more, less) / 4 THEN 'moved'
         ELSE verdict
-    END AS verdict
+    END AS verdict, is_paired
 FROM balances

@@ -54,9 +54,9 @@
 --                               would not help.
 --   reference           STRING  Reference build that values of this model on the device
 --                               are relative to; null if none.
---   frame               STRING  What is compared: raw values, those relative to the
---                               reference, or residual ones without the state of the
---                               device.
+--   frame               STRING  What is compared: raw values, differences in paired
+--                               dumps, values relative to the reference, or residual
+--                               ones without the state of the device.
 --   state_delta         DOUBLE  How far that state moved from base to head, as a share;
 --                               null unless residual.
 --   change_share        DOUBLE  cost_ns over that of the method; null if the method is
@@ -81,6 +81,7 @@ SELECT
         AS module_path,
     v.kind, v.pool, CASE WHEN v.unit = 'ns' THEN v.cost END AS cost_ns, v.dumps_needed,
     r.reference, CASE
+        WHEN v.is_paired THEN 'paired'
         WHEN r.reference IS NOT NULL THEN 'reference'
         WHEN v.state_shift IS NOT NULL THEN 'residual'
         ELSE 'raw'

@@ -31,6 +31,12 @@
 -- which nothing is left is explained_by_run_shift if the state moved by min_change or
 -- more: the device did that, or the whole build; only recording in turns can tell.
 --
+-- Where both builds have values of 8 or more pairs of dumps (run.session and run.pair
+-- of the manifest), these alone count, and their differences are judged: by Wilcoxon's
+-- signed-rank test (exact up to 30 pairs), and the median of the mean differences with
+-- its 99 % interval. Where all have the same sign, Student's t may say that they are
+-- rarer, down to what a Mann-Whitney test of as many dumps can say.
+--
 -- filters: compared_dumps
 --
 -- parts: recorded_dumps, operators AS absolute, relative AS referred
@@ -73,9 +79,9 @@
 --                               would not help.
 --   reference           STRING  Reference build that values of this model on the device
 --                               are relative to; null if none.
---   frame               STRING  What is compared: raw values, those relative to the
---                               reference, or residual ones without the state of the
---                               device.
+--   frame               STRING  What is compared: raw values, differences in paired
+--                               dumps, values relative to the reference, or residual
+--                               ones without the state of the device.
 --   state_delta         DOUBLE  How far that state moved from base to head, as a share;
 --                               null unless residual.
 SELECT
@@ -89,6 +95,7 @@ SELECT
     v.instruction_id, m.module_path, v.kind, v.pool,
     CASE WHEN v.unit = 'ns' THEN v.cost END AS cost_ns, v.dumps_needed,
     r.reference, CASE
+        WHEN v.is_paired THEN 'paired'
         WHEN r.reference IS NOT NULL THEN 'reference'
         WHEN v.state_shift IS NOT NULL THEN 'residual'
         ELSE 'raw'

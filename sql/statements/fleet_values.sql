@@ -1,7 +1,8 @@
 -- The values of operators in the dumps of a build ($head) and of those before it, and in the dumps
--- of reference builds: a row per operator and recording, with a list of logarithms and one of the
--- dumps that they are of. What dumps measure as a whole is there too, without a run, and with the
--- unit of a counter for its delegate id; of rates it is the inverse, so that more is worse.
+-- of reference builds: a row per operator and recording, with a list of logarithms, one of the
+-- dumps that they are of, and one of the pairs that these are in, '' for none. What dumps measure
+-- as a whole is there too, without a run, and with the unit of a counter for its delegate id; of
+-- rates it is the inverse, so that more is worse.
 WITH lineage AS (
     SELECT CAST($head AS STRING) AS build, 0 AS distance
     UNION ALL
@@ -10,7 +11,7 @@ WITH lineage AS (
 recordings AS (
     SELECT
         d.dump_id, d.device, d.pool, d.model, d.backend, d.ns_per_tick, l.distance, d.build,
-        coalesce(d.session, '') AS session,
+        coalesce(d.session, '') AS session, coalesce(d.pair, '') AS pair,
         min(d.captured_at) OVER (PARTITION BY d.build, d.session) AS recorded_at
     FROM named_dumps AS d
     LEFT JOIN lineage AS l ON l.build = d.build
@@ -37,7 +38,8 @@ series AS (
 SELECT
     o.device, o.pool, o.model, o.backend, o.run, o.event_name, o.delegate_id, o.ordinal, o.kind,
     o.unit, r.distance, r.build, r.session, r.recorded_at, max(o.floor) AS floor,
-    max(o.half_tick) AS half_tick, array_agg(o.dump_id) AS dumps, array_agg(o.log_value) AS logs
+    max(o.half_tick) AS half_tick, array_agg(o.dump_id) AS dumps,
+    array_agg(r.pair) AS pairs, array_agg(o.log_value) AS logs
 FROM series AS o
 JOIN recordings AS r ON r.dump_id = o.dump_id
 GROUP BY ALL

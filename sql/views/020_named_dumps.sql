@@ -31,6 +31,8 @@
 --   quantization               STRING     Quantization of the model; null if none.
 --   session                    STRING     Session of interleaved recordings it is one
 --                                         of; null if unknown.
+--   pair                       STRING     Of the session, which pair of dumps of two
+--                                         builds it is one of; null if none.
 --   firmware                   STRING     Firmware of the device; null if unknown.
 --   governor                   STRING     What set the processor's frequency; null if
 --                                         unknown.
@@ -62,6 +64,7 @@ SELECT
     b.parent AS build_parent, b.role AS build_role,
     m.name AS model, m.backend, m.quantization,
     get_json_object(d.manifest, '$.run.session') AS session,
+    get_json_object(d.manifest, '$.run.pair') AS pair,
     get_json_object(d.manifest, '$.run.firmware') AS firmware,
     get_json_object(d.manifest, '$.run.governor') AS governor,
     CAST(get_json_object(d.manifest, '$.run.threads') AS INT) AS threads,

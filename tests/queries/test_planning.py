@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from queries.planning import MOST_DUMPS, PLAN, plan_dumps
+from queries.planning import MOST_DUMPS, PLAN, advise, plan_dumps
 from warehouse.statistics.mann_whitney import exact_null_table
 
 SCHEMA = pa.schema(
@@ -133,3 +133,41 @@ def test_count_of_lost_pairs_is_the_mann_whitney_u() -> None:
     lost = [b > h for b, h in product(halves, [1.05 * value for value in halves])]
     assert sum(lost) / len(lost) == 0.25
     assert _plan([halves])["method_dumps"] > 30
+
+
+def _advice(change: float, **figures: float | None) -> tuple[object, ...]:
+    """What the plan of one model says beside the dumps, by a row of variance_components."""
+    plan = plan_dumps(_values([STEADY]), change=change)
+    row = {"model": "net", "backend": None, "run": "Execute", "kind": "method"}
+    known = dict.fromkeys(("detectable", "with_dumps", "with_pairs", "with_sessions", "with_pool"))
+    components = pa.Table.from_pylist([row | known | figures])
+    (found,) = advise(plan, components, change=change).to_pylist()
+    assert found["method_dumps"] == 8
+    return found["detectable"], found["helps"], found["with_help"]
+
+
+FIGURES = {"detectable": 0.08, "with_dumps": 0.07, "with_pairs": 0.02, "with_sessions": 0.055}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (0.10, (0.08, None, None)),
+        (0.075, (0.08, "dumps", 0.07)),
+        (0.06, (0.08, "pairs", 0.02)),
+        (0.01, (0.08, "pairs", 0.02)),  # which comes nearest
+    ],
+)
+def test_what_helps_is_the_first_thing_that_shows_the_change(
+    change: float, expected: tuple[object, ...]
+) -> None:
+    assert _advice(change, **FIGURES) == expected
+
+
+def test_without_knowledge_there_is_no_advice() -> None:
+    assert _advice(0.05) == (None, None, None)
+    assert _advice(0.05, with_pairs=0.03) == (None, "pairs", 0.03)
+    plan = plan_dumps(_values([STEADY]), change=0.05)
+    others = pa.Table.from_pylist([{"model": "x", "backend": None, "run": "", "kind": "method"}])
+    (row,) = advise(plan, others, change=0.05).to_pylist()
+    assert (row["detectable"], row["helps"]) == (None, None)

@@ -7,6 +7,7 @@ import pytest
 from tests.support import rich_farm, small_farm
 from tests.support.inboxes import fill_inbox
 from tests.support.lakes import fill, real_looking_farm
+from tests.support.store_rows import Event, StoreRows
 from tests.support.tasks import TasksHere
 from warehouse import Warehouse
 from warehouse.catalogue.queries import load_catalogue
@@ -57,6 +58,30 @@ def rich(session, tmp_path_factory):
 @pytest.mark.parametrize("name", load_catalogue())
 def test_answer_on_spark_is_that_of_duckdb(small, rich, name):
     (rich if name in rich_farm.QUESTIONS else small).compare(name)
+
+
+def _paired_farm():
+    """Two builds in pairs, on a device that is never the same."""
+    store = StoreRows()
+    for pair in range(10):
+        state = 1 + (7 * pair) % 10 / 10
+        for build, factor in (("old", 1.0), ("new", 1.06)):
+            run = {"session": "s", "pair": str(pair)}
+            dump = store.add_dump(build=build, run=run)
+            own = 1e5 * state * factor * (1 + 0.001 * ((3 * pair + len(build)) % 7))
+            for _ in range(25):
+                store.add_run(dump, [Event("native_call_conv.out", round(own), 1)])
+    return store.connect()
+
+
+@pytest.mark.parametrize("name", ["regression_deltas", "comparison"])
+def test_pairs_of_dumps_are_compared_alike(session, tmp_path, name):
+    fill(tmp_path, real_looking_farm(_paired_farm))
+    with Warehouse.open_lake(tmp_path) as lake:
+        both = Both(session, tmp_path, lake, {})
+        both.compare(name, base="old", head="new")
+        verdicts = lake.query(name, base="old", head="new")["verdict"].to_pylist()
+    assert "regression" in verdicts
 
 
 @pytest.mark.parametrize(

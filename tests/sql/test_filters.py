@@ -91,6 +91,12 @@ ROWS = {
     ("dump_values", "event"): ("GEMM*", lambda row: row["event_name"].startswith("GEMM")),
     ("dump_values", "ordinal"): (1, lambda row: row["ordinal"] == 1),
     ("dump_values", "delegate_id"): ("GEMM #2", lambda row: row["delegate_id"] == "GEMM #2"),
+    ("variance_components", "event"): ("GEMM*", lambda row: row["event_name"].startswith("GEMM")),
+    ("variance_components", "ordinal"): (1, lambda row: row["ordinal"] == 1),
+    ("variance_components", "delegate_id"): (
+        "GEMM #2",
+        lambda row: row["delegate_id"] == "GEMM #2",
+    ),
     ("framework_tax", "scope"): ("operator", lambda row: row["scope"] == "operator"),
     ("layer_hotspots", "top_n"): (2, lambda row: row["rank"] <= 2),
     ("module_totals", "module"): (["head", "body.*"], lambda row: row["module_path"] in PATHS),
@@ -110,6 +116,7 @@ RUNS_ASKED_FOR = (
     "backend_comparison", "build_history", "change_points", "comparison", "device_comparison",
     "dump_values", "op_type_history", "operator_hotspots", "operator_variance", "percentiles",
     "regression_deltas", "roofline", "scaling", "stability", "tax_history",
+    "variance_components",
 )  # fmt: skip
 # Parameters with tests of their own.
 ELSEWHERE = {

@@ -91,7 +91,7 @@ def test_header_columns_are_the_filters_columns(connection):
 ALL_PARTS = """\
 -- parts: recorded_dumps, operators AS absolute, relative AS referred
 -- parts: states, framed AS operators
--- parts: levels AS measured, series, plain_samples, two_samples, compared
+-- parts: levels AS measured, series, plain_samples, two_samples, paired_samples, compared
 -- parts: pools AS scored, tested, judgements, verdicts
 -- parts: modules, notes, explanations
 -- parts: logged_dumps, logged_values, value_pairs

@@ -146,7 +146,7 @@ def test_runs_can_be_asked_for(chat):
     asked = {
         "dump_values": event, "build_history": event, "device_comparison": {}, "stability": {},
         "percentiles": {}, "operator_variance": {}, "change_points": {}, "tax_history": {},
-        "op_type_history": {}, "operator_hotspots": {},
+        "op_type_history": {}, "operator_hotspots": {}, "variance_components": {},
         "regression_deltas": {"base": "b1", "head": "b2"},
         "comparison": {"base": "b1", "head": "b2"},
     }  # fmt: skip

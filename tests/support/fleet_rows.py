@@ -26,6 +26,7 @@ SCHEMA = pa.schema(
         ("half_tick", pa.float64()),
         ("dumps", pa.list_(pa.int64())),
         ("logs", pa.list_(pa.float64())),
+        ("pairs", pa.list_(pa.string())),
     ]
 )
 
@@ -53,6 +54,7 @@ def fleet_row(
         "half_tick": 0.5,
         "dumps": list(range(len(logs))),
         "logs": list(logs),
+        "pairs": [""] * len(logs),
     }
     return fields | changes
 

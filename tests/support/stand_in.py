@@ -28,14 +28,18 @@ def write_program(
     path: Path,
     *,
     dump: str = "real/cnn_xnnpack_n20",
+    dumps: Path | None = None,
     inputs: tuple[str, ...] = (),
     log: tuple[str, ...] = (),
     fails: str = "",
     aborts: bool = False,
 ) -> Path:
-    """A file like a program, that gives this dump, or fails in this way."""
+    """A file like a program, that gives this dump, or fails in this way.
+
+    Of a folder of `dumps` every run takes one away, in the order of their names; then it fails.
+    """
     plan = {
-        "dump": str(CORPUS / f"{dump}.etdp"),
+        "dump": str(dumps or CORPUS / f"{dump}.etdp"),
         "inputs": inputs,
         "log": log,
         "fails": fails,

@@ -29,7 +29,13 @@ class Program:
         return Method(self.plan)
 
     def write_etdump_result_to_file(self, dump, debug_buffer):
-        shutil.copy(self.plan["dump"], dump)
+        if os.path.isdir(self.plan["dump"]):
+            left = sorted(os.listdir(self.plan["dump"]))
+            if not left:
+                raise RuntimeError("no dump is left")
+            shutil.move(os.path.join(self.plan["dump"], left[0]), dump)
+        else:
+            shutil.copy(self.plan["dump"], dump)
         assert bool(debug_buffer) == (self.debug_buffer_size > 0)
         if debug_buffer:
             with open(debug_buffer, "wb") as file:

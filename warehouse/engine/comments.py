@@ -12,14 +12,6 @@ from ingest.schemas.dumps import STORED
 from ingest.schemas.fields import field, table
 
 BOOKKEEPING: dict[str, pa.Schema] = {
-    "mann_whitney_exact": table(
-        "Exact two-sided null distribution of the Mann-Whitney U for up to 30 dumps a side, "
-        "p up to 0.2.",
-        field("n_small", pa.int32(), "Size of the smaller sample, at least 1."),
-        field("n_large", pa.int32(), "Size of the larger sample, at most 30."),
-        field("u", pa.int32(), "The smaller of U and n_small * n_large - U."),
-        field("p", pa.float64(), "Probability of a U at least as extreme, both sides."),
-    ),
     "schema_migrations": table(
         "One row per migration applied to this store.",
         field("number", pa.int32(), "Number of the migration, from 1."),

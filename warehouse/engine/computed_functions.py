@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from warehouse.statistics import (
     change_points,
     device_states,
+    paired_samples,
     pooled_samples,
     sample_sizes,
     two_samples,
 )
+from warehouse.statistics import variance_components as split
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -108,11 +110,42 @@ def needed_dumps(p: pa.Array) -> pa.Array:
     return pa.array(np.where(np.isnan(known), np.nan, needed), from_pandas=True)
 
 
+def compare_pairs(pairs: pa.Array) -> pa.Array:
+    """Pairs of dumps compared: see `paired_samples`. A pair is a list: base, then head."""
+    lists = _whole(pairs)
+    lengths = pc.list_value_length(lists)
+    values = lists.flatten().flatten().to_numpy(zero_copy_only=False).reshape(-1, 2)
+    sides = (_padded(lengths, pa.array(values[:, column])) for column in range(2))
+    found = paired_samples.compare_pairs(*sides)
+    return _struct(_COMPARISON, found._asdict(), _is_filled(lengths))
+
+
+def variance_components(points: pa.Array) -> pa.Array:
+    """What makes dumps differ: see `variance_components`. A point is a logarithm, then groups."""
+    lists = _whole(points)
+    lengths = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
+    width = len(split.FACTORS)
+    values = lists.flatten().flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
+    found = np.full((len(_VARIANCES), len(lengths)), np.nan)
+    for row, own in enumerate(np.split(values, np.cumsum(lengths)[:-1])):
+        if len(own):
+            groups = own[:, 1:].astype(np.int64)
+            variances = split.split_variance(own[:, 0], groups)
+            detectable = split.find_detectable(variances, groups)
+            found[:, row] = (*variances, np.nansum(variances), *detectable)
+    figures = dict(zip((field.name for field in _VARIANCES), found, strict=True))
+    return _struct(_VARIANCES, figures, lengths > 0)
+
+
 def _fields(names: str, **others: pa.DataType) -> list[pa.Field]:
     return [pa.field(name, others.get(name, pa.float64())) for name in names.split()]
 
 
 _COMPARISON = _fields("p least_p excess variance shift low high mode_p")
+_VARIANCES = _fields(
+    "device firmware governor temperature session build process total "
+    "now more_dumps more_sessions pairs pool"
+)
 _CHANGE = _fields("split p least_p shift", split=pa.int64())
 _UNITS = "kernel", "delegate", "method"
 _STATE = _fields(

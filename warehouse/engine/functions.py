@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 _FIGURES = ("p", "least_p", "excess", "variance", "shift", "low", "high", "mode_p")
 _COMPARISON = f"STRUCT({', '.join(f'{name} DOUBLE' for name in _FIGURES)})"
+_VARIANCE_FIGURES = (
+    *("device", "firmware", "governor", "temperature", "session", "build", "process", "total"),
+    *("now", "more_dumps", "more_sessions", "pairs", "pool"),
+)
+_VARIANCES = f"STRUCT({', '.join(f'{name} DOUBLE' for name in _VARIANCE_FIGURES)})"
 _REGISTERING = Lock()
 
 
@@ -69,6 +74,8 @@ FUNCTIONS = (
     Function("find_gap", ("DOUBLE[]",), "STRUCT(middle DOUBLE, width DOUBLE)"),
     Function("smallest_change", ("DOUBLE[]",), "DOUBLE"),
     Function("needed_dumps", ("DOUBLE",), "DOUBLE"),
+    Function("compare_pairs", ("DOUBLE[][]",), _COMPARISON),
+    Function("variance_components", ("DOUBLE[][]",), _VARIANCES),
 )
 
 

@@ -111,15 +111,8 @@ def _digest() -> str:
 
 def _apply(connection: duckdb.DuckDBPyConnection, migration: Migration) -> None:
     connection.execute(migration.text)
-    if migration.number == 1:
-        from warehouse.statistics.mann_whitney import exact_null_table  # with numpy, for writers
-
-        table = exact_null_table()
-        connection.register("exact_null_table", table)
-        connection.execute("INSERT INTO mann_whitney_exact BY NAME SELECT * FROM exact_null_table")
-        connection.unregister("exact_null_table")
     if migration.number == 8:
-        from warehouse.loading.split_statistics import split_statistics  # likewise
+        from warehouse.loading.split_statistics import split_statistics  # with numpy, for writers
 
         split_statistics(connection)
     connection.execute(

@@ -118,8 +118,6 @@ def write_group(
     connection: duckdb.DuckDBPyConnection,
     lake: Lake,
     name: str,
-    *,
-    known: Mapping[str, pa.Table],
 ) -> list[AddedFile]:
     """Write the rows of all dumps, and those that dumps share, into files of one name.
 
@@ -132,7 +130,7 @@ def write_group(
     dumps = groupby(read_dumps(connection), lambda dump: Partition(dump.date, dump.model))
     parts = {LakePart(partition, name): list(members) for partition, members in dumps}
     numbers = store_numbers(connection)
-    return _write_files(connection, lake, parts, numbers, name=name, known=known)
+    return _write_files(connection, lake, parts, numbers, name=name, known={})
 
 
 def group_files(partitions: Iterable[Partition], name: str) -> list[str]:

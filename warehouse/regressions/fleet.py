@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ingest.signatures import operator_type
 from warehouse.regressions.history import Series, SeriesHistory, find_families, lay_out
+from warehouse.regressions.partners import cancel_partners
 from warehouse.regressions.pools import add_pools
 from warehouse.regressions.series_values import (
     CONTAINERS,
@@ -97,7 +98,7 @@ def build_fleet(
     """
     nights = nights or order_nights(rows, head)
     night_of = _number_nights(rows, nights)
-    own = number_series(rows, night_of)
+    own = number_series(cancel_partners(rows, night_of), night_of)
     values, pool = add_pools(own, _number_kernels(own))
     family = number_families(values.keys)
     kernel = _number_kernels(values)

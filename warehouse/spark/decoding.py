@@ -38,7 +38,6 @@ DECODED_GROUPS = pa.schema(
     ]
 )
 
-_CONSTANTS = {"mann_whitney_exact": "SELECT DISTINCT n_small FROM mann_whitney_exact"}
 _TIMES = ("UPDATE dumps SET ingested_at = $at", "UPDATE ingest_errors SET refused_at = $at")
 _BEFORE = "UPDATE dumps SET source = $source, ingested_at = $at WHERE sha256 = $sha256"
 _TAKEN = """
@@ -82,8 +81,7 @@ def decode_group(piece: str, *, inbox: str, lake: str, at: datetime) -> pa.Table
         summary = ingest_dumps(connection, incoming, jobs=1)
         _settle(connection, group, at)
         is_changed = _is_changed(connection, group)
-        known = constant_keys(connection)
-        added = [] if is_changed else write_group(connection, Lake(lake), group.name, known=known)
+        added = [] if is_changed else write_group(connection, Lake(lake), group.name)
     refused = [one[:5] for one in summary.refused]
     row = {
         "name": group.name,
@@ -94,11 +92,6 @@ def decode_group(piece: str, *, inbox: str, lake: str, at: datetime) -> pa.Table
         "is_changed": is_changed,
     }
     return pa.Table.from_pylist([row], schema=DECODED_GROUPS)
-
-
-def constant_keys(connection: duckdb.DuckDBPyConnection) -> dict[str, pa.Table]:
-    """Keys of the rows that every store has, for a lake that has them already."""
-    return {name: connection.sql(text).to_arrow_table() for name, text in _CONSTANTS.items()}
 
 
 @contextmanager

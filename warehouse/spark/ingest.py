@@ -31,7 +31,7 @@ from warehouse.lake.writing import write_group
 from warehouse.loading.loader import Loader
 from warehouse.loading.records import Refusal
 from warehouse.spark.attaching import attach_late
-from warehouse.spark.decoding import DecodedGroups, constant_keys, decode_groups
+from warehouse.spark.decoding import DecodedGroups, decode_groups
 from warehouse.spark.groups import DumpGroup, Judged, KnownRefusal, group_entries, judge
 from warehouse.spark.inboxes import Stated, list_files, open_place
 from warehouse.spark.known import LakeKnowledge, read_refusals
@@ -47,7 +47,6 @@ _PIECES = 4  # for each core, that an inbox is looked at in
 _PIECE_FILES = 500
 _ATTEMPTS = 20  # while others write the same dumps
 _PAUSE_SECONDS = 0.5  # between two of them, at most
-_MANN_WHITNEY = "mann_whitney_exact"
 
 
 @dataclass(frozen=True)
@@ -273,15 +272,13 @@ class LakeIngester:
         )
 
     def _record(self, plan: IngestPlan) -> list[AddedFile]:
-        """Write the refusals of a plan, and what a lake has whatever is in it."""
-        has_constants = bool(self._read_state().of(_MANN_WHITNEY))
-        if has_constants and not plan.refused:
+        """Write the refusals of a plan."""
+        if not plan.refused:
             return []
         with closing(store_in_memory()) as connection:
             at = moment_of(plan.id)
             Loader(connection).record([_refusal(one, at) for one in plan.refused])
-            known = constant_keys(connection) if has_constants else {}
-            return write_group(connection, self._lake, plan.id, known=known)
+            return write_group(connection, self._lake, plan.id)
 
 
 def _refusal(known: KnownRefusal, at: datetime) -> Refusal:

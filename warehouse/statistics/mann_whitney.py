@@ -1,4 +1,4 @@
-"""The exact null distribution of the Mann-Whitney U, as the table the regression query joins."""
+"""The exact null distribution of the Mann-Whitney U. Pure."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _SCHEMA = pa.schema(
 def exact_null_table(max_n: int = 30) -> pa.Table:
     """Two-sided p of every U that is rare for some pair of sample sizes up to `max_n` (at most 30).
 
-    Columns of the table mann_whitney_exact, ordered by n_small, n_large, u; one row per U with
-    p <= 0.2, where U is the smaller of the two and no values are tied.
+    Ordered by n_small, n_large, u; one row per U with p <= 0.2, where U is the smaller of the two
+    and no values are tied.
     """
     parts: list[NDArray[np.float64]] = []
     for small, counts in _arrangements(max_n):

@@ -12,6 +12,7 @@ from warehouse.statistics.two_samples import interval_rank
 Floats = NDArray[np.float64]
 
 LEAST_DUMPS = 8  # of either build, that a comparison of two builds wants
+LEAST_PAIRS = 8  # of dumps, that a comparison by their differences wants
 _MOST_DUMPS = 30
 
 

@@ -18,6 +18,16 @@ def test_each_device_model_and_backend_has_a_plan(run: Run, store: Path) -> None
     assert (quiet["dump_count"], quiet["method_dumps"], quiet["half_dumps"]) == (12, 8, 8)
 
 
+def test_what_would_help_is_told(run: Run, store: Path) -> None:
+    args = ("plan", "--store", store, "--format", "json", "--model", "conv", "--change", "0.1%")
+    rows = json.loads(run(*args).text)
+    advice = {(row["device"], row["backend"]): row for row in rows}
+    assert len(advice) == 4
+    for row in rows:
+        assert row["helps"] in ("dumps", "pairs", "sessions", "pool")
+        assert row["with_help"] > 0.001
+
+
 def test_a_change_too_small_for_the_noise_has_no_number(run: Run, store: Path) -> None:
     args = ("plan", "--store", store, "--format", "json", "--model", "conv", "--build", "base")
     (fine, _), (coarse, _) = (

@@ -59,13 +59,14 @@ def test_short_names_stand_for_fields_of_sections() -> None:
 
 def test_what_is_known_of_a_run_has_a_section_of_its_own() -> None:
     facts = {"firmware": 7, "governor": "schedutil", "threads": "4", "temperature_c": 41}
-    manifest = parse(run={**facts, "fan": "on"}, session="s1", parent="b6", role="reference")
+    run = {**facts, "fan": "on", "pair": 3}
+    manifest = parse(run=run, session="s1", parent="b6", role="reference")
     assert manifest.run == RunContext(
-        session="s1", firmware="7", governor="schedutil", threads=4, temperature_c=41.0
+        session="s1", pair="3", firmware="7", governor="schedutil", threads=4, temperature_c=41.0
     )
     assert (manifest.build.parent, manifest.build.role) == ("b6", "reference")
     assert manifest.tags == {"run.fan": "on"}
-    assert parse(**facts, session="s1").run == manifest.run
+    assert parse(**facts, session="s1", pair="3").run == manifest.run
     assert parse(run="nightly").tags == {"run": "nightly"}
 
 

@@ -71,6 +71,7 @@ MORE: tuple[tuple[str, str, Asked], ...] = (
     ("plain", "scaling", {"size_tag": "tokens"}),
     ("plain", "dumps", {"tag": "tokens=16"}),
     ("plain", "operator_variance", {"top_n": 2}),
+    ("plain", "variance_components", NOTHING),
     ("plain", "token_latency", {"step": 10}),
     ("plain", "warmup", {"tolerance": 0.01}),
     ("plain", "outlier_runs", {"min_excess": 0.01}),

@@ -46,6 +46,7 @@ def test_catalogue_holds_the_canned_queries_under_their_names():
         "stability",
         "tax_history",
         "token_latency",
+        "variance_components",
         "warmup",
     ]
 

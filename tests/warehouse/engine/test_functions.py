@@ -6,6 +6,7 @@ import pytest
 
 from warehouse import Warehouse
 from warehouse.engine.functions import FUNCTIONS, named_functions, register_functions
+from warehouse.statistics.paired_samples import compare_pairs
 from warehouse.statistics.two_samples import compare_samples
 
 ALL = " ".join(f"{function.name}()" for function in FUNCTIONS)
@@ -60,6 +61,7 @@ def test_other_functions_have_no_figures_without_values(connection):
     assert _ask(connection, "smallest_change($1::DOUBLE[])", None) is None
     assert _ask(connection, "needed_dumps($1::DOUBLE)", None) is None
     assert _ask(connection, "needed_dumps(0.01)") == 8
+    assert _ask(connection, "variance_components($1::DOUBLE[][])", None) is None
     assert _ask(connection, "find_change($1::DOUBLE[][])", [[1.0, 1.0], [2.0, 2.0]]) is None
 
 
@@ -79,6 +81,15 @@ def test_states_come_dump_by_dump_whatever_the_order_of_the_rows(connection):
     assert [state["dump_id"] for state in found[0][0]] == [10, 11, 12, 13, 20, 21, 22, 23]
     assert found[0][0][0]["kernel_shift"] == pytest.approx(0.1, abs=0.002)
     assert found[0][0][0]["delegate_state"] is None
+
+
+def test_pairs_have_the_figures_of_their_differences(connection):
+    generator = np.random.default_rng(5)
+    base, head = generator.normal(0, 0.03, (2, 12))
+    found = _ask(connection, "compare_pairs($1)", np.stack([base, head], axis=1).tolist())
+    expected = compare_pairs(base[None, :], head[None, :])._asdict()
+    assert found == {k: None if math.isnan(v[0]) else v[0] for k, v in expected.items()}
+    assert _ask(connection, "compare_pairs($1::DOUBLE[][])", None) is None
 
 
 def test_functions_may_be_registered_twice_and_are_seen_by_transactions(connection):

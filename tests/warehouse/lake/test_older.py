@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,9 +13,11 @@ import pytest
 from tests.support.lakes import fill, real_looking_farm
 from warehouse import Warehouse
 from warehouse.errors import LakeError
+from warehouse.lake.commits import AddedFile, Commit, new_id, write_commit
 from warehouse.lake.layout import FORMAT_FILE
 from warehouse.lake.place import Lake
 from warehouse.lake.schemas import LATER_COLUMNS
+from warehouse.lake.verification import verify_lake
 
 OF_6 = {"format": 1, "schema": 6}
 IDS = [("VGF_EXECUTE", None), ("ETVK_COPY_INPUTS", None), ("VGF_EXECUTE #1", None), ("VGF_", None),
@@ -50,15 +53,28 @@ def test_it_is_read_as_it_would_be_written_now(older: Path) -> None:
     }
 
 
+def test_a_table_that_nothing_reads_any_more_is_no_problem(tmp_path: Path) -> None:
+    fill(tmp_path, real_looking_farm())
+    [path] = (tmp_path / "devices").glob("*.parquet")
+    old = tmp_path / "mann_whitney_exact" / path.name
+    old.parent.mkdir()
+    shutil.copy(path, old)
+    file = AddedFile(f"{old.parent.name}/{old.name}", 1, old.stat().st_size)
+    write_commit(Lake(tmp_path), Commit(new_id(), [file], (), "export"))
+    assert verify_lake(Lake(tmp_path)) == []
+    with Warehouse.open_lake(tmp_path) as lake:
+        assert lake.query("dumps").num_rows > 0
+
+
 def test_who_writes_into_it_makes_it_one_of_now(older: Path) -> None:
     Lake(older).begin()
-    assert json.loads((older / FORMAT_FILE).read_text()) == {"format": 1, "schema": 8}
+    assert json.loads((older / FORMAT_FILE).read_text()) == {"format": 1, "schema": 9}
 
 
-@pytest.mark.parametrize("schema", [5, 9])
+@pytest.mark.parametrize("schema", [5, 10])
 def test_it_is_refused_if_its_tables_are_others(older: Path, schema: int) -> None:
     (older / FORMAT_FILE).write_text(json.dumps({"format": 1, "schema": schema}))
-    with pytest.raises(LakeError, match="schemas 6 to 8"):
+    with pytest.raises(LakeError, match="schemas 6 to 9"):
         Lake(older).check()
 
 

@@ -76,7 +76,7 @@ def test_a_file_that_is_gone_is_an_error_that_names_it(tmp_path: Path) -> None:
 
 
 def test_a_lake_of_another_tracehouse_is_not_touched(tmp_path: Path) -> None:
-    Lake(tmp_path).write(FORMAT_FILE, b'{"format": 2, "schema": 8}')
+    Lake(tmp_path).write(FORMAT_FILE, b'{"format": 2, "schema": 9}')
     with pytest.raises(LakeError, match=r'says \{"format": 2, .*this tracehouse knows format 1'):
         Lake(tmp_path).begin()
     Lake(tmp_path).write(FORMAT_FILE, b"{")

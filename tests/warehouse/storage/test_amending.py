@@ -93,13 +93,14 @@ def test_a_build_forgets_what_only_a_wrong_manifest_said_of_it(store: Path) -> N
 
 @pytest.mark.slow
 def test_ancestry_and_context_of_runs_can_be_stated_later_and_withdrawn(store: Path) -> None:
-    facts = "build_parent, build_role, governor, threads, temperature_c, firmware, session"
+    facts = "build_parent, build_role, governor, threads, temperature_c, firmware, session, pair"
     stated = ("build.parent=b0", "role=reference", "governor=performance", "run.threads=4",
-              "temperature_c=40.5", "firmware=7", "session=s1")  # fmt: skip
+              "temperature_c=40.5", "firmware=7", "session=s1",
+              "run.pair=4")  # fmt: skip
     assert amend(store, *stated) == 1
     with Warehouse.open(store, read_only=True) as warehouse:
         found = warehouse.sql(f"SELECT {facts} FROM named_dumps ORDER BY dump_id").to_pylist()  # noqa: S608
-    assert list(found[0].values()) == ["b0", "reference", "performance", 4, 40.5, "7", "s1"]
+    assert list(found[0].values()) == ["b0", "reference", "performance", 4, 40.5, "7", "s1", "4"]
     assert set(found[1].values()) == {None}
     before = everything(store)
     assert all(table.is_equal for table in rebuild_store(store).tables)

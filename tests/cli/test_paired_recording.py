@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import ENVIRONMENT, ROOT, run_on_terminal
+from tests.support.corpus import FARM
+from tests.support.stand_in import install_stand_in, write_program
+
+NAMES = ("--device", "bench", "--build", "new", "--against-build", "old", "--model", "conv")
+PAIRS = 8
+
+
+def take(tmp_path: Path, build: str, count: int) -> Path:
+    """Dumps that a program of a build made, of the farm."""
+    folder = tmp_path / build
+    folder.mkdir()
+    with zipfile.ZipFile(FARM / "lab-x86-quiet-ab" / f"{build}.zip") as archive:
+        names = [name for name in archive.namelist() if "conv-portable" in name and ".etdp" in name]
+        for name in sorted(names)[:count]:
+            (folder / Path(name).name).write_bytes(archive.read(name))
+    return folder
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """A wider model and the one before it, and a stand-in for ExecuTorch that "runs" them."""
+    monkeypatch.setenv("PYTHONPATH", str(install_stand_in(tmp_path / "packages")))
+    new = write_program(tmp_path / "new.pte", dumps=take(tmp_path, "ch26", PAIRS))
+    return new, write_program(tmp_path / "old.pte", dumps=take(tmp_path, "base", PAIRS))
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    return tmp_path / "own.store"
+
+
+def read(run, store, text):
+    return json.loads(run("sql", text, "--store", store, "--format", "json").out)
+
+
+def test_both_builds_are_stored_in_pairs_and_compared(run, programs, own):
+    new, old = programs
+    done = run("record", new, "--against", old, *NAMES, "--pairs", "8", "--store", own)
+    assert done.code == 0
+    assert done.err.startswith("note: of 25 compared: ")
+    first, *rest = done.text.splitlines()
+    assert first.startswith("new against old: ")
+    assert "slower" in first
+    assert any("convolution" in line for line in rest)
+    found = read(
+        run, own, "SELECT pair, count(DISTINCT build) AS n, count(DISTINCT session) AS sessions "
+        "FROM named_dumps GROUP BY pair ORDER BY pair",
+    )  # fmt: skip
+    assert [(row["pair"], row["n"]) for row in found] == [(f"{n:03}", 2) for n in range(1, 9)]
+    (sessions,) = read(run, own, "SELECT count(DISTINCT session) AS n FROM named_dumps")
+    assert sessions["n"] == 1
+
+
+def test_without_a_name_the_other_build_is_a_reference(run, programs, own):
+    new, old = programs
+    names = ("--device", "bench", "--build", "new", "--model", "conv")
+    done = run("record", new, "--against", old, *names, "--pairs", "8", "--store", own)
+    assert done.code == 0
+    assert done.text.startswith("new against reference-")
+    assert "slower" in done.text.splitlines()[0]
+    rows = read(run, own, "SELECT DISTINCT build_role FROM named_dumps ORDER BY build_role")
+    assert [row["build_role"] for row in rows] == ["reference", None]
+
+
+def test_whole_pairs_are_kept_where_a_later_one_fails(run, programs, own):
+    new, old = programs
+    done = run("record", new, "--against", old, *NAMES, "--pairs", "9", "--store", own)
+    assert done.code == 1
+    assert "note: 8 whole pairs were kept, in the store\n" in done.err
+    assert f"error: pair 9 of 9: {old}: ExecuTorch cannot run forward: no dump is left" in done.err
+    assert done.text.startswith("new against old: ")
+    assert len(read(run, own, "SELECT pair FROM named_dumps")) == 16
+
+
+def test_without_a_whole_pair_no_store_is_made(run, programs, own):
+    new, old = programs
+    write_program(new, fails="it broke")
+    done = run("record", new, "--against", old, *NAMES, "--store", own)
+    assert (done.code, done.out) == (1, b"")
+    assert "it broke" in done.error
+    assert not own.exists()
+
+
+def test_pairs_that_the_store_does_not_take_are_kept_with_their_manifests(
+    run, tmp_path, programs, own, monkeypatch
+):
+    new, old = programs
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    args = ("--against", old, *NAMES, "--pairs", "1")
+    done = run("record", new, *args, "--store", "file/store")
+    assert (done.code, done.out) == (1, b"")
+    assert f"note: the recording is kept: {tmp_path / 'new.pairs'}\n" in done.err
+    assert run("ingest", tmp_path / "new.pairs", "--store", own).code == 0
+    rows = read(run, own, "SELECT build, pair FROM named_dumps ORDER BY build")
+    assert rows == [{"build": "new", "pair": "001"}, {"build": "old", "pair": "001"}]
+
+
+def test_other_formats_have_the_rows_of_the_comparison(run, programs, own):
+    new, old = programs
+    args = ("--against", old, *NAMES, "--pairs", "1", "--format", "json")
+    done = run("record", new, *args, "--store", own)
+    assert {row["verdict"] for row in json.loads(done.out)} == {"needs_more_dumps"}
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (("--against", "gone.pte"), 1, "gone.pte: cannot be read"),
+        (("--against", "old.pte", "--reference", "old.pte"), 2, "--against or --reference"),
+        ((), 2, "--against-build goes with --against"),
+        (("--against", "old.pte", "--output", "."), 1, ".: cannot be made: File exists"),
+    ],
+)
+def test_bad_input_is_told_before_anything_runs(
+    run, tmp_path, programs, own, monkeypatch, args, code, message
+):
+    monkeypatch.chdir(tmp_path)
+    done = run("record", programs[0], *args, *NAMES, "--store", own)
+    assert (done.code, done.out) == (code, b"")
+    assert message in done.err
+    assert not own.exists()
+
+
+@pytest.mark.slow
+def test_progress_tells_which_recording_it_is(programs, own, monkeypatch):
+    new, old = programs
+    packages = new.with_name("packages")
+    monkeypatch.setitem(ENVIRONMENT, "PYTHONPATH", os.pathsep.join([str(ROOT), str(packages)]))
+    args = ("--against", old, *NAMES, "--pairs", "1", "--store", own)
+    done = run_on_terminal("record", new, *args)
+    assert done.code == 0
+    assert "recording 1 of 2: starting ExecuTorch ..." in done.text
+    assert "recording 2 of 2: 0/50 iterations" in done.text

@@ -1,0 +1,150 @@
+"""Values of dumps freed of what a pinned build's dumps, recorded in pairs with them, say. Pure.
+
+A reference build says what the device did in a session. Where its dumps have partners, each also
+says what the device did in the moment of a pair. How much of that its partner shares is learned,
+series by series: nothing where the device is steady, for then it is the noise of single dumps.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from warehouse.regressions.series_values import KEY, number_rows
+
+_AVERAGES_AT_ONCE = 4_000_000
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class _Values(NamedTuple):
+    """The values of rows of fleet_values, one by one.
+
+    Attributes:
+        logs: The values, logarithms.
+        start: The first value of each row.
+        size: How many values each row has.
+        row: The row of each value.
+        pair: A number for the pair that each states; -1 for none.
+    """
+
+    logs: Floats
+    start: Ints
+    size: Ints
+    row: Ints
+    pair: Ints
+
+
+def cancel_partners(rows: pa.Table, night: Ints) -> pa.Table:
+    """Rows of fleet_values, values of sessions with pairs relative to the reference's in them.
+
+    A value loses how far the reference was in its session from its usual level, the median over
+    sessions; and, times how much the series shares of it, how far its partner was from the rest
+    of the session. The reference's own values are at their usual level then, as nothing is left
+    to say of the session. Of several reference builds in a session the last one by name counts.
+
+    Args:
+        rows: A row per operator and recording, with a list of `pairs`: '' for no pair.
+        night: The night of each; -1 for one of a reference build.
+    """
+    values = _list_values(rows)
+    is_paired = np.bincount(values.row, values.pair >= 0, len(rows)) > 0
+    pinned = np.flatnonzero(night < 0)
+    if not is_paired[pinned].any():
+        return rows
+    series = number_rows(rows.select(KEY))[0]
+    centre = _centres(values)
+    usual = _usual_levels(rows, series, pinned, centre)
+    beside = _find_references(rows, pinned)
+    beside[(night < 0) | ~is_paired[beside]] = -1
+    own = np.flatnonzero(beside[values.row] >= 0)
+    moment = _find_partners(values, beside, own) - centre[beside[values.row[own]]]
+    share = _learn_shares(series, values, centre, own, moment)
+    logs = values.logs.copy()
+    session = (centre - usual)[beside[values.row[own]]]
+    logs[own] -= session + share[series[values.row[own]]] * np.nan_to_num(moment)
+    told = np.isin(values.row, pinned) & is_paired[values.row]
+    logs[told] = usual[values.row[told]]
+    lists = pa.ListArray.from_arrays(pa.array(np.append(values.start, len(logs)), pa.int32()), logs)
+    return rows.set_column(rows.schema.get_field_index("logs"), "logs", lists)
+
+
+def _list_values(rows: pa.Table) -> _Values:
+    lists = rows["logs"].combine_chunks()
+    size = pc.list_value_length(lists).to_numpy(zero_copy_only=False).astype(np.int64)
+    texts = rows["pairs"].combine_chunks().flatten().dictionary_encode()
+    names = np.array([name or "" for name in texts.dictionary.to_pylist()] or [""])
+    codes = texts.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return _Values(
+        lists.flatten().to_numpy(zero_copy_only=False),
+        np.cumsum(size) - size,
+        size,
+        np.repeat(np.arange(len(size)), size),
+        np.where(names[codes] == "", -1, codes),
+    )
+
+
+def _centres(values: _Values) -> Floats:
+    """The Hodges-Lehmann centre of each row: the median of the means of each two values."""
+    found = np.full(len(values.size), np.nan)
+    for n in np.unique(values.size[values.size > 0]).tolist():
+        first, second = np.triu_indices(n)
+        alike = np.flatnonzero(values.size == n)
+        for some in np.array_split(alike, 1 + len(alike) * len(first) // _AVERAGES_AT_ONCE):
+            block = values.logs[values.start[some][:, None] + np.arange(n)]
+            found[some] = np.median((block[:, first] + block[:, second]) / 2, axis=1)
+    return found
+
+
+def _usual_levels(rows: pa.Table, series: Ints, pinned: Ints, centre: Floats) -> Floats:
+    """The usual level of each reference row's series and build; NaN of other rows."""
+    usual = np.full(len(rows), np.nan)
+    build, _ = number_rows(rows.select(["build"]))
+    kind = series[pinned] * (build.max() + 1) + build[pinned]
+    order = np.argsort(kind, kind="stable")
+    for some in np.split(order, np.flatnonzero(np.diff(kind[order])) + 1):
+        usual[pinned[some]] = np.median(centre[pinned[some]])
+    return usual
+
+
+def _find_references(rows: pa.Table, pinned: Ints) -> Ints:
+    """The reference row of the series and session of each row; -1 without one."""
+    place, _ = number_rows(rows.select([*KEY, "session"]))
+    build, _ = number_rows(rows.select(["build"]))
+    last = np.full(place.max() + 1, -1)
+    in_order = pinned[np.argsort(build[pinned], kind="stable")]
+    last[place[in_order]] = in_order
+    found: Ints = last[place]
+    return found
+
+
+def _find_partners(values: _Values, beside: Ints, own: Ints) -> Floats:
+    """The value of the partner of each of the values `own`; NaN without one."""
+    count = int(values.pair.max()) + 1
+    told = np.flatnonzero(values.pair >= 0)
+    key = values.row[told] * count + values.pair[told]
+    order = np.lexsort((values.logs[told], key))
+    key, logs = key[order], values.logs[told][order]
+    wanted = beside[values.row[own]] * count + values.pair[own]
+    place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
+    is_there = (values.pair[own] >= 0) & (key[place] == wanted)
+    return np.where(is_there, logs[place], np.nan)
+
+
+def _learn_shares(
+    series: Ints, values: _Values, centre: Floats, own: Ints, moment: Floats
+) -> Floats:
+    """How much of what its partner is from the rest of a session each series has too, 0 to 1."""
+    known = ~np.isnan(moment)
+    which = series[values.row[own[known]]]
+    apart = values.logs[own[known]] - centre[values.row[own[known]]]
+    both, alone = (
+        np.bincount(which, each * moment[known], series.max() + 1)
+        for each in (apart, moment[known])
+    )
+    return np.clip(both / np.maximum(alone, np.finfo(float).tiny), 0, 1)

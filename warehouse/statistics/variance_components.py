@@ -1,0 +1,109 @@
+"""How much of the spread of an operator each of several factors makes: nested analysis. Pure.
+
+The factors lie in one another, from the device to the process: dumps of a device differ by its
+firmware, those of a device and a firmware by its governor, and so on. A factor that has one value
+wherever the factors before it agree is not seen: what it does is part of theirs.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warehouse.statistics.two_samples import INTERVAL_Z
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FACTORS = ("device", "firmware", "governor", "temperature", "session", "build", "process")
+_OF_A_RECORDING = slice(1, 5)  # what the dumps of a recording have in common
+_PROCESS = 6
+_FOUND_Z = 1.2815515655446004  # of nine of ten cases
+
+
+class DetectableChanges(NamedTuple):
+    """The smallest changes, as logarithms, that nine of ten comparisons of two builds find.
+
+    Attributes:
+        now: Of builds recorded once each, as many dumps as there are of a recording.
+        more_dumps: With twice as many dumps.
+        more_sessions: In two sessions each.
+        pairs: In one session, in as many pairs.
+        pool: On all the devices there are, once each.
+    """
+
+    now: float
+    more_dumps: float
+    more_sessions: float
+    pairs: float
+    pool: float
+
+
+def split_variance(logs: Floats, groups: Ints) -> Floats:
+    """The variance that each of FACTORS adds, by the method of moments; NaN where it is not seen.
+
+    Each mean square is what is expected of it, which gives one equation for each factor. A negative
+    solution counts as 0.
+
+    Args:
+        logs: The value of each dump, a logarithm.
+        groups: Its number of each factor but the process; shape (dumps, 6).
+    """
+    logs = logs - logs[0]  # so that equal ones differ by nothing
+    numbers = _nested_numbers(groups)
+    sizes = [np.bincount(number) for number in numbers]
+    means = [np.bincount(number, logs) / size for number, size in zip(numbers, sizes, strict=True)]
+    counts = [len(size) for size in sizes]
+    found = np.full(len(FACTORS), np.nan)
+    for k in range(len(FACTORS) - 1, -1, -1):
+        freedom = counts[k + 1] - counts[k]
+        if not freedom:
+            continue
+        own, above = numbers[k + 1], numbers[k]
+        square = float(((means[k + 1][own] - means[k][above]) ** 2).sum()) / freedom
+        share = 1 / sizes[k + 1][own] - 1 / sizes[k][above]
+        for j in range(len(FACTORS) - 1, k, -1):
+            if not np.isnan(found[j]):
+                square -= found[j] * float((sizes[j + 1][numbers[j + 1]] * share).sum()) / freedom
+        weight = float((sizes[k + 1][own] * share).sum()) / freedom
+        found[k] = max(square, 0.0) / weight
+    return found
+
+
+def _nested_numbers(groups: Ints) -> list[Ints]:
+    """Numbers of the groups of no factor, of the first, of the first two, ..., of each dump."""
+    numbers = [np.zeros(len(groups), np.int64)]
+    for column in groups.T:
+        pairs = np.stack([numbers[-1], column], axis=1)
+        numbers.append(np.unique(pairs, axis=0, return_inverse=True)[1].ravel())
+    return [*numbers, np.arange(len(groups))]
+
+
+def find_detectable(variances: Floats, groups: Ints) -> DetectableChanges:
+    """What two builds could show, by the variances of `split_variance`; NaN where they are unknown.
+
+    What the dumps of a recording have in common (firmware, governor, temperature, session) is noise
+    between two recordings, and cancels in pairs. p is taken to be 0.01, as of a lone operator, and
+    values to be normal.
+    """
+    recordings = np.unique(groups, axis=0, return_counts=True)[1]
+    devices = len(np.unique(groups[:, 0]))
+    dumps = float(np.median(recordings))
+    process = variances[_PROCESS] / dumps
+    common = variances[_OF_A_RECORDING]
+    is_known = not np.isnan(common[-1])
+    session = float(np.nansum(common)) if is_known else np.nan
+    return DetectableChanges(
+        *(
+            (INTERVAL_Z + _FOUND_Z) * float(np.sqrt(2 * variance))
+            for variance in (
+                session + process,
+                session + process / 2,
+                (session + process) / 2,
+                process,
+                (session + process) / devices if devices > 1 else np.nan,
+            )
+        )
+    )
