@@ -174,7 +174,9 @@ def dump_states(series: Series, night: NightValues, usual: Usual) -> Floats:
     group = night.dump[votes] * _UNITS + unit[votes]
     group_count = night.dump_count * _UNITS
     reaction = usual.reaction[own]
-    weight = _weigh(series, own, group, usual.spread / usual.reaction, group_count)
+    tick = series.half_tick[own] / np.exp(night.value[votes])
+    spread = np.fmax(usual.spread[own] / reaction, np.maximum(tick, _LEAST_SPREAD))
+    weight = _weigh(series.kernel[own], group, spread, group_count)
     levels = _first_levels(night, votes, group, usual.level, weight, group_count)
     moved = (night.value[votes] - levels) / reaction
     state, is_known = _states(group, moved, weight, group_count)
@@ -182,10 +184,10 @@ def dump_states(series: Series, night: NightValues, usual: Usual) -> Floats:
     return _spread_out(series, night, state, np.where(is_known, share, 0.0))
 
 
-def _weigh(series: Series, own: Ints, group: Ints, spread: Floats, group_count: int) -> Floats:
+def _weigh(kernel: Ints, group: Ints, spread: Floats, group_count: int) -> Floats:
     """The vote of each operator: the less it varies the more, up to its share."""
-    weight = 1 / np.maximum(np.nan_to_num(spread[own], nan=_LEAST_SPREAD), _LEAST_SPREAD)
-    _, kind = np.unique(np.stack([group, series.kernel[own]]), axis=1, return_inverse=True)
+    weight = 1 / spread
+    _, kind = np.unique(np.stack([group, kernel]), axis=1, return_inverse=True)
     kind = kind.ravel()
     for _ in range(_CAPPINGS):
         total = np.bincount(group, weight, minlength=group_count)[group]
