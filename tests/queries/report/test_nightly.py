@@ -83,7 +83,7 @@ def test_the_report_is_of_the_last_build_by_default(nightly):
     assert [one.device for one in found.coverage.missing] == ["tablet"]
     assert [one.change for one in found.operator_changes] == ["new_op"]
     assert found.rules["min_change"] == 0.03
-    assert found.rules["base_builds"] == 8
+    assert found.rules["base_builds"] == 16
 
 
 @pytest.mark.slow
