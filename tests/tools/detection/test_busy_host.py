@@ -1,4 +1,4 @@
-"""Nights of a host whose load changed all the time: tests/data/busy.tar.xz, and what is found there.
+"""What is found in nights of a host whose load changed all the time: tests/data/busy.tar.xz.
 
 What the README of the data says of them is asserted here: what changed, what the report of each
 night finds of it, and that it finds nothing else.
