@@ -88,7 +88,8 @@ bench-inspector: .venv/.installed .venv-executorch/.installed ## Measure beside 
 
 bench-detection: .venv/.installed .venv-detection/.installed ## Measure false alarms and changes found, beside Apache Otava and asv
 	$(BIN)/python -m tests.tools.detection.run .venv-detection/bin/python \
-		$(if $(RECORD),tests/tools/detection/record.json,build/bench-detection.json)
+		$(if $(RECORD),tests/tools/detection/record.json,build/bench-detection.json) \
+		$(if $(QUICK),--quick) $(ARGS)
 
 test-executorch: .venv/.installed .venv-executorch/.installed ## Have ExecuTorch read what we write
 	EXECUTORCH_PYTHON=.venv-executorch/bin/python $(BIN)/python -m pytest tests/executorch

@@ -133,7 +133,7 @@ class BudgetLimit(_Table):
 class Nightly(_Table):
     """The numbers of the nightly rule; see docs/regressions.md."""
 
-    base_builds: int = Field(default=8, ge=4, le=64)
+    base_builds: int = Field(default=16, ge=4, le=64)
     q: Share = Field(default=0.01, gt=0, lt=0.5)
     min_change: Share = Field(default=0.03, gt=0, le=10)
     gate: float = Field(default=3.5, ge=1, le=20)

@@ -88,7 +88,7 @@ FROM (
         m.run, explode(pair_states(array_agg(array(
             CAST(m.dump_id AS DOUBLE), CAST(m.is_head AS DOUBLE), o.run_by, o.op_number,
             o.number * 2 + CASE WHEN m.unit = 'ns' THEN 1 ELSE 0 END,
-            ln(greatest(m.value, m.half_tick))
+            m.half_tick, ln(greatest(m.value, m.half_tick))
         )))) AS s
     FROM apart AS m
     JOIN numbered AS o

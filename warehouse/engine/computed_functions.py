@@ -68,19 +68,19 @@ def pair_states(rows: pa.Array) -> pa.Array:
     """The states of the dumps of two builds, see `device_states.pair_states`.
 
     A row is a list: dump, whether it is the head's, unit, operator type (-1 for what only holds
-    others), operator (from 1), logarithm.
+    others), operator (from 1), half a tick of its clock, logarithm.
     """
     lists = _whole(rows)
     sizes = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
-    figures = lists.flatten().flatten().to_numpy(zero_copy_only=False).reshape(-1, 6)
+    figures = lists.flatten().flatten().to_numpy(zero_copy_only=False).reshape(-1, 7)
     family = np.repeat(np.arange(len(sizes)), sizes)
     figures = figures[np.lexsort((figures[:, 4], figures[:, 0], family))]
     dump_id, is_head, unit, kernel, operator = figures[:, :5].astype(np.int64).T
     dumps, first, dump = _number(family, dump_id)
     _, member, own = _number(family, operator)
     found = device_states.pair_states(
-        device_states.Operators(kernel[member], unit[member]),
-        device_states.NightValues(own, dump, figures[:, 5], len(dumps)),
+        device_states.Operators(kernel[member], unit[member], figures[member, 5]),
+        device_states.NightValues(own, dump, figures[:, 6], len(dumps)),
         is_head[first] == 1,
         family[first],
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from warehouse.regressions.baseline import Base
 from warehouse.statistics.two_samples import row_median
 
 Floats = NDArray[np.float64]
@@ -16,7 +17,8 @@ Ints = NDArray[np.int64]
 
 MOST_IN_A_ROW = 3
 ERROR_NIGHTS = 32  # before a build, whose errors count
-_FAMILY_NIGHTS = 8  # that the family's median counts like
+_FAMILY_NIGHTS = 8  # that the family's median counts like, at least
+_FAMILY_GROWTH = 0.5  # times the square of the nights so far: more than it cannot count like
 _MOST_OF_MEDIAN = 8.0
 _RARE_SHARE = 0.1  # of the nights: errors beyond the limit that are more are none by chance
 _FAR = 0.05  # of a state from the base's, from which errors may be larger
@@ -24,7 +26,7 @@ _USUAL_SLOPE = 0.05  # of errors over that distance, before a family has shown i
 _SLOPE_NIGHTS = 2  # of a family that this counts like
 _LARGEST = 0.3  # that counts, of an error, for that
 _LEAST = 0.01  # that errors are taken to be where the state is near
-_DOUBT = 3.0  # nights: with n of them, the size is taken to be larger by that over n
+_DOUBT = 5.5  # nights: with n of them, the family's too, the size is larger by that over n
 
 
 class Errors:
@@ -38,9 +40,10 @@ class Errors:
         shape = len(family), build_count
         self._raw, self._value = np.full(shape, np.nan), np.full(shape, np.nan)
         self._state = np.zeros(shape)
+        self._raw_base, self._value_base, self._state_base = np.full((3, *shape), np.nan)
         self._family, self._kin = family, _Kin(family)
 
-    def add(self, build: int, raw: Floats, value: Floats, state: Floats) -> None:
+    def add(self, build: int, raw: Floats, value: Floats, state: Floats, base: Base) -> None:
         """Keep those of a build: how far it was from its base, NaN if unknown.
 
         Args:
@@ -48,8 +51,11 @@ class Errors:
             raw: By its values as they are.
             value: By its mean.
             state: By the mean of its states.
+            base: What it was compared with.
         """
         self._raw[:, build], self._value[:, build], self._state[:, build] = raw, value, state
+        self._raw_base[:, build], self._value_base[:, build] = base.raw, base.value
+        self._state_base[:, build] = base.state
 
     def forget(self, series: int, builds: slice) -> None:
         """Leave out those that were no errors but a change."""
@@ -69,25 +75,34 @@ class Errors:
         own = self._kin.sizes(made)
         count = np.count_nonzero(~np.isnan(made), axis=1)
         common = self._kin.median(own)
-        weighed = np.where(count > 0, count * own**2, 0) + _FAMILY_NIGHTS * common**2
-        doubt = 1 + _DOUBT / np.maximum(count, 1)
-        size: Floats = doubt * np.sqrt(weighed / (count + _FAMILY_NIGHTS))
+        most = _FAMILY_GROWTH * count**2
+        nights = np.fmax(np.minimum(self._kin.likeness(own, count), most), _FAMILY_NIGHTS)
+        weighed = np.where(count > 0, count * own**2, 0) + nights * common**2
+        doubt = 1 + _DOUBT / np.maximum(count + np.minimum(nights, most), 1)
+        size: Floats = doubt * np.sqrt(weighed / (count + nights))
         return size
 
-    def size_in_a_row(self, build: int, one: Floats, series: Ints, reaction: Floats) -> Floats:
-        """The same of the means of 1, 2, ... errors in a row; shape (MOST_IN_A_ROW, len(series)).
+    def size_in_a_row(self, build: int, base: Base, series: Ints) -> Floats:
+        """The same of the means of 1, 2, ... builds in a row; shape (MOST_IN_A_ROW, len(series)).
 
-        How much smaller those are is the family's to say: a series alone has seen too few rows.
-        Where there were none yet, errors are taken to be independent. `one` is `size`.
+        All builds of a row are compared with the base of the first, as those of a suspicion are.
+        How much smaller their errors are is the family's to say: a series alone has seen too few
+        rows. Where there were none yet, errors are taken to be independent.
         """
+        reaction = base.reaction * base.is_framed
+        one = np.where(base.is_framed, base.framed_error, base.raw_error)
         families = np.unique(self._family[series])
         chosen = np.flatnonzero(np.isin(self._family, families))
         kin = _Kin(np.searchsorted(families, self._family[chosen]))
         made = self._without_strain(build, chosen, reaction)
+        level = self._read_bases(build, chosen, reaction)
+        level[base.is_split[chosen]] = 0.0  # a median of two modes jumps from one to the other
         single, place = kin.sizes(made), np.searchsorted(chosen, series)
         rows, total = [one[series]], made
         for count in range(2, MOST_IN_A_ROW + 1):
-            total = total[:, 1:] + made[:, : max(0, made.shape[1] - count + 1)]
+            first = slice(max(0, made.shape[1] - count + 1))
+            drift = level[:, count - 1 :] - level[:, first]
+            total = total[:, first] + made[:, count - 1 :] + drift
             with np.errstate(invalid="ignore", divide="ignore"):
                 ratio = kin.median(kin.sizes(total / count) / single)[place]
             rows.append(rows[0] * np.where(np.isfinite(ratio), ratio, 1 / np.sqrt(count)))
@@ -121,6 +136,12 @@ class Errors:
         state = times * self._state[series, nights]
         without_state = self._value[series, nights] - state
         return np.where(times, without_state, self._raw[series, nights]), np.abs(state)
+
+    def _read_bases(self, build: int, series: Ints, reaction: Floats) -> Floats:
+        """The levels of the bases that those errors were made against."""
+        nights, times = slice(max(0, build - ERROR_NIGHTS), build), reaction[series, None]
+        without_state = self._value_base[series, nights] - times * self._state_base[series, nights]
+        return np.where(times, without_state, self._raw_base[series, nights])
 
 
 def _find_strain(family: Ints, errors: Floats, moved: Floats) -> tuple[Floats, Floats]:
@@ -165,6 +186,20 @@ class _Kin:
             squares = np.minimum(sizes, limit[:, None]) ** 2
             own: Floats = np.sqrt(np.nansum(squares, axis=1) / count)
         return own
+
+    def likeness(self, sizes: Floats, count: Ints) -> Floats:
+        """How many nights of a series its family's size is worth.
+
+        The less sizes in the family differ, beyond what chance makes of `count` nights, the more.
+        """
+        with np.errstate(invalid="ignore", divide="ignore"):
+            logs = 2 * np.log(sizes)
+            squares = (logs - self.median(logs)) ** 2 - 2 / np.maximum(count - 1, 1)
+        known = np.isfinite(squares)
+        total = np.bincount(self._family, np.where(known, squares, 0.0))
+        excess = total / np.maximum(np.bincount(self._family, known) - 1, 1)
+        nights: Floats = 2 / np.maximum(excess, 1e-9)[self._family]
+        return nights
 
     def median(self, values: Floats) -> Floats:
         """The median of each series' family."""

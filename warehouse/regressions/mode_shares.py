@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 WATCHED_P = 0.05  # from which a night's share is watched
-CONFIRMED_P = 2e-4  # of all nights since the suspicion
+CONFIRMED_P = 5e-5  # of all nights since the suspicion
 _USUAL_DISPERSION = 2.0  # variance of nights' shares over what chance makes of them
 _USUAL_NIGHTS = 4  # that the usual dispersion counts like
 

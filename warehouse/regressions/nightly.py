@@ -50,18 +50,18 @@ class Rules(NamedTuple):
         most_nights: Nights that a series is watched at most.
     """
 
-    base_builds: int = 8
+    base_builds: int = 16
     least_builds: int = 2
     least_dumps: int = 5
     least_base_dumps: int = 24
     q: float = 0.01
     gate: float = 3.5
-    weak_p: float = 0.01
+    weak_p: float = 0.02
     weak_change: float = 0.7
     weak_gate: float = 1.5
     confirm_p: float = 0.05
     both_p: float = 1e-4
-    both_gate: float = 4.3
+    both_gate: float = 4.0
     most_nights: int = 4
 
 

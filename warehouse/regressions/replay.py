@@ -125,17 +125,14 @@ class _Nights:
         value = self.states.value[:, build] - base.value
         tested = night.tested
         value[tested] = night.residual.shift + (base.reaction * moved)[tested]
-        self._errors.add(build, night.raw_moved, value, moved)
+        self._errors.add(build, night.raw_moved, value, moved, base)
         there = self.cells.dump_count[:, build] > 0
         known = self._settle_open(build, there) | self._settle_suspects(build, there)
         known |= self._suspects.keys()
         ways = self.latest.direction + find_other_shares(self.latest)
         news = [n for n in np.flatnonzero(ways).tolist() if n not in known]
         if news:
-            rows = np.array(news)
-            reaction = base.reaction * base.is_framed
-            one = np.where(base.is_framed, base.framed_error, base.raw_error)
-            errors = self._errors.size_in_a_row(build, one, rows, reaction).T.tolist()
+            errors = self._errors.size_in_a_row(build, base, np.array(news)).T.tolist()
             for series, own in zip(news, errors, strict=True):
                 self._suspect(series, build, own)
 
@@ -149,7 +146,7 @@ class _Nights:
         numbers, dump = np.unique(dumps, axis=1, return_inverse=True)
         night = NightValues(own, dump.ravel(), value, numbers.shape[1])
         usual = Usual(base.framed, base.dump_spread, base.reaction)
-        operators = Operators(history.series.kernel, history.series.unit)
+        operators = Operators(history.series.kernel, history.series.unit, history.series.half_tick)
         state = np.nan_to_num(dump_states(operators, night, usual))
         history.states[chosen] = state
         summarise_states(self.states, build, night, state, base.reaction)

@@ -37,10 +37,12 @@ class Operators(NamedTuple):
         kernel: Number of its operator type in its family; NO_KERNEL for what only holds others.
         unit: What runs it: KERNELS or DELEGATE, whose state all operators of a dump share; NO_UNIT
             where the state of the device is out of the values already.
+        half_tick: Half of what its clock tells apart, in the unit of the values.
     """
 
     kernel: Ints
     unit: Ints
+    half_tick: Floats
 
 
 class NightValues(NamedTuple):
@@ -87,7 +89,9 @@ def dump_states(operators: Operators, night: NightValues, usual: Usual) -> Float
     group = night.dump[votes] * _UNITS + unit[votes]
     group_count = night.dump_count * _UNITS
     reaction = usual.reaction[own]
-    weight = _weigh(operators, own, group, usual.spread / usual.reaction, group_count)
+    tick = operators.half_tick[own] / np.exp(night.value[votes])
+    spread = np.fmax(usual.spread[own] / reaction, np.maximum(tick, LEAST_SPREAD))
+    weight = _weigh(operators.kernel[own], group, spread, group_count)
     levels = _first_levels(night, votes, group, usual.level, weight, group_count)
     moved = (night.value[votes] - levels) / reaction
     state = _states(group, moved, weight, group_count)
@@ -95,12 +99,9 @@ def dump_states(operators: Operators, night: NightValues, usual: Usual) -> Float
     return _spread_out(operators, night, state, np.where(np.isnan(state), 0.0, share))
 
 
-def _weigh(
-    operators: Operators, own: Ints, group: Ints, spread: Floats, group_count: int
-) -> Floats:
+def _weigh(kernel: Ints, group: Ints, spread: Floats, group_count: int) -> Floats:
     """The vote of each operator: the less it varies the more, up to its share."""
-    weight = 1 / np.maximum(np.nan_to_num(spread[own], nan=LEAST_SPREAD), LEAST_SPREAD)
-    kernel = operators.kernel[own]
+    weight = 1 / spread
     _, kind = np.unique(group * (int(kernel.max(initial=0)) + 1) + kernel, return_inverse=True)
     for _ in range(_CAPPINGS):
         total = np.bincount(group, weight, minlength=group_count)[group]

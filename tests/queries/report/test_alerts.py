@@ -150,11 +150,12 @@ def test_a_fix_is_told_for_as_long_as_a_base_and_an_old_improvement_no_more(tmp_
             },
         )
     ]
+    settings = Settings.model_validate({"nightly": {"base_builds": 8}})
     with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
         told = {
             head: {
                 alert.headline.operator: (alert.state, alert.fixed_in)
-                for alert in alerts_of(judge_head(store, head, Settings()), {})
+                for alert in alerts_of(judge_head(store, head, settings), {})
             }
             for head in ("b8", "b9", "b11", "b14", "b15")
         }

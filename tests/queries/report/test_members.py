@@ -34,7 +34,7 @@ def test_a_member_has_both_levels_and_what_lies_between(night):
     assert member.base_ns == pytest.approx(40_000, rel=0.01)
     assert member.head_ns == pytest.approx(46_000, rel=0.01)
     assert member.cost_ns == member.head_ns - member.base_ns
-    assert (len(member.base_values), len(member.head_values)) == (64, 8)
+    assert (len(member.base_values), len(member.head_values)) == (72, 8)
     assert np.median(member.head_values) == pytest.approx(member.head_ns)
 
 
@@ -60,7 +60,7 @@ def test_the_history_is_every_night_that_has_dumps(night):
 def test_the_rule_says_which_numbers_made_the_verdict(night):
     convolution, relu, add = (group.changes[0] for group in night.groups)
     rule = describe_member(night, convolution).rule
-    assert rule.startswith("24 dumps of 3 builds against 64 of 8 builds; p = ")
+    assert rule.startswith("24 dumps of 3 builds against 72 of 9 builds; p = ")
     assert rule.endswith("without the state of the device in each dump; confirmed by b10")
     assert "16 dumps of 2 builds" in describe_member(night, relu).rule
     suspected = describe_member(night, add).rule

@@ -95,7 +95,7 @@ def test_what_a_night_says_does_not_depend_on_later_nights():
 
 
 def test_one_cause_on_40_devices_is_one_alert_with_the_right_first_bad_build():
-    assert try_one_cause(40, SEED) == {
+    assert try_one_cause(40, SEED)["one cause, 40 devices"] == {
         "alert groups": 1,
         "with the right first bad build": 1,
         "devices in the largest": 40,

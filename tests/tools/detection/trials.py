@@ -104,7 +104,7 @@ def count_suspects(noise: Noise, extent: Extent, seed: int) -> float:
     return 1000 * suspects / len(farm.values) / len(heads)
 
 
-def try_one_cause(devices: int, seed: int) -> dict[str, float]:
+def try_one_cause(devices: int, seed: int) -> Figures:
     """One operator slower by 8 % on all devices from one build on: what alerts that makes."""
     rng = np.random.default_rng(seed)
     first_bad, nights, position = 15, 21, 4
@@ -112,11 +112,12 @@ def try_one_cause(devices: int, seed: int) -> dict[str, float]:
     farm = plant_cause(calm, 1.08, position=position, first_bad=first_bad)
     groups = group_alerts(farm)
     right = [group for group in groups if operator_name(position) in group.operators]
-    return {
+    figures = {
         "alert groups": len(groups),
         "with the right first bad build": sum(group.first_bad == first_bad for group in right),
         "devices in the largest": max((len(group.changes) for group in groups), default=0),
     }
+    return {f"one cause, {devices} devices": figures}
 
 
 def _percent(ratio: float) -> str:

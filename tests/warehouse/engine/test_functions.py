@@ -68,7 +68,7 @@ def test_other_functions_have_no_figures_without_values(connection):
 def test_states_come_dump_by_dump_whatever_the_order_of_the_rows(connection):
     generator = np.random.default_rng(3)
     rows = [
-        [dump, dump > 20, 0.0, kind, kind + 1, 9.0 + kind + 0.1 * (dump > 20) + noise]
+        [dump, dump > 20, 0.0, kind, kind + 1, 0.5, 9.0 + kind + 0.1 * (dump > 20) + noise]
         for dump in (20, 10, 21, 11, 12, 22, 23, 13)
         for kind, noise in enumerate(generator.normal(0, 0.001, 4).tolist())
     ]

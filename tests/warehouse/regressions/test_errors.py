@@ -3,15 +3,35 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from warehouse.regressions.baseline import Base
 from warehouse.regressions.errors import MOST_IN_A_ROW, Errors
 
+_UNKNOWN = Base(*[np.zeros(0)] * len(Base._fields))
 
-def made(errors, builds, family=None):
+
+def base(level, error=0.0, is_split=False):
+    """A base of the levels of some series, of which nothing else is known."""
+    level = np.asarray(level, float)
+    nothing = np.zeros(len(level))
+    return _UNKNOWN._replace(
+        builds=np.full(len(level), 16),
+        raw=level,
+        value=level,
+        state=nothing,
+        reaction=nothing,
+        is_split=np.full(len(level), is_split),
+        raw_error=nothing + error,
+        framed_error=nothing + np.inf,
+    )
+
+
+def made(errors, builds, family=None, levels=None):
     """Errors of some series, a row per build; of one family, if nothing else is said."""
     kept = Errors(np.zeros(len(errors[0]), np.int64) if family is None else family, builds)
     for build, row in enumerate(errors):
         raw = np.asarray(row, float)
-        kept.add(build, raw, raw, np.zeros(len(raw)))
+        level = np.zeros(len(raw)) if levels is None else levels[build]
+        kept.add(build, raw, raw, np.zeros(len(raw)), base(level))
     return kept
 
 
@@ -20,14 +40,20 @@ def size(kept, build, count=3):
     return kept.size(build, np.zeros(count))
 
 
-def in_a_row(kept, build, count=3):
+def in_a_row(kept, build, count=3, is_split=False):
     """The sizes of so many series."""
-    return kept.size_in_a_row(build, size(kept, build, count), np.arange(count), np.zeros(count))
+    known = base(np.zeros(count), size(kept, build, count), is_split)
+    return kept.size_in_a_row(build, known, np.arange(count))
+
+
+def doubt(nights):
+    """How much larger sizes are taken to be after so many nights in a family that is alike."""
+    return 1 + 5.5 / (nights + nights**2 / 2)
 
 
 def test_the_size_is_the_standard_deviation_of_normal_errors():
     errors = np.random.default_rng(1).normal(0, 0.02, (32, 100))
-    found = size(made(errors, 33), 32, 100) / (1 + 3 / 32)
+    found = size(made(errors, 33), 32, 100) / doubt(32)
     assert found.mean() == pytest.approx(0.02, rel=0.03)
     assert (np.abs(found - 0.02) < 0.008).all()
 
@@ -43,19 +69,19 @@ def test_few_own_nights_are_drawn_towards_the_family():
     rows[-1] = [0.01, 0.01, 0.02]
     found = size(made(rows, 21), 20)
     assert found[0] == pytest.approx(found[1])
-    assert found[0] < found[2] < 0.02 * 4
+    assert found[0] < found[2] < 0.02 * doubt(1)
     other = size(made(rows, 21, np.array([0, 0, 1])), 20)
-    assert other[2] == pytest.approx(0.02 * 4)  # alone in its family
+    assert other[2] == pytest.approx(0.02 * doubt(1))  # alone in its family
 
 
 def test_later_builds_do_not_count():
     kept = made([[0.01] * 3] * 4 + [[9.0] * 3], 6)
-    assert size(kept, 4) == pytest.approx([0.01 * (1 + 3 / 4)] * 3)
+    assert size(kept, 4) == pytest.approx([0.01 * doubt(4)] * 3)
 
 
 def test_nights_long_ago_do_not_count():
     kept = made([[1.0] * 3] * 5 + [[0.01] * 3] * 32, 38)
-    assert size(kept, 37) == pytest.approx([0.01 * (1 + 3 / 32)] * 3)
+    assert size(kept, 37) == pytest.approx([0.01 * doubt(32)] * 3)
 
 
 def test_one_change_that_nobody_saw_makes_the_size_little_larger():
@@ -69,7 +95,7 @@ def test_what_was_a_change_is_forgotten():
     kept = made([[0.01] * 3] * 6 + [[0.3] * 3] * 2, 9)
     for series in range(3):
         kept.forget(series, slice(6, 8))
-    assert size(kept, 8) == pytest.approx([0.01 * (1 + 3 / 6)] * 3)
+    assert size(kept, 8) == pytest.approx([0.01 * doubt(6)] * 3)
 
 
 def test_errors_in_a_row_shrink_if_nights_are_independent_and_not_if_they_resemble():
@@ -78,7 +104,7 @@ def test_errors_in_a_row_shrink_if_nights_are_independent_and_not_if_they_resemb
     resembling = in_a_row(made([[0.01] * 3] * 16, 17), 16)
     assert alternating.shape == (MOST_IN_A_ROW, 3)
     assert alternating[1] == pytest.approx([0.0] * 3, abs=1e-12)
-    assert resembling == pytest.approx(np.full((MOST_IN_A_ROW, 3), 0.01 * (1 + 3 / 16)))
+    assert resembling == pytest.approx(np.full((MOST_IN_A_ROW, 3), 0.01 * doubt(16)))
 
 
 def test_where_there_was_no_such_row_yet_nights_are_taken_to_be_independent():
@@ -92,7 +118,8 @@ def test_errors_in_a_row_are_those_of_the_series_that_are_asked_for():
     kept = made(errors, 21, family=np.array([0, 1, 2] * 3))
     everything = in_a_row(kept, 20, 9)
     for chosen in ([5], [0, 3, 7], [2, 8]):
-        some = kept.size_in_a_row(20, size(kept, 20, 9), np.array(chosen), np.zeros(9))
+        known = base(np.zeros(9), size(kept, 20, 9))
+        some = kept.size_in_a_row(20, known, np.array(chosen))
         assert some.tolist() == everything[:, chosen].tolist()
 
 
@@ -101,7 +128,25 @@ def test_what_a_state_adds_is_learned_from_the_nights_of_the_family():
     state = np.array([0.0, 0.3] * 6)
     for build, moved in enumerate(state.tolist()):
         error = np.array([0.4, -0.4, 0.4]) * moved + 0.002  # beyond a reaction of 1
-        kept.add(build, moved + error, moved + error, np.full(3, moved))
+        kept.add(build, moved + error, moved + error, np.full(3, moved), base(np.zeros(3)))
     assert kept.state_error(0, np.ones(3)) == pytest.approx([0.05] * 3)
     assert kept.state_error(12, np.ones(3)) == pytest.approx([0.3] * 3, abs=0.05)
     assert kept.size(12, np.ones(3)).max() < 0.02
+
+
+def test_the_more_a_family_is_alike_the_less_one_series_by_itself_counts():
+    rng = np.random.default_rng(2)
+    drawn = rng.normal(0, 0.02, (20, 12))
+    alike = size(made(drawn, 21), 20, 12)
+    unlike = size(made(drawn * np.geomspace(0.1, 10, 12), 21), 20, 12) / np.geomspace(0.1, 10, 12)
+    assert alike.max() / alike.min() < 1.5
+    assert unlike.max() / unlike.min() > 2
+
+
+def test_errors_in_a_row_are_those_from_the_base_of_the_first_of_them():
+    levels = np.repeat(0.01 * np.arange(17.0)[:, None], 3, axis=1)  # the base moves along
+    kept = made([[0.01] * 3] * 16, 17, levels=levels)
+    one, two, three = in_a_row(kept, 16)
+    assert two == pytest.approx(1.5 * one)
+    assert three == pytest.approx(2 * one)
+    assert in_a_row(kept, 16, is_split=True)[1] == pytest.approx(one)

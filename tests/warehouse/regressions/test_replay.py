@@ -96,11 +96,11 @@ def test_a_small_change_is_watched_without_a_word_and_told_when_confirmed():
 
 
 def test_a_suspicion_may_wait_for_four_nights_at_most():
-    *waiting, last = by_night(2, 0.036, wander=0.002)
+    *waiting, last = by_night(2, 0.036, wander=0.004)
     assert [only(found).confirmed for found in waiting] == [None] * 3
     assert only(last).confirmed == BEFORE + Rules().most_nights - 1
     *_, impatient = [
-        replay(history([nights(2, levels, wander=0.002), *quiet(4, len(levels))]), rules).changes
+        replay(history([nights(2, levels, wander=0.004), *quiet(4, len(levels))]), rules).changes
         for rules in [Rules(most_nights=3)]
         for levels in [[0.0] * BEFORE + [0.036] * 3]
     ]

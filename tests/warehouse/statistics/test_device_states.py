@@ -38,6 +38,7 @@ def states(moved, *, spread=None, reaction=None, level=None, kernel=None, unit=N
     operators = Operators(
         np.arange(count) if kernel is None else np.array(kernel),
         np.full(count, KERNELS) if unit is None else np.array(unit),
+        np.zeros(count),
     )
     return dump_states(operators, night, usual).reshape(moved.shape)
 
@@ -124,7 +125,9 @@ def _pair(moved, kernel, unit):
         moved.ravel(),
         len(number),
     )
-    operators = Operators(np.tile(kernel, families), np.tile(unit, families))
+    operators = Operators(
+        np.tile(kernel, families), np.tile(unit, families), np.zeros(families * count)
+    )
     is_head = np.tile(np.arange(dumps) >= dumps // 2, families)
     return pair_states(operators, values, is_head, number // dumps)
 
