@@ -22,16 +22,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from warehouse.statistics.mann_whitney import exact_null_table
+from warehouse.statistics.sample_sizes import LEAST_DUMPS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_DUMPS = 200  # that are thought of
-_LEAST_DUMPS = 8  # that regression_deltas wants, and that tell of noise
 _MOST_EXACT = 30
 _FALSE_ALARMS = 0.01  # q of regression_deltas
 _POWER = NormalDist().inv_cdf(0.9)
-_SIZES = np.arange(_LEAST_DUMPS, MOST_DUMPS + 1)
+_SIZES = np.arange(LEAST_DUMPS, MOST_DUMPS + 1)
 _FAMILY = ("device", "model", "backend", "run")
 _OPERATOR = (*_FAMILY, "event_name", "delegate_id", "ordinal", "unit")
 _COUNTS = ("dump_count", "operator_count", "method_dumps", "half_dumps", "most_dumps")
@@ -213,7 +213,7 @@ def _dumps_needed(noise: Floats, shift: float, most_lost: Floats) -> float:
     Of the pairs of a base dump and a head dump some are lost: the head's is not the slower one.
     """
     others = len(noise) - 1
-    if others < _LEAST_DUMPS - 1:
+    if others < LEAST_DUMPS - 1:
         return math.inf
     # A dump wins against itself, which is no pair.
     of_base = 1 - _count_below(noise, noise - shift) / others
@@ -239,6 +239,6 @@ def _most_lost(alpha: float) -> Floats:
     most[_SIZES <= _MOST_EXACT] = -1
     exact = exact_null_table(_MOST_EXACT)
     n, u, p = (exact[name].to_numpy() for name in ("n_small", "u", "p"))
-    rare = (n == exact["n_large"].to_numpy()) & (p <= alpha) & (n >= _LEAST_DUMPS)
-    np.maximum.at(most, n[rare] - _LEAST_DUMPS, u[rare].astype(float))
+    rare = (n == exact["n_large"].to_numpy()) & (p <= alpha) & (n >= LEAST_DUMPS)
+    np.maximum.at(most, n[rare] - LEAST_DUMPS, u[rare].astype(float))
     return most

@@ -15,8 +15,8 @@ from queries.report.members import describe_members, list_methods, method_level_
 from queries.report.night import HeadNight
 from warehouse.regressions.groups import ChangeGroup
 from warehouse.regressions.level_changes import LevelChange
+from warehouse.statistics.sample_sizes import LEAST_DUMPS
 
-_FEWEST_DUMPS = 8  # that a recording should have to confirm
 # Which query shows a measure of whole dumps.
 _QUERIES = {
     "load_time": "cold_start",
@@ -117,7 +117,7 @@ def _describe(
         ),
         members=members,
         explains=explains,
-        dumps_needed=_FEWEST_DUMPS if state == "new" else 0,
+        dumps_needed=LEAST_DUMPS if state == "new" else 0,
         reason=decision.reason if decision else None,
         owner=night.settings.owner(
             device=first.device or "", model=first.model, event=first.event_name

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from queries.report.figures import count_text
-from warehouse.regressions.nightly import FEW_DUMPS, Rules, Status
+from warehouse.regressions.nightly import Rules, Status
+from warehouse.statistics.sample_sizes import LEAST_DUMPS
 from warehouse.statistics.two_samples import least_p
 
 Ints = NDArray[np.int64]
@@ -59,15 +60,15 @@ def _list_dumps(model: JudgedModel, head: int, rules: Rules) -> list[str]:
     needed = _head_dumps_needed(base, len(model.status), rules)
     if head < needed:
         wanted.append(f"{count_text(head, 'dump')}, {needed} wanted")
-    if base < FEW_DUMPS and model.builds.any():
-        wanted.append(f"{count_text(base, 'dump')} before it, {FEW_DUMPS} wanted")
+    if base < LEAST_DUMPS and model.builds.any():
+        wanted.append(f"{count_text(base, 'dump')} before it, {LEAST_DUMPS} wanted")
     return wanted
 
 
 def _head_dumps_needed(base: int, series: int, rules: Rules) -> int:
     """Dumps of a head that can show a lone change among so many operators."""
-    least = rules.least_dumps if base >= rules.least_base_dumps else FEW_DUMPS
-    if base < FEW_DUMPS:
+    least = rules.least_dumps if base >= rules.least_base_dumps else LEAST_DUMPS
+    if base < LEAST_DUMPS:
         return least
     counts = np.arange(least, _MOST_DUMPS)
     enough = least_p(np.full(len(counts), base), counts) <= rules.q / series

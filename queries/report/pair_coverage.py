@@ -15,12 +15,12 @@ from queries.report.environment import Family
 from queries.report.figures import count_text, operator_text
 from queries.report.sensitivity import SeriesLimits, describe_sensitivity
 from queries.report.settings import Settings
+from warehouse.statistics.sample_sizes import LEAST_DUMPS
 
 Row = Mapping[str, Any]
 
 FAMILY = ("device", "model", "backend")
 CONTAINERS = ("method", "delegate")
-FEWEST_DUMPS = 8
 _OPERATOR = ("event_name", "delegate_id", "ordinal", "run")
 _NOT_JUDGED = {"new_op", "removed_op", "needs_more_dumps", "below_resolution"}
 
@@ -98,8 +98,8 @@ def describe_coverage(
         missing=missing,
         too_few=[
             f"{' '.join(filter(None, (row['device'], row['model'], row['backend'])))}: "
-            f"{row['head']} dumps, {FEWEST_DUMPS} wanted"
+            f"{row['head']} dumps, {LEAST_DUMPS} wanted"
             for row in there
-            if row["base"] and row["head"] < FEWEST_DUMPS
+            if row["base"] and row["head"] < LEAST_DUMPS
         ],
     )

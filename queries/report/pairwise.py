@@ -36,7 +36,6 @@ from queries.report.outline import find_verdict, sort_groups
 from queries.report.pair_coverage import (
     CONTAINERS,
     FAMILY,
-    FEWEST_DUMPS,
     describe_coverage,
     missing_data,
     pair_sensitivity,
@@ -45,6 +44,7 @@ from queries.report.pair_coverage import (
 from queries.report.relative_values import read_values
 from queries.report.settings import Settings
 from queries.report.sight import Sight
+from warehouse.statistics.sample_sizes import LEAST_DUMPS
 from warehouse.store import Warehouse
 
 Row = Mapping[str, Any]
@@ -117,7 +117,7 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
         quality=facts.quality,
         refused=facts.refused,
         verdict_counts=dict(sorted(counts.items())),
-        rules={"q": chosen.q, "min_change": chosen.min_change, "least_dumps": FEWEST_DUMPS},
+        rules={"q": chosen.q, "min_change": chosen.min_change, "least_dumps": LEAST_DUMPS},
     )
 
 

@@ -21,6 +21,7 @@ from warehouse.regressions.baseline import Base
 from warehouse.regressions.history import Cells, SeriesHistory, gather_values
 from warehouse.regressions.mode_shares import WATCHED_P
 from warehouse.statistics.device_states import NO_KERNEL
+from warehouse.statistics.sample_sizes import LEAST_DUMPS
 from warehouse.statistics.two_samples import SampleComparison, compare_samples, least_p
 
 Floats = NDArray[np.float64]
@@ -28,7 +29,6 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 _WORTH_TESTING = 0.6  # of the smallest change that counts: medians further apart are tested
-FEW_DUMPS = 8
 
 
 class Rules(NamedTuple):
@@ -217,8 +217,8 @@ def _eligible(history: SeriesHistory, cells: Cells, night: int, base: Base, rule
     status = np.full(history.series_count, Status.UNCHANGED, np.int64)
     with np.errstate(invalid="ignore"):
         status[~(base.raw >= history.series.floor)] = Status.BELOW_RESOLUTION
-    few = (head < rules.least_dumps) | (base.dumps < FEW_DUMPS)
-    few |= (head < FEW_DUMPS) & (base.dumps < rules.least_base_dumps)
+    few = (head < rules.least_dumps) | (base.dumps < LEAST_DUMPS)
+    few |= (head < LEAST_DUMPS) & (base.dumps < rules.least_base_dumps)
     status[few] = Status.NEEDS_MORE_DUMPS
     status[base.builds < rules.least_builds] = Status.NEEDS_MORE_BUILDS
     status[head == 0] = Status.NO_DATA

@@ -23,8 +23,8 @@ LEAST_OPERATORS = 3  # of a dump, from which a state can be told
 LEAST_SPREAD = 0.01  # of an operator: a smaller one gives no larger vote
 MAD_TO_SD = 1.4826
 _UNITS = 2
-_OPERATOR_SHARE = 1 / 6  # of all votes, at most
-_TYPE_SHARE = 1 / 3  # of all votes, at most, for the operators of one type
+OPERATOR_SHARE = 1 / 6  # of all votes, at most
+TYPE_SHARE = 1 / 3  # of all votes, at most, for the operators of one type
 _CAPPINGS = 8  # rounds: each takes from those above their share
 _SMALL = 1 << 16
 _FIRST_ROUNDS = 4  # of levels and states by turns, where there is no base
@@ -105,10 +105,10 @@ def _weigh(kernel: Ints, group: Ints, spread: Floats, group_count: int) -> Float
     _, kind = np.unique(group * (int(kernel.max(initial=0)) + 1) + kernel, return_inverse=True)
     for _ in range(_CAPPINGS):
         total = np.bincount(group, weight, minlength=group_count)[group]
-        weight = np.minimum(weight, _OPERATOR_SHARE * total)
+        weight = np.minimum(weight, OPERATOR_SHARE * total)
         total = np.bincount(group, weight, minlength=group_count)[group]
         own_type = np.bincount(kind, weight)[kind]
-        weight *= np.minimum(1, _TYPE_SHARE * total / np.maximum(own_type, 1e-300))
+        weight *= np.minimum(1, TYPE_SHARE * total / np.maximum(own_type, 1e-300))
     total = np.bincount(group, weight, minlength=group_count)[group]
     return weight / np.maximum(total, 1e-300)
 

@@ -24,11 +24,11 @@ from warehouse.statistics.mann_whitney import LARGEST_P, exact_null_table
 CONFIDENCE_P = 0.01  # of the interval: 99 %
 INTERVAL_Z = NormalDist().inv_cdf(1 - CONFIDENCE_P / 2)
 LEAST_GAP = 0.08  # between two modes
-_EXACT_SIZE = 30
-_LEFT_OUT = 0.08  # of the values at either end, where a gap is no sign of two modes
-_GAP_RATIO = 8
-_LEAST_SHARE = 0.15  # of a sample's values in a mode: fewer are outliers, which ranks bear well
-_FEW, _MOST = 0.25, 0.75  # slow values of the two samples, where the head left the base's mode
+EXACT_SIZE = 30
+LEFT_OUT = 0.08  # of the values at either end, where a gap is no sign of two modes
+GAP_RATIO = 8
+LEAST_SHARE = 0.15  # of a sample's values in a mode: fewer are outliers, which ranks bear well
+FEW, MOST = 0.25, 0.75  # slow values of the two samples, where the head left the base's mode
 _PAIRS_AT_ONCE = 4_000_000
 
 Floats = NDArray[np.float64]
@@ -129,11 +129,11 @@ def centre_modes(base: Floats, head: Floats, *, has_modes: bool = True) -> Modes
         base_is_slow, head_is_slow = base > split, head > split
     base_slow, head_slow = _share(base_is_slow, base), _share(head_is_slow, head)
     base_has_both, head_has_both = (
-        (slow >= _LEAST_SHARE) & (slow <= 1 - _LEAST_SHARE) for slow in (base_slow, head_slow)
+        (slow >= LEAST_SHARE) & (slow <= 1 - LEAST_SHARE) for slow in (base_slow, head_slow)
     )
     is_split = base_has_both | head_has_both
-    has_left = (np.minimum(base_slow, head_slow) <= _FEW) & (
-        np.maximum(base_slow, head_slow) >= _MOST
+    has_left = (np.minimum(base_slow, head_slow) <= FEW) & (
+        np.maximum(base_slow, head_slow) >= MOST
     )
     centred = is_split & ~has_left
     fast, slow = (
@@ -215,14 +215,14 @@ def find_gap(pooled: Floats) -> tuple[Floats, Floats]:
     if pooled.shape[1] < 2:
         return np.full(len(pooled), np.nan), np.full(len(pooled), np.nan)
     ordered, count = np.sort(pooled, axis=1), _count_known(pooled)
-    left_out = np.ceil(_LEFT_OUT * count).astype(np.int64)
+    left_out = np.ceil(LEFT_OUT * count).astype(np.int64)
     place = np.arange(ordered.shape[1] - 1)
     inside = (place >= left_out[:, None]) & (place + 1 < (count - left_out)[:, None])
     gaps = np.where(inside, np.diff(ordered, axis=1), np.nan)
     widest = np.where(inside, gaps, -1).argmax(axis=1)[:, None]
     width = np.take_along_axis(gaps, widest, 1)[:, 0]
     with np.errstate(invalid="ignore"):
-        clear = (width > LEAST_GAP) & (width > _GAP_RATIO * row_median(gaps))
+        clear = (width > LEAST_GAP) & (width > GAP_RATIO * row_median(gaps))
     middle = np.take_along_axis(ordered, widest, 1)[:, 0] + width / 2
     return np.where(clear, middle, np.nan), np.where(clear, width, np.nan)
 
@@ -294,7 +294,7 @@ def two_sided_p(base_count: Ints, head_count: Ints, excess: Floats, variance: Fl
     """
     p = normal_p(excess, variance)
     for n, m, rows in _list_sizes(base_count, head_count):
-        if n * m and max(n, m) <= _EXACT_SIZE:
+        if n * m and max(n, m) <= EXACT_SIZE:
             exact = np.array(_exact_p(min(n, m), max(n, m)))
             place = np.ceil(n * m / 2 - np.abs(excess[rows])).astype(np.int64)
             is_exact = place < len(exact)
@@ -324,7 +324,7 @@ def interval_rank(base_count: int, head_count: int) -> int:
     """The rank, from either end, of the differences that bound the 99 % interval; 0 if too few."""
     if base_count == 0 or head_count == 0:
         return 0
-    if max(base_count, head_count) <= _EXACT_SIZE:
+    if max(base_count, head_count) <= EXACT_SIZE:
         exact = _exact_p(min(base_count, head_count), max(base_count, head_count))
         return sum(p <= CONFIDENCE_P for p in exact)
     pairs = base_count * head_count
@@ -340,7 +340,7 @@ def _exact_p(small: int, large: int) -> tuple[float, ...]:
 
 @cache
 def _exact_table() -> dict[tuple[int, int], tuple[float, ...]]:
-    table = exact_null_table(_EXACT_SIZE)
+    table = exact_null_table(EXACT_SIZE)
     small, large, p = (table[name].to_numpy() for name in ("n_small", "n_large", "p"))
     first = np.flatnonzero(np.diff(small * 100 + large, prepend=-1))
     stops = np.append(first[1:], len(p))

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import math
+import re
 from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
 
+from tests.support.documents import ROOT
+from warehouse.statistics import device_states, sample_sizes, two_samples
 from warehouse.statistics.two_samples import (
     centre_modes,
     compare_samples,
@@ -251,3 +254,54 @@ def test_row_median_leaves_out_what_is_not_there():
     found = row_median(np.array([[3, NAN, 1], [NAN, NAN, NAN], [1, 2, 3.0], [NAN, 5, NAN]]))
     np.testing.assert_array_equal(found, [2, NAN, 2, 5])
     assert np.isnan(row_median(np.empty((2, 0)))).all()
+
+
+def _sql_number(part, pattern):
+    """A number that a part of the comparisons has to repeat."""
+    text = (ROOT / "sql" / part).read_text(encoding="utf-8")
+    (found,) = set(re.findall(pattern, text))
+    return float(found)
+
+
+def test_the_documented_numbers_are_those_of_the_code_and_of_sql():
+    text = (ROOT / "docs" / "regressions.md").read_text(encoding="utf-8")
+    table = text.split("| number of the comparison |")[1].split("\n\n")[0]
+    shown = dict(re.findall(r"\n\| ([^|`-]+) \| ([\d., ]+) \|", table))
+    known = {
+        "fewest dumps of either build": sample_sizes.LEAST_DUMPS,
+        "fewest pairs of dumps": sample_sizes.LEAST_PAIRS,
+        "confidence of intervals": 1 - two_samples.CONFIDENCE_P,
+        "largest samples whose p is exact": two_samples.EXACT_SIZE,
+        "narrowest gap between two modes, in log time": two_samples.LEAST_GAP,
+        "gap between modes over the median gap": two_samples.GAP_RATIO,
+        "share of values left out at either end of a gap": two_samples.LEFT_OUT,
+        "share of a sample in each of its modes": two_samples.LEAST_SHARE,
+        "slow share from which nearly all of the base are fast, the head slow": (
+            two_samples.FEW,
+            two_samples.MOST,
+        ),
+        "operators that tell a state": device_states.LEAST_OPERATORS,
+        "largest vote of an operator": round(device_states.OPERATOR_SHARE, 4),
+        "largest vote of an operator type": round(device_states.TYPE_SHARE, 4),
+        "least spread of an operator that votes": device_states.LEAST_SPREAD,
+        "what a state adds to the smallest change between two builds": _sql_number(
+            "parts/judgements.sql", r"(\d+e-2) \* coalesce\(abs\(s.state_shift"
+        ),
+        "times the scatter of the other operators, between two builds": _sql_number(
+            "parts/judgements.sql", r"(\d+) \* coalesce\(t.scatter"
+        ),
+        "p of a change point": _sql_number("queries/change_points.sql", r"> (1e-\d+)"),
+    }
+    assert {name: tuple(map(float, value.split(", "))) for name, value in shown.items()} == {
+        name: value if isinstance(value, tuple) else (value,) for name, value in known.items()
+    }
+    repeated = {
+        sample_sizes.LEAST_DUMPS: [
+            ("parts/tested.sql", r"head_count\) >= (\d+)"),
+            ("parts/judgements.sql", r"WHEN n < (\d+)"),
+        ],
+        sample_sizes.LEAST_PAIRS: [("parts/paired_samples.sql", r"HAVING count\(\*\) >= (\d+)")],
+        device_states.MAD_TO_SD: [("parts/tested.sql", r"(1\.\d+)e0 \* median")],
+    }
+    for number, places in repeated.items():
+        assert {_sql_number(*place) for place in places} == {number}
