@@ -1,6 +1,7 @@
 -- framed: The values of referred, without the state of the device where it is known.
 --
--- Reads referred and states.
+-- Reads referred and states. A device whose state moved by less than 3 % was steady:
+-- its values stay as they are, those of a method if both its units were steady.
 --
 -- columns:
 --   level               STRING  method, delegate or operator.
@@ -30,22 +31,31 @@
 SELECT
     level, dump_id, is_head, device, pool, model, backend, run, event_name,
     delegate_id, ordinal, kind, instruction_id, run_signature_id, event_signature_id,
-    unit, value * exp(-coalesce(state, 0e0)) AS value, floor, half_tick, reference,
-    state_shift
+    unit, CASE WHEN is_moved THEN value * exp(-state) ELSE value END AS value, floor,
+    half_tick, reference, CASE WHEN is_moved THEN state_shift END AS state_shift
 FROM (
     SELECT
-        r.*,
-        CASE
-            WHEN r.kind IN ('delegate_op', 'delegate_call') THEN s.delegate_state
-            WHEN r.kind = 'method' THEN s.method_state
-            ELSE s.kernel_state
-        END AS state,
-        CASE
-            WHEN r.kind IN ('delegate_op', 'delegate_call') THEN s.delegate_shift
-            WHEN r.kind = 'method' THEN s.method_shift
-            ELSE s.kernel_shift
-        END AS state_shift
-    FROM referred AS r
-    LEFT JOIN states AS s
-        ON s.dump_id = r.dump_id AND s.run = r.run AND r.reference IS NULL
+        *, CASE
+            WHEN kind = 'method' THEN greatest(abs(kernel_shift), abs(delegate_shift))
+            ELSE abs(state_shift)
+        END >= 3e-2 AND state IS NOT NULL AS is_moved
+    FROM (
+        SELECT
+            r.*,
+            CASE
+                WHEN r.kind IN ('delegate_op', 'delegate_call') THEN s.delegate_state
+                WHEN r.kind = 'method' THEN s.method_state
+                ELSE s.kernel_state
+            END AS state,
+            CASE
+                WHEN r.kind IN ('delegate_op', 'delegate_call') THEN s.delegate_shift
+                WHEN r.kind = 'method' THEN s.method_shift
+                ELSE s.kernel_shift
+            END AS state_shift,
+            coalesce(s.kernel_shift, 0e0) AS kernel_shift,
+            coalesce(s.delegate_shift, 0e0) AS delegate_shift
+        FROM referred AS r
+        LEFT JOIN states AS s
+            ON s.dump_id = r.dump_id AND s.run = r.run AND r.reference IS NULL
+    ) AS j
 ) AS v

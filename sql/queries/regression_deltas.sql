@@ -25,7 +25,8 @@
 -- manifest), values are relative to it, and the device's state cancels. Without one,
 -- builds that were recorded in turns are compared as they are. Between builds recorded
 -- apart the state of the device may have changed, which moves all operators of a dump:
--- it is told by the operators themselves, three or more, and taken out (residual). A
+-- it is told by the operators themselves, three or more, and taken out (residual),
+-- unless it moved by less than 3 %. A
 -- change must then exceed min_change by 15 % of the state's, and stand out from those
 -- of the other operators (3 times their standard deviation). A method or delegate of
 -- which nothing is left is explained_by_run_shift if the state moved by min_change or

@@ -77,10 +77,16 @@ def test_the_further_the_device_moved_the_more_an_operator_must_change():
 
 
 def test_a_change_must_stand_out_from_what_all_others_did():
-    quiet = [1.0, 1.08, 1.01, 0.99, 1.005, 0.995, 1.0]
-    assert _found(_ask(quiet)) == {"native_call_op2.out"}
-    unquiet = [1.0, 1.08, 1.04, 0.96, 1.05, 0.95, 1.0]
-    assert _found(_ask(unquiet)) == set()
+    alike = [1.1 * times for times in (1.0, 1.1, 1.01, 0.99, 1.005, 0.995, 1.0)]
+    assert _found(_ask(alike)) == {"native_call_op2.out"}
+    apart = [1.1 * times for times in (1.0, 1.1, 1.04, 0.96, 1.05, 0.95, 1.0)]
+    assert _found(_ask(apart)) == set()
+
+
+def test_values_of_a_steady_device_stay_as_they_are():
+    rows = _ask([1.02, 1.02 * 1.04, *[1.02] * 4])
+    assert {row["frame"] for row in rows.values()} == {"raw"}
+    assert rows["native_call_op2.out"]["delta"] == pytest.approx(1.02 * 1.04 - 1, abs=0.005)
 
 
 def test_kernels_and_delegates_have_states_of_their_own():
