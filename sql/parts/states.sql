@@ -20,6 +20,7 @@
 WITH spans AS (
     SELECT
         c.*, d.captured_at, d.session,
+        CAST(row_number() OVER (ORDER BY c.dump_id) AS DOUBLE) AS dump_number,
         min(CASE WHEN c.is_head = 0 THEN d.captured_at END) OVER scope AS base_start,
         max(CASE WHEN c.is_head = 0 THEN d.captured_at END) OVER scope AS base_end,
         min(CASE WHEN c.is_head = 1 THEN d.captured_at END) OVER scope AS head_start,
@@ -81,18 +82,20 @@ numbered AS (
     ) AS o
 )
 SELECT
-    CAST(s.dump_id AS INT) AS dump_id, run, s.kernel_state, s.delegate_state,
-    s.method_state, s.kernel_shift, s.delegate_shift, s.method_shift
+    d.dump_id, e.run, e.s.kernel_state, e.s.delegate_state,
+    e.s.method_state, e.s.kernel_shift, e.s.delegate_shift, e.s.method_shift
 FROM (
     SELECT
         m.run, explode(pair_states(array_agg(array(
-            CAST(m.dump_id AS DOUBLE), CAST(m.is_head AS DOUBLE), o.run_by, o.op_number,
+            d.dump_number, CAST(m.is_head AS DOUBLE), o.run_by, o.op_number,
             o.number * 2 + CASE WHEN m.unit = 'ns' THEN 1 ELSE 0 END,
             m.half_tick, ln(greatest(m.value, m.half_tick))
         )))) AS s
     FROM apart AS m
+    JOIN spans AS d ON d.dump_id = m.dump_id
     JOIN numbered AS o
         ON o.run_signature_id = m.run_signature_id
         AND o.event_signature_id = m.event_signature_id
     GROUP BY m.device, m.model, m.backend, m.run
 ) AS e
+JOIN spans AS d ON d.dump_number = e.s.dump

@@ -75,8 +75,8 @@ def pair_states(rows: pa.Array) -> pa.Array:
     figures = lists.flatten().flatten().to_numpy(zero_copy_only=False).reshape(-1, 7)
     family = np.repeat(np.arange(len(sizes)), sizes)
     figures = figures[np.lexsort((figures[:, 4], figures[:, 0], family))]
-    dump_id, is_head, unit, kernel, operator = figures[:, :5].astype(np.int64).T
-    dumps, first, dump = _number(family, dump_id)
+    number, is_head, unit, kernel, operator = figures[:, :5].astype(np.int64).T
+    dumps, first, dump = _number(family, number)
     _, member, own = _number(family, operator)
     found = device_states.pair_states(
         device_states.Operators(kernel[member], unit[member], figures[member, 5]),
@@ -85,7 +85,7 @@ def pair_states(rows: pa.Array) -> pa.Array:
         family[first],
     )
     ends = np.searchsorted(family[first], np.arange(len(sizes) + 1))  # in their order
-    columns = {"dump_id": dump_id[first]}
+    columns = {"dump": number[first]}
     for name, values in found._asdict().items():
         columns |= {f"{of}_{name}": values[:, n] for n, of in enumerate(_UNITS)}
     states = _struct(_STATE, columns, np.ones(len(dumps), bool))
@@ -149,8 +149,8 @@ _VARIANCES = _fields(
 _CHANGE = _fields("split p least_p shift", split=pa.int64())
 _UNITS = "kernel", "delegate", "method"
 _STATE = _fields(
-    " ".join(["dump_id", *(f"{of}_{name}" for name in ("state", "shift") for of in _UNITS)]),
-    dump_id=pa.int64(),
+    " ".join(["dump", *(f"{of}_{name}" for name in ("state", "shift") for of in _UNITS)]),
+    dump=pa.int64(),
 )
 _GAP = _fields("middle width")
 

@@ -68,7 +68,7 @@ FUNCTIONS = (
     Function(
         "pair_states",
         ("DOUBLE[][]",),
-        "STRUCT(dump_id BIGINT, kernel_state DOUBLE, delegate_state DOUBLE, method_state DOUBLE, "
+        "STRUCT(dump BIGINT, kernel_state DOUBLE, delegate_state DOUBLE, method_state DOUBLE, "
         "kernel_shift DOUBLE, delegate_shift DOUBLE, method_shift DOUBLE)[]",
     ),
     Function("find_gap", ("DOUBLE[]",), "STRUCT(middle DOUBLE, width DOUBLE)"),

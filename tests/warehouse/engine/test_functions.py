@@ -78,7 +78,7 @@ def test_states_come_dump_by_dump_whatever_the_order_of_the_rows(connection):
     found = connection.sql("SELECT pair_states(points) FROM pairs ORDER BY family").fetchall()
     assert found[0] == found[2]
     assert found[1] == ([],)
-    assert [state["dump_id"] for state in found[0][0]] == [10, 11, 12, 13, 20, 21, 22, 23]
+    assert [state["dump"] for state in found[0][0]] == [10, 11, 12, 13, 20, 21, 22, 23]
     assert found[0][0][0]["kernel_shift"] == pytest.approx(0.1, abs=0.002)
     assert found[0][0][0]["delegate_state"] is None
 
