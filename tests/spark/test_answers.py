@@ -1,13 +1,14 @@
 """Every canned query on Spark, beside the answer of DuckDB over the same lake."""
 
 import math
+from datetime import timedelta
 
 import pytest
 
 from tests.support import rich_farm, small_farm
 from tests.support.inboxes import fill_inbox
 from tests.support.lakes import fill, real_looking_farm
-from tests.support.store_rows import Event, StoreRows
+from tests.support.store_rows import LONG_AGO, Event, StoreRows
 from tests.support.tasks import TasksHere
 from warehouse import Warehouse
 from warehouse.catalogue.queries import load_catalogue
@@ -72,6 +73,41 @@ def _paired_farm():
             for _ in range(25):
                 store.add_run(dump, [Event("native_call_conv.out", round(own), 1)])
     return store.connect()
+
+
+def _farm_recorded_apart():
+    """A build, and another a day later: the device is slower then, and an operator by itself."""
+    store = StoreRows()
+    for build, day, factor in (("old", 0, 1.0), ("new", 1, 1.2)):
+        for number in range(10):
+            at = LONG_AGO + timedelta(days=day, minutes=number)
+            dump = store.add_dump(build=build, captured_at=at)
+            events = [
+                Event(
+                    f"native_call_op{op}.out",
+                    round(
+                        1e5 * factor * (1 + 0.15 * day * (op == 2)) * (1 + number * op % 7 / 1e3)
+                    ),
+                    op,
+                )
+                for op in range(1, 6)
+            ]
+            events.append(Event("Method::execute", sum(event.ticks for event in events), chain=-1))
+            for _ in range(25):
+                store.add_run(dump, events)
+    return store.connect()
+
+
+@pytest.mark.parametrize("name", ["regression_deltas", "comparison"])
+def test_the_state_of_the_device_is_taken_out_alike(session, tmp_path, name):
+    fill(tmp_path, real_looking_farm(_farm_recorded_apart))
+    with Warehouse.open_lake(tmp_path) as lake:
+        both = Both(session, tmp_path, lake, {})
+        both.compare(name, base="old", head="new")
+        rows = lake.query(name, base="old", head="new").to_pylist()
+    assert {row["frame"] for row in rows} == {"residual"}
+    found = [row["event_name"] for row in rows if row["verdict"] == "regression"]
+    assert found == ["native_call_op2.out"]
 
 
 @pytest.mark.parametrize("name", ["regression_deltas", "comparison"])
