@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 STILL_THERE = 0.5  # of a change, below which a night is nearer to the old level
-_FEWEST_NIGHTS_OF_MODES = 3  # as modes come in clusters
+_FEWEST_NIGHTS_OF_SHARES = 3  # as modes come in clusters
 
 
 class Answer(enum.Enum):
@@ -76,7 +76,7 @@ def ask_nights(
         is_large = is_large and both.moved[row] >= max(least, rules.both_gate * error)
         if alone.p[row] > rules.confirm_p or min(alone.own[row], alone.moved[row]) < least / 2:
             answers.append(Answer.NO)
-        elif both.p[row] <= rules.both_p and is_large and _are_enough(change, nights):
+        elif both.p[row] <= rules.both_p and is_large:
             answers.append(Answer.YES)
         else:
             answers.append(_wait(nights, rules))
@@ -96,12 +96,6 @@ def _errors(
         return unrest * math.hypot(error, strain), strain
     has_likes = history.series.kernel[change.series] != NO_KERNEL
     return unrest * error, strain if has_likes and math.isfinite(strain) else 0.0
-
-
-def _are_enough(change: LevelChange, nights: Ints) -> bool:
-    """Whether so many nights can say it: all dumps of a night or two may be of the slow mode."""
-    is_of_modes = change.is_of_modes or change.modes is not None
-    return len(nights) >= _FEWEST_NIGHTS_OF_MODES or not is_of_modes
 
 
 def _wait(nights: Ints, rules: Rules) -> Answer:
@@ -135,6 +129,6 @@ def _ask_share(
     lasting = (found.last - found.base) / (found.head - found.base) if moved > 0 else 0
     if lasting < STILL_THERE:
         return Answer.NO
-    if _are_enough(change, nights) and found.p <= CONFIRMED_P and moved >= least:
+    if len(nights) >= _FEWEST_NIGHTS_OF_SHARES and found.p <= CONFIRMED_P and moved >= least:
         return Answer.YES
     return _wait(nights, rules)

@@ -35,7 +35,6 @@ class LevelChange:
         errors: Of 1, 2, ... builds in a row, as they were known at the suspicion.
         state_error: What a state that is 1 from the base's adds to those, in squares.
         p_adjusted: p of the night that found it, after Benjamini-Hochberg.
-        is_of_modes: Whether raw values decide and have two modes that were not told apart.
         confirmed: Build that confirmed it; None as long as it is suspected.
         fixed: First build that was back at the old level; None as long as it is not.
         back: Nights in a row that were back.
@@ -58,7 +57,6 @@ class LevelChange:
     errors: list[float]
     state_error: float
     p_adjusted: float
-    is_of_modes: bool = False
     confirmed: int | None = None
     fixed: int | None = None
     back: list[int] = field(default_factory=list)

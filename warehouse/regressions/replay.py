@@ -180,11 +180,6 @@ class _Nights:
             errors=errors,
             state_error=float(night.base.state_error[series]),
             p_adjusted=float(found.share_p[place] if is_share else night.p_adjusted[place]),
-            is_of_modes=bool(
-                night.base.is_split[series]
-                and not night.is_framed[series]
-                and not found.is_centred[place]
-            ),
             modes=Modes(float(found.split[place]), float(found.gap[place])) if is_share else None,
         )
         self._suspects[series] = change

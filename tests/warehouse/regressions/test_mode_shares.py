@@ -58,14 +58,6 @@ def test_shares_that_differ_by_chance_are_no_change(after):
     assert changes(BEFORE + after) == []
 
 
-def test_nights_in_a_mode_that_was_rare_take_three_as_well():
-    before = [2, 0, 0, 2, 0] * 4  # too few are slow for modes to be told apart
-    assert [change.confirmed for change in changes([*before, 8, 8])] == [None]
-    (change,) = changes([*before, 8, 8, 8])
-    assert (change.first_bad, change.confirmed) == (len(before), len(before) + 2)
-    assert change.shift == pytest.approx(GAP, abs=0.02)
-
-
 def test_nights_in_clusters_prove_less():
     dumps, head = np.full(20, 8), (np.full(2, 8), np.array([6, 7]))
     nights = {
