@@ -61,7 +61,7 @@ class Rules(NamedTuple):
     weak_gate: float = 1.5
     confirm_p: float = 0.05
     both_p: float = 1e-4
-    both_gate: float = 4.0
+    both_gate: float = 4.2
     most_nights: int = 4
 
 
