@@ -110,7 +110,7 @@ def test_a_slowdown_common_to_the_devices_of_a_pool_is_found_where_few_devices_s
     (figures,) = try_pools(noise, SEED, pools=2, nights=40).values()
     assert figures[POOL_FALSE] == 0
     assert figures["+4 % within 2, %"] == 100
-    assert figures["by devices alone within 2, %"] < 60
+    assert figures["by devices alone within 2, %"] < 90
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ def test_pairs_find_what_nights_that_resemble_each_other_hide() -> None:
     found = [by_unit[found_unit(1.05, 5)] for by_unit in figures.values()]
     assert all(by_unit[FALSE] <= 5 for by_unit in figures.values())
     alone, beside, paired = found[:3]
-    assert alone < 20 < 65 < min(beside, paired)
+    assert alone < 20 < 55 < min(beside, paired)
     alone, beside, paired = found[3:]
     assert max(alone, beside) < 40 < 55 < paired
 
