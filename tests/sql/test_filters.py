@@ -223,10 +223,11 @@ def test_filter_answers_as_if_nothing_else_were_stored(
     farm, ask_all, name, param, value, is_chosen
 ):
     filtered = _ask(farm, name, **{param: value})
-    assert filtered != ask_all(name)
     with _only(farm, is_chosen):
         assert filtered == _ask(farm, name)
-    assert filtered or name == "variance_components"  # few dumps of the farm are alike enough
+    if name != "variance_components":  # which the farm has enough dumps of one model for
+        assert filtered
+        assert filtered != ask_all(name)
 
 
 @pytest.mark.parametrize("name", cross_section(sorted({name for name, *_ in FILTERED}), 10))
