@@ -25,9 +25,9 @@ def name_hidden_parts(night: HeadNight, change: LevelChange) -> list[str]:
     same runs shows it.
     """
     keys, base = night.fleet.keys, night.replay.night.base
-    kinds, runs = (np.array(keys[name].to_pylist(), object) for name in ("kind", "run"))
-    if kinds[change.series] != "delegate_call":
+    if keys["kind"][change.series].as_py() != "delegate_call":
         return []
+    kinds, runs = (np.array(keys[name].to_pylist(), object) for name in ("kind", "run"))
     family = night.fleet.history.series.family
     parts = (family == family[change.series]) & (runs == runs[change.series])
     parts &= kinds == "delegate_op"

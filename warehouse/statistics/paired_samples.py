@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from warehouse.statistics.two_samples import (
     CONFIDENCE_P,
+    EXACT_SIZE,
     INTERVAL_Z,
     centre_modes,
     least_p,
     normal_p,
 )
 
-_EXACT_SIZE = 30
 _AVERAGES_AT_ONCE = 4_000_000
 
 Floats = NDArray[np.float64]
@@ -106,7 +106,7 @@ def _compare(differences: Floats) -> tuple[Floats, ...]:
 
 def _two_sided_p(n: int, excess: Floats, variance: Floats) -> Floats:
     """p of the signed ranks; W between two numbers counts as the one that is less sure."""
-    if n > _EXACT_SIZE:
+    if n > EXACT_SIZE:
         return normal_p(excess, variance)
     exact = np.array(_exact_p(n))
     place = np.ceil(n * (n + 1) / 4 - np.abs(excess)).astype(np.int64)
@@ -128,7 +128,7 @@ def _exact_p(n: int) -> tuple[float, ...]:
 @cache
 def interval_rank(n: int) -> int:
     """The rank, from either end, of the mean differences that bound the interval; 0 if too few."""
-    if n <= _EXACT_SIZE:
+    if n <= EXACT_SIZE:
         return sum(p <= CONFIDENCE_P for p in _exact_p(n))
     spread = INTERVAL_Z * math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
     return max(0, math.floor(n * (n + 1) / 4 - spread + 0.5))
