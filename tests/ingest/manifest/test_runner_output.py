@@ -28,7 +28,7 @@ NEWER = (
 ARM = """\
 I [executorch:arm_perf_monitor.cpp:120 StopMeasurements()] NPU Inferences : 2
 I [executorch:arm_perf_monitor.cpp:121 StopMeasurements()] NPU delegations: 4 (2.00 per inference)
-I [executorch:arm_perf_monitor.cpp:125] ethos-u : cycle_cnt : 1498202 cycles (749101.00 per inference)
+I arm_perf_monitor.cpp:125] ethos-u : cycle_cnt : 1498202 cycles (749101.00 per inference)
 I [executorch:arm_perf_monitor.cpp:132] Operator(s) total: 1498202 CPU cycles
 I [executorch:arm_perf_monitor.cpp:138] Inference runtime: 6925114 CPU cycles total
 I [executorch:arm_perf_monitor.cpp:153] Inference NPU ratio: 0.01 %
@@ -38,7 +38,7 @@ I [executorch:arm_perf_monitor.cpp:168] ethosu_pmu_cycle_cntr :  5920304 (296015
 I [executorch:arm_perf_monitor.cpp:171] ethosu_pmu_cntr0 : 359921
 I [executorch:arm_perf_monitor.cpp:171] ethosu_pmu_cntr1 : 503
 I [executorch:arm_perf_monitor.cpp:171] ethosu_pmu_cntr2 : 6
-I [executorch:arm_perf_monitor.cpp:178] Ethos-U PMU Events:[ETHOSU_PMU_EXT0_RD_DATA_BEAT_RECEIVED, ETHOSU_PMU_NPU_IDLE]
+Ethos-U PMU Events:[ETHOSU_PMU_EXT0_RD_DATA_BEAT_RECEIVED, ETHOSU_PMU_NPU_IDLE]
 """
 QHAS = {
     "data": {
