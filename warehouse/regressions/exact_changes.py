@@ -61,6 +61,11 @@ class ExactSeries(NamedTuple):
     points: tuple[ExactPoint, ...]
 
     @property
+    def key(self) -> tuple[str | None, ...]:
+        """All that tells it from others."""
+        return (*self.family, self.measure, self.run_name, self.allocator)
+
+    @property
     def family(self) -> _Family:
         """Device, model and backend."""
         return self.device, self.model, self.backend
