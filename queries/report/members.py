@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from queries.report.content import BuildPoint, EnvironmentChange, Member
 from queries.report.environment import Environments, Family
-from queries.report.hidden_parts import name_hidden_parts
 from queries.report.night import SERIES, HeadNight
 from warehouse.regressions.history import SeriesHistory
 from warehouse.regressions.level_changes import LevelChange, compare_builds, compare_mode_shares
@@ -155,9 +154,6 @@ def _rule(
         parts.append("modes of the process compared each with its own")
     if night.fleet.has_reference[change.series]:
         parts.append("relative to the reference build")
-    hidden = name_hidden_parts(night, change)
-    if hidden:
-        parts.append(f"no operator in it shows it: it may be {', '.join(hidden)}")
     if change.confirmed is not None:
         parts.append(f"confirmed by {night.fleet.nights[change.confirmed].build}")
     return "; ".join(parts)
