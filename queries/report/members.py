@@ -148,7 +148,7 @@ def _rule(
         parts.append(_pool_text(night, change, change.pool))
     if change.modes is not None:
         parts.append(_share_text(night, change, since))
-    if change.is_framed:
+    if change.is_residual:
         parts.append("without the state of the device in each dump")
     if is_centred and change.modes is None:
         parts.append("modes of the process compared each with its own")

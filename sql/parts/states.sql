@@ -1,8 +1,8 @@
 -- states: The states of the device in the dumps of builds that were recorded apart.
 --
--- Reads compared_dumps and referred. Builds were recorded apart if fewer than half of
--- the dumps of either were captured while the other was being recorded; where a time is
--- unknown, if all dumps state a session and no session has both builds. The function
+-- Reads compared_dumps and relative_values. Builds were recorded apart if fewer than
+-- half of the dumps of either were captured while the other was being recorded; where a
+-- time is unknown, if all dumps state a session and no session has both. The function
 -- pair_states tells the state of a dump by its operators, and that of a method by its
 -- kernels and delegates.
 --
@@ -54,9 +54,9 @@ recordings AS (
     FROM spans
     GROUP BY device, model, backend
 ),
-apart AS (
+recorded_apart AS (
     SELECT r.*
-    FROM referred AS r
+    FROM relative_values AS r
     JOIN recordings AS t
         ON t.device = r.device AND t.model = r.model
         AND t.backend IS NOT DISTINCT FROM r.backend
@@ -79,7 +79,7 @@ numbered AS (
         SELECT DISTINCT
             run_signature_id, event_signature_id, event_name, delegate_id, ordinal,
             kind, op_type
-        FROM apart
+        FROM recorded_apart
     ) AS o
 )
 SELECT
@@ -91,7 +91,7 @@ FROM (
             d.dump_number, o.number + CASE WHEN m.unit = 'ns' THEN 16777216 ELSE 0 END,
             m.half_tick, ln(greatest(m.value, m.half_tick))
         )))) AS s
-    FROM apart AS m
+    FROM recorded_apart AS m
     JOIN spans AS d ON d.dump_id = m.dump_id
     JOIN numbered AS o
         ON o.run_signature_id = m.run_signature_id

@@ -181,7 +181,7 @@ def _find_changes(
             last_good=before.build,
             base=np.array([before.build]),
             is_loud=True,
-            is_framed=False,
+            is_residual=False,
             own_reaction=0.0,
             shift=math.log(after.low / before.low) if min(before.low, after.low) > 0 else 0.0,
             errors=[],
