@@ -54,12 +54,12 @@ recordings AS (
     GROUP BY device, model, backend
 ),
 apart AS (
-    SELECT r.*
-    FROM referred AS r
-    JOIN recordings AS t
-        ON t.device = r.device AND t.model = r.model
-        AND t.backend IS NOT DISTINCT FROM r.backend
-    WHERE t.is_apart AND r.value IS NOT NULL AND r.reference IS NULL
+    SELECT s.dump_id, s.dump_number
+    FROM spans AS s
+    JOIN recordings AS r
+        ON r.device = s.device AND r.model = s.model
+        AND r.backend IS NOT DISTINCT FROM s.backend
+    WHERE r.is_apart
 ),
 numbered AS (
     SELECT
@@ -78,7 +78,7 @@ numbered AS (
         SELECT DISTINCT
             run_signature_id, event_signature_id, event_name, delegate_id, ordinal,
             kind, op_type
-        FROM apart
+        FROM referred
     ) AS o
 )
 SELECT
@@ -91,11 +91,12 @@ FROM (
             o.number * 2 + CASE WHEN m.unit = 'ns' THEN 1 ELSE 0 END,
             m.half_tick, ln(greatest(m.value, m.half_tick))
         )))) AS s
-    FROM apart AS m
-    JOIN spans AS d ON d.dump_id = m.dump_id
+    FROM referred AS m
+    JOIN apart AS d ON d.dump_id = m.dump_id
     JOIN numbered AS o
         ON o.run_signature_id = m.run_signature_id
         AND o.event_signature_id = m.event_signature_id
+    WHERE m.value IS NOT NULL AND m.reference IS NULL
     GROUP BY m.device, m.model, m.backend, m.run
 ) AS e
-JOIN spans AS d ON d.dump_number = e.s.dump
+JOIN apart AS d ON d.dump_number = e.s.dump
