@@ -68,7 +68,9 @@ def pair_states(rows: pa.Array) -> pa.Array:
     """The states of the dumps of two builds, see `device_states.pair_states`.
 
     A row is a list: dump, whether it is the head's, unit, operator type (-1 for what only holds
-    others), operator (from 1), half a tick of its clock, logarithm.
+    others), operator (from 1), half a tick of its clock, logarithm. The result has a row per dump
+    and unit, with `moved`, how far the shift is from 0; that of a method is the larger of its
+    units'.
     """
     lists = _whole(rows)
     sizes = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
@@ -84,11 +86,17 @@ def pair_states(rows: pa.Array) -> pa.Array:
         is_head[first] == 1,
         family[first],
     )
-    ends = np.searchsorted(family[first], np.arange(len(sizes) + 1))  # in their order
-    columns = {"dump": number[first]}
-    for name, values in found._asdict().items():
-        columns |= {f"{of}_{name}": values[:, n] for n, of in enumerate(_UNITS)}
-    states = _struct(_STATE, columns, np.ones(len(dumps), bool))
+    moved = np.abs(found.shift)
+    moved[:, device_states.WHOLE] = np.fmax(moved[:, 0], moved[:, 1])
+    units = moved.shape[1]
+    columns = {
+        "dump": np.repeat(number[first], units),
+        "unit": np.tile(np.arange(units), len(dumps)),
+        **{name: values.ravel() for name, values in found._asdict().items()},
+        "moved": moved.ravel(),
+    }
+    ends = units * np.searchsorted(family[first], np.arange(len(sizes) + 1))  # in their order
+    states = _struct(_STATE, columns, np.ones(moved.size, bool))
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), states)
 
 
@@ -147,11 +155,7 @@ _VARIANCES = _fields(
     "now more_dumps more_sessions pairs pool"
 )
 _CHANGE = _fields("split p least_p shift", split=pa.int64())
-_UNITS = "kernel", "delegate", "method"
-_STATE = _fields(
-    " ".join(["dump", *(f"{of}_{name}" for name in ("state", "shift") for of in _UNITS)]),
-    dump=pa.int64(),
-)
+_STATE = _fields("dump unit state shift moved", dump=pa.int64(), unit=pa.int64())
 _GAP = _fields("middle width")
 
 

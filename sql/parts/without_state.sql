@@ -1,0 +1,133 @@
+-- without_state: Values of operators without the state of the device, where it moved.
+--
+-- Reads compared_dumps and relative. Values stay as they are unless the builds were
+-- recorded separately: if fewer than half of the dumps of either were captured while
+-- the other was being recorded; where a time is unknown, if all dumps state a session
+-- and no session has both builds. The function pair_states tells the state of a dump by
+-- its operators, and that of a method by its kernels and delegates. A device whose state
+-- moved by less than 3 % was steady: its values stay as they are, those of a method if
+-- both its units were steady.
+--
+-- columns:
+--   level               STRING  method, delegate or operator.
+--   dump_id             INT     Dump it was measured in.
+--   is_head             INT     1 for a dump of the head, 0 for one of the base.
+--   device              STRING  Name of the device.
+--   pool                STRING  Device pool; null if none.
+--   model               STRING  Name of the model.
+--   backend             STRING  Backend of the model; null if none.
+--   run                 STRING  Name of the runs that holds across builds.
+--   event_name          STRING  Name of the operator, else its delegate id.
+--   delegate_id         STRING  Delegate debug id; null outside delegates.
+--   ordinal             INT     Which of the build's instructions of that name and
+--                               delegate id, from 1.
+--   kind                STRING  Kind of the events.
+--   instruction_id      INT     Instruction id in this build; null outside the program.
+--   run_signature_id    BIGINT  Signature of the runs.
+--   event_signature_id  BIGINT  Signature of the events.
+--   unit                STRING  ns, or ticks of a clock of unknown rate.
+--   value               DOUBLE  Time in that unit; null without enough events.
+--   floor               DOUBLE  Least value that can be compared.
+--   half_tick           DOUBLE  Half of what the clock can tell apart.
+--   reference           STRING  Reference build that the value is relative to; null if
+--                               none.
+--   state_shift         DOUBLE  How far the state of the device moved from base to
+--                               head, in log time; null where the value has it.
+WITH spans AS (
+    SELECT
+        c.*, d.captured_at, d.session,
+        CAST(row_number() OVER (ORDER BY c.dump_id) AS DOUBLE) AS dump_number,
+        min(CASE WHEN c.is_head = 0 THEN d.captured_at END) OVER scope AS base_start,
+        max(CASE WHEN c.is_head = 0 THEN d.captured_at END) OVER scope AS base_end,
+        min(CASE WHEN c.is_head = 1 THEN d.captured_at END) OVER scope AS head_start,
+        max(CASE WHEN c.is_head = 1 THEN d.captured_at END) OVER scope AS head_end,
+        max(c.is_head) OVER recording - min(c.is_head) OVER recording AS has_both
+    FROM compared_dumps AS c
+    JOIN named_dumps AS d ON d.dump_id = c.dump_id
+    WINDOW
+        scope AS (PARTITION BY c.device, c.model, c.backend),
+        recording AS (PARTITION BY c.device, c.model, c.backend, d.session)
+),
+recordings AS (
+    SELECT
+        device, model, backend,
+        CASE
+            WHEN count(captured_at) = count(*) THEN least(
+                avg(CASE
+                    WHEN is_head = 1 AND captured_at BETWEEN base_start AND base_end
+                        THEN 1e0
+                    WHEN is_head = 1 THEN 0e0
+                END),
+                avg(CASE
+                    WHEN is_head = 0 AND captured_at BETWEEN head_start AND head_end
+                        THEN 1e0
+                    WHEN is_head = 0 THEN 0e0
+                END)
+            ) < 5e-1
+            ELSE count(session) = count(*) AND max(has_both) = 0
+        END AS is_separate
+    FROM spans
+    GROUP BY device, model, backend
+),
+separate_dumps AS (
+    SELECT s.dump_id, s.dump_number
+    FROM spans AS s
+    JOIN recordings AS r
+        ON r.device = s.device AND r.model = s.model
+        AND r.backend IS NOT DISTINCT FROM s.backend
+    WHERE r.is_separate
+),
+numbered AS (
+    SELECT
+        run_signature_id, event_signature_id,
+        CASE WHEN kind IN ('delegate_op', 'delegate_call') THEN 1e0 ELSE 0e0 END
+            AS run_unit,
+        CASE
+            WHEN kind IN ('method', 'delegate_call') THEN -1e0
+            ELSE CAST(dense_rank() OVER (ORDER BY coalesce(op_type, event_name))
+                AS DOUBLE)
+        END AS op_number,
+        CAST(dense_rank() OVER (
+            ORDER BY event_name, delegate_id NULLS LAST, ordinal
+        ) AS DOUBLE) AS number
+    FROM (
+        SELECT DISTINCT
+            run_signature_id, event_signature_id, event_name, delegate_id, ordinal,
+            kind, op_type
+        FROM relative
+    ) AS o
+),
+states AS (
+    SELECT d.dump_id, e.run, e.s.unit, e.s.state, e.s.shift
+    FROM (
+        SELECT
+            m.run, explode(pair_states(array_agg(array(
+                d.dump_number, CAST(m.is_head AS DOUBLE), o.run_unit, o.op_number,
+                o.number * 2 + CASE WHEN m.unit = 'ns' THEN 1 ELSE 0 END,
+                m.half_tick, ln(greatest(m.value, m.half_tick))
+            )))) AS s
+        FROM relative AS m
+        JOIN separate_dumps AS d ON d.dump_id = m.dump_id
+        JOIN numbered AS o
+            ON o.run_signature_id = m.run_signature_id
+            AND o.event_signature_id = m.event_signature_id
+        WHERE m.value IS NOT NULL AND m.reference IS NULL
+        GROUP BY m.device, m.model, m.backend, m.run
+    ) AS e
+    JOIN separate_dumps AS d ON d.dump_number = e.s.dump
+    WHERE e.s.moved >= 3e-2 AND e.s.state IS NOT NULL
+)
+SELECT
+    r.level, r.dump_id, r.is_head, r.device, r.pool, r.model, r.backend, r.run,
+    r.event_name, r.delegate_id, r.ordinal, r.kind, r.instruction_id,
+    r.run_signature_id, r.event_signature_id, r.unit,
+    r.value * coalesce(exp(-s.state), 1e0) AS value, r.floor, r.half_tick, r.reference,
+    s.shift AS state_shift
+FROM relative AS r
+LEFT JOIN states AS s
+    ON s.dump_id = r.dump_id AND s.run = r.run AND r.reference IS NULL
+    AND s.unit = CASE
+        WHEN r.kind = 'method' THEN 2
+        WHEN r.kind IN ('delegate_op', 'delegate_call') THEN 1
+        ELSE 0
+    END
