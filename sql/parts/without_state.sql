@@ -3,10 +3,10 @@
 -- Reads compared_dumps and relative. Values stay as they are unless the builds were
 -- recorded separately: if fewer than half of the dumps of either were captured while
 -- the other was being recorded; where a time is unknown, if all dumps state a session
--- and no session has both builds. The function pair_states tells the state of a dump by
--- its operators, and that of a method by its kernels and delegates. A device whose state
--- moved by less than 3 % was steady: its values stay as they are, those of a method if
--- both its units were steady.
+-- and no session has both builds. The function pair_states tells the state of a dump
+-- by its operators, and that of a method by its kernels and delegates. A device whose
+-- state moved by less than 3 % was steady: its values stay as they are, those of a
+-- method if both its units were steady.
 --
 -- columns:
 --   level               STRING  method, delegate or operator.
