@@ -37,7 +37,10 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "tracehouse inspect farm.zip!run.etdp --format json --output run.json",
         ),
         "inspect-prof": ("tracehouse inspect-prof prof.bin --time-scale us",),
-        "etrecord": ("tracehouse etrecord show model.etrecord --method forward",),
+        "etrecord": (
+            "tracehouse etrecord show model.etrecord --method forward",
+            "tracehouse etrecord diff old.pte new.pte",
+        ),
         "numeric-gap": (
             "tracehouse numeric-gap cpu.etdp npu.etdp --metric snr",
             "tracehouse numeric-gap 12 57 --first",

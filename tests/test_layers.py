@@ -38,7 +38,7 @@ ROOMS = {
     "ingest.heads": {"etdump", "profiler_blob"},
     "ingest.decode": {"errors", "etdump", "profiler_blob", "schemas", "tables"},
     "ingest.etrecord": {
-        "allowance", "debug_buffer", "errors", "schemas", "sources", "strict_json",
+        "allowance", "debug_buffer", "errors", "etdump", "schemas", "sources", "strict_json",
     },
     "ingest.remote": {"errors"},
     "ingest.tracer": {"errors", "etdump", "lazy", "remote"},

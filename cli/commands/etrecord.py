@@ -1,4 +1,4 @@
-"""`tracehouse etrecord`: what an ETRecord knows of a program, without torch."""
+"""`tracehouse etrecord`: what an ETRecord knows of a program, and in what two programs differ."""
 
 from __future__ import annotations
 
@@ -10,21 +10,18 @@ import typer
 from cli.files import file_source
 from cli.options import CsvSafe, Output
 from cli.output.etrecord_report import write_etrecord
-from cli.output.render import Format
+from cli.output.render import Format, write_table
+from cli.output.streams import write_lines
 from cli.output_file import with_output_file
 from warehouse.errors import QueryError, suggest
 
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    short_help="Show what an ETRecord knows of a program.",
-    help="Show what an ETRecord knows of a program; needs neither a store nor torch.",
+    short_help="Show what an ETRecord knows of a program, and in what two differ.",
+    help="Show what an ETRecord knows of a program, and in what two programs differ.\n\n"
+    "Needs neither a store nor torch.",
 )
-
-
-@app.callback()
-def _group() -> None:
-    """Keep `show` a command of its own, though it is the only one."""
 
 
 def show(
@@ -52,7 +49,27 @@ def show(
     write_etrecord(chosen, output, has_maps=graph is None, is_csv_safe=is_csv_safe)
 
 
+def diff(
+    base: Annotated[str, typer.Argument(metavar="BASE", help="An ETRecord, or a program (.pte).")],
+    head: Annotated[str, typer.Argument(metavar="HEAD", help="Another one of that kind.")],
+    output: Output = Format.TABLE,
+    is_csv_safe: CsvSafe = False,
+) -> None:
+    """Print in what two programs differ: operators, delegates, constants, memory and sizes.
+
+    A row per part of which one program has more than the other; no row if they are alike.
+    """
+    from ingest.etrecord.differences import compare_programs
+
+    table = compare_programs(file_source(base), file_source(head))
+    if output is Format.TABLE and not table.num_rows:
+        write_lines(["The programs have the same operators, delegates, constants and sizes."])
+    else:
+        write_table(table, output, is_csv_safe=is_csv_safe)
+
+
 app.command()(with_output_file(show))
+app.command()(with_output_file(diff))
 
 
 def _check(what: str, name: str | None, known: Sequence[str]) -> None:

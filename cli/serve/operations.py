@@ -105,6 +105,8 @@ _PARTS: Schema = {
         "manifest": {"type": "string", "contentMediaType": "application/json"},
         "etrecord": BYTES,
         "debug_buffer": BYTES,
+        "log": BYTES,
+        "qhas": BYTES,
     },
 }
 _STATEMENT: Schema = {

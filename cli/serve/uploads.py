@@ -25,8 +25,11 @@ from cli.serve.problems import Problem
 from cli.serve.service import Service
 from cli.serve.threads import run_there
 from ingest.errors import ManifestError
+from ingest.manifest.fields import COUNTERS, Fields
 from ingest.manifest.models import Manifest
-from ingest.manifest.resolver import parse_fields, parse_stated
+from ingest.manifest.resolver import correct_manifest, parse_fields, parse_stated
+from ingest.manifest.runner_output import add_counters, parse_printed
+from ingest.sources.folder_names import LOG_SUFFIX, QHAS_SUFFIX
 from warehouse.consumer import Consumer
 from warehouse.storage.log_records import HashedFile, make_delivery
 from warehouse.storage.spools import Spool
@@ -35,6 +38,7 @@ MANIFEST_HEADER = "Tracehouse-Manifest"
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 _NAME_LETTERS = 16  # of a SHA-256 that names a dump
+_PRINTED = {"log": LOG_SUFFIX, "qhas": QHAS_SUFFIX}
 _COMPANIONS = {"etrecord": "ETRecord", "debug_buffer": "debug buffer"}
 _FORM, _ZIP = "multipart/form-data", "application/zip"
 _ERRORS = (
@@ -158,6 +162,7 @@ async def _take_parts(request: Request, bearer: Bearer, encoding: str | None) ->
         await bring(service, request, encoding, form.write, settings.max_body_bytes)
         form.check()
         manifest = _parse(bytes(form.parts["manifest"].spool.data), "manifest")
+        manifest = _add_printed(manifest, form)
         check_pool(bearer, manifest.device.pool)
         dump = form.parts["dump"].spool
         request.state.what = dump.sha256
@@ -165,6 +170,28 @@ async def _take_parts(request: Request, bearer: Bearer, encoding: str | None) ->
         files = [dump.hashed(name), *(_companion(form, part, name) for part in _COMPANIONS)]
         outcome = await commit(service, bearer, _upload(manifest, dump, files))
         return _answer(dump.sha256, outcome)
+
+
+def _add_printed(manifest: Manifest, form: PartReader) -> Manifest:
+    """The manifest with the counters in what the runner printed.
+
+    Raises:
+        Problem: That is malformed.
+    """
+    try:
+        printed = [
+            counter
+            for part, suffix in _PRINTED.items()
+            if part in form.parts and form.parts[part].spool.byte_count
+            for counter in parse_printed(part, form.parts[part].spool.data, suffix)
+        ]
+        if not printed:
+            return manifest
+        stated = [counter.model_dump() for counter in manifest.counters or ()]
+        fields: Fields = {COUNTERS: add_counters(stated, printed)}
+        return correct_manifest(manifest.canonical_json(), "manifest", fields)
+    except ManifestError as error:
+        raise Problem(HTTPStatus.BAD_REQUEST, "manifest", str(error)) from error
 
 
 def _companion(form: PartReader, part: str, name: str) -> HashedFile | None:

@@ -105,10 +105,25 @@ def _check_identifiers(scope: Scope, size: Ints) -> NDArray[np.bool_]:
         detail="not an ETDump: no 'ED00' at byte 8 (the runtime's form) or 4 (bare)",
     )  # fmt: skip
     is_prefixed: NDArray[np.bool_] = late & ((first == size - 4) | ~early)
-    scope.require(
-        ~is_prefixed | (first == size - 4), everyone, arena.lo, reason="bad_size_prefix",
-        detail="the size prefix is not the file's length - 4: cut or appended to, copy it again",
-    )  # fmt: skip
+    has_more = is_prefixed & (first < size - 4)
+    has_zeros = has_more.copy()
+    for dump in np.flatnonzero(has_more).tolist():
+        behind = arena.u8[arena.lo[dump] + first[dump] + 4 : arena.hi[dump]]
+        has_zeros[dump] = not behind.any()
+    for is_wrong, detail in (
+        (
+            is_prefixed & (first > size - 4),
+            "the size prefix says that the file is longer: copy it again, or let the runner write "
+            "into a larger buffer",
+        ),
+        (
+            has_zeros,
+            "zeros behind the dump, as of a whole static buffer: write only the bytes that "
+            "get_etdump_data() gives",
+        ),
+        (has_more, "the file is longer than its size prefix says: appended to, copy it again"),
+    ):
+        scope.require(~is_wrong, everyone, arena.lo, reason="bad_size_prefix", detail=detail)
     return is_prefixed
 
 

@@ -43,7 +43,7 @@ def render_graph(graph: Graph) -> list[str]:
 
 def code_lines(graph: Graph) -> list[str]:
     """A line of code for each node, with the types of its results and all arguments."""
-    types = _result_types(graph.serialized)
+    types = result_types(graph.serialized)
     calls, results = graph.serialized["nodes"], list(map(_text, graph.serialized["outputs"]))
     return [
         *(_typed(node.name, types) for node in graph.nodes if node.op == "placeholder"),
@@ -53,7 +53,7 @@ def code_lines(graph: Graph) -> list[str]:
 
 
 def _call_code(call: Mapping[str, Any], types: Mapping[str, str]) -> str:
-    names = _result_names(_items(call, "outputs")) or [call["name"]]
+    names = result_names(call) or [call["name"]]
     results = ", ".join(_typed(name, types) for name in names)
     arguments = ", ".join(map(_argument, _items(call, "inputs")))
     return f"{results} = {call['target'].removeprefix(DIALECTS)}({arguments})"
@@ -101,8 +101,8 @@ def _choice(names: tuple[str, ...], number: object) -> str:
     return "unknown"
 
 
-def _result_types(graph: Mapping[str, Any]) -> dict[str, str]:
-    """Types of values, by name: ``float32[1, 8, s77]``."""
+def result_types(graph: Mapping[str, Any]) -> dict[str, str]:
+    """Types of the values of a serialized graph, by name: ``float32[1, 8, s77]``."""
     match graph:
         case {"tensor_values": dict() as tensors, "sym_int_values": dict() as numbers}:
             types = {name: f"SymInt({_text(value)})" for name, value in numbers.items()}
@@ -122,9 +122,10 @@ def _tensor_type(meta: object) -> str:
     return "?"
 
 
-def _result_names(values: list[object]) -> list[str]:
+def result_names(call: Mapping[str, Any]) -> list[str]:
+    """Names of the values that a serialized node gives."""
     names: list[str] = []
-    for value in values:
+    for value in _items(call, "outputs"):
         match value:
             case {"as_tensors": [*several]}:
                 names += map(_text, several)

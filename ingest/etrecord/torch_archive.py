@@ -24,7 +24,7 @@ MAX_OPCODES = 2_000_000  # of 60,000 tensors; they take about a second
 FREE_TENSOR_BYTES = 64 << 20
 TENSOR_BYTES_PER_BYTE = 8
 
-_WIDTHS = {
+WIDTHS = {
     "bool": 1, "uint8": 1, "int8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4,
     "int64": 8, "uint64": 8, "bfloat16": 2, "float16": 2, "float32": 4, "float64": 8,
 }  # fmt: skip
@@ -35,7 +35,7 @@ _STORAGES = {
     "torch FloatStorage": "float32", "torch DoubleStorage": "float64",
     "torch.storage UntypedStorage": "uint8",
 }  # fmt: skip
-_DTYPES = {f"torch {dtype}": dtype for dtype in _WIDTHS}
+_DTYPES = {f"torch {dtype}": dtype for dtype in WIDTHS}
 _FUNCTIONS = {
     "collections OrderedDict", "torch Size", "torch._utils _rebuild_parameter",
     "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_tensor_v3",
@@ -197,7 +197,7 @@ class _Machine:
                 if key not in self._storages:
                     self._storages[key] = self._members.read(f"{self._folder}data/{key}")
                 dtype, data = _STORAGES[name], memoryview(self._storages[key])
-                size = count * _WIDTHS[dtype]
+                size = count * WIDTHS[dtype]
                 if 0 <= size <= len(data):
                     return _Storage(dtype, data[:size])
                 raise ValueError(f"storage {key:.60} has {len(data):,} bytes, wanted {size:,}")
@@ -228,7 +228,7 @@ def _call(function: object, arguments: object) -> object:
 def _tensor(storage: _Storage, offset: object, sizes: object, strides: object) -> TensorValue:
     if not (isinstance(offset, int) and _are_ints(sizes) and _are_ints(strides)):
         raise ValueError(_NO_CALL)
-    start = offset * _WIDTHS[storage.dtype]
+    start = offset * WIDTHS[storage.dtype]
     tensor = DebugBuffer(storage.data).read(storage.dtype, sizes, strides=strides, offset=start)
     if tensor.missing:
         raise ValueError(

@@ -25,6 +25,7 @@ _SECTIONS = {
     "clock": ("unit", "ticks_per_second"),
     "run": ("session", "pair", "firmware", "governor", "threads", "temperature_c"),
 }
+COUNTERS: Key = ("", "counters")
 _UNIT, _RATE = ("clock", "unit"), ("clock", "ticks_per_second")
 
 REQUIRED: dict[str, Key] = {
@@ -44,7 +45,7 @@ SHORT_NAMES: dict[str, Key] = {
     "clock": _UNIT,
     "method": ("", "method"),
     "captured_at": ("", "captured_at"),
-    "counters": ("", "counters"),
+    "counters": COUNTERS,
 }
 _TOP_NAMES = (*_SECTIONS, *SHORT_NAMES, "tags")
 _LIKENESS = 0.75  # "biuld" is like build, and "lab" like nothing

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import ValidationError
-from pydantic_core import from_json
 
 from ingest.errors import ManifestError, in_our_words
 from ingest.manifest.benchmark_results import parse_benchmark_results
 from ingest.manifest.fields import (
+    COUNTERS,
     LAYOUT_FIELDS,
     REQUIRED,
     Fields,
@@ -25,17 +25,16 @@ from ingest.manifest.fields import (
     near_misses,
     nest,
 )
+from ingest.manifest.json_files import parse_json
 from ingest.manifest.models import Build, Clock, Device, Manifest, Model, Rate
 from ingest.manifest.path_template import parse_layout
+from ingest.manifest.runner_output import add_counters, read_printed
 from ingest.sources.folder_names import FolderNames
 from ingest.sources.paths import Folder, Source, read_if_present
-from ingest.strict_json import DuplicateKeyError, quote, unique_keys
+from ingest.strict_json import quote
 
 __all__ = ["Build", "Clock", "Device", "Manifest", "ManifestResolver", "Model", "Rate"]
 
-MAX_MANIFEST_BYTES = 1 << 20
-
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MOST_PLACE_LETTERS = 4_096  # of a path that a layout is matched with, and of a name in it
 _MOST_SEGMENT_LETTERS = 255
 _MOST_NOTES = 1_000
@@ -87,7 +86,8 @@ class ManifestResolver:
         The places in order: the overrides, ``NAME.json`` and ``NAME.etdp.json`` beside the dump,
         each ``manifest.json`` from its folder up to the root (a zip lies in the zip's folder), the
         layout, ExecuTorch's ``benchmark_results.json`` in the dump's folder. One of these that is
-        there but cannot be read raises SourceError.
+        there but cannot be read raises SourceError. What a runner printed into ``NAME.log`` or
+        ``NAME.qhas.json`` adds the counters that none of them names.
 
         Raises:
             ManifestError: if device, build or model is unknown, or a field is malformed.
@@ -95,20 +95,25 @@ class ManifestResolver:
         folder = source.folder
         sidecars = self._read_sidecars(source, folder)
         layout = self._match_layout(source)
-        is_shared = not sidecars and not layout
+        printed = read_printed(source, self._names.find(folder))
+        is_shared = not sidecars and not layout and not printed
         if is_shared and folder in self._shared:
             return self._shared[folder]
         inherited, benchmark = self._read_inherited(folder), self._read_benchmark(folder)
         layers = (self._overrides, *sidecars, *inherited, *layout, *benchmark)
-        manifest = self._merge(source, layers)
+        manifest = self._merge(source, layers, printed)
         if is_shared:
             self._shared[folder] = manifest
         return manifest
 
-    def _merge(self, source: Source, layers: tuple[_Layer, ...]) -> Manifest:
+    def _merge(
+        self, source: Source, layers: tuple[_Layer, ...], printed: Sequence[Mapping[str, object]]
+    ) -> Manifest:
         fields: Fields = {}
         for layer in reversed(layers):
             fields.update(layer.fields)
+        if printed:
+            fields[COUNTERS] = add_counters(fields.get(COUNTERS), printed)
         missing = [name for name, key in REQUIRED.items() if key not in fields]
         if missing:
             raise ManifestError(source.name, self._describe_missing(missing, source))
@@ -145,7 +150,7 @@ class ManifestResolver:
         if folder not in self._benchmarks:
             file = folder.file("benchmark_results.json")
             data = read_if_present(file)  # empty where the benchmark failed
-            fields = parse_benchmark_results(_parse_json(file.name, data)) if data else {}
+            fields = parse_benchmark_results(parse_json(file.name, data)) if data else {}
             self._benchmarks[folder] = (self._flatten(file.name, fields),)
         return self._benchmarks[folder]
 
@@ -221,7 +226,7 @@ def parse_fields(place: str, data: bytes | memoryview) -> dict[str, object]:
     Raises:
         ManifestError: It is none.
     """
-    content = _parse_json(place, data)
+    content = parse_json(place, data)
     if not isinstance(content, dict):
         raise ManifestError(place, f"found {quote(content)}, wanted a JSON object")
     return content
@@ -268,20 +273,6 @@ def _is_usual(place: str) -> bool:
 
 def _sidecar_names(source: Source) -> tuple[str, str]:
     return f"{os.path.splitext(source.file_name)[0]}.json", f"{source.file_name}.json"
-
-
-def _parse_json(place: str, data: bytes | memoryview) -> object:
-    if len(data) > MAX_MANIFEST_BYTES:
-        raise ManifestError(place, f"{len(data):,} bytes, wanted at most {MAX_MANIFEST_BYTES:,}")
-    try:
-        text = bytes(data).removeprefix(_BYTE_ORDER_MARK)
-        content: object = from_json(text, allow_inf_nan=False)
-        json.loads(text, object_pairs_hook=unique_keys)
-        return content
-    except DuplicateKeyError as error:
-        raise ManifestError(place, str(error)) from error
-    except ValueError as error:
-        raise ManifestError(place, f"not valid JSON: {error}") from error
 
 
 def _locate(error: ValidationError, layers: Iterable[_Layer], source: str) -> tuple[str, str]:

@@ -13,8 +13,10 @@ from ingest.sources.zip_limits import ZIP_FAULTS
 ETRECORD_SUFFIX = ".etrecord"
 DEBUG_BUFFER_SUFFIX = ".debug.bin"
 MANIFEST_SUFFIX = ".json"
+LOG_SUFFIX = ".log"
+QHAS_SUFFIX = ".qhas.json"
 
-_SUFFIXES = (ETRECORD_SUFFIX, DEBUG_BUFFER_SUFFIX, MANIFEST_SUFFIX)
+_OWN_SUFFIXES = (DEBUG_BUFFER_SUFFIX, ETRECORD_SUFFIX, MANIFEST_SUFFIX, LOG_SUFFIX, QHAS_SUFFIX)
 _NONE: frozenset[str] = frozenset()
 
 
@@ -40,6 +42,16 @@ class FolderNames:
         return self._known[folder]
 
 
+def own_names(dump: str) -> list[str]:
+    """Paths of the files beside a dump that are its own, if they are there.
+
+    >>> own_names("run.etdp")
+    ['run.debug.bin', 'run.etrecord', 'run.json', 'run.log', 'run.qhas.json', 'run.etdp.json']
+    """
+    stem = os.path.splitext(dump)[0]
+    return [*(f"{stem}{end}" for end in _OWN_SUFFIXES), f"{dump}{MANIFEST_SUFFIX}"]
+
+
 def list_names(folder: Folder) -> frozenset[str] | None:
     """Names of what is in a folder; None where that is not known (no permission, damaged zip)."""
     try:
@@ -53,4 +65,4 @@ def list_names(folder: Folder) -> frozenset[str] | None:
 
 def _belongs(name: str) -> bool:
     # macOS puts an AppleDouble file "._NAME" beside each NAME when it packs or copies.
-    return name.endswith(_SUFFIXES) and not name.startswith("._")
+    return name.endswith(_OWN_SUFFIXES) and not name.startswith("._")

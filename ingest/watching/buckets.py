@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from ingest.errors import SourceError
-from ingest.sources.folder_names import DEBUG_BUFFER_SUFFIX, ETRECORD_SUFFIX
+from ingest.sources.folder_names import ETRECORD_SUFFIX, own_names
 from ingest.watching.places import FileSeen
 
 _ALWAYS = ("manifest.json", "benchmark_results.json")
@@ -87,7 +87,7 @@ class Bucket:
 
     def _belonging(self, paths: Sequence[str]) -> Iterator[str]:
         """What may say something of files; each folder is listed once."""
-        own = {f"{stem}{end}" for stem in _stems(paths) for end in (DEBUG_BUFFER_SUFFIX, ".json")}
+        own = {name for path in paths for name in own_names(path)}
         for folder in {os.path.dirname(path) for path in paths}:
             for info in self._list(folder):
                 if info.path in own or info.base_name.endswith((*_ALWAYS, ETRECORD_SUFFIX)):
@@ -124,13 +124,6 @@ class Bucket:
             return
         except (OSError, pa.ArrowException) as error:
             raise SourceError(path, _problem(error)) from error
-
-
-def _stems(paths: Sequence[str]) -> Iterator[str]:
-    """What the names of companions and sidecars begin with."""
-    for path in paths:
-        yield path
-        yield os.path.splitext(path)[0]
 
 
 def _problem(error: Exception) -> str:

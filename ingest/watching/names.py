@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
-from ingest.sources.folder_names import (
-    DEBUG_BUFFER_SUFFIX,
-    ETRECORD_SUFFIX,
-    MANIFEST_SUFFIX,
-    FolderNames,
-    list_names,
-)
+from ingest.sources.folder_names import FolderNames, list_names, own_names
 from ingest.sources.places import Folder, Source
 
 _PAUSE = 20  # times as long as a folder takes to be listed, before it is listed again
@@ -40,7 +34,7 @@ class CurrentNames(FolderNames):
         self._own = {}
         for path in paths:
             own = self._own.setdefault(Source(path).folder, set())
-            own.update(_companions(path))
+            own.update(os.path.basename(name) for name in own_names(path) if os.path.lexists(name))
 
     def find(self, folder: Folder) -> frozenset[str] | None:
         """Names in a folder; None where that is not known."""
@@ -54,17 +48,3 @@ class CurrentNames(FolderNames):
             self.add(folder, names)
         known, own = self._known[folder], self._own.get(folder)
         return known if known is None or not own else known | own
-
-
-def _companions(path: str) -> Iterator[str]:
-    """Names of the files beside a dump that are its own."""
-    folder, name = os.path.split(path)
-    stem = os.path.splitext(name)[0]
-    for own in (
-        f"{stem}{DEBUG_BUFFER_SUFFIX}",
-        f"{stem}{ETRECORD_SUFFIX}",
-        f"{stem}{MANIFEST_SUFFIX}",
-        f"{name}{MANIFEST_SUFFIX}",
-    ):
-        if os.path.lexists(os.path.join(folder, own)):
-            yield own

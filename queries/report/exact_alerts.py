@@ -9,7 +9,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from queries.asked import AskedStore
-from queries.report.alerts import Evidence, find_state, is_told, make_alert
+from queries.report.alerts import Evidence, bisect_commands, find_state, is_told, make_alert
 from queries.report.content import BuildPoint, EnvironmentChange, Group, Member
 from queries.report.environment import Environments, Family
 from queries.report.facts import measure_name
@@ -128,8 +128,9 @@ def _describe(
     around = [_environment(history, change, environments) for change in group.changes]
     names = list(dict.fromkeys(measures))
     evidence = Evidence(builds, names, members, [], around, None, measures[0])
-    bad, good = builds[group.first_bad], builds[group.last_good]
-    return make_alert(night, group, evidence, _commands(members[0], bad, good, commits))
+    ends = builds[group.first_bad], builds[group.last_good]
+    commands = _commands(night, group.id, members[0], ends, commits)
+    return make_alert(night, group, evidence, commands)
 
 
 def _rank(member: Member) -> tuple[object, ...]:
@@ -189,10 +190,11 @@ def _environment(
     return environments.changes(family, base, head)
 
 
-def _commands(first: Member, bad: str, good: str, commits: Mapping[str, str | None]) -> list[str]:
+def _commands(
+    night: HeadNight, group: str, first: Member, ends: tuple[str, str],
+    commits: Mapping[str, str | None],
+) -> list[str]:  # fmt: skip
+    bad, good = ends
     where = f" --device {quote(first.device or '')} --model {quote(first.model)}"
-    shown = [f"tracehouse query exact_changes --base {quote(good)} --head {quote(bad)}{where}"]
-    good_commit, bad_commit = commits.get(good), commits.get(bad)
-    if good_commit and bad_commit:
-        shown.append(f"git log {quote(good_commit)}..{quote(bad_commit)}")
-    return shown
+    shown = f"tracehouse query exact_changes --base {quote(good)} --head {quote(bad)}{where}"
+    return [shown, *bisect_commands(night.head, group, commits.get(bad), commits.get(good))]

@@ -20,6 +20,7 @@
 --   kind            STRING  Kind of the events.
 --   instruction_id  INT     Instruction id in the head; null outside the program.
 --   unit            STRING  Unit of the values.
+--   half_tick       DOUBLE  Half of what the clock can tell apart.
 --   base_count      BIGINT  Dumps of the base that count.
 --   head_count      BIGINT  Dumps of the head that count.
 --   base_value      DOUBLE  Median of the base's values; null without any.
@@ -51,8 +52,8 @@ changed AS (
 SELECT
     j.series_id, j.family_id, j.level, j.device, j.pool, j.model, j.backend, j.run,
     j.event_name, j.delegate_id, j.ordinal, j.kind, j.instruction_id, j.unit,
-    j.base_count, j.head_count, j.base_value, j.head_value, j.shift, j.low, j.high,
-    j.state_shift, j.p_adjusted, j.dumps_needed, j.cost,
+    j.half_tick, j.base_count, j.head_count, j.base_value, j.head_value, j.shift, j.low,
+    j.high, j.state_shift, j.p_adjusted, j.dumps_needed, j.cost,
     CASE
         WHEN j.verdict IN ('regression', 'improvement') AND j.kind <> 'method'
             AND c.family_id IS NULL

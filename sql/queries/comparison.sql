@@ -10,7 +10,8 @@
 --
 -- filters: compared_dumps
 --
--- parts: recorded_dumps, operators AS absolute, relative, without_state AS operators
+-- parts: recorded_dumps, operators AS absolute, relative AS relative_values
+-- parts: values_without_state AS operators
 -- parts: levels AS measured, verdicts, modules, notes, explanations
 --
 -- columns:

@@ -40,8 +40,8 @@
 --
 -- filters: compared_dumps
 --
--- parts: recorded_dumps, operators AS absolute, relative
--- parts: without_state AS measured, verdicts, modules
+-- parts: recorded_dumps, operators AS absolute, relative AS relative_values
+-- parts: values_without_state AS measured, verdicts, modules
 --
 -- columns:
 --   device              STRING  Name of the device.

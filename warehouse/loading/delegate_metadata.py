@@ -10,6 +10,9 @@ It is called as the Inspector calls its `delegate_metadata_parser`: with the met
 of one event, a list of bytes (b"" where a sample has none), and returns a list of values or one
 dictionary.
 
+What XNNPACK's profiler writes on RISC-V, the name of the microkernel that ran, a zero byte and the
+microseconds that it took, becomes an object with `microkernel` and `microkernel_us`.
+
 Of one sample at most MOST_JSON_BYTES are read as JSON; more is not JSON to us, and neither is an
 object with a key stated twice or an integer of more than MOST_INTEGER_BITS.
 """
@@ -18,6 +21,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import struct
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -34,6 +38,7 @@ MOST_INTEGER_BITS = 10_000  # 3,000 digits; Python writes 4,300
 Parser = Callable[[list[bytes]], object]
 
 _DEEPEST = 64
+_MICROKERNEL = re.compile(rb"(xnn_\w{1,200})\0(\d{0,18})")
 _PARSER_FAULTS = (
     ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
     struct.error,
@@ -112,6 +117,9 @@ def _parse_json(raw: bytes) -> object:
         return None
     if len(raw) > MOST_JSON_BYTES:
         return raw.hex()
+    if found := _MICROKERNEL.fullmatch(raw):
+        microseconds = int(found[2]) if found[2] else None
+        return {"microkernel": found[1].decode(), "microkernel_us": microseconds}
     try:
         return plain_json(json.loads(raw.decode("utf-8"), object_pairs_hook=unique_keys))
     except (ValueError, RecursionError):

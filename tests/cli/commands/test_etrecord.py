@@ -115,3 +115,17 @@ def test_neither_duckdb_nor_pandas_is_loaded() -> None:
     )
     assert done.stderr == "\n"
     assert done.stdout
+
+
+def test_diff_prints_a_row_per_difference(run: Run) -> None:
+    programs = CORPUS.parent / "programs"
+    pair = programs / "portable.pte", programs / "portable_wider.pte"
+    lines = run("etrecord", "diff", *pair, "--format", "csv").text.splitlines()
+    assert lines[0] == "method,part,name,unit,base,head"
+    assert "forward,memory,planned buffer 1,bytes,608,896" in lines
+
+
+def test_diff_of_like_programs_says_so(run: Run) -> None:
+    program = CORPUS.parent / "programs" / "xnnpack.pte"
+    text = run("etrecord", "diff", program, program).text
+    assert text.startswith("The programs have the same operators")

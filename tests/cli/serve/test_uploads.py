@@ -283,13 +283,29 @@ def test_parts_are_taken_with_what_comes_with_the_dump(client: TestClient) -> No
             "manifest": ("m.json", json.dumps(MANIFEST).encode()),
             "debug_buffer": ("run.debug.bin", b"\0" * 16),
             "etrecord": ("", b""),
+            "log": ("run.log", b'PyTorchObserver {"prompt_tokens":7}\n'),
+            "qhas": ("", b""),
         },
     )
 
     assert answer.status_code == 201
     assert await_state(client, tiny_dump(1))["state"] == "indexed"
     assert stored(client, "SELECT source FROM dumps") == [{"source": "run.etdp"}]
+    assert stored(client, "SELECT name, value FROM counters") == [
+        {"name": "prompt_tokens", "value": 7}
+    ]
     assert answer.json()["sha256"] in audited(client)
+
+
+def test_a_summary_in_parts_that_is_no_json_is_refused(client: TestClient) -> None:
+    files = {
+        "dump": ("run.etdp", tiny_dump(1)),
+        "manifest": ("m.json", json.dumps(MANIFEST).encode()),
+        "qhas": ("run.qhas.json", b"{"),
+    }
+    answer = client.post("/v1/dumps", files=files)
+    assert (answer.status_code, answer.json()["reason"]) == (400, "manifest")
+    assert answer.json()["detail"].startswith("qhas: not valid JSON")
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,16 @@ def test_json_is_parsed_and_other_bytes_are_hex():
     ]  # fmt: skip
 
 
+def test_the_microkernel_that_xnnpack_names_is_told():
+    name = "xnn_f32_gemm_minmax_ukernel_7x4v__rvv"
+    metadata = [f"{name}\0001849".encode(), f"{name}\0".encode(), b"xnn_\0005x"]
+    assert parse_metadata(metadata, "XnnpackBackend") == [
+        {"microkernel": name, "microkernel_us": 1849},
+        {"microkernel": name, "microkernel_us": None},
+        b"xnn_\0005x".hex(),
+    ]
+
+
 @pytest.mark.parametrize(
     ("raw", "parsed"),
     [

@@ -1,7 +1,7 @@
--- without_state: Values of operators without the state of the device, where it moved.
+-- values_without_state: Values, without the state of the device where it moved.
 --
--- Reads compared_dumps and relative. Values stay as they are unless the builds were
--- recorded separately: if fewer than half of the dumps of either were captured while
+-- Reads compared_dumps and relative_values. Values stay as they are unless the builds
+-- were recorded apart: if fewer than half of the dumps of either were captured while
 -- the other was being recorded; where a time is unknown, if all dumps state a session
 -- and no session has both builds. The function pair_states tells the state of a dump
 -- by its operators, and that of a method by its kernels and delegates. A device whose
@@ -36,7 +36,8 @@
 WITH spans AS (
     SELECT
         c.*, d.captured_at, d.session,
-        CAST(row_number() OVER (ORDER BY c.dump_id) AS DOUBLE) AS dump_number,
+        CAST(2 * row_number() OVER (ORDER BY c.dump_id) + c.is_head AS DOUBLE)
+            AS dump_number,
         min(CASE WHEN c.is_head = 0 THEN d.captured_at END) OVER scope AS base_start,
         max(CASE WHEN c.is_head = 0 THEN d.captured_at END) OVER scope AS base_end,
         min(CASE WHEN c.is_head = 1 THEN d.captured_at END) OVER scope AS head_start,
@@ -65,36 +66,36 @@ recordings AS (
                 END)
             ) < 5e-1
             ELSE count(session) = count(*) AND max(has_both) = 0
-        END AS is_separate
+        END AS is_apart
     FROM spans
     GROUP BY device, model, backend
 ),
-separate_dumps AS (
+recorded_apart AS (
     SELECT s.dump_id, s.dump_number
     FROM spans AS s
     JOIN recordings AS r
         ON r.device = s.device AND r.model = s.model
         AND r.backend IS NOT DISTINCT FROM s.backend
-    WHERE r.is_separate
+    WHERE r.is_apart
 ),
+-- One number tells of an operator: itself, its type (0 for what only holds others), and
+-- whether a delegate runs it.
 numbered AS (
     SELECT
         run_signature_id, event_signature_id,
-        CASE WHEN kind IN ('delegate_op', 'delegate_call') THEN 1e0 ELSE 0e0 END
-            AS run_unit,
-        CASE
-            WHEN kind IN ('method', 'delegate_call') THEN -1e0
-            ELSE CAST(dense_rank() OVER (ORDER BY coalesce(op_type, event_name))
-                AS DOUBLE)
-        END AS op_number,
-        CAST(dense_rank() OVER (
+        16777216e0 * 2 * dense_rank() OVER (
             ORDER BY event_name, delegate_id NULLS LAST, ordinal
-        ) AS DOUBLE) AS number
+        )
+        + CASE
+            WHEN kind IN ('method', 'delegate_call') THEN 0
+            ELSE 2 * dense_rank() OVER (ORDER BY coalesce(op_type, event_name))
+        END
+        + CASE WHEN kind IN ('delegate_op', 'delegate_call') THEN 1 ELSE 0 END AS number
     FROM (
         SELECT DISTINCT
             run_signature_id, event_signature_id, event_name, delegate_id, ordinal,
             kind, op_type
-        FROM relative
+        FROM relative_values
     ) AS o
 ),
 states AS (
@@ -102,19 +103,19 @@ states AS (
     FROM (
         SELECT
             m.run, explode(pair_states(array_agg(array(
-                d.dump_number, CAST(m.is_head AS DOUBLE), o.run_unit, o.op_number,
-                o.number * 2 + CASE WHEN m.unit = 'ns' THEN 1 ELSE 0 END,
+                d.dump_number,
+                o.number + CASE WHEN m.unit = 'ns' THEN 16777216 ELSE 0 END,
                 m.half_tick, ln(greatest(m.value, m.half_tick))
             )))) AS s
-        FROM relative AS m
-        JOIN separate_dumps AS d ON d.dump_id = m.dump_id
+        FROM relative_values AS m
+        JOIN recorded_apart AS d ON d.dump_id = m.dump_id
         JOIN numbered AS o
             ON o.run_signature_id = m.run_signature_id
             AND o.event_signature_id = m.event_signature_id
         WHERE m.value IS NOT NULL AND m.reference IS NULL
         GROUP BY m.device, m.model, m.backend, m.run
     ) AS e
-    JOIN separate_dumps AS d ON d.dump_number = e.s.dump
+    JOIN recorded_apart AS d ON d.dump_number = e.s.dump
     WHERE e.s.moved >= 3e-2 AND e.s.state IS NOT NULL
 )
 SELECT
@@ -123,7 +124,7 @@ SELECT
     r.run_signature_id, r.event_signature_id, r.unit,
     r.value * coalesce(exp(-s.state), 1e0) AS value, r.floor, r.half_tick, r.reference,
     s.shift AS state_shift
-FROM relative AS r
+FROM relative_values AS r
 LEFT JOIN states AS s
     ON s.dump_id = r.dump_id AND s.run = r.run AND r.reference IS NULL
     AND s.unit = CASE

@@ -1,0 +1,142 @@
+"""In what two programs differ: their operators, delegates, constants and sizes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from ingest.errors import EtRecordError
+from ingest.etrecord.graph_code import result_names, result_types
+from ingest.etrecord.names import EXPORTED_PROGRAM
+from ingest.etrecord.program_file import IDENTIFIER, ProgramFile, ProgramMethod, decode_program
+from ingest.etrecord.record import EtRecord, decode_etrecord
+from ingest.etrecord.torch_archive import WIDTHS
+from ingest.sources.paths import Source, read_source
+
+_CONSTANT = ("p_", "b_", "c_")  # how torch.export calls parameters, buffers and constants
+_TYPE = re.compile(r"(?P<dtype>\w+)\[(?P<sizes>[\d, ]*)\]")
+_COLUMNS = pa.schema(
+    [
+        ("method", pa.string()),
+        ("part", pa.string()),
+        ("name", pa.string()),
+        ("unit", pa.string()),
+        ("base", pa.int64()),
+        ("head", pa.int64()),
+    ]
+)
+
+
+class _Part(NamedTuple):
+    """A part of a program.
+
+    Attributes:
+        method: The method that it is in; None for the whole file.
+        part: operator, delegate, constant, memory or file.
+        name: Its name, with the type or digest that tells it from others.
+        unit: count or bytes.
+    """
+
+    method: str | None
+    part: str
+    name: str
+    unit: str
+
+
+def compare_programs(base: Source, head: Source) -> pa.Table:
+    """In what two ETRecords, or two program files (``.pte``), differ.
+
+    Columns: method (null for the whole file), part (operator, delegate, constant, memory or file),
+    name, unit (count or bytes), and how much of it base and head have (null for nothing). What is
+    the same in both has no row. An operator's name holds the type of its result, and that of what a
+    delegate was given the first digits of its SHA-256, so that one that changed has two rows.
+
+    Raises:
+        SourceError: A file cannot be read, or is neither.
+        EtRecordError: One is an ETRecord that is damaged, or only one of them is an ETRecord.
+    """
+    (base_kind, before), (head_kind, after) = map(_outline, (base, head))
+    if base_kind != head_kind:
+        problem = f"is {head_kind} and {base.name} {base_kind}: compare two of a kind"
+        raise EtRecordError(head.name, problem)
+    parts = {**before, **after}  # in the order of execution
+    rows = [
+        {**part._asdict(), "base": before.get(part), "head": after.get(part)}
+        for part in sorted(parts, key=lambda part: (part.method is not None, part.method or ""))
+        if before.get(part) != after.get(part)
+    ]
+    return pa.Table.from_pylist(rows, _COLUMNS)
+
+
+def _outline(source: Source) -> tuple[str, Counter[_Part]]:
+    data = read_source(source)
+    if bytes(data[4:8]) == IDENTIFIER:
+        return "a program", _total(_list_file(decode_program(data, source.name)))
+    return "an ETRecord", _total(_list_record(decode_etrecord(data, source.name)))
+
+
+def _total(parts: Iterator[tuple[_Part, int]]) -> Counter[_Part]:
+    total: Counter[_Part] = Counter()
+    for part, amount in parts:
+        total[part] += amount
+    return total
+
+
+def _list_file(program: ProgramFile) -> Iterator[tuple[_Part, int]]:
+    yield _Part(None, "file", "program", "bytes"), program.byte_count
+    yield _Part(None, "constant", "constants", "bytes"), program.constant_bytes
+    yield _Part(None, "constant", "named data", "bytes"), sum(program.named_bytes.values())
+    for method in program.methods:
+        yield from _list_method(method)
+
+
+def _list_method(method: ProgramMethod) -> Iterator[tuple[_Part, int]]:
+    for kernel in method.kernels:
+        yield _Part(method.name, "operator", kernel, "count"), 1
+    for number in method.delegate_calls:
+        yield _Part(method.name, "delegate", method.delegates[number].backend, "count"), 1
+    for place, lowered in enumerate(method.delegates, 1):
+        name = f"{lowered.backend} #{place} {lowered.digest}"
+        yield _Part(method.name, "delegate", name, "bytes"), lowered.byte_count
+    for constant in method.constants:
+        yield _Part(method.name, "constant", constant, "count"), 1
+    for place, size in enumerate(method.planned_bytes, 1):
+        yield _Part(method.name, "memory", f"planned buffer {place}", "bytes"), size
+
+
+def _list_record(record: EtRecord) -> Iterator[tuple[_Part, int]]:
+    for method in sorted({key.method for key in record.programs}):
+        yield from _list_graph(record, method)
+        for delegate in record.delegates.get(method, {}).values():
+            yield _Part(method, "delegate", delegate.name or "unnamed", "count"), 1
+
+
+def _list_graph(record: EtRecord, method: str) -> Iterator[tuple[_Part, int]]:
+    """Operators and constants of a method's edge program, else of the exported one."""
+    graph = record.edge_graph(method) or record.find_graph(EXPORTED_PROGRAM, method)
+    if graph is None:
+        return
+    types = result_types(graph.serialized)
+    calls = {call["name"]: call for call in graph.serialized["nodes"]}
+    for node in graph.nodes:
+        if node.op == "call_function":
+            results = [types.get(name, "?") for name in result_names(calls[node.name])]
+            name = " ".join([node.target, *results[:1]])
+            yield _Part(method, "operator", name, "count"), 1
+        elif node.op == "placeholder" and node.name.startswith(_CONSTANT):
+            type_ = types.get(node.name, "?")
+            yield _Part(method, "constant", f"{node.name} {type_}", "bytes"), _byte_count(type_)
+
+
+def _byte_count(type_: str) -> int:
+    """Bytes of a tensor, by its type; 0 if its size is not known."""
+    found = _TYPE.fullmatch(type_)
+    if not found or found["dtype"] not in WIDTHS:
+        return 0
+    sizes = [int(size) for size in found["sizes"].split(",") if size.strip()]
+    return WIDTHS[found["dtype"]] * math.prod(sizes)

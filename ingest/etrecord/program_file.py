@@ -1,0 +1,199 @@
+"""A program file (``.pte``) as far as two of them can be compared; no ExecuTorch needed.
+
+The layout is that of schema/program.fbs (identifier ``ET12``), and of the extended header before
+the tables, which says where the segments of constants and delegates begin.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ingest.allowance import Allowance
+from ingest.errors import SourceError
+from ingest.etdump.values import DTYPES
+
+IDENTIFIER = b"ET12"
+_HEADER = b"eh00"  # of the extended header, at byte 8
+_MOST_ITEMS = 10_000_000  # of all vectors
+_TENSOR, _KERNEL_CALL, _DELEGATE_CALL = 5, 1, 2  # members of the schema's unions
+_DIGITS = 12  # of a digest
+
+
+@dataclass(frozen=True)
+class LoweredPart:
+    """What a delegate was given: name of the backend, bytes, and the first digits of SHA-256."""
+
+    backend: str
+    byte_count: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class ProgramMethod:
+    """A method of a program.
+
+    Attributes:
+        name: Its name.
+        kernels: Kernel of each instruction that calls one, with the shape of its last argument,
+            which holds the result: ``aten::add.out float32[1, 8]``.
+        delegates: What delegates were given, in order.
+        delegate_calls: Number of the delegate of each instruction that calls one.
+        planned_bytes: Bytes of each planned buffer of activations.
+        constants: Type of each constant tensor that a value refers to: ``float32[16, 8]``.
+    """
+
+    name: str
+    kernels: list[str]
+    delegates: list[LoweredPart]
+    delegate_calls: list[int]
+    planned_bytes: list[int]
+    constants: list[str]
+
+
+@dataclass(frozen=True)
+class ProgramFile:
+    """A program file.
+
+    Attributes:
+        byte_count: Its size.
+        constant_bytes: Bytes of its constant tensors.
+        named_bytes: Bytes of its named data, which delegates have for constants, by name.
+        methods: Its methods.
+    """
+
+    byte_count: int
+    constant_bytes: int
+    named_bytes: dict[str, int]
+    methods: list[ProgramMethod]
+
+
+def decode_program(data: bytes | memoryview, name: str) -> ProgramFile:
+    """The program that the bytes are, called `name` in messages.
+
+    Raises:
+        SourceError: They are none, or damaged.
+    """
+    if bytes(data[4:8]) != IDENTIFIER:
+        raise SourceError(name, "is no ExecuTorch program (no 'ET12' at byte 4)")
+    try:
+        return _read_program(memoryview(data))
+    except (struct.error, IndexError, ValueError) as error:
+        raise SourceError(name, f"is a damaged ExecuTorch program: {error}") from error
+
+
+def _read_program(data: memoryview) -> ProgramFile:
+    has_header = bytes(data[8:12]) == _HEADER
+    base = struct.unpack_from("<Q", data, 24)[0] if has_header else 0
+    root = _Table(data, struct.unpack_from("<I", data)[0], Allowance(_MOST_ITEMS, "items"))
+    segments = [(base + one.number(0, "Q"), one.number(1, "Q")) for one in root.tables(4)]
+    places = [[one.place(0) for one in root.tables(3)], segments]  # inline, in segments
+    methods = [_read_method(plan, data, places) for plan in root.tables(1)]
+    constants = sum(size for _, size in (one.place(0) for one in root.tables(2)))
+    constant_segment = root.table(5)
+    if constant_segment and constant_segment.place(1)[1]:
+        constants += segments[constant_segment.number(0, "I")][1]
+    named = {one.text(0): segments[one.number(1, "I")][1] for one in root.tables(7)}
+    return ProgramFile(len(data), constants, named, methods)
+
+
+def _read_method(
+    plan: _Table, data: memoryview, places: list[list[tuple[int, int]]]
+) -> ProgramMethod:
+    types = [_tensor_type(value) for value in plan.tables(2)]
+    kernels = [f"{one.text(0)}.{one.text(1)}".removesuffix(".") for one in plan.tables(6)]
+    delegates = []
+    for delegate in plan.tables(7):
+        reference = delegate.table(1)
+        start, size = (
+            places[reference.number(0, "b")][reference.number(1, "I")] if reference else (0, 0)
+        )
+        digest = hashlib.sha256(data[start : start + size]).hexdigest()[:_DIGITS]
+        delegates.append(LoweredPart(delegate.text(0), size, digest))
+    called, delegate_calls = [], []
+    for chain in plan.tables(5):
+        for instruction in chain.tables(2):
+            kind, call = instruction.number(0, "B"), instruction.table(1)
+            if call and kind == _KERNEL_CALL:
+                results = [type_ for place in call.numbers(1, "i") if (type_ := types[place])]
+                called.append(" ".join([kernels[call.number(0, "i")], *results[-1:]]))
+            elif call and kind == _DELEGATE_CALL:
+                delegate_calls.append(call.number(0, "i"))
+    planned = list(plan.numbers(8, "q"))[1:]  # the first is unused
+    constants = [
+        type_ for value, type_ in zip(plan.tables(2), types, strict=True) if _is_constant(value)
+    ]
+    return ProgramMethod(plan.text(0), called, delegates, delegate_calls, planned, constants)
+
+
+def _tensor_type(value: _Table) -> str:
+    """The type of a value that is a tensor; else empty."""
+    tensor = value.table(1)
+    if tensor is None or value.number(0, "B") != _TENSOR:
+        return ""
+    return f"{DTYPES[tensor.number(0, 'B')]}{list(tensor.numbers(2, 'i'))}"
+
+
+def _is_constant(value: _Table) -> bool:
+    tensor = value.table(1)
+    return bool(
+        tensor
+        and value.number(0, "B") == _TENSOR
+        and tensor.number(5, "I")
+        and tensor.table(6) is None
+    )
+
+
+class _Table:
+    """A table of a FlatBuffers file; fields go by their number, and an absent one is 0 or empty.
+
+    What lies outside of the file raises struct.error.
+    """
+
+    def __init__(self, data: memoryview, position: int, allowance: Allowance) -> None:
+        self._data, self._position, self._allowance = data, position, allowance
+
+    def number(self, field: int, form: str) -> int:
+        position = self._find(field)
+        return self._read(form, position) if position else 0
+
+    def table(self, field: int) -> _Table | None:
+        position = self._find(field)
+        return self._follow(position) if position else None
+
+    def tables(self, field: int) -> Iterator[_Table]:
+        start, count = self.place(field)
+        return (self._follow(start + 4 * number) for number in range(count))
+
+    def numbers(self, field: int, form: str) -> tuple[int, ...]:
+        start, count = self.place(field)
+        return struct.unpack_from(f"<{count}{form}", self._data, start)
+
+    def text(self, field: int) -> str:
+        start, count = self.place(field)
+        return bytes(self._data[start : start + count]).decode("utf-8", "replace")
+
+    def place(self, field: int) -> tuple[int, int]:
+        """Where the items of a vector begin, and how many there are."""
+        position = self._find(field)
+        if not position:
+            return 0, 0
+        start = position + self._read("I", position)
+        count = self._read("I", start)
+        return start + 4, count
+
+    def _find(self, field: int) -> int:
+        vtable = self._position - self._read("i", self._position)
+        entry = 4 + 2 * field
+        offset = self._read("H", vtable + entry) if entry < self._read("H", vtable) else 0
+        return self._position + offset if offset else 0
+
+    def _follow(self, position: int) -> _Table:
+        self._allowance.take(1)
+        return _Table(self._data, position + self._read("I", position), self._allowance)
+
+    def _read(self, form: str, position: int) -> Any:
+        return struct.unpack_from(f"<{form}", self._data, position)[0]

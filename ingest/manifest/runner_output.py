@@ -1,0 +1,207 @@
+"""What runners print beside a dump: a log (``NAME.log``), a QHAS summary (``NAME.qhas.json``).
+
+Three producers are known:
+
+* ExecuTorch's LLM runner ends with a line ``PyTorchObserver {...}`` (`print_report` in
+  extension/llm/runner/stats.h);
+* Arm's executor_runner reports cycles and the NPU's event counters (`StopMeasurements` in
+  examples/arm/executor_runner/arm_perf_monitor.cpp);
+* QNN's profile viewer summarises an OpTrace as JSON (``htp_overall_summary``, which
+  backends/qualcomm/debugger/utils.py reads).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
+
+from ingest.manifest.json_files import parse_json
+from ingest.sources.folder_names import LOG_SUFFIX, QHAS_SUFFIX
+from ingest.sources.paths import Source, read_if_present
+
+_Figure = tuple[str, str, float]  # name, unit, value
+
+_MOST_BYTES = 64 << 20  # of a QHAS summary; of a log its end counts
+_OBSERVER = re.compile(r"PyTorchObserver (\{[^{}]*\})")
+_COUNTED = ("prompt_tokens", "generated_tokens")
+_SPANS = {
+    "model_load_time": ("model_load_start_ms", "model_load_end_ms"),
+    "first_token_time": ("inference_start_ms", "first_token_ms"),
+    "inference_time": ("inference_start_ms", "inference_end_ms"),
+}
+_RATES = {
+    "prefill_token_per_sec": ("prompt_tokens", "inference_start_ms", "prompt_eval_end_ms"),
+    "decode_token_per_sec": ("generated_tokens", "prompt_eval_end_ms", "inference_end_ms"),
+}
+_ARM = {
+    "NPU delegations": ("npu_delegations", "count"),
+    "ethos-u : cycle_cnt": ("ethos_u_cycles", "cycles"),
+    "Inference runtime": ("inference_cycles", "cycles"),
+    "cpu_wait_for_npu_cntr": ("cpu_wait_for_npu_cycles", "cycles"),
+    "ethosu_pmu_cycle_cntr": ("npu_cycles", "cycles"),
+}
+_ARM_LINE = re.compile(
+    rf"({'|'.join(_ARM)}|ethosu_pmu_cntr\d+) ?:\s*(\d+)[^(\n]*(?:\(([\d.]+) per inference\))?"
+)
+_ARM_EVENTS = re.compile(r"Ethos-U PMU Events:\[([^\]\n]*)\]")
+_QHAS_UNITS = {"_us": "us", "_cycles": "cycles", "_per_s": "/s"}
+
+
+def read_printed(source: Source, names: frozenset[str] | None) -> list[dict[str, object]]:
+    """The counters in what a runner printed beside a dump.
+
+    Args:
+        source: The dump.
+        names: Names of the files in its folder; None if that is not known.
+
+    Raises:
+        ManifestError: A summary is not JSON.
+        SourceError: A file is there, but cannot be read.
+    """
+    stem = os.path.splitext(source.file_name)[0]
+    counters: list[dict[str, object]] = []
+    for suffix in (LOG_SUFFIX, QHAS_SUFFIX):
+        name = f"{stem}{suffix}"
+        if names is None or name in names:
+            file = source.folder.file(name)
+            data = read_if_present(file)
+            counters += [] if data is None else parse_printed(file.name, data, suffix)
+    return counters
+
+
+def parse_printed(place: str, data: bytes | memoryview, suffix: str) -> list[dict[str, object]]:
+    """The counters in a file that a runner printed: a QHAS summary or, by its suffix, a log.
+
+    Raises:
+        ManifestError: The summary is not JSON.
+    """
+    if suffix == QHAS_SUFFIX:
+        return parse_qhas(parse_json(place, data, most_bytes=_MOST_BYTES))
+    return parse_log(bytes(data[-_MOST_BYTES:]).decode("utf-8", "replace"))
+
+
+def add_counters(stated: object, printed: Sequence[Mapping[str, object]]) -> object:
+    """The counters that a manifest states, and the printed ones that have other names."""
+    if stated is None:
+        return list(printed)
+    if not isinstance(stated, list):
+        return stated  # which is refused as malformed
+    names = {one["name"] for one in stated if isinstance(one, Mapping) and "name" in one}
+    return [*stated, *(one for one in printed if one["name"] not in names)]
+
+
+def parse_log(text: str) -> list[dict[str, object]]:
+    """The counters in what a runner printed: of several reports the median of each.
+
+    Lines that are cut or not known say nothing.
+
+    >>> parse_log('PyTorchObserver {"prompt_tokens":7,"inference_start_ms":0,"first_token_ms":90}')
+    [{'name': 'prompt_tokens', 'unit': 'count', 'value': 7.0}, \
+{'name': 'first_token_time', 'unit': 'ms', 'value': 90.0}]
+    """
+    return _list_counters([*_read_observers(text), *_read_arm(text)])
+
+
+def parse_qhas(data: object) -> list[dict[str, object]]:
+    """The counters in a QHAS summary; none if the data has another shape.
+
+    >>> parse_qhas({"data": {"htp_overall_summary": {"data": [{"time_us": 310, "qnn_nodes": 7}]}}})
+    [{'name': 'htp_time_us', 'unit': 'us', 'value': 310.0}, \
+{'name': 'htp_qnn_nodes', 'unit': 'count', 'value': 7.0}]
+    """
+    for key in ("data", "htp_overall_summary", "data"):
+        data = data.get(key) if isinstance(data, Mapping) else None
+    rows = data if isinstance(data, list) else []
+    return _list_counters(
+        [
+            (f"htp_{name}", _qhas_unit(name), value)
+            for row in rows
+            if isinstance(row, Mapping)
+            for name in row
+            if (value := _number(row, name)) is not None
+        ]
+    )
+
+
+def _list_counters(figures: list[_Figure]) -> list[dict[str, object]]:
+    values: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for name, unit, value in figures:
+        values[name, unit].append(value)
+    return [
+        {"name": name, "unit": unit, "value": median(own)} for (name, unit), own in values.items()
+    ]
+
+
+def _read_observers(text: str) -> Iterator[_Figure]:
+    for found in _OBSERVER.finditer(text):
+        try:
+            stats = json.loads(found[1])
+        except ValueError:
+            continue
+        yield from _read_observer(stats)
+
+
+def _read_observer(stats: Mapping[str, object]) -> Iterator[_Figure]:
+    spans = {name: _span(stats, *ends) for name, ends in _SPANS.items()}
+    # Runners of 2024 left the time of sampling uninitialised: it can be longer than the inference.
+    sampling, whole = _number(stats, "aggregate_sampling_time_ms"), spans["inference_time"]
+    is_time = sampling is not None and whole is not None and sampling <= whole
+    spans["sampling_time"] = sampling if is_time else None
+    for unit, figures in (
+        ("count", {name: _number(stats, name) for name in _COUNTED}),
+        ("ms", spans),
+        ("/s", {name: _rate(stats, name) for name in _RATES}),
+    ):
+        for name, value in figures.items():
+            if value is not None:
+                yield name, unit, value
+
+
+def _rate(stats: Mapping[str, object], name: str) -> float | None:
+    """A rate that is stated, as newer runners do, or follows from a count and two times."""
+    counted, start, end = _RATES[name]
+    stated, count, span = _number(stats, name), _number(stats, counted), _span(stats, start, end)
+    return 1000 * count / span if stated is None and count and span else stated
+
+
+def _read_arm(text: str) -> Iterator[_Figure]:
+    """Cycles and events; of one inference where the report says how many it covers."""
+    events = [event.strip() for event in _last(_ARM_EVENTS.findall(text)).split(",")]
+    for what, total, each in _ARM_LINE.findall(text):
+        if what in _ARM:
+            name, unit = _ARM[what]
+        else:
+            place = int(what.removeprefix("ethosu_pmu_cntr"))
+            event = events[place] if place < len(events) else ""
+            name = event.removeprefix("ETHOSU_PMU_").lower() or what
+            unit = "beats" if "_beat_" in name else "cycles" if event else "count"
+        yield name, unit, float(each or total)
+
+
+def _last(found: list[str]) -> str:
+    return found[-1] if found else ""
+
+
+def _span(stats: Mapping[str, object], start: str, end: str) -> float | None:
+    """How long something took; None where it is not known, or its end lies before its start."""
+    first, last = _number(stats, start), _number(stats, end)
+    return last - first if first is not None and last is not None and last >= first else None
+
+
+def _number(stated: Mapping[str, object], name: str) -> float | None:
+    value = stated.get(name)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and math.isfinite(value) else None  # type: ignore[arg-type]
+
+
+def _qhas_unit(name: str) -> str:
+    if name.startswith("percent_"):
+        return "%"
+    if "dram" in name or "vtcm" in name:
+        return "bytes"
+    return next((unit for end, unit in _QHAS_UNITS.items() if name.endswith(end)), "count")

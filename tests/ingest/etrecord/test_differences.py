@@ -1,0 +1,68 @@
+"""In what programs differ."""
+
+from __future__ import annotations
+
+import pytest
+
+from ingest.errors import EtRecordError
+from ingest.etrecord.differences import compare_programs
+from ingest.sources.places import Source
+from tests.support.corpus import CORPUS
+
+PROGRAMS = CORPUS.parent / "programs"
+
+
+def compare(base, head):
+    table = compare_programs(Source(str(base)), Source(str(head)))
+    return {tuple(row.values())[:3]: (row["base"], row["head"]) for row in table.to_pylist()}
+
+
+def program(name):
+    return PROGRAMS / f"{name}.pte"
+
+
+def record(name):
+    return CORPUS / "models" / f"{name}.etrecord"
+
+
+def test_wider_layers_are_other_operators_constants_and_sizes():
+    found = compare(program("portable"), program("portable_wider"))
+    assert found[None, "file", "program"] == (3424, 3968)
+    assert found[None, "constant", "constants"] == (864, 1280)
+    assert found["forward", "memory", "planned buffer 1"] == (608, 896)
+    assert found["forward", "operator", "aten::relu.out float32[1, 16]"] == (1, None)
+    assert found["forward", "operator", "aten::relu.out float32[1, 24]"] == (None, 1)
+    assert ("forward", "operator", "aten::mul.out float32[1, 4]") not in found
+
+
+def test_lowering_to_a_delegate_takes_the_operators_out():
+    found = compare(program("portable"), program("xnnpack"))
+    assert found["forward", "delegate", "XnnpackBackend"] == (None, 1)
+    assert found["forward", "operator", "aten::mul.out float32[1, 4]"] == (1, None)
+    assert found[None, "constant", "named data"] == (0, 848)
+
+
+def test_a_delegate_that_was_given_something_else_has_another_digest():
+    found = compare(program("xnnpack"), program("xnnpack_wider"))
+    names = [name for _, part, name in found if part == "delegate"]
+    assert len(names) == 2
+    assert all(name.startswith("XnnpackBackend #1 ") for name in names)
+
+
+def test_etrecords_differ_by_delegates_where_one_is_lowered():
+    found = compare(record("prefill_decode_portable"), record("prefill_decode_xnnpack"))
+    delegates = {key: value for key, value in found.items() if key[1] == "delegate"}
+    assert delegates == {
+        ("decode", "delegate", "XnnpackBackend"): (None, 1),
+        ("prefill", "delegate", "XnnpackBackend"): (None, 2),
+    }
+
+
+@pytest.mark.parametrize("path", [program("xnnpack"), record("cnn_xnnpack")])
+def test_a_program_does_not_differ_from_itself(path):
+    assert compare(path, path) == {}
+
+
+def test_an_etrecord_is_not_compared_with_a_program():
+    with pytest.raises(EtRecordError, match="compare two of a kind"):
+        compare(program("xnnpack"), record("cnn_xnnpack"))
