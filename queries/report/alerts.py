@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from shlex import quote
+from typing import NamedTuple
 
 from queries.report.content import EnvironmentChange, Group, Member, State
 from queries.report.environment import may_explain
@@ -29,6 +30,28 @@ _QUERIES = {
 
 
 Environment = Callable[[HeadNight, LevelChange], list[EnvironmentChange]]
+
+
+class Evidence(NamedTuple):
+    """What an alert tells of the changes of a group.
+
+    Attributes:
+        builds: Names of the builds that the group counts.
+        operators: Operator types or measures that moved, that of the first member in front.
+        members: The series that changed, costliest first.
+        explains: Methods and delegate calls that moved with them.
+        environment: What changed around the code of each of the members.
+        method_ns: Time in the base of the method that the first member is in, if known.
+        event: What the first member is called where the team has settled who owns it.
+    """
+
+    builds: Sequence[str]
+    operators: Sequence[str]
+    members: list[Member]
+    explains: list[Member]
+    environment: list[list[EnvironmentChange]]
+    method_ns: float | None
+    event: str
 
 
 def list_alerts(
@@ -98,37 +121,59 @@ def _describe(
     pairs = _ranked(pairs, night.fleet.operators)
     members = [member for member, _ in pairs]
     operators = list(dict.fromkeys(night.fleet.operators[each.series] for _, each in pairs))
-    explains = list(islice(described, len(group.explains)))
-    nights, state = night.fleet.nights, find_state(night, group)
+    first, builds = members[0], [recording.build for recording in night.fleet.nights]
+    evidence = Evidence(
+        builds,
+        operators,
+        members,
+        list(islice(described, len(group.explains))),
+        [environment(night, change) for change in group.changes],
+        method_level_ns(night, methods, pairs[0][1]),
+        first.event_name,
+    )
+    bad, good = builds[group.first_bad], builds[group.last_good]
+    commands = [
+        *compare_commands(first, bad, good),
+        *bisect_commands(night.head, group.id, commits.get(bad), commits.get(good)),
+    ]
+    return make_alert(night, group, evidence, commands)
+
+
+def make_alert(
+    night: HeadNight, group: ChangeGroup, evidence: Evidence, commands: list[str]
+) -> Group:
+    """A group as an alert.
+
+    Args:
+        night: The night.
+        group: The group.
+        evidence: What is told of its changes.
+        commands: What shows it again.
+    """
+    builds, members, state = evidence.builds, evidence.members, find_state(night, group)
+    first, decision = members[0], night.decisions.get(group.id)
+    named = list(dict.fromkeys(chain.from_iterable(evidence.environment)))
     fixed = [change.fixed for change in group.changes if change.fixed is not None]
-    decision = night.decisions.get(group.id)
-    first = members[0]
-    bad, good = nights[group.first_bad].build, nights[group.last_good].build
-    around = [environment(night, change) for change in group.changes]
-    named = list(dict.fromkeys(change for changes in around for change in changes))
     return Group(
         id=group.id,
         state=state,
         direction="regression" if group.direction > 0 else "improvement",
-        first_bad=bad,
-        last_good=good,
+        first_bad=builds[group.first_bad],
+        last_good=builds[group.last_good],
         headline=make_headline(
-            operators, members, explains, named, method_level_ns(night, methods, pairs[0][1])
+            evidence.operators, members, evidence.explains, named, evidence.method_ns
         ),
         members=members,
-        explains=explains,
+        explains=evidence.explains,
         dumps_needed=LEAST_DUMPS if state == "new" else 0,
         reason=decision.reason if decision else None,
         owner=night.settings.owner(
-            device=first.device or "", model=first.model, event=first.event_name
+            device=first.device or "", model=first.model, event=evidence.event
         ),
-        fixed_in=nights[max(fixed)].build if state == "fixed" else None,
+        fixed_in=builds[max(fixed)] if state == "fixed" else None,
         environment=named,
-        is_of_environment=all(any(map(may_explain, changes)) for changes in around),
-        commands=[
-            *compare_commands(first, bad, good),
-            *bisect_commands(night.head, group.id, commits.get(bad), commits.get(good)),
-        ],
+        is_of_environment=all(any(map(may_explain, each)) for each in evidence.environment),
+        commands=commands,
     )
 
 

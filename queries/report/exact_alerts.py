@@ -9,11 +9,10 @@ from shlex import quote
 from typing import NamedTuple
 
 from queries.asked import AskedStore
-from queries.report.alerts import bisect_commands, find_state, is_told
+from queries.report.alerts import Evidence, bisect_commands, find_state, is_told, make_alert
 from queries.report.content import BuildPoint, EnvironmentChange, Group, Member
-from queries.report.environment import Environments, Family, may_explain
+from queries.report.environment import Environments, Family
 from queries.report.facts import measure_name
-from queries.report.headline import make_headline
 from queries.report.night import HeadNight
 from warehouse.catalogue.queries import expand_statement
 from warehouse.regressions.exact_changes import ExactHistory, ExactSeries, judge_exact
@@ -122,33 +121,16 @@ def _describe(
     commits: Mapping[str, str | None],
     environments: Environments,
 ) -> Group:
-    builds, state = history.builds, find_state(night, group)
+    builds = history.builds
     measured = [(history.of(change).measure, _member(history, change)) for change in group.changes]
     measured.sort(key=lambda pair: (group.operators.index(pair[0]), *_rank(pair[1])))
     members, measures = [member for _, member in measured], [name for name, _ in measured]
-    first = members[0]
-    bad, good = builds[group.first_bad], builds[group.last_good]
     around = [_environment(history, change, environments) for change in group.changes]
-    named = list(dict.fromkeys(each for changes in around for each in changes))
-    fixed = [change.fixed for change in group.changes if change.fixed is not None]
-    decision = night.decisions.get(group.id)
-    return Group(
-        id=group.id,
-        state=state,
-        direction="regression" if group.direction > 0 else "improvement",
-        first_bad=bad,
-        last_good=good,
-        headline=make_headline([*dict.fromkeys(measures)], members, [], named, None),
-        members=members,
-        explains=[],
-        dumps_needed=0,
-        reason=decision.reason if decision else None,
-        owner=night.settings.owner(device=first.device or "", model=first.model, event=measures[0]),
-        fixed_in=builds[max(fixed)] if state == "fixed" else None,
-        environment=named,
-        is_of_environment=all(any(map(may_explain, changes)) for changes in around),
-        commands=_commands(night, group.id, first, (bad, good), commits),
-    )
+    names = list(dict.fromkeys(measures))
+    evidence = Evidence(builds, names, members, [], around, None, measures[0])
+    ends = builds[group.first_bad], builds[group.last_good]
+    commands = _commands(night, group.id, members[0], ends, commits)
+    return make_alert(night, group, evidence, commands)
 
 
 def _rank(member: Member) -> tuple[object, ...]:

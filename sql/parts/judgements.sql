@@ -45,7 +45,7 @@ WITH weighed AS (
         s.half_tick, s.has_base, s.has_head, s.base_count, s.head_count, s.base_value,
         s.head_value, s.figures.shift AS shift, s.figures.low AS low,
         s.figures.high AS high, s.figures.least_p AS least_p,
-        s.is_paired, t.is_tested, t.test_count, t.p_adjusted,
+        s.is_paired, t.is_tested, t.test_count, t.p_adjusted, t.mode_p,
         -- A few runs that failed say nothing of what a build runs.
         substr(s.run, -12) <> '(incomplete)' OR s.base_count + s.head_count > 0
             AS is_usual,
@@ -56,8 +56,6 @@ WITH weighed AS (
         -- and a change must stand out from what the others seem to have changed by.
         15e-2 * coalesce(abs(s.state_shift), 0e0) AS doubt,
         3 * coalesce(t.scatter, 0e0) AS scatter_limit,
-        s.figures.mode_p * count(s.figures.mode_p) OVER (PARTITION BY s.family_id)
-            AS mode_p,
         CAST(needed_dumps(CAST(:q AS DOUBLE) / greatest(t.rival_count, 1)) AS BIGINT)
             AS n_needed
     FROM scored AS s

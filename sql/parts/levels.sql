@@ -36,15 +36,20 @@ WITH typed AS (
             PARTITION BY device, model, backend, run, run_signature_id, kind, name
         ) AS member_count
     FROM (
-        SELECT DISTINCT
+        SELECT
             device, model, backend, run, run_signature_id, event_signature_id, kind,
             CASE kind
                 WHEN 'kernel'
                     THEN split_part(replace(event_name, 'native_call_', ''), '.', 1)
                 ELSE split_part(event_name, ' #', 1)
             END AS name
-        FROM operators
-        WHERE kind IN ('kernel', 'delegate_op')
+        FROM (
+            SELECT DISTINCT
+                device, model, backend, run, run_signature_id, event_signature_id, kind,
+                event_name
+            FROM operators
+            WHERE kind IN ('kernel', 'delegate_op')
+        ) AS d
     ) AS o
 ),
 types AS (

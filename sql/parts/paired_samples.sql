@@ -11,32 +11,29 @@
 --   base_value  DOUBLE  Median of the base's values in them.
 --   head_value  DOUBLE  Median of the head's values.
 --   figures     STRUCT  What the pairs say.
-WITH pairs AS (
-    SELECT
-        row_number() OVER (ORDER BY max(dump_id)) AS pair_id,
-        max(CASE WHEN is_head = 0 THEN dump_id END) AS base_id,
-        max(CASE WHEN is_head = 1 THEN dump_id END) AS head_id
+WITH partners AS (
+    SELECT dump_id, pair_id
     FROM (
-        SELECT c.dump_id, c.is_head, d.device, d.model, d.backend, d.session, d.pair
+        SELECT
+            c.dump_id, sum(c.is_head) OVER pair AS head_count,
+            count(*) OVER pair AS dump_count,
+            dense_rank() OVER (
+                ORDER BY d.device, d.model, d.backend, d.session, d.pair
+            ) AS pair_id
         FROM compared_dumps AS c
         JOIN named_dumps AS d ON d.dump_id = c.dump_id
         WHERE d.session IS NOT NULL AND d.pair IS NOT NULL
+        WINDOW pair AS (PARTITION BY d.device, d.model, d.backend, d.session, d.pair)
     ) AS p
-    GROUP BY device, model, backend, session, pair
-    HAVING sum(is_head) = 1 AND count(*) = 2
-),
-partners AS (
-    SELECT pair_id, base_id AS dump_id FROM pairs
-    UNION ALL
-    SELECT pair_id, head_id AS dump_id FROM pairs
+    WHERE head_count = 1 AND dump_count = 2
 ),
 valued AS (
     SELECT
         s.series_id, p.pair_id,
-        max(CASE WHEN s.is_head = 0 THEN s.y END) AS base_y,
-        max(CASE WHEN s.is_head = 1 THEN s.y END) AS head_y,
         max(CASE WHEN s.is_head = 0 THEN s.value END) AS base_value,
-        max(CASE WHEN s.is_head = 1 THEN s.value END) AS head_value
+        max(CASE WHEN s.is_head = 1 THEN s.value END) AS head_value,
+        max(CASE WHEN s.is_head = 0 THEN s.y END) AS base_y,
+        max(CASE WHEN s.is_head = 1 THEN s.y END) AS head_y
     FROM plain_samples AS s
     JOIN partners AS p ON p.dump_id = s.dump_id
     GROUP BY s.series_id, p.pair_id

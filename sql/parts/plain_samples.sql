@@ -4,7 +4,7 @@
 --
 -- columns:
 --   series_id  BIGINT  Number of the series.
---   dump_id    INT     Dump it was measured in.
+--   dump_id    INT     Number of the dump.
 --   is_head    INT     1 for a dump of the head, 0 for one of the base.
 --   value      DOUBLE  Value of the dump.
 --   y          DOUBLE  Its logarithm; below 1 it counts as 1.

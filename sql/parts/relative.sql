@@ -1,6 +1,6 @@
 -- relative: What each dump of two builds has of each operator, relative to a reference.
 --
--- Reads absolute. Where both builds were recorded beside a reference
+-- Reads recorded_dumps and absolute. Where both builds were recorded beside a reference
 -- build, a value is divided by how far the reference was from its usual level (the
 -- median over the sessions) in the dump's session: the state of the device cancels. The
 -- values of dumps without the reference are then left out. Of several reference builds
@@ -32,66 +32,69 @@
 --                               none.
 WITH levels AS (
     SELECT
-        device, model, backend, run, event_name, delegate_id, ordinal, unit, session,
-        reference_build, median(ln(greatest(value, half_tick))) AS level
-    FROM absolute
-    WHERE is_head IS NULL AND value IS NOT NULL
+        a.device, a.model, a.backend, a.run, a.event_name, a.delegate_id, a.ordinal,
+        a.unit,
+        r.session, r.reference, median(ln(greatest(a.value, a.half_tick))) AS level
+    FROM absolute AS a
+    JOIN recorded_dumps AS r ON r.dump_id = a.dump_id
+    WHERE a.is_head IS NULL AND a.value IS NOT NULL
     GROUP BY
-        device, model, backend, run, event_name, delegate_id, ordinal, unit, session,
-        reference_build
+        a.device, a.model, a.backend, a.run, a.event_name, a.delegate_id, a.ordinal,
+        a.unit,
+        r.session, r.reference
 ),
 sessions AS (
     SELECT
         device, model, backend, run, event_name, delegate_id, ordinal, unit, session,
-        max(reference_build) AS reference, max_by(level, reference_build) AS level
+        max(reference) AS reference, max_by(level, reference) AS level
     FROM levels
     GROUP BY
         device, model, backend, run, event_name, delegate_id, ordinal, unit, session
 ),
-placed AS (
-    SELECT a.*, s.reference, s.level AS reference_level
-    FROM absolute AS a
-    LEFT JOIN sessions AS s
-        ON s.device = a.device AND s.model = a.model
-        AND s.backend IS NOT DISTINCT FROM a.backend AND s.run = a.run
-        AND s.event_name = a.event_name
-        AND s.delegate_id IS NOT DISTINCT FROM a.delegate_id
-        AND s.ordinal = a.ordinal AND s.unit = a.unit AND s.session = a.session
-    WHERE a.is_head IS NOT NULL
-),
 usual AS (
     SELECT
         device, model, backend, run, event_name, delegate_id, ordinal, unit,
-        median(reference_level) AS level
+        median(level) AS level
     FROM (
         SELECT
-            device, model, backend, run, event_name, delegate_id, ordinal, unit,
-            session,
-            reference_level, min(is_head) AS low, max(is_head) AS high
-        FROM placed
-        WHERE reference_level IS NOT NULL AND value IS NOT NULL
+            s.device, s.model, s.backend, s.run, s.event_name, s.delegate_id, s.ordinal,
+            s.unit, s.session, s.level, min(a.is_head) AS low, max(a.is_head) AS high
+        FROM sessions AS s
+        JOIN recorded_dumps AS r ON r.session = s.session
+        JOIN absolute AS a
+            ON a.dump_id = r.dump_id AND a.device = s.device AND a.model = s.model
+            AND a.backend IS NOT DISTINCT FROM s.backend AND a.run = s.run
+            AND a.event_name = s.event_name
+            AND a.delegate_id IS NOT DISTINCT FROM s.delegate_id
+            AND a.ordinal = s.ordinal AND a.unit = s.unit
+        WHERE a.is_head IS NOT NULL AND a.value IS NOT NULL
         GROUP BY
-            device, model, backend, run, event_name, delegate_id, ordinal, unit,
-            session,
-            reference_level
+            s.device, s.model, s.backend, s.run, s.event_name, s.delegate_id, s.ordinal,
+            s.unit, s.session, s.level
     ) AS s
     GROUP BY device, model, backend, run, event_name, delegate_id, ordinal, unit
     HAVING min(low) < max(high)
 )
 SELECT
-    p.level, p.dump_id, p.is_head, p.device, p.pool, p.model, p.backend,
-    p.run, p.event_name, p.delegate_id, p.ordinal, p.kind, p.instruction_id,
-    p.run_signature_id, p.event_signature_id, p.unit,
-    CASE
-        WHEN u.level IS NULL THEN p.value
-        ELSE p.value * exp(u.level - p.reference_level)
-    END AS value,
-    p.floor, p.half_tick, p.op_type,
-    CASE WHEN u.level IS NOT NULL THEN p.reference END AS reference
-FROM placed AS p
+    a.level, a.dump_id, a.is_head, a.device, a.pool, a.model, a.backend,
+    a.run, a.event_name, a.delegate_id, a.ordinal, a.kind, a.instruction_id,
+    a.run_signature_id, a.event_signature_id, a.unit,
+    CASE WHEN u.level IS NULL THEN a.value ELSE a.value * exp(u.level - s.level) END
+        AS value,
+    a.floor, a.half_tick, a.op_type,
+    CASE WHEN u.level IS NOT NULL THEN s.reference END AS reference
+FROM absolute AS a
+JOIN recorded_dumps AS r ON r.dump_id = a.dump_id
+LEFT JOIN sessions AS s
+    ON s.device = a.device AND s.model = a.model
+    AND s.backend IS NOT DISTINCT FROM a.backend AND s.run = a.run
+    AND s.event_name = a.event_name
+    AND s.delegate_id IS NOT DISTINCT FROM a.delegate_id
+    AND s.ordinal = a.ordinal AND s.unit = a.unit AND s.session = r.session
 LEFT JOIN usual AS u
-    ON u.device = p.device AND u.model = p.model
-    AND u.backend IS NOT DISTINCT FROM p.backend AND u.run = p.run
-    AND u.event_name = p.event_name
-    AND u.delegate_id IS NOT DISTINCT FROM p.delegate_id
-    AND u.ordinal = p.ordinal AND u.unit = p.unit
+    ON u.device = a.device AND u.model = a.model
+    AND u.backend IS NOT DISTINCT FROM a.backend AND u.run = a.run
+    AND u.event_name = a.event_name
+    AND u.delegate_id IS NOT DISTINCT FROM a.delegate_id
+    AND u.ordinal = a.ordinal AND u.unit = a.unit
+WHERE a.is_head IS NOT NULL

@@ -10,6 +10,8 @@
 --   test_count   BIGINT   Series of the family that are tested.
 --   base_ran     INT      Whether the base has anything of the family.
 --   head_ran     INT      Whether the head has.
+--   mode_p       DOUBLE   Likewise for the share of slow processes (Bonferroni); null
+--                         without two modes.
 --   p_adjusted   DOUBLE   Share of false alarms if this were one; null unless tested.
 --   scatter      DOUBLE   Standard deviation of the changes of those that share its
 --                         state of the device, by their median deviation; null where
@@ -21,7 +23,8 @@ WITH rated AS (
     FROM (
         SELECT
             series_id, family_id, has_base, has_head, base_count, head_count,
-            figures.p AS p, figures.shift AS shift, state_shift,
+            figures.p AS p, figures.shift AS shift, figures.mode_p AS mode_p,
+            state_shift,
             kind IN ('delegate_op', 'delegate_call') AS is_delegated,
             coalesce(greatest(base_value, head_value) >= floor, FALSE) AS is_above
         FROM scored
@@ -49,6 +52,7 @@ SELECT
     m AS test_count,
     max(has_base) OVER (PARTITION BY family_id) AS base_ran,
     max(has_head) OVER (PARTITION BY family_id) AS head_ran,
+    mode_p * count(mode_p) OVER (PARTITION BY family_id) AS mode_p,
     CASE WHEN is_tested THEN least(1e0, min(p * m / rk) OVER (
         PARTITION BY family_id, is_tested ORDER BY rk DESC
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW

@@ -1,7 +1,12 @@
--- values_without_state: Values, without the state of the device where it is known.
+-- values_without_state: Values, without the state of the device where it moved.
 --
--- Reads relative_values and states. A device whose state moved by less than 3 % was
--- steady: its values stay as they are, those of a method if both its units were.
+-- Reads compared_dumps and relative_values. Values stay as they are unless the builds
+-- were recorded apart: if fewer than half of the dumps of either were captured while
+-- the other was being recorded; where a time is unknown, if all dumps state a session
+-- and no session has both builds. The function pair_states tells the state of a dump
+-- by its operators, and that of a method by its kernels and delegates. A device whose
+-- state moved by less than 3 % was steady: its values stay as they are, those of a
+-- method if both its units were steady.
 --
 -- columns:
 --   level               STRING  method, delegate or operator.
@@ -28,34 +33,102 @@
 --                               none.
 --   state_shift         DOUBLE  How far the state of the device moved from base to
 --                               head, in log time; null where the value has it.
-SELECT
-    level, dump_id, is_head, device, pool, model, backend, run, event_name,
-    delegate_id, ordinal, kind, instruction_id, run_signature_id, event_signature_id,
-    unit, CASE WHEN is_moved THEN value * exp(-state) ELSE value END AS value, floor,
-    half_tick, reference, CASE WHEN is_moved THEN state_shift END AS state_shift
-FROM (
+WITH spans AS (
     SELECT
-        *, CASE
-            WHEN kind = 'method' THEN greatest(abs(kernel_shift), abs(delegate_shift))
-            ELSE abs(state_shift)
-        END >= 3e-2 AND state IS NOT NULL AS is_moved
+        c.*, d.captured_at, d.session,
+        CAST(2 * row_number() OVER (ORDER BY c.dump_id) + c.is_head AS DOUBLE)
+            AS dump_number,
+        min(CASE WHEN c.is_head = 0 THEN d.captured_at END) OVER scope AS base_start,
+        max(CASE WHEN c.is_head = 0 THEN d.captured_at END) OVER scope AS base_end,
+        min(CASE WHEN c.is_head = 1 THEN d.captured_at END) OVER scope AS head_start,
+        max(CASE WHEN c.is_head = 1 THEN d.captured_at END) OVER scope AS head_end,
+        max(c.is_head) OVER recording - min(c.is_head) OVER recording AS has_both
+    FROM compared_dumps AS c
+    JOIN named_dumps AS d ON d.dump_id = c.dump_id
+    WINDOW
+        scope AS (PARTITION BY c.device, c.model, c.backend),
+        recording AS (PARTITION BY c.device, c.model, c.backend, d.session)
+),
+recordings AS (
+    SELECT
+        device, model, backend,
+        CASE
+            WHEN count(captured_at) = count(*) THEN least(
+                avg(CASE
+                    WHEN is_head = 1 AND captured_at BETWEEN base_start AND base_end
+                        THEN 1e0
+                    WHEN is_head = 1 THEN 0e0
+                END),
+                avg(CASE
+                    WHEN is_head = 0 AND captured_at BETWEEN head_start AND head_end
+                        THEN 1e0
+                    WHEN is_head = 0 THEN 0e0
+                END)
+            ) < 5e-1
+            ELSE count(session) = count(*) AND max(has_both) = 0
+        END AS is_apart
+    FROM spans
+    GROUP BY device, model, backend
+),
+recorded_apart AS (
+    SELECT s.dump_id, s.dump_number
+    FROM spans AS s
+    JOIN recordings AS r
+        ON r.device = s.device AND r.model = s.model
+        AND r.backend IS NOT DISTINCT FROM s.backend
+    WHERE r.is_apart
+),
+-- One number tells of an operator: itself, its type (0 for what only holds others), and
+-- whether a delegate runs it.
+numbered AS (
+    SELECT
+        run_signature_id, event_signature_id,
+        16777216e0 * 2 * dense_rank() OVER (
+            ORDER BY event_name, delegate_id NULLS LAST, ordinal
+        )
+        + CASE
+            WHEN kind IN ('method', 'delegate_call') THEN 0
+            ELSE 2 * dense_rank() OVER (ORDER BY coalesce(op_type, event_name))
+        END
+        + CASE WHEN kind IN ('delegate_op', 'delegate_call') THEN 1 ELSE 0 END AS number
+    FROM (
+        SELECT DISTINCT
+            run_signature_id, event_signature_id, event_name, delegate_id, ordinal,
+            kind, op_type
+        FROM relative_values
+    ) AS o
+),
+states AS (
+    SELECT d.dump_id, e.run, e.s.unit, e.s.state, e.s.shift
     FROM (
         SELECT
-            r.*,
-            CASE
-                WHEN r.kind IN ('delegate_op', 'delegate_call') THEN s.delegate_state
-                WHEN r.kind = 'method' THEN s.method_state
-                ELSE s.kernel_state
-            END AS state,
-            CASE
-                WHEN r.kind IN ('delegate_op', 'delegate_call') THEN s.delegate_shift
-                WHEN r.kind = 'method' THEN s.method_shift
-                ELSE s.kernel_shift
-            END AS state_shift,
-            coalesce(s.kernel_shift, 0e0) AS kernel_shift,
-            coalesce(s.delegate_shift, 0e0) AS delegate_shift
-        FROM relative_values AS r
-        LEFT JOIN states AS s
-            ON s.dump_id = r.dump_id AND s.run = r.run AND r.reference IS NULL
-    ) AS j
-) AS v
+            m.run, explode(pair_states(array_agg(array(
+                d.dump_number,
+                o.number + CASE WHEN m.unit = 'ns' THEN 16777216 ELSE 0 END,
+                m.half_tick, ln(greatest(m.value, m.half_tick))
+            )))) AS s
+        FROM relative_values AS m
+        JOIN recorded_apart AS d ON d.dump_id = m.dump_id
+        JOIN numbered AS o
+            ON o.run_signature_id = m.run_signature_id
+            AND o.event_signature_id = m.event_signature_id
+        WHERE m.value IS NOT NULL AND m.reference IS NULL
+        GROUP BY m.device, m.model, m.backend, m.run
+    ) AS e
+    JOIN recorded_apart AS d ON d.dump_number = e.s.dump
+    WHERE e.s.moved >= 3e-2 AND e.s.state IS NOT NULL
+)
+SELECT
+    r.level, r.dump_id, r.is_head, r.device, r.pool, r.model, r.backend, r.run,
+    r.event_name, r.delegate_id, r.ordinal, r.kind, r.instruction_id,
+    r.run_signature_id, r.event_signature_id, r.unit,
+    r.value * coalesce(exp(-s.state), 1e0) AS value, r.floor, r.half_tick, r.reference,
+    s.shift AS state_shift
+FROM relative_values AS r
+LEFT JOIN states AS s
+    ON s.dump_id = r.dump_id AND s.run = r.run AND r.reference IS NULL
+    AND s.unit = CASE
+        WHEN r.kind = 'method' THEN 2
+        WHEN r.kind IN ('delegate_op', 'delegate_call') THEN 1
+        ELSE 0
+    END

@@ -38,31 +38,29 @@
 --   verdict         STRING  As regression_deltas tells.
 --   is_paired       BOOLEAN  Whether the differences in pairs of dumps are compared.
 WITH balances AS (
-    SELECT
-        *,
-        sum(CASE WHEN kind <> 'method' THEN greatest(cost, 0e0) END) OVER scope
-            AS more,
-        sum(CASE WHEN kind <> 'method' THEN greatest(-cost, 0e0) END) OVER scope
-            AS less,
-        max(CASE WHEN kind = 'method' AND cost <> 0 THEN 1 ELSE 0 END) OVER (
-            PARTITION BY family_id
-        ) AS is_total_changed
-    FROM judgements
     -- Time moves among the operators of delegates, or among all others, calls included.
-    WINDOW scope AS (
-        PARTITION BY family_id, kind = 'delegate_op' ORDER BY cost
-        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-    )
+    SELECT
+        family_id, kind = 'delegate_op' AS is_delegated,
+        exact_sum(CASE WHEN kind <> 'method' THEN greatest(cost, 0e0) END) AS more,
+        exact_sum(CASE WHEN kind <> 'method' THEN greatest(-cost, 0e0) END) AS less
+    FROM judgements
+    GROUP BY family_id, kind = 'delegate_op'
+),
+changed AS (
+    SELECT DISTINCT family_id FROM judgements WHERE kind = 'method' AND cost <> 0
 )
 SELECT
-    series_id, family_id, level, device, pool, model, backend, run,
-    event_name, delegate_id, ordinal, kind, instruction_id, unit, half_tick,
-    base_count, head_count, base_value, head_value, shift, low, high, state_shift,
-    p_adjusted, dumps_needed, cost,
+    j.series_id, j.family_id, j.level, j.device, j.pool, j.model, j.backend, j.run,
+    j.event_name, j.delegate_id, j.ordinal, j.kind, j.instruction_id, j.unit,
+    j.half_tick, j.base_count, j.head_count, j.base_value, j.head_value, j.shift, j.low,
+    j.high, j.state_shift, j.p_adjusted, j.dumps_needed, j.cost,
     CASE
-        WHEN verdict IN ('regression', 'improvement') AND kind <> 'method'
-            AND is_total_changed = 0
-            AND abs(more - less) <= least(more, less) / 4 THEN 'moved'
-        ELSE verdict
-    END AS verdict, is_paired
-FROM balances
+        WHEN j.verdict IN ('regression', 'improvement') AND j.kind <> 'method'
+            AND c.family_id IS NULL
+            AND abs(b.more - b.less) <= least(b.more, b.less) / 4 THEN 'moved'
+        ELSE j.verdict
+    END AS verdict, j.is_paired
+FROM judgements AS j
+JOIN balances AS b
+    ON b.family_id = j.family_id AND b.is_delegated = (j.kind = 'delegate_op')
+LEFT JOIN changed AS c ON c.family_id = j.family_id

@@ -11,7 +11,7 @@
 -- filters: compared_dumps
 --
 -- parts: recorded_dumps, operators AS absolute, relative AS relative_values
--- parts: states, values_without_state AS operators
+-- parts: values_without_state AS operators
 -- parts: levels AS measured, verdicts, modules, notes, explanations
 --
 -- columns:

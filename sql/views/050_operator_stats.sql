@@ -132,11 +132,13 @@ FROM (
     JOIN operators AS o
         ON o.run_signature_id = x.run_signature_id
         AND o.event_signature_id = x.event_signature_id
-    LEFT JOIN outdone AS w
-        ON w.dump_id = x.dump_id AND w.run_signature_id = x.run_signature_id
-        AND w.event_signature_id = x.event_signature_id
     LEFT JOIN own_modules AS p
         ON p.etrecord_id = d.etrecord_id AND p.run_signature_id = x.run_signature_id
         AND p.event_signature_id = x.event_signature_id
-    WHERE w.dump_id IS NULL
+    WHERE NOT r.has_variants OR NOT EXISTS (
+        SELECT 1
+        FROM outdone AS w
+        WHERE w.dump_id = x.dump_id AND w.run_signature_id = x.run_signature_id
+            AND w.event_signature_id = x.event_signature_id
+    )
 ) AS t

@@ -90,7 +90,7 @@ def test_header_columns_are_the_filters_columns(connection):
 # Each part behind those that it reads.
 ALL_PARTS = """\
 -- parts: recorded_dumps, operators AS absolute, relative AS relative_values
--- parts: states, values_without_state AS operators
+-- parts: values_without_state AS operators
 -- parts: levels AS measured, series, plain_samples, two_samples, paired_samples, compared
 -- parts: pools AS scored, tested, judgements, verdicts
 -- parts: modules, notes, explanations

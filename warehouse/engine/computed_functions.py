@@ -70,6 +70,8 @@ def pair_states(rows: pa.Array) -> pa.Array:
     A row is a list: twice the number of the dump, and one more if it is the head's; a number that
     tells of the operator; half a tick of its clock; logarithm. The last bit of the operator's
     number is 1 if a delegate runs it, the 23 before it are its type, 0 for what only holds others.
+    The result has a row per dump and unit, with `moved`, how far the shift is from 0; that of a
+    method is the larger of its units'.
     """
     lists = _whole(rows)
     sizes = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
@@ -86,11 +88,17 @@ def pair_states(rows: pa.Array) -> pa.Array:
         number[first] % 2 == 1,
         family[first],
     )
-    ends = np.searchsorted(family[first], np.arange(len(sizes) + 1))  # in their order
-    columns = {"dump": number[first]}
-    for name, values in found._asdict().items():
-        columns |= {f"{of}_{name}": values[:, n] for n, of in enumerate(_UNITS)}
-    states = _struct(_STATE, columns, np.ones(len(dumps), bool))
+    moved = np.abs(found.shift)
+    moved[:, device_states.WHOLE] = np.fmax(moved[:, 0], moved[:, 1])
+    units = moved.shape[1]
+    columns = {
+        "dump": np.repeat(number[first], units),
+        "unit": np.tile(np.arange(units), len(dumps)),
+        **{name: values.ravel() for name, values in found._asdict().items()},
+        "moved": moved.ravel(),
+    }
+    ends = units * np.searchsorted(family[first], np.arange(len(sizes) + 1))  # in their order
+    states = _struct(_STATE, columns, np.ones(moved.size, bool))
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), states)
 
 
@@ -149,11 +157,7 @@ _VARIANCES = _fields(
     "now more_dumps more_sessions pairs pool"
 )
 _CHANGE = _fields("split p least_p shift", split=pa.int64())
-_UNITS = "kernel", "delegate", "method"
-_STATE = _fields(
-    " ".join(["dump", *(f"{of}_{name}" for name in ("state", "shift") for of in _UNITS)]),
-    dump=pa.int64(),
-)
+_STATE = _fields("dump unit state shift moved", dump=pa.int64(), unit=pa.int64())
 _GAP = _fields("middle width")
 
 

@@ -68,8 +68,7 @@ FUNCTIONS = (
     Function(
         "pair_states",
         ("DOUBLE[][]",),
-        "STRUCT(dump BIGINT, kernel_state DOUBLE, delegate_state DOUBLE, method_state DOUBLE, "
-        "kernel_shift DOUBLE, delegate_shift DOUBLE, method_shift DOUBLE)[]",
+        "STRUCT(dump BIGINT, unit BIGINT, state DOUBLE, shift DOUBLE, moved DOUBLE)[]",
     ),
     Function("find_gap", ("DOUBLE[]",), "STRUCT(middle DOUBLE, width DOUBLE)"),
     Function("smallest_change", ("DOUBLE[]",), "DOUBLE"),

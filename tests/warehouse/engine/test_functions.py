@@ -6,6 +6,7 @@ import pytest
 
 from warehouse import Warehouse
 from warehouse.engine.functions import FUNCTIONS, named_functions, register_functions
+from warehouse.statistics.device_states import DELEGATE, KERNELS, WHOLE
 from warehouse.statistics.paired_samples import compare_pairs
 from warehouse.statistics.two_samples import compare_samples
 
@@ -83,9 +84,12 @@ def test_states_come_dump_by_dump_whatever_the_order_of_the_rows(connection):
     found = connection.sql("SELECT pair_states(points) FROM pairs ORDER BY family").fetchall()
     assert found[0] == found[2]
     assert found[1] == ([],)
-    assert [state["dump"] // 2 for state in found[0][0]] == [10, 11, 12, 13, 20, 21, 22, 23]
-    assert found[0][0][0]["kernel_shift"] == pytest.approx(0.1, abs=0.002)
-    assert found[0][0][0]["delegate_state"] is None
+    states = found[0][0]
+    assert [state["dump"] // 2 for state in states[::3]] == [10, 11, 12, 13, 20, 21, 22, 23]
+    assert [state["unit"] for state in states[:3]] == [KERNELS, DELEGATE, WHOLE]
+    assert states[0]["shift"] == states[0]["moved"] == pytest.approx(0.1, abs=0.002)
+    assert states[1]["state"] is None
+    assert states[2]["moved"] == states[0]["moved"]
 
 
 def test_pairs_have_the_figures_of_their_differences(connection):
