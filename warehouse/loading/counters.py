@@ -1,4 +1,4 @@
-"""Counters that manifests of dumps state, as rows."""
+"""Counters of dumps, as rows: those that manifests state, and those that delegates log as events."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from ingest.manifest.models import Manifest
 from ingest.schemas.dumps import COUNTERS
+from warehouse.catalogue.sql_files import read_statement
 from warehouse.loading.appending import append_rows
 
-_GONE = "DELETE FROM counters WHERE dump_id IN (SELECT unnest(?))"
+_STATED = "DELETE FROM counters WHERE event_signature_id IS NULL AND dump_id IN (SELECT unnest(?))"
 
 
 def insert_counters(
@@ -26,9 +27,18 @@ def insert_counters(
 def replace_counters(
     connection: duckdb.DuckDBPyConnection, manifests: Mapping[int, Manifest]
 ) -> None:
-    """Let the counters of dumps be those that their manifests state now."""
-    connection.execute(_GONE, [list(manifests)])
+    """Let the counters of dumps that manifests state be those that they state now."""
+    connection.execute(_STATED, [list(manifests)])
     insert_counters(connection, manifests)
+
+
+def insert_logged_counters(
+    connection: duckdb.DuckDBPyConnection, events: str = "events", signatures: str = "event_signatures"
+) -> None:
+    """Insert the counters that delegates logged, from tables or views of these names."""
+    text = read_statement("logged_counters")
+    text = text.replace("some_events", events).replace("some_signatures", signatures)
+    connection.execute(f"INSERT INTO counters BY NAME {text}")  # noqa: S608 - our own names
 
 
 def _rows(dump_id: int, manifest: Manifest) -> Iterator[dict[str, Any]]:
