@@ -1,104 +1,118 @@
 """Which producer logged an event, and what its value is: the rules of producers.toml.
 
-The first rule that matches an event decides; `Producers` may have rules of a user's before the
-shipped ones, but never before those of the runtime itself.
+The first rule that matches an event decides. Rules of a user's come before the shipped ones, but
+for those of the runtime itself.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Annotated, Any, Literal, Self
-
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from typing import Any
 
 NS_PER_UNIT = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 UNKNOWN = "unknown"  # unit of values that may be time or not
-RUNTIME = "ExecuTorch"  # producer of the events that every program has
 COUNTER = "delegate_counter"
+OTHER = "other"
 
+_RUNTIME = "ExecuTorch"  # producer of the events that every program has
+_OF_USERS = ("delegate_op", "delegate_phase", COUNTER, OTHER)
+_KINDS = (*_OF_USERS, "method", "load", "operator_call", "kernel", "delegate_call", "control")
+_FIELDS = ("producer", "source", "delegate_id", "event_name", "kind", "unit")
+_PATTERNS = ("delegate_id", "event_name")
 _MOST_KNOWN = 1 << 16  # distinct names whose rule is remembered
 
-Kind = Literal[
-    "method", "load", "operator_call", "kernel", "delegate_call", "delegate_op", "delegate_phase",
-    "delegate_counter", "control", "other",
-]  # fmt: skip
-_OF_USERS = ("delegate_op", "delegate_phase", COUNTER, "other")
+
+@dataclass(frozen=True)
+class Rule:
+    """What events of one producer are; producers.toml says what each field means.
+
+    Attributes:
+        pattern: Matches the whole delegate id, or the whole name of an event without one.
+        is_of_delegates: Whether it is a delegate id that the pattern matches.
+    """
+
+    producer: str
+    pattern: re.Pattern[bytes]
+    is_of_delegates: bool
+    kind: str
+    unit: str | None
+    source: str
 
 
-def _compile(value: object) -> object:
-    """The pattern that a text is, of bytes as dumps have them.
+def parse_rule(fields: Mapping[str, Any], kinds: Sequence[str] = _OF_USERS) -> Rule:
+    """A rule as a table of a TOML file states it.
+
+    Args:
+        fields: The table.
+        kinds: Kinds that it may give to events; those of the runtime's events are no user's.
 
     Raises:
-        ValueError: It is no regular expression.
+        ValueError: The table says something else than it may.
     """
-    if not isinstance(value, str):
-        return value
+    for name, value in fields.items():
+        if name not in _FIELDS:
+            raise ValueError(f"{name}: there is no such field, but {', '.join(_FIELDS)}")
+        if not isinstance(value, str) or not value:
+            raise ValueError(f"{name}: found {value!r}, wanted a text")
+    named = [name for name in _PATTERNS if name in fields]
+    if len(named) != 1:
+        raise ValueError("wanted either delegate_id or event_name, a pattern of the whole text")
+    if "producer" not in fields:
+        raise ValueError("producer: there is none; wanted who logs the events")
+    if fields.get("kind") not in kinds:
+        raise ValueError(f"kind: found {fields.get('kind')!r}, wanted {', '.join(kinds)}")
+    _check_unit(fields["kind"], fields.get("unit"))
+    return Rule(
+        fields["producer"],
+        _compile(named[0], fields[named[0]]),
+        named[0] == "delegate_id",
+        fields["kind"],
+        fields.get("unit"),
+        fields.get("source", ""),
+    )
+
+
+def _check_unit(kind: str, unit: str | None) -> None:
+    """Check that values of the kind may have the unit.
+
+    Raises:
+        ValueError: They may not.
+    """
+    if kind == COUNTER and (unit in (None, UNKNOWN) or unit in NS_PER_UNIT):
+        raise ValueError("unit: a delegate_counter needs one, and none of time")
+    if kind != COUNTER and unit not in (None, *NS_PER_UNIT, UNKNOWN):
+        raise ValueError(f"unit: found '{unit}', wanted ns, us, ms, s or {UNKNOWN}")
+    if unit == UNKNOWN and kind != OTHER:
+        raise ValueError(f"unit: what is {UNKNOWN} is of kind {OTHER}")
+
+
+def _compile(field: str, text: str) -> re.Pattern[bytes]:
     try:
-        return re.compile(value.encode(), re.DOTALL)
+        return re.compile(text.encode(), re.DOTALL)
     except re.error as error:
-        raise ValueError(f"no regular expression: {error}") from error
-
-
-Pattern = Annotated[Any, BeforeValidator(_compile)]
-
-
-class Rule(BaseModel):
-    """What events of one producer are; producers.toml says what each field means."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    producer: Annotated[str, Field(min_length=1)]
-    source: str = ""
-    delegate_id: Pattern = None
-    event_name: Pattern = None
-    kind: Kind
-    unit: Annotated[str, Field(min_length=1)] | None = None
-
-    @model_validator(mode="after")
-    def _is_whole(self) -> Self:
-        if (self.delegate_id is None) == (self.event_name is None):
-            raise ValueError("wanted either delegate_id or event_name")
-        if self.kind == COUNTER and (self.unit is None or self.unit in NS_PER_UNIT):
-            raise ValueError("a delegate_counter needs a unit that is no unit of time")
-        if self.kind != COUNTER and self.unit not in (None, UNKNOWN, *NS_PER_UNIT):
-            raise ValueError(
-                f"unit: wanted ns, us, ms, s or {UNKNOWN}; only a delegate_counter has another"
-            )
-        return self
-
-    def matches(self, name: bytes, delegate_id: bytes | None) -> bool:
-        """Whether an event with this name, and this text as its delegate id if any, is meant."""
-        if delegate_id is None:
-            return self.event_name is not None and bool(self.event_name.fullmatch(name))
-        return self.delegate_id is not None and bool(self.delegate_id.fullmatch(delegate_id))
-
-
-class UserRule(Rule):
-    """A rule of a user's, who cannot say what events of the runtime are."""
-
-    @model_validator(mode="after")
-    def _is_of_users(self) -> Self:
-        if self.kind not in _OF_USERS:
-            raise ValueError(f"kind: found '{self.kind}', wanted {', '.join(_OF_USERS)}")
-        return self
-
-
-class _File(BaseModel):
-    producers: list[Rule]
+        raise ValueError(f"{field}: no regular expression: {error}") from error
 
 
 class Producers:
     """Rules in the order in which they are tried."""
 
-    def __init__(self, own: Sequence[UserRule] = ()) -> None:
+    def __init__(self, own: Sequence[Rule] = ()) -> None:
         """The shipped rules, and `own` ones before those of other producers than the runtime."""
-        shipped = _shipped()
-        runtime = [rule for rule in shipped if rule.producer == RUNTIME]
-        self._rules = (*runtime, *own, *(rule for rule in shipped if rule.producer != RUNTIME))
+        runtime = [rule for rule in _shipped() if rule.producer == _RUNTIME]
+        others = [rule for rule in _shipped() if rule.producer != _RUNTIME]
+        self._rules = {
+            is_of_delegates: [
+                rule
+                for rule in (*runtime, *own, *others)
+                if rule.is_of_delegates == is_of_delegates
+            ]
+            for is_of_delegates in (False, True)
+        }
         self._find = lru_cache(_MOST_KNOWN)(self._first)
 
     def rule_of(self, name: bytes, delegate_id: int | bytes | None) -> Rule | None:
@@ -109,10 +123,11 @@ class Producers:
         """
         if isinstance(delegate_id, int):
             return None  # numbers say nothing of who gave them
-        return self._find(b"" if delegate_id is not None else name, delegate_id)
+        return self._find(delegate_id is not None, name if delegate_id is None else delegate_id)
 
-    def _first(self, name: bytes, delegate_id: bytes | None) -> Rule | None:
-        return next((rule for rule in self._rules if rule.matches(name, delegate_id)), None)
+    def _first(self, is_of_delegates: bool, text: bytes) -> Rule | None:
+        rules = self._rules[is_of_delegates]
+        return next((rule for rule in rules if rule.pattern.fullmatch(text)), None)
 
 
 @cache
@@ -124,4 +139,4 @@ def shipped_producers() -> Producers:
 @cache
 def _shipped() -> tuple[Rule, ...]:
     text = (files("ingest") / "producers.toml").read_text("utf-8")
-    return tuple(_File.model_validate(tomllib.loads(text)).producers)
+    return tuple(parse_rule(fields, _KINDS) for fields in tomllib.loads(text)["producers"])

@@ -14,7 +14,6 @@
 SELECT
     dump_id, run_index, name, unit, value, event_signature_id, instruction_id
 FROM lake_counters
-WHERE event_signature_id IS NULL
 UNION ALL
 SELECT
     e.dump_id, e.run_index,
@@ -34,3 +33,6 @@ JOIN (
     WHERE kind = 'delegate_counter'
 ) AS s ON s.event_signature_id = e.event_signature_id
 WHERE e.flags <= 1
+    AND e.dump_id NOT IN (
+        SELECT dump_id FROM lake_counters WHERE event_signature_id IS NOT NULL
+    )

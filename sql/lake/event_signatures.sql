@@ -41,7 +41,7 @@ ruled AS (
             WHEN regexp_replace(told, '(?s)^.+ #[0-9]+$', '') = '' THEN 'delegate_op/'
             WHEN regexp_replace(told, '^(ETVK|VGF)_[A-Z_]+$', '') = ''
                 THEN 'delegate_phase/'
-            WHEN regexp_replace(told, '(?s)^.+:OpId_[0-9]+.* [(]us[)]$', '') = ''
+            WHEN regexp_replace(told, '(?s)^.+:OpId_[0-9]+[^:]* [(]us[)]$', '') = ''
                 THEN 'delegate_op/us'
             WHEN length(told) > 5 AND right(told, 5) = ' (us)' THEN 'delegate_phase/us'
             WHEN length(told) > 9 AND right(told, 9) = ' (cycles)'

@@ -10,8 +10,8 @@
 --   pace_ticks     DOUBLE  From its start to that of the next; null for the last one of
 --                          a turn.
 --   prompt_ticks   DOUBLE  The prompt's runs of its turn; null without any.
--- Values that have a unit mostly start at 0: so do runs with such, wrongly.
 WITH unplaced AS (
+    -- Values that have a unit mostly start at 0: so do runs with such, wrongly.
     SELECT DISTINCT l.run_signature_id
     FROM (
         SELECT run_signature_id, explode(events) AS event_signature_id

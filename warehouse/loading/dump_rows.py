@@ -18,7 +18,7 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
 from warehouse.errors import StoreError
 from warehouse.loading.appending import append_rows
-from warehouse.loading.counters import insert_counters
+from warehouse.loading.counters import insert_counters, insert_logged_counters
 from warehouse.loading.ids import Builds, NamedIds
 from warehouse.loading.logged_data import (
     attach_buffers,
@@ -107,6 +107,9 @@ class DumpRows:
         append_rows(self._connection, "delegate_metadata", number_dumps(metadata, ids))
         for name, signatures in self._signatures.items():
             signatures.insert(tables[name])
+        insert_logged_counters(
+            self._connection, number_dumps(tables["events"], ids), tables["event_signatures"]
+        )
 
     def insert_statistics(self, statistics: Statistics, ids: NDArray[np.int32]) -> None:
         """Insert what was worked out from the events of dumps."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 from ingest.producers import shipped_producers
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
-from warehouse.loading.counters import insert_logged_counters
+from warehouse.loading.counters import insert_counters_of_events
 from warehouse.loading.split_statistics import replace_statistics
 
 _SIGNATURES = """
@@ -37,7 +37,7 @@ def reclassify_events(connection: duckdb.DuckDBPyConnection) -> None:
     with registered(connection, "changes", changes):
         connection.execute(_CHANGE)
         dumps = connection.execute(read_statement("dumps_of_changes")).fetchall()
-    insert_logged_counters(connection)
+    insert_counters_of_events(connection)
     for dump_id, n_runs in dumps:
         resolution = replace_statistics(connection, dump_id, n_runs)
         connection.execute(_ANEW, [resolution, dump_id])

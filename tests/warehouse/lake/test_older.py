@@ -68,13 +68,13 @@ def test_a_table_that_nothing_reads_any_more_is_no_problem(tmp_path: Path) -> No
 
 def test_who_writes_into_it_makes_it_one_of_now(older: Path) -> None:
     Lake(older).begin()
-    assert json.loads((older / FORMAT_FILE).read_text()) == {"format": 1, "schema": 9}
+    assert json.loads((older / FORMAT_FILE).read_text()) == {"format": 1, "schema": 10}
 
 
-@pytest.mark.parametrize("schema", [5, 10])
+@pytest.mark.parametrize("schema", [5, 11])
 def test_it_is_refused_if_its_tables_are_others(older: Path, schema: int) -> None:
     (older / FORMAT_FILE).write_text(json.dumps({"format": 1, "schema": schema}))
-    with pytest.raises(LakeError, match="schemas 6 to 9"):
+    with pytest.raises(LakeError, match="schemas 6 to 10"):
         Lake(older).check()
 
 
