@@ -15,7 +15,7 @@
 --   debug_name          STRING   Name of the first debug event; null when not logged.
 --   name_hex            STRING   Bytes of the name where they are not UTF-8, else null.
 --   unit                STRING   Unit of the value, if it is not in ticks.
-WITH matched AS (
+WITH told AS (
     SELECT
         *,
         CASE
@@ -23,42 +23,65 @@ WITH matched AS (
             WHEN delegate_id_str IS NULL AND kind = 'other' THEN name
             WHEN kind IN ('delegate_op', 'delegate_phase') THEN delegate_id_str
             ELSE ''
-        END AS told
+        END AS text
     FROM lake_event_signatures
+),
+parted AS (
+    SELECT
+        *, split_part(text, ':', -1) AS tail,
+        CASE
+            WHEN instr(text, ':') > 1 THEN split_part(split_part(text, ':', -1), '.', 1)
+            ELSE ''
+        END AS node
+    FROM told
 ),
 ruled AS (
     SELECT
         *,
         CASE
-            WHEN told = '' THEN kind || '/' || coalesce(unit, '')
-            WHEN kind = 'other' AND regexp_replace(
-                told, '(?s)^[+]?EthosUBackend::execute[(][)].*$', ''
-            ) = '' THEN 'delegate_phase/'
-            WHEN kind = 'other' AND regexp_replace(
-                told, '(?s)^[+]?EthosUBackend::init[(][)].*$', ''
-            ) = '' THEN 'load/'
-            WHEN kind = 'other' THEN 'other/'
-            WHEN regexp_replace(told, '(?s)^.+ #[0-9]+$', '') = '' THEN 'delegate_op/'
-            WHEN regexp_replace(told, '^(ETVK|VGF)_[A-Z_]+$', '') = ''
+            WHEN text = '' THEN kind || '/' || coalesce(unit, '')
+            WHEN kind = 'other' THEN CASE
+                WHEN substr(text, 1, 24) = 'EthosUBackend::execute()'
+                    OR substr(text, 1, 25) = '+EthosUBackend::execute()'
+                    THEN 'delegate_phase/'
+                WHEN substr(text, 1, 21) = 'EthosUBackend::init()'
+                    OR substr(text, 1, 22) = '+EthosUBackend::init()' THEN 'load/'
+                ELSE 'other/'
+            END
+            WHEN (substr(text, 1, 5) = 'ETVK_' AND length(text) > 5
+                OR substr(text, 1, 4) = 'VGF_' AND length(text) > 4)
+                AND translate(text, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ_', '') = ''
                 THEN 'delegate_phase/'
-            WHEN regexp_replace(told, '(?s)^.+:OpId_[0-9]+[^:]* [(]us[)]$', '') = ''
-                THEN 'delegate_op/us'
-            WHEN length(told) > 5 AND right(told, 5) = ' (us)' THEN 'delegate_phase/us'
-            WHEN length(told) > 9 AND right(told, 9) = ' (cycles)'
+            WHEN length(text) > 5 AND right(text, 5) = ' (us)' THEN CASE
+                WHEN substr(node, 1, 5) = 'OpId_'
+                    AND substr(node, 6, 1) BETWEEN '0' AND '9' THEN 'delegate_op/us'
+                ELSE 'delegate_phase/us'
+            END
+            WHEN length(text) > 9 AND right(text, 9) = ' (cycles)'
                 THEN 'delegate_counter/cycles'
-            WHEN length(told) > 8 AND right(told, 8) = ' (bytes)'
+            WHEN length(text) > 8 AND right(text, 8) = ' (bytes)'
                 THEN 'delegate_counter/bytes'
-            WHEN length(told) > 8 AND right(told, 8) = ' (count)'
+            WHEN length(text) > 8 AND right(text, 8) = ' (count)'
                 THEN 'delegate_counter/count'
-            WHEN regexp_replace(told, '(?s)^.+:OpId_[0-9]+$', '') = ''
-                OR regexp_replace(
-                    told, '(?s)^(QNN|QNN accelerator|RPC|Accelerator) [(].+[)].*$', ''
-                ) = '' THEN 'other/unknown'
-            WHEN regexp_replace(told, '(?s)^.+:ios[0-9]+[.][0-9A-Za-z_]+$', '') = ''
-                THEN 'delegate_op/ns'
+            WHEN substr(node, 1, 5) = 'OpId_' AND length(tail) > 5
+                AND translate(substr(tail, 6), '0123456789', '') = ''
+                THEN 'other/unknown'
+            WHEN split_part(text, ' (', 1)
+                IN ('QNN', 'QNN accelerator', 'RPC', 'Accelerator')
+                AND instr(substr(text, length(split_part(text, ' (', 1)) + 4), ')') > 0
+                AND (instr(text, ' #') = 0 OR split_part(text, ' #', -1) = ''
+                    OR translate(split_part(text, ' #', -1), '0123456789', '') <> '')
+                THEN 'other/unknown'
+            WHEN substr(node, 1, 3) = 'ios' AND length(node) > 3
+                AND translate(substr(node, 4), '0123456789', '') = ''
+                AND length(tail) > length(node) + 1
+                AND translate(
+                    lower(substr(tail, length(node) + 2)),
+                    'abcdefghijklmnopqrstuvwxyz0123456789_', ''
+                ) = '' THEN 'delegate_op/ns'
             ELSE kind || '/'
         END AS rule
-    FROM matched
+    FROM parted
 )
 SELECT
     event_signature_id, max(name) AS name, max(instruction_id) AS instruction_id,

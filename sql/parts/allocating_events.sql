@@ -76,7 +76,8 @@ ended AS (
         PARTITION BY
             e.dump_id, e.run_index, e.chain_index, s.instruction_id,
             CASE
-                WHEN s.kind = 'delegate_op' OR s.unit IS NOT NULL THEN 0 ELSE e.occurrence
+                WHEN s.kind = 'delegate_op' OR s.unit IS NOT NULL THEN 0
+                ELSE e.occurrence
             END
     )
 ),

@@ -72,7 +72,8 @@ parents AS (
             THEN sum(CASE WHEN kind = 'delegate_op' THEN total_ns ELSE 0e0 END)
                 OVER instruction
         END AS op_ns,
-        sum(CASE WHEN kind = 'delegate_call' THEN total_ns END) OVER instruction AS call_ns
+        sum(CASE WHEN kind = 'delegate_call' THEN total_ns END) OVER instruction
+            AS call_ns
     FROM totals
     WINDOW
         whole AS (
@@ -96,12 +97,15 @@ selves AS (
     SELECT
         *,
         CASE kind
-            WHEN 'method' THEN CASE WHEN called_ns <= total_ns THEN total_ns - called_ns END
-            WHEN 'delegate_call' THEN CASE WHEN op_ns <= total_ns THEN total_ns - op_ns END
+            WHEN 'method'
+                THEN CASE WHEN called_ns <= total_ns THEN total_ns - called_ns END
+            WHEN 'delegate_call'
+                THEN CASE WHEN op_ns <= total_ns THEN total_ns - op_ns END
             ELSE total_ns
         END AS self_ns,
         CASE
-            WHEN kind = 'delegate_op' AND op_ns > call_ns OR total_ns > method_ns THEN NULL
+            WHEN kind = 'delegate_op' AND op_ns > call_ns OR total_ns > method_ns
+                THEN NULL
             ELSE nullif(method_ns, 0e0)
         END AS of_ns
     FROM parents

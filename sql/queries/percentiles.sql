@@ -51,7 +51,8 @@ WITH chosen AS (
 signatures AS (
     SELECT
         event_signature_id, event_name, instruction_id, delegate_id, kind,
-        unit, unit_ns, dense_rank() OVER (ORDER BY event_name, instruction_id, delegate_id, kind)
+        unit, unit_ns,
+        dense_rank() OVER (ORDER BY event_name, instruction_id, delegate_id, kind)
             AS key_id
     FROM named_event_signatures
 ),

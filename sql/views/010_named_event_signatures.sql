@@ -25,8 +25,12 @@ SELECT
         WHEN 'delegate_op' THEN split_part(event_name, ' #', 1)
     END AS op_type,
     unit,
-    CASE unit WHEN 'ns' THEN 1e0 WHEN 'us' THEN 1e3 WHEN 'ms' THEN 1e6 WHEN 's' THEN 1e9 END
-        AS unit_ns
+    CASE unit
+        WHEN 'ns' THEN 1e0
+        WHEN 'us' THEN 1e3
+        WHEN 'ms' THEN 1e6
+        WHEN 's' THEN 1e9
+    END AS unit_ns
 FROM (
     SELECT
         event_signature_id, instruction_id, delegate_id, kind, unit,

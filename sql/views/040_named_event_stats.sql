@@ -62,7 +62,8 @@ FROM (
             WHEN s.kind = 'delegate_op' THEN d.delegate_ns_per_tick ELSE d.ns_per_tick
         END AS tick_ns,
         CASE
-            WHEN s.kind = 'delegate_op' AND s.unit IS NULL THEN d.delegate_resolution_ticks
+            WHEN s.kind = 'delegate_op' AND s.unit IS NULL
+                THEN d.delegate_resolution_ticks
             ELSE 1
         END AS resolution_ticks
     FROM event_stats AS x

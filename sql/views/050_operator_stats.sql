@@ -124,7 +124,8 @@ FROM (
             WHEN o.kind = 'delegate_op' THEN d.delegate_ns_per_tick ELSE d.ns_per_tick
         END AS tick_ns,
         CASE
-            WHEN o.kind = 'delegate_op' AND o.unit IS NULL THEN d.delegate_resolution_ticks
+            WHEN o.kind = 'delegate_op' AND o.unit IS NULL
+                THEN d.delegate_resolution_ticks
             ELSE 1
         END AS resolution_ticks
     FROM event_stats AS x
