@@ -44,6 +44,7 @@ BEHAVIOURS = {
     "spark/test_session.py": "Spark's own machines, likewise",
     "sql/test_byte_stability.py": "the same bytes on any number of threads, of all queries",
     "sql/test_delegate_phases.py": "phases of a delegate, through all queries that add up times",
+    "sql/test_producers.py": "dumps of every producer, through all queries that add up times",
     "sql/test_build_lineage.py": "the order and ancestry of builds, as views say them",
     "sql/test_dump_measures.py": "what dumps measure as a whole, as a view says it",
     "sql/test_filters.py": "filters of all queries",
