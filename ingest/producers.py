@@ -6,14 +6,19 @@ for those of the runtime itself.
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+from ingest.errors import SourceError
+
+SETTINGS_FILE = "tracehouse.toml"
 NS_PER_UNIT = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 UNKNOWN = "unknown"  # unit of values that may be time or not
 COUNTER = "delegate_counter"
@@ -24,6 +29,7 @@ _OF_USERS = ("delegate_op", "delegate_phase", COUNTER, OTHER)
 _KINDS = (*_OF_USERS, "method", "load", "operator_call", "kernel", "delegate_call", "control")
 _FIELDS = ("producer", "source", "delegate_id", "event_name", "kind", "unit")
 _PATTERNS = ("delegate_id", "event_name")
+_OWN: list[Rule] = []
 _MOST_KNOWN = 1 << 16  # distinct names whose rule is remembered
 
 
@@ -134,6 +140,52 @@ class Producers:
 def shipped_producers() -> Producers:
     """The rules that ship with tracehouse."""
     return Producers()
+
+
+def own_rules() -> Sequence[Rule]:
+    """The rules that this process was told to use besides the shipped ones."""
+    return tuple(_OWN)
+
+
+def use_own_rules(rules: Sequence[Rule]) -> None:
+    """Use these rules besides the shipped ones from now on, in all of this process."""
+    _OWN[:] = rules
+    known_producers.cache_clear()
+
+
+@cache
+def known_producers() -> Producers:
+    """The shipped rules and a user's."""
+    return Producers(own_rules())
+
+
+def read_own_rules(path: str | os.PathLike[str] | None = None) -> list[Rule]:
+    """The rules that the tables `[[producers]]` of a settings file state.
+
+    Args:
+        path: The file; by default ./tracehouse.toml, if there is one.
+
+    Raises:
+        SourceError: The file cannot be read, is no TOML, or states a rule that is none.
+    """
+    file = Path(path or SETTINGS_FILE)
+    if path is None and not file.exists():
+        return []
+    try:
+        tables = tomllib.loads(file.read_text(encoding="utf-8")).get("producers", [])
+    except OSError as error:
+        raise SourceError(str(file), error.strerror or str(error)) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SourceError(str(file), f"not TOML: {error}") from error
+    if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
+        raise SourceError(str(file), "producers: wanted tables headed [[producers]]")
+    rules = []
+    for number, fields in enumerate(tables, 1):
+        try:
+            rules.append(parse_rule(fields))
+        except ValueError as error:
+            raise SourceError(str(file), f"[[producers]] number {number}: {error}") from error
+    return rules
 
 
 @cache
