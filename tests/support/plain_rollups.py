@@ -36,7 +36,7 @@ def clock_steps(tables):
     delegated = [
         row["event_signature_id"]
         for row in signatures
-        if row["kind"] == "delegate_op" and row["unit"] is None
+        if row["kind"] == "delegate_op" and row.get("unit") is None
     ]
     return {(dump, signature): resolution[dump] for dump in resolution for signature in delegated}
 
