@@ -27,10 +27,14 @@ WITH spans AS (
             WHEN kind = 'delegate_op' OR unit IS NOT NULL OR flags > 1 THEN 0e0
             ELSE CAST(start_offset_ticks AS DOUBLE) + duration_ticks
         END) AS end_ticks,
-        min(CASE
-            WHEN kind <> 'delegate_op' AND unit IS NULL
-                THEN CAST(start_offset_ticks AS DOUBLE)
-        END) AS first_ticks
+        -- Values that have a unit mostly start at 0: then the run's first start is none.
+        CASE
+            WHEN count(unit) > 0 THEN coalesce(min(CASE
+                WHEN kind <> 'delegate_op' AND unit IS NULL
+                    THEN CAST(start_offset_ticks AS DOUBLE)
+            END), 0e0)
+            ELSE 0e0
+        END AS first_ticks
     FROM named_events
     WHERE dump_id = CAST(:dump AS BIGINT)
     GROUP BY run_index
@@ -39,9 +43,7 @@ ranked AS (
     SELECT
         run_index,
         first_ticks,
-        row_number() OVER (
-            ORDER BY end_ticks - coalesce(first_ticks, 0e0), run_index
-        ) AS position,
+        row_number() OVER (ORDER BY end_ticks - first_ticks, run_index) AS position,
         count(*) OVER () AS run_count
     FROM spans
 ),
@@ -57,9 +59,9 @@ SELECT
     e.run_index, g.name AS run_name,
     e.event_name, e.delegate_id, e.instruction_id, e.kind,
     CASE
-        WHEN e.unit IS NULL AND e.start_offset_ticks >= coalesce(c.first_ticks, 0e0)
+        WHEN e.unit IS NULL AND e.start_offset_ticks >= c.first_ticks
             AND (e.kind <> 'delegate_op' OR d.delegate_ns_per_tick = d.ns_per_tick)
-            THEN (e.start_offset_ticks - coalesce(c.first_ticks, 0e0)) * d.ns_per_tick
+            THEN (e.start_offset_ticks - c.first_ticks) * d.ns_per_tick
     END AS start_ns,
     e.duration_ns,
     e.flags > 1 AS is_flagged

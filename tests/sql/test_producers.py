@@ -28,6 +28,7 @@ QUESTIONS = [
     ("tax_history", {}),
 ]  # fmt: skip
 OF_MODULES = ("layer_hotspots", "module_totals")  # which need an ETRecord
+ON_A_CLOCK_OF_THEIR_OWN = {"Neutron", "Vulkan"}  # of which nothing but a manifest could tell
 COUNTERS = {
     ("Accelerator (execute) time", "cycles"): 36_123_456,
     ("Number of HVX threads used", "count"): 4,
@@ -82,7 +83,7 @@ def test_no_time_of_a_timeline_is_impossible(store):
     for dump in store.sql("SELECT dump_id, model FROM named_dumps ORDER BY ALL").to_pylist():
         rows = store.query("run_timeline", dump=dump["dump_id"]).to_pylist()
         assert _impossible([dump | row for row in rows]) == []
-        if dump["model"] in PRODUCERS:
+        if dump["model"] in PRODUCERS.keys() - ON_A_CLOCK_OF_THEIR_OWN:
             ends = [row["start_ns"] + row["duration_ns"] for row in rows if row["start_ns"]]
             assert CALL_NS / 2 < max(ends) < 2 * CALL_NS
 
