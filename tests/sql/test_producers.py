@@ -7,6 +7,7 @@ from tests.support.producer_dumps import (
     CALL_NS,
     PRODUCERS,
     QNN_EVENTS,
+    QNN_GPU_EVENTS,
     RUNS,
     producer_dump,
 )
@@ -115,6 +116,19 @@ def test_what_qnn_counts_is_a_counter_of_each_run_and_its_delegate(store):
     assert {row["instruction_id"] for row in rows} == {1}
     totals = store.query("counter_totals", model="QNN").to_pylist()
     assert {(row["counter"], row["unit"]): row["per_inference"] for row in totals} == COUNTERS
+
+
+def test_what_is_compared_and_judged_has_one_unit(store):
+    rows = store.sql(
+        "SELECT DISTINCT unit, delegate_id FROM operator_stats WHERE model LIKE 'QNN%'"
+    ).to_pylist()
+    assert {row["unit"] for row in rows} == {"ns"}
+    names = {row["delegate_id"] for row in rows if row["delegate_id"]}
+    assert names == {name for name in {**QNN_EVENTS, **QNN_GPU_EVENTS} if name.endswith("(us)")}
+    judged = store.sql(
+        "SELECT name, unit, value FROM dump_measures WHERE kind = 'counter'"
+    ).to_pylist()
+    assert {(row["name"], row["unit"]): row["value"] for row in judged} == COUNTERS
 
 
 def test_their_events_are_as_the_inspector_shows_them(store):
