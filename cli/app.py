@@ -117,7 +117,8 @@ def _run(args: Sequence[str] | None) -> NoReturn:
         take_plainly()
     use_own_rules(read_own_rules())
     try:
-        code = get_command(app).main(args, prog_name="tracehouse", standalone_mode=False)
+        own = _with_service_first(sys.argv[1:] if args is None else args)
+        code = get_command(app).main(own, prog_name="tracehouse", standalone_mode=False)
     except TyperException as error:  # the command line is malformed
         error.message = "\n".join(map(printable, in_our_words(error.message).split("\n")))
         cast("ClickException", error).show()
@@ -146,6 +147,26 @@ def _make_command(name: str) -> Command:
     command.name = name
     _tell_users(command)
     return command
+
+
+def _with_service_first(args: Sequence[str]) -> list[str]:
+    """The command line with the options that choose a service before the command.
+
+    >>> _with_service_first(["query", "coverage", "--url", "http://farm"])
+    ['--url', 'http://farm', 'query', 'coverage']
+    """
+    command = next((arg for arg in args if arg in _WITH_A_SERVICE), None)
+    if command is None or "--" in args:
+        return list(args)
+    first: list[str] = []
+    rest = list(args)
+    for number, arg in reversed(list(enumerate(args))):
+        name, equals, _ = arg.partition("=")
+        end = number + (1 if equals else 2)
+        if name in ("--url", "--token-file") and end <= len(args):
+            first = rest[number:end] + first
+            del rest[number:end]
+    return [*first, *rest]
 
 
 def _tell_users(command: Command) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from queries.report.calls import stands_alone
 from queries.report.figures import (
     count_text,
     delta_text,
@@ -58,22 +59,24 @@ def changed_rows(table: pa.Table) -> pa.Table:
 def summary_lines(table: pa.Table, *, base: str, head: str) -> list[str]:
     """What the query `comparison` found, in sentences: of all operators, then of each model."""
     operators = [row for row in table.to_pylist() if row["level"] == "operator"]
-    changed = _changed(operators)
-    counts = Counter(row["verdict"] for row in changed)
+    calls = [row for row in table.to_pylist() if stands_alone(row)]
+    counts = Counter(row["verdict"] for row in operators)
     found = [f"{counts[name]:,} {word}" for name, word in _CHANGES.items() if counts[name]]
     what = ", ".join(found) or "no change found"
-    lines = [f"{head} against {base}: {what}, of {count_text(len(operators), 'operator')} compared"]
+    more = f"; {count_text(len(calls), 'delegate call')} changed alone" if calls else ""
+    compared = f"{count_text(len(operators), 'operator')} compared{more}"
+    lines = [f"{head} against {base}: {what}, of {compared}"]
     methods = _by_place(row for row in table.to_pylist() if row["level"] == "method")
-    found_by_place = _by_place(changed)
+    found_by_place = _by_place(_changed([*operators, *calls]))
     explained = (
         place
         for place, own in methods.items()
         if place not in found_by_place and any(row["verdict"] == _EXPLAINED for row in own)
     )
     for place, rows in (found_by_place | {place: [] for place in explained}).items():
-        named = [f"{_operator(row)} {_change(row)}" for row in rows[:_MOST_NAMED]]
-        more = [f"{len(rows) - _MOST_NAMED:,} more"] * (len(rows) > _MOST_NAMED)
-        operators_text = ", ".join([*named, *more]) or "no operator by itself"
+        named = [f"{_operator(row)} {_change(row)}{_guess(row)}" for row in rows[:_MOST_NAMED]]
+        others = [f"{len(rows) - _MOST_NAMED:,} more"] * (len(rows) > _MOST_NAMED)
+        operators_text = ", ".join([*named, *others]) or "no operator by itself"
         parts = [operators_text, *map(_method_text, methods.get(place, ()))]
         lines.append(f"  {place}: {'; '.join(parts)}")
     return lines
@@ -114,6 +117,10 @@ def _operator(row: Row) -> str:
 def _change(row: Row) -> str:
     is_timed = row["verdict"] in ("regression", "improvement")
     return delta_text(row["delta"]) if is_timed else _CHANGES[row["verdict"]]
+
+
+def _guess(row: Row) -> str:
+    return f" (may be {row['may_be']})" if row["may_be"] else ""
 
 
 def _method_text(row: Row) -> str:

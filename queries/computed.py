@@ -41,7 +41,7 @@ NIGHTLY_VERDICTS = Header(
         Column("p_adjusted", "DOUBLE", "Adjusted p; null unless tested."),
         Column("error", "DOUBLE", "How far builds usually are from their bases, as a share."),
         Column(
-            "is_framed", "BOOLEAN", "Whether the state of the device in each dump is taken out."
+            "is_residual", "BOOLEAN", "Whether the state of the device in each dump is taken out."
         ),
         Column("verdict", "STRING", "What the night says."),
         Column("first_bad", "STRING", "First build of the change that is open; else null."),

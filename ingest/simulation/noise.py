@@ -20,7 +20,7 @@ _HEATING_ITERATIONS = 25.0
 _SLOW_PROCESS_SHARE = 0.01  # operators of a process that memory or cores treat badly throughout
 _SLOW_PROCESS_RATIO = 1.5
 _OUTLIER_RATIO = 4.0  # mean of what an interruption adds
-_DELEGATE_TICK_NS = 1000  # XNNPACK counts whole microseconds
+_DELEGATE_TICK_NS = 1000  # XNNPACK rounds down to whole microseconds
 
 
 def draw_own_times(
@@ -44,8 +44,16 @@ def draw_own_times(
     times[0] *= timeline.first_ratio
     places = rng.integers(times.size, size=rng.binomial(times.size, noise.outlier_share))
     times.ravel()[places] *= 1 + rng.exponential(_OUTLIER_RATIO, len(places))
-    tick_ns = np.where(timeline.is_delegated, _DELEGATE_TICK_NS, 1)
-    return np.rint(times / tick_ns).astype(np.int64) * tick_ns
+    return _round_delegates(timeline, np.rint(times).astype(np.int64))
+
+
+def _round_delegates(timeline: Timeline, times: Ints) -> Ints:
+    """The times as a delegate tells them: what it rounds off stays in the call that holds it."""
+    for event in np.flatnonzero(timeline.is_delegated).tolist():
+        rest = times[:, event] % _DELEGATE_TICK_NS
+        times[:, event] -= rest
+        times[:, timeline.holder[event]] += rest
+    return times
 
 
 def _draw_process(noise: Noise, event_count: int, rng: np.random.Generator) -> Floats:

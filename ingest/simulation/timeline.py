@@ -27,6 +27,7 @@ class Timeline:
         first_ratio: Own time in the first iteration, relative to that.
         origin: Origin of each event.
         is_delegated: Whether each event is logged by a delegate.
+        holder: The event that holds each; the last one, which holds all others, is its own.
         segment_event: Event of each segment; one past the last is the pause.
         segment_count: Segments of each event, and of the pause.
         begin: First segment of each event.
@@ -37,6 +38,7 @@ class Timeline:
     first_ratio: Floats
     origin: Ints
     is_delegated: Mask
+    holder: Ints
     segment_event: Ints
     segment_count: Ints
     begin: Ints
@@ -49,13 +51,14 @@ class Timeline:
     def of(cls, placed: Sequence[PlacedEvent]) -> Timeline:
         """The timeline of a run that logs these events, the last of which holds the others."""
         events = [event for event, _ in placed]
-        segments, begin, end = _cut(placed)
+        segments, begin, end, holder = _cut(placed)
         segment_event = np.array([*segments, len(events)])
         return cls(
             np.array([event.own_ns for event in events]),
             np.array([event.first_ratio for event in events]),
             np.array([event.origin for event in events]),
             np.array([event.delegate_id is not None for event in events]),
+            np.array(holder),
             segment_event,
             np.bincount(segment_event),
             np.array(begin),
@@ -80,16 +83,19 @@ class Timeline:
         return before.take(self.begin, axis=1), before.take(self.end, axis=1), int(after[-1, -1])
 
 
-def _cut(placed: Sequence[PlacedEvent]) -> tuple[list[int], list[int], list[int]]:
-    """Event of each segment; first segment in, and first behind, each event."""
+def _cut(placed: Sequence[PlacedEvent]) -> tuple[list[int], list[int], list[int], list[int]]:
+    """Event of each segment; first segment in, and first behind, each event; and its holder."""
+    holder = list(range(len(placed)))
     segments: list[list[int]] = []  # of each event, parts included
     open_: list[int] = []  # events whose parent has not come yet
     for number, (event, _) in enumerate(placed):
         first = len(open_) - len(event.parts)
         segments.append([number])
         for part in open_[first:]:
+            holder[part] = number
             segments[number] += [*segments[part], number]
         open_[first:] = [number]
     whole = segments[-1]
     begin = [whole.index(number) for number in range(len(segments))]
-    return whole, begin, [first + len(own) for first, own in zip(begin, segments, strict=True)]
+    end = [first + len(own) for first, own in zip(begin, segments, strict=True)]
+    return whole, begin, end, holder

@@ -125,7 +125,10 @@ def _describe(
         fixed_in=nights[max(fixed)].build if state == "fixed" else None,
         environment=named,
         is_of_environment=all(any(map(may_explain, changes)) for changes in around),
-        commands=_commands(night.head, group.id, first, bad, good, commits),
+        commands=[
+            *compare_commands(first, bad, good),
+            *bisect_commands(night.head, group.id, commits.get(bad), commits.get(good)),
+        ],
     )
 
 
@@ -166,15 +169,14 @@ def compare_commands(member: Member, bad: str, good: str) -> list[str]:
     ]
 
 
-def _commands(
-    head: str, group: str, member: Member, bad: str, good: str, commits: Mapping[str, str | None]
+def bisect_commands(
+    head: str, group: str, bad_commit: str | None, good_commit: str | None
 ) -> list[str]:
-    commands = compare_commands(member, bad, good)
-    bad_commit, good_commit = commits.get(bad), commits.get(good)
-    if bad_commit and good_commit:
-        step = f"./record.sh || exit 125; tracehouse bisect-step {group} --head {quote(head)}"
-        commands += [
-            f"git bisect start {quote(bad_commit)} {quote(good_commit)}",
-            f"git bisect run sh -c {quote(step)}",
-        ]
-    return commands
+    """Commands that find the commit of a group; none where a build's commit is not known."""
+    if not bad_commit or not good_commit:
+        return []
+    step = f"./record.sh || exit 125; tracehouse bisect-step {group} --head {quote(head)}"
+    return [
+        f"git bisect start {quote(bad_commit)} {quote(good_commit)}",
+        f"git bisect run sh -c {quote(step)}",
+    ]

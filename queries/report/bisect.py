@@ -11,10 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from queries.report.exact_alerts import judge_measures
 from queries.report.members import compare_nights
 from queries.report.night import HeadNight, find_build, find_group, judge_head, min_changes
 from queries.report.settings import Settings
+from warehouse.catalogue.queries import expand_statement
 from warehouse.catalogue.sql_files import read_statement
+from warehouse.regressions.exact_changes import ExactHistory, judge_exact
 from warehouse.regressions.groups import ChangeGroup
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.parts import judge_part
@@ -52,7 +55,8 @@ def judge_step(
 ) -> BisectStep:
     """Compare a build's dumps with the good base of a group, series by series.
 
-    A series says bad if its dumps are surely nearer to the new level than to the old one (the 99 %
+    A measure without noise says bad if all dumps of the build are nearer to its new value. Another
+    series says bad if its dumps are surely nearer to the new level than to the old one (the 99 %
     interval of their shift lies beyond half of the change), good if they are surely not; most of
     those that say something decide.
 
@@ -68,6 +72,10 @@ def judge_step(
     """
     find_build(store, build, "--build")
     night = judge_head(store, head, settings)
+    exact = judge_measures(store, night)
+    for group in exact.groups:
+        if group.id == group_id:
+            return _decide(build, group, _ask_exact(store, exact.history, group, build))
     group = find_group(night, group_id, "bisect-step")
     changes = list(group.changes)
     recorded = np.array([each.build == build for each in night.fleet.nights])
@@ -76,6 +84,25 @@ def judge_step(
         recorded = np.array([each.build == build for each in night.fleet.nights])
     answers = [_ask(night, change, np.flatnonzero(recorded)) for change in changes]
     return _decide(build, group, [answer for answer in answers if answer is not None])
+
+
+def _ask_exact(
+    store: Warehouse, history: ExactHistory, group: ChangeGroup, build: str
+) -> list[str]:
+    """What a build has of each measure without noise: one nearer to the new value is bad."""
+    rows = store.sql(expand_statement("exact_values"), {"head": build})
+    own = judge_exact(rows.filter(pc.equal(rows["build"], build)), build, 1)
+    values = {each.key: each.points[-1] for each in own.series}
+    answers = []
+    for change in group.changes:
+        series = history.of(change)
+        point = values.get(series.key)
+        if point is None:
+            continue
+        was, now = series.value(change.last_good), series.value(change.first_bad)
+        shares = sorted((value - was) / (now - was) for value in (point.low, point.high))
+        answers.append("bad" if shares[0] > _HALF else "good" if shares[1] < _HALF else "unsure")
+    return answers
 
 
 def _add_build(
@@ -115,7 +142,7 @@ def _decide(build: str, group: ChangeGroup, answers: list[str]) -> BisectStep:
     bad, good = answers.count("bad"), answers.count("good")
     what = f"the change of {' and '.join(group.operators)} in group {group.id}"
     if not answers:
-        return BisectStep("skip", f"{build}: fewer than 5 dumps of what {what} is about")
+        return BisectStep("skip", f"{build}: too few dumps of what {what} is about")
     counted = f"{bad} of {len(answers)} series have it, {good} have not"
     if bad == good:
         return BisectStep("skip", f"{build}: too close to call {what}: {counted}; record more")

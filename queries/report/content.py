@@ -66,6 +66,11 @@ class Member(Part):
     )
     head_values: list[float]
     history: list[BuildPoint] = Field(description="Builds up to the head, oldest first.")
+    may_be: str | None = Field(
+        default=None,
+        description="Of a delegate's call that changed though no operator in it shows it: the "
+        "longest that could hide half of it; else null.",
+    )
     rule: str = Field(description="Which rule and which numbers made the verdict.")
 
 

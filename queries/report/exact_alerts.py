@@ -9,7 +9,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from queries.asked import AskedStore
-from queries.report.alerts import find_state, is_told
+from queries.report.alerts import bisect_commands, find_state, is_told
 from queries.report.content import BuildPoint, EnvironmentChange, Group, Member
 from queries.report.environment import Environments, Family, may_explain
 from queries.report.facts import measure_name
@@ -147,7 +147,7 @@ def _describe(
         fixed_in=builds[max(fixed)] if state == "fixed" else None,
         environment=named,
         is_of_environment=all(any(map(may_explain, changes)) for changes in around),
-        commands=_commands(first, bad, good, commits),
+        commands=_commands(night, group.id, first, (bad, good), commits),
     )
 
 
@@ -208,10 +208,11 @@ def _environment(
     return environments.changes(family, base, head)
 
 
-def _commands(first: Member, bad: str, good: str, commits: Mapping[str, str | None]) -> list[str]:
+def _commands(
+    night: HeadNight, group: str, first: Member, ends: tuple[str, str],
+    commits: Mapping[str, str | None],
+) -> list[str]:  # fmt: skip
+    bad, good = ends
     where = f" --device {quote(first.device or '')} --model {quote(first.model)}"
-    shown = [f"tracehouse query exact_changes --base {quote(good)} --head {quote(bad)}{where}"]
-    good_commit, bad_commit = commits.get(good), commits.get(bad)
-    if good_commit and bad_commit:
-        shown.append(f"git log {quote(good_commit)}..{quote(bad_commit)}")
-    return shown
+    shown = f"tracehouse query exact_changes --base {quote(good)} --head {quote(bad)}{where}"
+    return [shown, *bisect_commands(night.head, group, commits.get(bad), commits.get(good))]

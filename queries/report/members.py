@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from queries.report.content import BuildPoint, EnvironmentChange, Member
 from queries.report.environment import Environments, Family
-from queries.report.hidden_parts import name_hidden_parts
 from queries.report.night import SERIES, HeadNight
 from warehouse.regressions.history import SeriesHistory
 from warehouse.regressions.level_changes import LevelChange, compare_builds, compare_mode_shares
@@ -149,15 +148,12 @@ def _rule(
         parts.append(_pool_text(night, change, change.pool))
     if change.modes is not None:
         parts.append(_share_text(night, change, since))
-    if change.is_framed:
+    if change.is_residual:
         parts.append("without the state of the device in each dump")
     if is_centred and change.modes is None:
         parts.append("modes of the process compared each with its own")
     if night.fleet.has_reference[change.series]:
         parts.append("relative to the reference build")
-    hidden = name_hidden_parts(night, change)
-    if hidden:
-        parts.append(f"no operator in it shows it: it may be {', '.join(hidden)}")
     if change.confirmed is not None:
         parts.append(f"confirmed by {night.fleet.nights[change.confirmed].build}")
     return "; ".join(parts)

@@ -11,6 +11,7 @@ import numpy as np
 from queries.asked import AskedStore
 from queries.report.alerts import list_alerts, order_alerts
 from queries.report.budgets import broken_text, judge_budgets, list_broken
+from queries.report.calls import name_hidden_operators
 from queries.report.content import Coverage, Report, RunShift, Sensitivity, Verdict
 from queries.report.environment import Environments, Family
 from queries.report.exact_alerts import judge_measures, list_exact_alerts, without_exact
@@ -55,7 +56,10 @@ def nightly_report(
     around = partial(changed_environment, environments)
     groups = order_alerts(
         [
-            *list_alerts(night, commits, around),
+            *(
+                name_hidden_operators(store, group, settings.nightly.min_change)
+                for group in list_alerts(night, commits, around)
+            ),
             *list_exact_alerts(night, exact, commits, environments),
         ]
     )

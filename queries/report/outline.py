@@ -179,6 +179,7 @@ def facts(group: Group, report: Report) -> list[tuple[str, str]]:
         ("Of the method's time", share_text(line.method_share)),
         ("Of the whole change", share_text(line.total_share)),
         ("Seen on", _breadth(group)),
+        ("May be", _guess(group)),
         ("Commits", _commits(group, report)),
         ("Owner", group.owner),
         ("Next step", next_step(group, report)),
@@ -187,6 +188,11 @@ def facts(group: Group, report: Report) -> list[tuple[str, str]]:
         ("Alert", group.id),
     ]
     return [(label, text) for label, text in found if text is not None]
+
+
+def _guess(group: Group) -> str | None:
+    """The operators that the costliest lone call of a delegate may be; None without any."""
+    return next((m.may_be for m in (*group.members, *group.explains) if m.may_be), None)
 
 
 def next_step(group: Group, report: Report) -> str | None:

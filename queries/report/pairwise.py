@@ -12,6 +12,7 @@ from typing import Any
 from ingest.signatures import operator_type
 from queries.report.alerts import compare_commands
 from queries.report.build_order import note_order
+from queries.report.calls import stands_alone
 from queries.report.content import (
     BuildPoint,
     Direction,
@@ -136,7 +137,8 @@ def _list_changes(
     found: dict[tuple[Direction, str], list[Row]] = defaultdict(list)
     muted: Counter[str] = Counter()
     for row in rows:
-        if row["verdict"] not in ("regression", "improvement") or row["level"] in CONTAINERS:
+        is_changed = row["verdict"] in ("regression", "improvement")
+        if not is_changed or (row["level"] in CONTAINERS and not stands_alone(row)):
             continue
         place = place_of_row(row)
         mute = settings.mute(**place, on=day)
@@ -183,6 +185,7 @@ def _describe(  # noqa: PLR0913 - all that a group is made of
         for row in rows
         if row["level"] in CONTAINERS
         and row["verdict"] == direction
+        and not stands_alone(row)
         and Family(*(row[name] for name in FAMILY)) in families
     ]
     told = [_member(row, values, base=base, head=head) for row in members]
@@ -245,6 +248,7 @@ def _member(
         ]
         if is_time
         else [],
+        may_be=row["may_be"],
         rule="; ".join(parts),
     )
 

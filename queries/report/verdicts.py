@@ -28,7 +28,7 @@ def nightly_verdicts(night: HeadNight) -> pa.Table:
     Columns: device, pool, model, backend, run, event_name, delegate_id, ordinal; base_count
     and head_count (dumps); base_ns and head_ns (medians; null for clocks of unknown rate); delta
     (head over base less 1, null without values on both sides); p_adjusted (null unless tested);
-    error (how far builds usually are from their bases, as a share) and is_framed (whether without
+    error (how far builds usually are from their bases, as a share) and is_residual (whether without
     the shift of the whole device); verdict; first_bad (of the change that is open, else null).
 
     Verdicts: regression and improvement (confirmed and there), suspect_regression and
@@ -54,7 +54,7 @@ def nightly_verdicts(night: HeadNight) -> pa.Table:
             "delta": _known(delta),
             "p_adjusted": _known(p),
             "error": _known(latest.base.error),
-            "is_framed": pa.array(latest.base.is_framed),
+            "is_residual": pa.array(latest.base.is_residual),
             "verdict": pa.array(verdicts, pa.string()),
             "first_bad": pa.array(first_bad, pa.string()),
         }

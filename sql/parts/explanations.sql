@@ -13,12 +13,14 @@ WITH parts AS (
     SELECT
         w.series_id, p.series_id AS part_id, p.cost / w.cost AS share,
         p.event_name || ' #' || CAST(p.ordinal AS STRING) AS part,
-        CASE
-            WHEN w.kind = 'method' OR p.verdict <> 'inconclusive' THEN 0e0
-            WHEN w.cost > 0 THEN (exp(p.high) - 1) * p.base_value / w.cost
-            ELSE (exp(p.low) - 1) * p.base_value / w.cost
-        END >= 5e-1 OR w.kind = 'delegate_call' AND p.verdict = 'below_resolution'
-            AS is_possible,
+        w.kind = 'delegate_call' AND (
+            p.verdict = 'below_resolution'
+            OR p.verdict IN ('unchanged', 'inconclusive') AND greatest(
+                sign(w.cost) * p.base_value * (CASE
+                    WHEN w.cost > 0 THEN exp(p.high) ELSE exp(p.low)
+                END - 1), p.half_tick
+            ) >= abs(w.cost) / 2
+        ) AS is_possible,
         p.base_value
     FROM verdicts AS w
     JOIN verdicts AS p

@@ -21,6 +21,7 @@
 --   kind            STRING  Kind of the events.
 --   instruction_id  INT     Instruction id in the head; null outside the program.
 --   unit            STRING  Unit of the values.
+--   half_tick       DOUBLE  Half of what the clock can tell apart.
 --   base_count      BIGINT  Dumps of the base that count.
 --   head_count      BIGINT  Dumps of the head that count.
 --   base_value      DOUBLE  Median of the base's values; null without any.
@@ -54,7 +55,7 @@ WITH weighed AS (
         -- Operators do not all react alike: by about so much of the shift they differ,
         -- and a change must stand out from what the others seem to have changed by.
         15e-2 * coalesce(abs(s.state_shift), 0e0) AS doubt,
-        3 * coalesce(t.scatter, 0e0) AS crowd,
+        3 * coalesce(t.scatter, 0e0) AS scatter_limit,
         s.figures.mode_p * count(s.figures.mode_p) OVER (PARTITION BY s.family_id)
             AS mode_p,
         CAST(needed_dumps(CAST(:q AS DOUBLE) / greatest(t.rival_count, 1)) AS BIGINT)
@@ -77,10 +78,10 @@ judged AS (
             WHEN NOT is_tested THEN 'below_resolution'
             WHEN least_p > q / test_count THEN 'needs_more_dumps'
             WHEN p_adjusted <= q AND abs(step) >= half_tick
-                AND low > 0 AND shift >= greatest(margin + doubt, crowd)
+                AND low > 0 AND shift >= greatest(margin + doubt, scatter_limit)
                 THEN 'regression'
             WHEN p_adjusted <= q AND abs(step) >= half_tick
-                AND high < 0 AND shift <= -greatest(margin + doubt, crowd)
+                AND high < 0 AND shift <= -greatest(margin + doubt, scatter_limit)
                 THEN 'improvement'
             WHEN mode_p <= q THEN 'mode_mix'
             WHEN level IN ('method', 'delegate') AND abs(state_shift) >= margin
@@ -93,7 +94,7 @@ judged AS (
 SELECT
     series_id, family_id, level, device, pool, model, backend,
     run, event_name, delegate_id, ordinal, kind, instruction_id, unit,
-    base_count, head_count, base_value, head_value, shift, low, high,
+    half_tick, base_count, head_count, base_value, head_value, shift, low, high,
     state_shift, p_adjusted,
     CAST(CASE
         WHEN verdict = 'needs_more_dumps' THEN greatest(n_needed - n, 1)

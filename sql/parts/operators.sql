@@ -29,6 +29,8 @@
 --   floor               DOUBLE  Least value that can be compared.
 --   half_tick           DOUBLE  Half of what the clock can tell apart.
 --   op_type             STRING  Type of the operator; null for calls and methods.
+--   session             STRING  Session of the dump; null if none.
+--   reference_build     STRING  Build of a dump of a reference build; else null.
 SELECT
     CASE o.kind
         WHEN 'method' THEN 'method' WHEN 'delegate_call' THEN 'delegate' ELSE 'operator'
@@ -36,7 +38,7 @@ SELECT
     o.dump_id, c.is_head, o.device, o.pool, o.model, o.backend,
     o.run, o.event_name, o.delegate_id, o.ordinal, o.kind, o.instruction_id,
     o.run_signature_id, o.event_signature_id, o.unit, o.value, o.floor, o.half_tick,
-    o.op_type
+    o.op_type, c.session, c.reference AS reference_build
 FROM operator_stats AS o
 JOIN recorded_dumps AS c ON c.dump_id = o.dump_id
 WHERE (o.build IN (CAST(:base AS STRING), CAST(:head AS STRING))

@@ -1,6 +1,6 @@
 -- paired_samples: Head and base of each series compared by the differences of pairs.
 --
--- Reads compared_dumps, measured and series. A pair are the two dumps of base and head
+-- Reads compared_dumps and plain_samples. A pair are the two dumps of base and head
 -- that state the same run.pair in the same session of the same device, model and
 -- backend. A series is here if it has values of both dumps of 8 pairs; then dumps
 -- without a partner do not count. The figures are those of the function compare_pairs.
@@ -33,26 +33,19 @@ partners AS (
 valued AS (
     SELECT
         s.series_id, p.pair_id,
-        max(CASE WHEN m.is_head = 0 THEN m.value END) AS base_value,
-        max(CASE WHEN m.is_head = 1 THEN m.value END) AS head_value
-    FROM measured AS m
-    JOIN partners AS p ON p.dump_id = m.dump_id
-    JOIN series AS s
-        ON s.level = m.level AND s.device = m.device AND s.model = m.model
-        AND s.backend IS NOT DISTINCT FROM m.backend
-        AND s.run = m.run AND s.event_name = m.event_name
-        AND s.delegate_id IS NOT DISTINCT FROM m.delegate_id
-        AND s.ordinal = m.ordinal AND s.unit = m.unit
-    WHERE m.value IS NOT NULL
+        max(CASE WHEN s.is_head = 0 THEN s.y END) AS base_y,
+        max(CASE WHEN s.is_head = 1 THEN s.y END) AS head_y,
+        max(CASE WHEN s.is_head = 0 THEN s.value END) AS base_value,
+        max(CASE WHEN s.is_head = 1 THEN s.value END) AS head_value
+    FROM plain_samples AS s
+    JOIN partners AS p ON p.dump_id = s.dump_id
     GROUP BY s.series_id, p.pair_id
     HAVING count(*) = 2
 )
 SELECT
     series_id, CAST(count(*) AS BIGINT) AS pair_count, median(base_value) AS base_value,
     median(head_value) AS head_value,
-    compare_pairs(array_sort(array_agg(array(
-        ln(greatest(base_value, 1e0)), ln(greatest(head_value, 1e0))
-    )))) AS figures
+    compare_pairs(array_sort(array_agg(array(base_y, head_y)))) AS figures
 FROM valued
 GROUP BY series_id
 HAVING count(*) >= 8

@@ -4,10 +4,12 @@
 --
 -- columns:
 --   series_id  BIGINT  Number of the series.
+--   dump_id    INT     Dump it was measured in.
 --   is_head    INT     1 for a dump of the head, 0 for one of the base.
 --   value      DOUBLE  Value of the dump.
 --   y          DOUBLE  Its logarithm; below 1 it counts as 1.
-SELECT s.series_id, m.is_head, m.value, ln(greatest(m.value, 1e0)) AS y
+SELECT
+    s.series_id, m.dump_id, m.is_head, m.value, ln(greatest(m.value, 1e0)) AS y
 FROM measured AS m
 JOIN series AS s
     ON s.level = m.level AND s.device = m.device AND s.model = m.model

@@ -1,6 +1,6 @@
 -- relative: What each dump of two builds has of each operator, relative to a reference.
 --
--- Reads recorded_dumps and absolute. Where both builds were recorded beside a reference
+-- Reads absolute. Where both builds were recorded beside a reference
 -- build, a value is divided by how far the reference was from its usual level (the
 -- median over the sessions) in the dump's session: the state of the device cancels. The
 -- values of dumps without the reference are then left out. Of several reference builds
@@ -32,35 +32,31 @@
 --                               none.
 WITH levels AS (
     SELECT
-        a.device, a.model, a.backend, a.run, a.event_name, a.delegate_id, a.ordinal,
-        a.unit,
-        r.session, r.reference, median(ln(greatest(a.value, a.half_tick))) AS level
-    FROM absolute AS a
-    JOIN recorded_dumps AS r ON r.dump_id = a.dump_id
-    WHERE a.is_head IS NULL AND a.value IS NOT NULL
+        device, model, backend, run, event_name, delegate_id, ordinal, unit, session,
+        reference_build, median(ln(greatest(value, half_tick))) AS level
+    FROM absolute
+    WHERE is_head IS NULL AND value IS NOT NULL
     GROUP BY
-        a.device, a.model, a.backend, a.run, a.event_name, a.delegate_id, a.ordinal,
-        a.unit,
-        r.session, r.reference
+        device, model, backend, run, event_name, delegate_id, ordinal, unit, session,
+        reference_build
 ),
 sessions AS (
     SELECT
         device, model, backend, run, event_name, delegate_id, ordinal, unit, session,
-        max(reference) AS reference, max_by(level, reference) AS level
+        max(reference_build) AS reference, max_by(level, reference_build) AS level
     FROM levels
     GROUP BY
         device, model, backend, run, event_name, delegate_id, ordinal, unit, session
 ),
 placed AS (
-    SELECT a.*, s.session, s.reference, s.level AS reference_level
+    SELECT a.*, s.reference, s.level AS reference_level
     FROM absolute AS a
-    JOIN recorded_dumps AS r ON r.dump_id = a.dump_id
     LEFT JOIN sessions AS s
         ON s.device = a.device AND s.model = a.model
         AND s.backend IS NOT DISTINCT FROM a.backend AND s.run = a.run
         AND s.event_name = a.event_name
         AND s.delegate_id IS NOT DISTINCT FROM a.delegate_id
-        AND s.ordinal = a.ordinal AND s.unit = a.unit AND s.session = r.session
+        AND s.ordinal = a.ordinal AND s.unit = a.unit AND s.session = a.session
     WHERE a.is_head IS NOT NULL
 ),
 usual AS (

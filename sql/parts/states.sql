@@ -1,8 +1,8 @@
 -- states: The states of the device in the dumps of builds that were recorded apart.
 --
--- Reads compared_dumps and referred. Builds were recorded apart if fewer than half of
--- the dumps of either were captured while the other was being recorded; where a time is
--- unknown, if all dumps state a session and no session has both builds. The function
+-- Reads compared_dumps and relative_values. Builds were recorded apart if fewer than
+-- half of the dumps of either were captured while the other was being recorded; where a
+-- time is unknown, if all dumps state a session and no session has both. The function
 -- pair_states tells the state of a dump by its operators, and that of a method by its
 -- kernels and delegates.
 --
@@ -20,7 +20,8 @@
 WITH spans AS (
     SELECT
         c.*, d.captured_at, d.session,
-        CAST(row_number() OVER (ORDER BY c.dump_id) AS DOUBLE) AS dump_number,
+        CAST(2 * row_number() OVER (ORDER BY c.dump_id) + c.is_head AS DOUBLE)
+            AS dump_number,
         min(CASE WHEN c.is_head = 0 THEN d.captured_at END) OVER scope AS base_start,
         max(CASE WHEN c.is_head = 0 THEN d.captured_at END) OVER scope AS base_end,
         min(CASE WHEN c.is_head = 1 THEN d.captured_at END) OVER scope AS head_start,
@@ -53,32 +54,32 @@ recordings AS (
     FROM spans
     GROUP BY device, model, backend
 ),
-apart AS (
+recorded_apart AS (
     SELECT r.*
-    FROM referred AS r
+    FROM relative_values AS r
     JOIN recordings AS t
         ON t.device = r.device AND t.model = r.model
         AND t.backend IS NOT DISTINCT FROM r.backend
     WHERE t.is_apart AND r.value IS NOT NULL AND r.reference IS NULL
 ),
+-- One number tells of an operator: itself, its type (0 for what only holds others), and
+-- whether a delegate runs it.
 numbered AS (
     SELECT
         run_signature_id, event_signature_id,
-        CASE WHEN kind IN ('delegate_op', 'delegate_call') THEN 1e0 ELSE 0e0 END
-            AS run_by,
-        CASE
-            WHEN kind IN ('method', 'delegate_call') THEN -1e0
-            ELSE CAST(dense_rank() OVER (ORDER BY coalesce(op_type, event_name))
-                AS DOUBLE)
-        END AS op_number,
-        CAST(dense_rank() OVER (
+        16777216e0 * 2 * dense_rank() OVER (
             ORDER BY event_name, delegate_id NULLS LAST, ordinal
-        ) AS DOUBLE) AS number
+        )
+        + CASE
+            WHEN kind IN ('method', 'delegate_call') THEN 0
+            ELSE 2 * dense_rank() OVER (ORDER BY coalesce(op_type, event_name))
+        END
+        + CASE WHEN kind IN ('delegate_op', 'delegate_call') THEN 1 ELSE 0 END AS number
     FROM (
         SELECT DISTINCT
             run_signature_id, event_signature_id, event_name, delegate_id, ordinal,
             kind, op_type
-        FROM apart
+        FROM recorded_apart
     ) AS o
 )
 SELECT
@@ -87,11 +88,10 @@ SELECT
 FROM (
     SELECT
         m.run, explode(pair_states(array_agg(array(
-            d.dump_number, CAST(m.is_head AS DOUBLE), o.run_by, o.op_number,
-            o.number * 2 + CASE WHEN m.unit = 'ns' THEN 1 ELSE 0 END,
+            d.dump_number, o.number + CASE WHEN m.unit = 'ns' THEN 16777216 ELSE 0 END,
             m.half_tick, ln(greatest(m.value, m.half_tick))
         )))) AS s
-    FROM apart AS m
+    FROM recorded_apart AS m
     JOIN spans AS d ON d.dump_id = m.dump_id
     JOIN numbered AS o
         ON o.run_signature_id = m.run_signature_id

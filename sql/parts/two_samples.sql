@@ -16,8 +16,8 @@ SELECT
     median(CASE WHEN is_head = 0 THEN value END) AS base_value,
     median(CASE WHEN is_head = 1 THEN value END) AS head_value,
     compare_samples(
-        array_sort(array_agg(y) FILTER (WHERE is_head = 0)),
-        array_sort(array_agg(y) FILTER (WHERE is_head = 1))
+        array_agg(y) FILTER (WHERE is_head = 0),
+        array_agg(y) FILTER (WHERE is_head = 1)
     ) AS figures
 FROM plain_samples
 GROUP BY series_id

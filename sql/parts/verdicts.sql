@@ -20,6 +20,7 @@
 --   kind            STRING  Kind of the events.
 --   instruction_id  INT     Instruction id in the head; null outside the program.
 --   unit            STRING  Unit of the values.
+--   half_tick       DOUBLE  Half of what the clock can tell apart.
 --   base_count      BIGINT  Dumps of the base that count.
 --   head_count      BIGINT  Dumps of the head that count.
 --   base_value      DOUBLE  Median of the base's values; null without any.
@@ -55,7 +56,7 @@ WITH balances AS (
 )
 SELECT
     series_id, family_id, level, device, pool, model, backend, run,
-    event_name, delegate_id, ordinal, kind, instruction_id, unit,
+    event_name, delegate_id, ordinal, kind, instruction_id, unit, half_tick,
     base_count, head_count, base_value, head_value, shift, low, high, state_shift,
     p_adjusted, dumps_needed, cost,
     CASE

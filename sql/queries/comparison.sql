@@ -10,8 +10,8 @@
 --
 -- filters: compared_dumps
 --
--- parts: recorded_dumps, operators AS absolute, relative AS referred
--- parts: states, framed AS operators
+-- parts: recorded_dumps, operators AS absolute, relative AS relative_values
+-- parts: states, values_without_state AS operators
 -- parts: levels AS measured, verdicts, modules, notes, explanations
 --
 -- columns:

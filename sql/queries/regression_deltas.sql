@@ -40,8 +40,8 @@
 --
 -- filters: compared_dumps
 --
--- parts: recorded_dumps, operators AS absolute, relative AS referred
--- parts: states, framed AS measured, verdicts, modules
+-- parts: recorded_dumps, operators AS absolute, relative AS relative_values
+-- parts: states, values_without_state AS measured, verdicts, modules
 --
 -- columns:
 --   device              STRING  Name of the device.

@@ -9,6 +9,7 @@ import pytest
 from queries.report.forms import render
 from queries.report.nightly import nightly_report
 from queries.report.settings import Settings
+from tests.support.hidden_change import OPERATOR, write_hidden_change
 from tests.support.lakes import fill
 from tests.support.nightly_farm import ingest_nights, record_build
 from warehouse import Warehouse
@@ -54,6 +55,19 @@ def test_report_of_a_lake_on_spark_is_that_of_the_store(session, store, lake, he
         for place, value in expected.items()
     }
     assert found.groups
+
+
+def test_calls_that_changed_alone_name_the_same_operators(session, tmp_path):
+    write_hidden_change(tmp_path / "farm")
+    with Warehouse.open(tmp_path / "store", create=True) as store:
+        store.ingest([tmp_path / "farm"])
+        store.export_lake(str(tmp_path / "lake"))
+        wanted = nightly_report(store, Settings())
+    asked = SparkLake(session, str(tmp_path / "lake"))
+    found = nightly_report(asked, Settings(), judge=partial(judge_on_spark, asked))
+    told = [[m.may_be for group in one.groups for m in group.members] for one in (found, wanted)]
+    assert told[0] == told[1]
+    assert any(OPERATOR in text for text in told[0] if text)
 
 
 def leaves(value, place=()):

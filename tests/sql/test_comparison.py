@@ -246,6 +246,23 @@ def test_a_call_that_changed_names_the_operators_that_may_have():
     assert {row["may_be"] for row in rows if row is not call} == {None}
 
 
+@pytest.mark.parametrize(("more", "named"), [(900, "whole #1"), (-900, "whole #1"), (1_100, None)])
+def test_an_operator_may_hide_what_its_clock_cannot_tell_apart(more, named):
+    base, head = (
+        [
+            [
+                Event("Method::execute", 50_000, 0),
+                Event("DELEGATE_CALL", 9_000 + change + step, 3),
+                Event("", 5_000, 3, "whole"),
+            ]
+            for step in range(10)
+        ]
+        for change in (0, more)
+    )
+    rows = Samples().add(base, head, resolution_ticks=1_000).ask()
+    assert [row["may_be"] for row in rows if row["level"] == "delegate"] == [named]
+
+
 def test_what_explains_nothing_has_no_share():
     rows = Samples().add([_program(10_000, 8_000)] * 10, [_program(10_000, 8_000)] * 10).ask()
     assert {(row["change_share"], row["explained_by"]) for row in rows} == {(None, None)}

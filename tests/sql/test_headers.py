@@ -89,8 +89,8 @@ def test_header_columns_are_the_filters_columns(connection):
 
 # Each part behind those that it reads.
 ALL_PARTS = """\
--- parts: recorded_dumps, operators AS absolute, relative AS referred
--- parts: states, framed AS operators
+-- parts: recorded_dumps, operators AS absolute, relative AS relative_values
+-- parts: states, values_without_state AS operators
 -- parts: levels AS measured, series, plain_samples, two_samples, paired_samples, compared
 -- parts: pools AS scored, tested, judgements, verdicts
 -- parts: modules, notes, explanations
@@ -132,7 +132,11 @@ def test_header_columns_are_the_part_s_columns(name, connection):
     if filters in OF_OTHERS:
         parts = f"-- parts: {', '.join(OF_OTHERS[filters])}\n"
     header = f"-- x: X.\n--\n-- filters: {filters}\n--\n{parts}--\n-- columns:\n"
-    renamed = {"operators": "absolute", "relative": "referred", "framed": "operators"}
+    renamed = {
+        "operators": "absolute",
+        "relative": "relative_values",
+        "values_without_state": "operators",
+    }
     table = (renamed | {"levels": "measured", "pools": "scored"}).get(name, name)
     text = f"{header}--   a  INT  A.\nSELECT * FROM {table}\n"
     query = expand(text, "x.sql", FILTER_FILES, PART_FILES)

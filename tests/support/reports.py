@@ -343,7 +343,7 @@ def _named_group(name: str) -> Group:
     history = [BuildPoint(build=name, dump_count=3, median_ns=ns) for ns in (1.0, 2.0)]
     one = member(
         device=name, pool=name, model=name, backend=name, event_name=name, delegate_id=name,
-        kind=name, module_path=name, history=history, rule=name,
+        kind=name, module_path=name, history=history, may_be=name, rule=name,
     )  # fmt: skip
     return group(
         one, title=name, id=name, first_bad=name, last_good=name, explains=[one], reason=name,

@@ -67,21 +67,23 @@ def find_change(points: pa.Array) -> pa.Array:
 def pair_states(rows: pa.Array) -> pa.Array:
     """The states of the dumps of two builds, see `device_states.pair_states`.
 
-    A row is a list: dump, whether it is the head's, unit, operator type (-1 for what only holds
-    others), operator (from 1), half a tick of its clock, logarithm.
+    A row is a list: twice the number of the dump, and one more if it is the head's; a number that
+    tells of the operator; half a tick of its clock; logarithm. The last bit of the operator's
+    number is 1 if a delegate runs it, the 23 before it are its type, 0 for what only holds others.
     """
     lists = _whole(rows)
     sizes = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
-    figures = lists.flatten().flatten().to_numpy(zero_copy_only=False).reshape(-1, 7)
+    figures = lists.flatten().flatten().to_numpy(zero_copy_only=False).reshape(-1, 4)
     family = np.repeat(np.arange(len(sizes)), sizes)
-    figures = figures[np.lexsort((figures[:, 4], figures[:, 0], family))]
-    number, is_head, unit, kernel, operator = figures[:, :5].astype(np.int64).T
+    figures = figures[np.lexsort((figures[:, 1], figures[:, 0], family))]
+    number, operator = figures[:, :2].astype(np.int64).T
     dumps, first, dump = _number(family, number)
     _, member, own = _number(family, operator)
+    kernel = (operator[member] >> 1) % (1 << 23) - 1
     found = device_states.pair_states(
-        device_states.Operators(kernel[member], unit[member], figures[member, 5]),
-        device_states.NightValues(own, dump, figures[:, 6], len(dumps)),
-        is_head[first] == 1,
+        device_states.Operators(kernel, operator[member] & 1, figures[member, 2]),
+        device_states.NightValues(own, dump, figures[:, 3], len(dumps)),
+        number[first] % 2 == 1,
         family[first],
     )
     ends = np.searchsorted(family[first], np.arange(len(sizes) + 1))  # in their order

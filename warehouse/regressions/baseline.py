@@ -28,7 +28,7 @@ class Base(NamedTuple):
         builds: How many they are.
         dumps: Their dumps.
         raw: Median of their medians; NaN without any.
-        framed: The same with the states of the device taken out.
+        residual: The same with the states of the device taken out.
         value: Mean of the means of their values.
         state: Mean of the means of their states.
         reaction: How many times as far as the device each moves with its state.
@@ -36,16 +36,16 @@ class Base(NamedTuple):
         dump_spread: Standard deviation of dumps within builds, the states taken out.
         is_split: Whether dumps fall into modes.
         raw_error: How far builds have been from their bases so far, of the series and its family.
-        framed_error: The same with the states taken out.
+        residual_error: The same with the states taken out.
         moved: How far the state of the night is from the base's.
-        unrest: How many times as far as usual the night may be from its base.
+        excess_spread: How many times as far as usual the night may be from its base.
     """
 
     chosen: Mask
     builds: Ints
     dumps: Ints
     raw: Floats
-    framed: Floats
+    residual: Floats
     value: Floats
     state: Floats
     reaction: Floats
@@ -53,30 +53,30 @@ class Base(NamedTuple):
     dump_spread: Floats
     is_split: Mask
     raw_error: Floats
-    framed_error: Floats
+    residual_error: Floats
     moved: Floats
-    unrest: Floats
+    excess_spread: Floats
 
     @property
-    def is_framed(self) -> Mask:
+    def is_residual(self) -> Mask:
         """Whether values without the states decide: they are quieter, or it is too early."""
-        quieter = self.framed_error < _QUIETER * self.raw_error
-        framed: Mask = quieter | (self.builds < _BUILDS_TO_KNOW)
-        return framed
+        quieter = self.residual_error < _QUIETER * self.raw_error
+        is_residual: Mask = quieter | (self.builds < _BUILDS_TO_KNOW)
+        return is_residual
 
     @property
-    def strain(self) -> Floats:
+    def error_of_state(self) -> Floats:
         """What the state of the night adds to errors, in squares."""
-        strain: Floats = self.state_error * np.abs(self.moved)
-        return strain
+        error_of_state: Floats = self.state_error * np.abs(self.moved)
+        return error_of_state
 
     @property
     def error(self) -> Floats:
         """How far builds have been from their bases in the frame that decides."""
         error: Floats = np.where(
-            self.is_framed, np.hypot(self.framed_error, self.strain), self.raw_error
+            self.is_residual, np.hypot(self.residual_error, self.error_of_state), self.raw_error
         )
-        return error * self.unrest
+        return error * self.excess_spread
 
 
 def find_base(

@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from warehouse.regressions.errors import MOST_IN_A_ROW
+from warehouse.regressions.errors import MOST_NIGHTS_TOGETHER
 from warehouse.regressions.history import SeriesHistory
 from warehouse.regressions.level_changes import LevelChange, compare_builds, compare_mode_shares
 from warehouse.regressions.mode_shares import CONFIRMED_P
 from warehouse.regressions.nightly import Rules
-from warehouse.regressions.states import StateCells, find_unrest
+from warehouse.regressions.states import StateCells, find_excess_spread
 from warehouse.statistics.device_states import NO_KERNEL
 
 Floats = NDArray[np.float64]
@@ -72,8 +72,8 @@ def ask_nights(
         if change.modes is not None:
             answers.append(_ask_share(history, change, nights, least, rules))
             continue
-        error, strain = _errors(history, states, change, nights)
-        is_large = both.own[row] >= max(least, rules.both_gate * strain)
+        error, error_of_state = _errors(history, states, change, nights)
+        is_large = both.own[row] >= max(least, rules.both_gate * error_of_state)
         is_large = is_large and both.moved[row] >= max(least, rules.both_gate * error)
         if alone.p[row] > rules.confirm_p or min(alone.own[row], alone.moved[row]) < least / 2:
             answers.append(Answer.NO)
@@ -90,13 +90,16 @@ def _errors(
     """How far as many nights usually are from their base, and what their state adds to that."""
     state, spread = states.state[change.series], states.spread[change.series]
     moved = abs(float(np.mean(state[nights]) - np.mean(state[change.base])))
-    unrest = float(find_unrest(np.nanmean(spread[nights]), np.nanmedian(spread[change.base])))
-    strain = change.state_error * moved
-    error = change.errors[min(len(nights), MOST_IN_A_ROW) - 1]
-    if change.is_framed:
-        return unrest * math.hypot(error, strain), strain
+    excess_spread = float(
+        find_excess_spread(np.nanmean(spread[nights]), np.nanmedian(spread[change.base]))
+    )
+    error_of_state = change.state_error * moved
+    error = change.errors[min(len(nights), MOST_NIGHTS_TOGETHER) - 1]
+    if change.is_residual:
+        return excess_spread * math.hypot(error, error_of_state), error_of_state
     has_likes = history.series.kernel[change.series] != NO_KERNEL
-    return unrest * error, strain if has_likes and math.isfinite(strain) else 0.0
+    is_limited = has_likes and math.isfinite(error_of_state)
+    return excess_spread * error, error_of_state if is_limited else 0.0
 
 
 def _wait(nights: Ints, rules: Rules) -> Answer:
@@ -109,7 +112,7 @@ def _compare(
     """Compare nights with the base of each change, as they are and without the states."""
     way = np.array([change.direction for change in changes], np.int64)
     beside = [
-        replace(change, is_framed=True)
+        replace(change, is_residual=True)
         if history.series.kernel[change.series] != NO_KERNEL
         else change
         for change in changes

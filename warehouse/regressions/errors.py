@@ -15,7 +15,7 @@ from warehouse.statistics.two_samples import row_median
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-MOST_IN_A_ROW = 3
+MOST_NIGHTS_TOGETHER = 3
 ERROR_NIGHTS = 32  # before a build, whose errors count
 _FAMILY_NIGHTS = 8  # that the family's median counts like, at least
 _FAMILY_GROWTH = 0.5  # times the square of the nights so far: more than it cannot count like
@@ -71,7 +71,7 @@ class Errors:
             build: Number of the build.
             reaction: How many times the state is taken from the errors of each series.
         """
-        made = self._without_strain(build, slice(None), reaction)
+        made = self._without_state_error(build, slice(None), reaction)
         own = self._kin.sizes(made)
         count = np.count_nonzero(~np.isnan(made), axis=1)
         common = self._kin.median(own)
@@ -82,24 +82,24 @@ class Errors:
         size: Floats = doubt * np.sqrt(weighed / (count + nights))
         return size
 
-    def size_in_a_row(self, build: int, base: Base, series: Ints) -> Floats:
-        """The same of the means of 1, 2, ... builds in a row; shape (MOST_IN_A_ROW, len(series)).
+    def size_over_nights(self, build: int, base: Base, series: Ints) -> Floats:
+        """The same of the means of 1, 2, ... builds in a row: (MOST_NIGHTS_TOGETHER, len(series)).
 
         All builds of a row are compared with the base of the first, as those of a suspicion are.
         How much smaller their errors are is the family's to say: a series alone has seen too few
         rows. Where there were none yet, errors are taken to be independent.
         """
-        reaction = base.reaction * base.is_framed
-        one = np.where(base.is_framed, base.framed_error, base.raw_error)
+        reaction = base.reaction * base.is_residual
+        one = np.where(base.is_residual, base.residual_error, base.raw_error)
         families = np.unique(self._family[series])
         chosen = np.flatnonzero(np.isin(self._family, families))
         kin = _Kin(np.searchsorted(families, self._family[chosen]))
-        made = self._without_strain(build, chosen, reaction)
+        made = self._without_state_error(build, chosen, reaction)
         level = self._read_bases(build, chosen, reaction)
         level[base.is_split[chosen]] = 0.0  # a median of two modes jumps from one to the other
         single, place = kin.sizes(made), np.searchsorted(chosen, series)
         rows, total = [one[series]], made
-        for count in range(2, MOST_IN_A_ROW + 1):
+        for count in range(2, MOST_NIGHTS_TOGETHER + 1):
             first = slice(max(0, made.shape[1] - count + 1))
             drift = level[:, count - 1 :] - level[:, first]
             total = total[:, first] + made[:, count - 1 :] + drift
@@ -119,15 +119,15 @@ class Errors:
             reaction: How many times the state is taken from the errors of each series.
         """
         errors, moved = self._read(build, slice(None), reaction)
-        _, slope = _find_strain(self._family, np.abs(errors), moved)
+        _, slope = _find_state_error(self._family, np.abs(errors), moved)
         error: Floats = slope[self._family] * reaction
         return error
 
-    def _without_strain(self, build: int, series: Ints | slice, reaction: Floats) -> Floats:
+    def _without_state_error(self, build: int, series: Ints | slice, reaction: Floats) -> Floats:
         errors, moved = self._read(build, series, reaction)
         family = self._family[series]
-        steady, slope = _find_strain(family, np.abs(errors), moved)
-        return errors / _strain(steady[family], slope[family], moved)
+        steady, slope = _find_state_error(family, np.abs(errors), moved)
+        return errors / _state_error_ratio(steady[family], slope[family], moved)
 
     def _read(self, build: int, series: Ints | slice, reaction: Floats) -> tuple[Floats, Floats]:
         """The errors of the nights before a build, and how far states have moved them."""
@@ -144,7 +144,7 @@ class Errors:
         return np.where(times, without_state, self._raw_base[series, nights])
 
 
-def _find_strain(family: Ints, errors: Floats, moved: Floats) -> tuple[Floats, Floats]:
+def _find_state_error(family: Ints, errors: Floats, moved: Floats) -> tuple[Floats, Floats]:
     """Of each family: its error where the state is near, and by how much it grows if not."""
     known = ~np.isnan(errors)
     errors = np.where(known, np.minimum(errors, _LARGEST), 0.0)
@@ -162,7 +162,7 @@ def _find_strain(family: Ints, errors: Floats, moved: Floats) -> tuple[Floats, F
     return np.fmax(steady, _LEAST), slope
 
 
-def _strain(steady: Floats, slope: Floats, moved: Floats) -> Floats:
+def _state_error_ratio(steady: Floats, slope: Floats, moved: Floats) -> Floats:
     times: Floats = np.sqrt(1 + (slope[:, None] * moved / steady[:, None]) ** 2)
     return times
 

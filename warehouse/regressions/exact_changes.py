@@ -61,6 +61,11 @@ class ExactSeries(NamedTuple):
     points: tuple[ExactPoint, ...]
 
     @property
+    def key(self) -> tuple[str | None, ...]:
+        """All that tells it from others."""
+        return (*self.family, self.measure, self.run_name, self.allocator)
+
+    @property
     def family(self) -> _Family:
         """Device, model and backend."""
         return self.device, self.model, self.backend
@@ -176,7 +181,7 @@ def _find_changes(
             last_good=before.build,
             base=np.array([before.build]),
             is_loud=True,
-            is_framed=False,
+            is_residual=False,
             own_reaction=0.0,
             shift=math.log(after.low / before.low) if min(before.low, after.low) > 0 else 0.0,
             errors=[],

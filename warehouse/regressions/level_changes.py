@@ -29,7 +29,7 @@ class LevelChange:
         last_good: Last build with dumps before it.
         base: Builds of the old level, at most those of a base.
         is_loud: Whether the first hit was worth a word before it was confirmed.
-        is_framed: Whether values without the states of the device decide.
+        is_residual: Whether values without the states of the device decide.
         own_reaction: How many times the state of a dump is taken from its values for that.
         shift: How far it moved, a logarithm.
         errors: Of 1, 2, ... builds in a row, as they were known at the suspicion.
@@ -51,7 +51,7 @@ class LevelChange:
     last_good: int
     base: Ints
     is_loud: bool
-    is_framed: bool
+    is_residual: bool
     own_reaction: float
     shift: float
     errors: list[float]
@@ -67,7 +67,7 @@ class LevelChange:
     @property
     def reaction(self) -> float:
         """How many times the state of a dump is taken from its values; 0 if those decide."""
-        return self.own_reaction * self.is_framed
+        return self.own_reaction * self.is_residual
 
 
 def compare_builds(

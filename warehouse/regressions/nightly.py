@@ -110,7 +110,7 @@ class JudgedNight(NamedTuple):
         tested: Numbers of the series that were tested, ascending.
         comparison: Their comparison in the frame that decides, a row each.
         p_adjusted: Their p after Benjamini-Hochberg.
-        is_framed: Whether each series is judged without the shift of its family.
+        is_residual: Whether each series is judged without the shift of its family.
     """
 
     status: Ints
@@ -119,7 +119,7 @@ class JudgedNight(NamedTuple):
     tested: Ints
     comparison: SampleComparison
     p_adjusted: Floats
-    is_framed: Mask
+    is_residual: Mask
 
 
 def compare_night(
@@ -143,16 +143,16 @@ def compare_night(
     status[ready & (small > rules.q / np.maximum(size, 1))] = Status.NEEDS_MORE_DUMPS
     ready = status == Status.UNCHANGED
     raw_moved = cells.median[:, night] - base.raw
-    framed_moved = level - base.framed
+    residual_moved = level - base.residual
     limit = _WORTH_TESTING * np.log1p(history.series.min_change)
-    far = (np.abs(raw_moved) >= limit) | (np.abs(framed_moved) >= limit)
+    far = (np.abs(raw_moved) >= limit) | (np.abs(residual_moved) >= limit)
     tested = np.flatnonzero(ready & (far | base.is_split))
     raw = _compare(history, night, tested, base.chosen, np.zeros(len(tested)))
     residual = _compare(history, night, tested, base.chosen, base.reaction[tested])
     raw_moved[tested] = raw.shift
-    is_framed = base.is_framed[tested]
+    is_residual = base.is_residual[tested]
     decisive = SampleComparison(
-        *(np.where(is_framed, a, b) for a, b in zip(residual, raw, strict=True))
+        *(np.where(is_residual, a, b) for a, b in zip(residual, raw, strict=True))
     )
     return ComparedNight(status, tested, raw, residual, decisive, raw_moved, size)
 
@@ -176,16 +176,18 @@ def judge_night(
         np.log1p(history.series.half_tick[tested] / np.exp(base.raw[tested])),
     )
     way = np.sign(decisive.shift)
-    is_framed = base.is_framed
-    has_likes = (history.series.kernel[tested] != NO_KERNEL) & ~is_framed[tested]
+    is_residual = base.is_residual
+    has_likes = (history.series.kernel[tested] != NO_KERNEL) & ~is_residual[tested]
     beside = np.where(has_likes, way * night.residual.shift, np.inf)
     own = np.minimum(beside, np.abs(decisive.shift))
     seen = (raw_p <= rules.q) & (np.abs(raw.shift) >= least)
     agrees = (p <= rules.q) & (own >= least)
     watched = (own >= least * rules.weak_change) & (decisive.p <= rules.weak_p)
-    moved, error, strain = np.abs(decisive.shift), base.error[tested], base.strain[tested]
+    moved, error = np.abs(decisive.shift), base.error[tested]
+    error_of_state = base.error_of_state[tested]
     hits, stands_out = (
-        (moved > gate * error) & (beside > gate * strain) for gate in (rules.gate, rules.weak_gate)
+        (moved > gate * error) & (beside > gate * error_of_state)
+        for gate in (rules.gate, rules.weak_gate)
     )
     status = night.status.copy()
     status[tested[seen & ~agrees]] = Status.EXPLAINED_BY_RUN_SHIFT
@@ -194,7 +196,7 @@ def judge_night(
     watched &= stands_out
     direction = np.zeros(history.series_count, np.int64)
     direction[tested[watched]] = way[watched].astype(np.int64)
-    return JudgedNight(status, direction, base, tested, decisive, p, is_framed)
+    return JudgedNight(status, direction, base, tested, decisive, p, is_residual)
 
 
 def find_other_shares(night: JudgedNight) -> Ints:

@@ -148,7 +148,7 @@ def _join_nights(nights: Sequence[JudgedNight], places: Sequence[Ints], order: I
         tested[row],
         type(comparison)(*_in_order([night.comparison for night in nights], row)),
         np.concatenate([night.p_adjusted for night in nights])[row],
-        np.concatenate([night.is_framed for night in nights])[order],
+        np.concatenate([night.is_residual for night in nights])[order],
     )
 
 

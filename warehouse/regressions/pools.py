@@ -84,7 +84,7 @@ def _show(
     since = since[there[since]]
     if not len(base) or not len(since):
         return None
-    reaction = float(found.night.base.reaction[series] * found.night.is_framed[series])
+    reaction = float(found.night.base.reaction[series] * found.night.is_residual[series])
     level = found.cells.median[series] - reaction * found.states[series]
     moved = float(np.median(level[since]) - np.median(level[base]))
     if moved / change.shift < STILL_THERE:
@@ -96,7 +96,7 @@ def _show(
         pool_shift=change.shift,
         base=base,
         last_good=int(base[-1]),
-        is_framed=bool(found.night.is_framed[series]),
+        is_residual=bool(found.night.is_residual[series]),
         own_reaction=float(found.night.base.reaction[series]),
         shift=moved,
     )

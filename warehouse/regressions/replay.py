@@ -38,7 +38,7 @@ from warehouse.regressions.nightly import (
 )
 from warehouse.regressions.states import (
     StateCells,
-    find_unrest,
+    find_excess_spread,
     summarise_states,
 )
 from warehouse.statistics.device_states import (
@@ -118,8 +118,8 @@ class _Nights:
         state = self.states.state[:, build]
         level = self.states.value[:, build] - base.reaction * state
         moved = np.nan_to_num(state - base.state)
-        unrest = find_unrest(self.states.spread[:, build], base.dump_spread)
-        base = base._replace(moved=moved, unrest=unrest)
+        excess_spread = find_excess_spread(self.states.spread[:, build], base.dump_spread)
+        base = base._replace(moved=moved, excess_spread=excess_spread)
         night = compare_night(self._history, self.cells, level, build, base, self._rules)
         self.latest = judge_night(self._history, night, base, self._rules)
         value = self.states.value[:, build] - base.value
@@ -132,7 +132,7 @@ class _Nights:
         ways = self.latest.direction + find_other_shares(self.latest)
         news = [n for n in np.flatnonzero(ways).tolist() if n not in known]
         if news:
-            errors = self._errors.size_in_a_row(build, base, np.array(news)).T.tolist()
+            errors = self._errors.size_over_nights(build, base, np.array(news)).T.tolist()
             for series, own in zip(news, errors, strict=True):
                 self._suspect(series, build, own)
 
@@ -145,7 +145,7 @@ class _Nights:
         dumps = np.stack([family, history.dump[chosen]])
         numbers, dump = np.unique(dumps, axis=1, return_inverse=True)
         night = NightValues(own, dump.ravel(), value, numbers.shape[1])
-        usual = Usual(base.framed, base.dump_spread, base.reaction)
+        usual = Usual(base.residual, base.dump_spread, base.reaction)
         operators = Operators(history.series.kernel, history.series.unit, history.series.half_tick)
         state = np.nan_to_num(dump_states(operators, night, usual))
         history.states[chosen] = state
@@ -159,7 +159,7 @@ class _Nights:
         )
         return base._replace(
             raw_error=self._errors.size(build, np.zeros(len(base.reaction))),
-            framed_error=self._errors.size(build, base.reaction),
+            residual_error=self._errors.size(build, base.reaction),
             state_error=np.hypot(base.state_error, self._errors.state_error(build, base.reaction)),
         )
 
@@ -179,7 +179,7 @@ class _Nights:
             last_good=int(before[-1]),
             base=before,
             is_loud=bool(night.status[series] == Status.HIT),
-            is_framed=bool(night.is_framed[series]),
+            is_residual=bool(night.is_residual[series]),
             own_reaction=float(night.base.reaction[series]),
             shift=float(found.shift[place]),
             errors=errors,

@@ -23,7 +23,7 @@ Mask = NDArray[np.bool_]
 
 _UNKNOWN_STATE = 0.04  # as if a night's had differed by that where all operators react alike
 _REACTIONS = (0.1, 4.0)  # least and most
-_USUAL_UNREST = 2.0  # times the base's spread that the dumps of a night may have
+_USUAL_EXCESS = 2.0  # times the base's spread that the dumps of a night may have
 _REACTION_SPREAD = 0.25  # standard deviation over operators
 _FAR = 3.0  # standard deviations
 
@@ -109,7 +109,7 @@ def summarise_states(
         moment[series, build] = np.bincount(own, each, minlength=len(moment))[series]
 
 
-def find_unrest(spread: Floats, usual: Floats) -> Floats:
+def find_excess_spread(spread: Floats, usual: Floats) -> Floats:
     """How many times as far as usual nights may be from their base; 1 or more.
 
     Where the dumps of a night differ far more than those of the base, something disturbed many of
@@ -119,6 +119,6 @@ def find_unrest(spread: Floats, usual: Floats) -> Floats:
         spread: Standard deviation of the dumps of the nights; NaN if unknown.
         usual: The same of the base.
     """
-    times = spread / (_USUAL_UNREST * np.maximum(usual, LEAST_SPREAD))
-    unrest: Floats = np.fmax(times, 1.0)
-    return unrest
+    times = spread / (_USUAL_EXCESS * np.maximum(usual, LEAST_SPREAD))
+    excess_spread: Floats = np.fmax(times, 1.0)
+    return excess_spread

@@ -94,3 +94,23 @@ def test_commands_that_need_the_store_itself_say_so(run: Run, command: str) -> N
 def test_what_compares_stored_values_says_so(run: Run) -> None:
     done = run("--url", "http://127.0.0.1:1", "numeric-gap", "1", "2")
     assert (done.code, "this reads a store of this machine" in done.error) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["query", "coverage", "--url", "http://127.0.0.1:1"],
+        ["query", "--url=http://127.0.0.1:1", "coverage"],
+        ["--url", "http://127.0.0.1:1", "query", "coverage"],
+    ],
+)
+def test_the_address_may_stand_behind_the_command(run: Run, args: list[str]) -> None:
+    done = run(*args)
+    assert done.code == 1
+    assert "http://127.0.0.1:1/v1/queries/coverage: cannot be reached" in done.err
+
+
+def test_an_option_without_its_address_is_told(run: Run) -> None:
+    done = run("status", "--url")
+    assert done.code == 2
+    assert "--url" in done.err

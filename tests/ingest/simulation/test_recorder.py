@@ -146,6 +146,20 @@ def test_without_noise_only_the_first_iteration_differs():
     assert times[0].max() > 1.5
 
 
+def test_what_a_delegate_rounds_off_stays_in_its_call():
+    timeline = Timeline.of(FAMILIES[1].program.list_events())
+    typical = 1.037 * timeline.own_ns
+    own = draw_own_times(timeline, typical, STILL, 3, np.random.default_rng(0))[-1]
+    delegated = np.flatnonzero(timeline.is_delegated)
+    exact = np.rint(typical).astype(int)
+    rest = exact[delegated] - own[delegated]
+    assert (own[delegated] % 1000 == 0).all()
+    assert ((rest >= 0) & (rest < 1000)).all()
+    assert rest.any()
+    (call,) = set(timeline.holder[delegated].tolist())
+    assert own[call] == exact[call] + rest.sum()
+
+
 def test_iterations_resemble_the_one_before():
     states = np.log(draw(Noise(jitter=0, drift=0.02, process=0, outlier_share=0))[1:, 0])
     assert 0.4 < np.corrcoef(states[1:], states[:-1])[0, 1] < 0.75

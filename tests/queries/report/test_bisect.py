@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from queries.report.bisect import find_commit, judge_step
+from queries.report.exact_alerts import judge_measures
 from queries.report.night import judge_head
 from queries.report.settings import Settings
 from tests.support.cross_section import cross_section
@@ -84,7 +85,7 @@ def test_dumps_of_other_devices_say_nothing(nightly_path, tmp_path, group):
     with Warehouse.open(path, read_only=True) as store:
         found = judge_step(store, group, build="try", head="b11", settings=Settings())
     assert found.answer == "skip"
-    assert "fewer than 5 dumps" in found.reason
+    assert "too few dumps" in found.reason
 
 
 def test_an_unknown_group_or_build_is_told(nightly, group):
@@ -99,3 +100,27 @@ def test_a_commit_may_be_abbreviated_in_the_store(nightly):
     assert find_commit(nightly, "c0ffee05" + "ab" * 16) == "b5"
     assert find_commit(nightly, "c0ffee") is None
     assert find_commit(nightly, "deadbeef") is None
+
+
+@pytest.fixture(scope="module")
+def larger(tmp_path_factory):
+    """Four builds, the last two of which allocate more; and one beside them, which does, too."""
+    allocated = {0: 1000, 1: 1000, 2: 1280, 3: 1280}
+    dumps = [
+        dump
+        for number, size in allocated.items()
+        for dump in record_build(number, count=5, allocated=size)
+    ]
+    dumps += record_build(4, count=1, allocated=1281, **BISECTED)
+    with Warehouse.open(ingest_all(tmp_path_factory.mktemp("exact") / "s", dumps)) as store:
+        yield store
+
+
+@pytest.mark.parametrize(
+    ("build", "answer"),
+    [("b0", "good"), ("b1", "good"), ("b2", "bad"), ("b3", "bad"), ("try", "bad")],
+)
+def test_a_measure_without_noise_is_bisected_too(larger, build, answer):
+    night = judge_head(larger, "b3", Settings())
+    (group,) = judge_measures(larger, night).groups
+    assert step(larger, group.id, build, head="b3") == answer

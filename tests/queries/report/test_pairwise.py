@@ -114,3 +114,17 @@ def test_times_and_plots_are_relative_to_the_same_reference(tmp_path):
     low, high = (point.drift for point in drift.points)
     assert low < 0 < high
     assert "session" in drift_plot(drift)
+
+
+def test_a_delegate_that_logs_no_operators_is_told_by_its_call_and_may_be_muted(tmp_path):
+    dumps = [*record_build(0, {"DELEGATE_CALL": 1.0}), *record_build(1, {"DELEGATE_CALL": 1.2})]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        found = compared(store, base="b0", head="b1")
+        muted = compared(
+            store, Settings(muted=[Mute(event="DELEGATE*", reason="known")]), "b0", "b1"
+        )
+    (group,) = found.groups
+    assert (slower(found), group.explains) == (["DELEGATE_CALL"], [])
+    (call,) = group.members
+    assert (call.kind, call.may_be) == ("delegate_call", None)
+    assert (muted.groups, muted.verdict_counts["muted: known"]) == ([], 1)

@@ -42,7 +42,7 @@ def test_the_states_of_the_device_are_taken_from_the_base():
     known = history([nights(1, [0.0, 0.5, 0.0], wander=0)])
     states = filled(known, [0.0, 0.5, 0.0])
     base = find(known, np.ones((1, 2), bool), states)
-    assert base.framed == pytest.approx([LEVEL], abs=0.01)
+    assert base.residual == pytest.approx([LEVEL], abs=0.01)
     assert base.raw == pytest.approx([LEVEL + 0.25])
     assert base.state == pytest.approx([0.25])
     assert base.reaction == pytest.approx([1.0], abs=0.05)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from warehouse.regressions.baseline import Base
-from warehouse.regressions.errors import MOST_IN_A_ROW, Errors
+from warehouse.regressions.errors import MOST_NIGHTS_TOGETHER, Errors
 
 _UNKNOWN = Base(*[np.zeros(0)] * len(Base._fields))
 
@@ -21,7 +21,7 @@ def base(level, error=0.0, is_split=False):
         reaction=nothing,
         is_split=np.full(len(level), is_split),
         raw_error=nothing + error,
-        framed_error=nothing + np.inf,
+        residual_error=nothing + np.inf,
     )
 
 
@@ -43,7 +43,7 @@ def size(kept, build, count=3):
 def in_a_row(kept, build, count=3, is_split=False):
     """The sizes of so many series."""
     known = base(np.zeros(count), size(kept, build, count), is_split)
-    return kept.size_in_a_row(build, known, np.arange(count))
+    return kept.size_over_nights(build, known, np.arange(count))
 
 
 def doubt(nights):
@@ -102,9 +102,9 @@ def test_errors_in_a_row_shrink_if_nights_are_independent_and_not_if_they_resemb
     signs = np.array([1, -1] * 8)
     alternating = in_a_row(made([[0.01 * sign] * 3 for sign in signs], 17), 16)
     resembling = in_a_row(made([[0.01] * 3] * 16, 17), 16)
-    assert alternating.shape == (MOST_IN_A_ROW, 3)
+    assert alternating.shape == (MOST_NIGHTS_TOGETHER, 3)
     assert alternating[1] == pytest.approx([0.0] * 3, abs=1e-12)
-    assert resembling == pytest.approx(np.full((MOST_IN_A_ROW, 3), 0.01 * doubt(16)))
+    assert resembling == pytest.approx(np.full((MOST_NIGHTS_TOGETHER, 3), 0.01 * doubt(16)))
 
 
 def test_where_there_was_no_such_row_yet_nights_are_taken_to_be_independent():
@@ -119,7 +119,7 @@ def test_errors_in_a_row_are_those_of_the_series_that_are_asked_for():
     everything = in_a_row(kept, 20, 9)
     for chosen in ([5], [0, 3, 7], [2, 8]):
         known = base(np.zeros(9), size(kept, 20, 9))
-        some = kept.size_in_a_row(20, known, np.array(chosen))
+        some = kept.size_over_nights(20, known, np.array(chosen))
         assert some.tolist() == everything[:, chosen].tolist()
 
 

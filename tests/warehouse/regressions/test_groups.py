@@ -24,7 +24,7 @@ def change(series, first_bad, *, direction=1, confirmed=True, **fields):
         "last_good": first_bad - 1,
         "base": np.arange(first_bad),
         "is_loud": True,
-        "is_framed": False,
+        "is_residual": False,
         "shift": 0.1 * direction,
         "errors": [],
         "p_adjusted": 0.001,

@@ -22,7 +22,7 @@ def judge(cells, **options):
     return judge_night(known, found, base, Rules())
 
 
-def compare(cells, *, states=None, raw_error=QUIET, framed_error=QUIET, **changes):
+def compare(cells, *, states=None, raw_error=QUIET, residual_error=QUIET, **changes):
     """The last night of these series beside all before it.
 
     `states` are those of the device, night by night; else there are none.
@@ -34,9 +34,9 @@ def compare(cells, *, states=None, raw_error=QUIET, framed_error=QUIET, **change
     summaries, found = summarise_cells(known), summarise(known)
     usable = np.ones((known.series_count, head), bool)
     base = find_base(known, summaries, found, usable, Rules().base_builds)
-    errors = (np.full(known.series_count, error) for error in (raw_error, framed_error))
+    errors = (np.full(known.series_count, error) for error in (raw_error, residual_error))
     moved = found.state[:, head] - base.state
-    base = base._replace(raw_error=next(errors), framed_error=next(errors), moved=moved)
+    base = base._replace(raw_error=next(errors), residual_error=next(errors), moved=moved)
     level = found.value[:, head] - base.reaction * found.state[:, head]
     return known, base, compare_night(known, summaries, level, head, base, Rules())
 
@@ -80,8 +80,8 @@ def test_half_a_tick_is_no_change():
 
 def test_what_builds_differ_among_themselves_is_no_change():
     cells = [nights(1, [0.0] * 6 + [0.06], wander=0)]
-    assert status(cells, raw_error=0.02, framed_error=0.02) == ["WITHIN_BUILD_NOISE"]
-    assert status(cells, raw_error=0.015, framed_error=0.015) == ["HIT"]
+    assert status(cells, raw_error=0.02, residual_error=0.02) == ["WITHIN_BUILD_NOISE"]
+    assert status(cells, raw_error=0.015, residual_error=0.015) == ["HIT"]
 
 
 @pytest.mark.parametrize(
@@ -116,13 +116,13 @@ def test_what_is_below_the_resolution_is_not_compared():
 
 def test_the_state_of_the_device_explains_a_change_away():
     cells = [nights(number, [0.0] * 6 + [0.1]) for number in range(2)]
-    noisy = {"raw_error": 0.02, "framed_error": 0.002}
+    noisy = {"raw_error": 0.02, "residual_error": 0.002}
     assert status(cells, states=[0.0] * 6 + [0.1], **noisy) == ["EXPLAINED_BY_RUN_SHIFT"] * 2
 
 
 def test_a_change_beyond_the_state_is_not_explained():
     cells, states = [nights(1, [0.0] * 6 + [0.3])], [0.0] * 6 + [0.05]
-    found = judge(cells, states=states, raw_error=0.02, framed_error=0.002)
+    found = judge(cells, states=states, raw_error=0.02, residual_error=0.002)
     assert found.status.tolist() == [Status.HIT]
     assert found.comparison.shift == pytest.approx([0.25], abs=0.01)
     assert compare(cells, states=states)[2].raw_moved == pytest.approx([0.3], abs=0.01)
@@ -138,7 +138,7 @@ def test_a_state_that_is_new_may_move_operators_further():
 
 def test_what_raw_values_do_not_show_is_called_where_those_without_the_state_do():
     cells = [nights(1, [0.0] * 6 + [0.001])]
-    found = judge(cells, states=[0.0] * 6 + [-0.1], raw_error=0.02, framed_error=0.002)
+    found = judge(cells, states=[0.0] * 6 + [-0.1], raw_error=0.02, residual_error=0.002)
     assert found.direction.tolist() == [1]
 
 

@@ -176,7 +176,7 @@ def test_a_change_beside_a_shift_of_its_device_is_told():
     slower = [*levels[:-2], levels[-2] + 0.2, levels[-1] + 0.2]
     cells = [nights(20, slower), *(nights(number, levels) for number in range(10))]
     change = only(replay(history(cells)).changes)
-    assert (change.series, change.is_framed, change.first_bad) == (0, True, 12)
+    assert (change.series, change.is_residual, change.first_bad) == (0, True, 12)
     assert change.shift == pytest.approx(0.2, abs=0.03)
 
 
@@ -184,7 +184,7 @@ def test_a_method_that_slows_down_in_all_its_operators_is_one_change_of_the_meth
     levels = [0.0] * BEFORE + [0.15] * 2
     cells = [nights(number, levels) for number in range(8)]
     change = only(replay(history(cells, kernel=[NO_KERNEL, *range(7)])).changes)
-    assert (change.series, change.confirmed, change.is_framed) == (0, BEFORE + 1, False)
+    assert (change.series, change.confirmed, change.is_residual) == (0, BEFORE + 1, False)
     few = [0.0] * 6 + [0.15] * 2  # whose frame is quieter cannot be told yet
     cells = [nights(number, few) for number in range(8)]
     assert replay(history(cells, kernel=[NO_KERNEL, *range(7)])).changes == []

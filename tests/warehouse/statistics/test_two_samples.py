@@ -291,7 +291,7 @@ def test_the_documented_numbers_are_those_of_the_code_and_of_sql():
             "parts/judgements.sql", r"(\d+) \* coalesce\(t.scatter"
         ),
         "shift of the state below which a device was steady, between two builds": _sql_number(
-            "parts/framed.sql", r"END >= (\d+e-2)"
+            "parts/values_without_state.sql", r"END >= (\d+e-2)"
         ),
         "p of a change point": _sql_number("queries/change_points.sql", r"> (1e-\d+)"),
     }

@@ -66,9 +66,14 @@ def coverage(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
             "dump_count": len(own),
             "run_count": sum(len(dump.runs) for dump in own),
             "event_count": sum(map(_events, own)),
+            "first_captured_at": min(
+                (d.captured_at for d in own if d.captured_at is not None), default=None
+            ),
             "last_captured_at": max(
                 (d.captured_at for d in own if d.captured_at is not None), default=None
             ),
+            "build_ordinal": build_facts(dumps, key[-1])["ordinal"],
+            "committed_at": build_facts(dumps, key[-1])["committed_at"],
         }
         for key, own in groups.items()
     ]

@@ -251,6 +251,9 @@ def _row(pair: Pair) -> Row:
         "p_adjusted": pair.p_adjusted,
         "minimum_detectable": None if low is None or high is None else math.expm1((high - low) / 2),
         "verdict": pair.verdict,
+        "frame": "raw",  # no farm of the audit has builds apart, references or pairs
+        "state_delta": None,
+        "reference": None,
         "instruction_id": min((one for one in heads if one is not None), default=None),
         "module_path": None,
         "kind": pair.all[0].kind,

@@ -1,7 +1,7 @@
--- framed: The values of referred, without the state of the device where it is known.
+-- values_without_state: Values, without the state of the device where it is known.
 --
--- Reads referred and states. A device whose state moved by less than 3 % was steady:
--- its values stay as they are, those of a method if both its units were steady.
+-- Reads relative_values and states. A device whose state moved by less than 3 % was
+-- steady: its values stay as they are, those of a method if both its units were.
 --
 -- columns:
 --   level               STRING  method, delegate or operator.
@@ -54,7 +54,7 @@ FROM (
             END AS state_shift,
             coalesce(s.kernel_shift, 0e0) AS kernel_shift,
             coalesce(s.delegate_shift, 0e0) AS delegate_shift
-        FROM referred AS r
+        FROM relative_values AS r
         LEFT JOIN states AS s
             ON s.dump_id = r.dump_id AND s.run = r.run AND r.reference IS NULL
     ) AS j

@@ -1,0 +1,60 @@
+"""Delegates' calls that changed where no operator in them shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from queries.asked import AskedStore
+    from queries.report.content import Group, Member
+
+_PLACE = ("device", "model", "backend", "run")
+_SERIES = (*_PLACE, "event_name", "delegate_id", "ordinal")
+
+
+def stands_alone(row: Mapping[str, Any]) -> bool:
+    """Whether a row is of a delegate's call that changed where no operator in it explains that."""
+    is_changed = row["verdict"] in ("regression", "improvement")
+    return is_changed and row["level"] == "delegate" and row["explained_by"] is None
+
+
+def name_hidden_operators(store: AskedStore, group: Group, min_change: float) -> Group:
+    """The group with the operators that its calls may be, where none in them changed.
+
+    They are those that `comparison` names of the last good and the first bad build; none where
+    these two do not show the change by themselves.
+    """
+    members = [*group.members, *group.explains]
+    shown = {_names(member, _PLACE) for member in members if member.kind == "delegate_op"}
+    calls = [
+        member
+        for member in members
+        if member.kind == "delegate_call" and member.device and _names(member, _PLACE) not in shown
+    ]
+    if not calls:
+        return group
+    found = store.query(
+        "comparison",
+        base=group.last_good,
+        head=group.first_bad,
+        min_change=min_change,
+        device=sorted({str(call.device) for call in calls}),
+        model=sorted({call.model for call in calls}),
+    )
+    guesses = {
+        tuple(row[name] for name in _SERIES): row["may_be"]
+        for row in found.to_pylist()
+        if row["level"] == "delegate" and row["verdict"] == group.direction
+    }
+
+    told = [
+        member.model_copy(update={"may_be": guesses.get(_names(member, _SERIES))})
+        for member in members
+    ]
+    count = len(group.members)
+    return group.model_copy(update={"members": told[:count], "explains": told[count:]})
+
+
+def _names(member: Member, columns: tuple[str, ...]) -> tuple[object, ...]:
+    return tuple(getattr(member, column) for column in columns)
