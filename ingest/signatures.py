@@ -1,6 +1,6 @@
 """Event and run signatures as the ExecuTorch Inspector defines them, with ids that never change.
 
-Here too is the one rule that sorts events into kinds, by the runtime's names of them.
+What kind an event is of is told by its producer's rule: see `producers`.
 
 An id is the first 8 bytes (big-endian, top bit cleared) of the BLAKE2b-64 digest of a canonical
 encoding: a version tag, then each part as one byte of type and its content: 0 for null; 1 and 8
@@ -19,17 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-_KINDS = {
-    b"Method::execute": "method",
-    b"Method::init": "load",
-    b"Program::load_method": "load",
-    b"OPERATOR_CALL": "operator_call",
-    b"DELEGATE_CALL": "delegate_call",
-    b"delegate_execute": "delegate_call",
-    b"JF_CALL": "control",
-    b"MOVE_CALL": "control",
-}
-_PHASE = re.compile(rb"(?:ETVK|VGF)_[A-Z_]+")  # what the Vulkan and VGF backends call theirs
+from ingest.producers import shipped_producers
 
 _EVENT_TAG = b"tracehouse event signature 1"
 _RUN_TAG = b"tracehouse run signature 1"
@@ -77,8 +67,18 @@ class EventSignature(NamedTuple):
     @property
     def kind(self) -> str:
         """Kind of the event."""
-        number = self.delegate_id_int
-        return event_kind(self.name or b"", self.delegate_id_str if number is None else number)
+        return event_kind(self.name or b"", self.delegate_id)
+
+    @property
+    def delegate_id(self) -> int | bytes | None:
+        """The delegate id it carries, if any: the number where there are both."""
+        return self.delegate_id_str if self.delegate_id_int is None else self.delegate_id_int
+
+    @property
+    def unit(self) -> str | None:
+        """Unit of the event's value where it is not in ticks of the dump's clocks."""
+        rule = shipped_producers().rule_of(self.name or b"", self.delegate_id)
+        return rule.unit if rule else None
 
     @property
     def text_bytes(self) -> int:
@@ -151,19 +151,20 @@ def _signature(profile: LoggedEvent | None, logged: LoggedEvent | None) -> Event
 
 
 def event_kind(name: bytes, delegate_id: int | bytes | None) -> str:
-    """Kind of the event with this name and delegate id, if it carries one.
+    """Kind of the event with this name and delegate id, if it carries one, by the shipped rules.
 
     Phases of a delegate lie within each other and around its operators: their times do not add up.
 
     >>> event_kind(b"native_call_add.out", None), event_kind(b"", b"VGF_COPY_INPUTS")
     ('kernel', 'delegate_phase')
     """
-    if delegate_id is not None:
-        is_phase = isinstance(delegate_id, bytes) and _PHASE.fullmatch(delegate_id)
-        return "delegate_phase" if is_phase else "delegate_op"
-    if name.startswith(b"native_call_"):
-        return "kernel"
-    return _KINDS.get(name, "other")
+    rule = shipped_producers().rule_of(name, delegate_id)
+    return rule.kind if rule else kind_without_rule(delegate_id)
+
+
+def kind_without_rule(delegate_id: int | bytes | None) -> str:
+    """Kind of an event that no producer's rule matches."""
+    return "other" if delegate_id is None else "delegate_op"
 
 
 def operator_type(event_name: str, delegate_id: str | None, kind: str) -> str:

@@ -8,6 +8,7 @@ import typer
 
 from cli.errors import OutputError, options_at_fault
 from cli.options import DEFAULT_STORE, Config, Store
+from ingest.producers import read_own_rules, use_own_rules
 
 _MISSING = (
     "the service needs what 'pip install \"tracehouse[serve]\"' adds, and this is missing: {name}"
@@ -37,4 +38,6 @@ def serve(
 
     with options_at_fault():
         settings = read_service_settings({"host": host, "port": port}, config=config)
+    if config is not None:
+        use_own_rules(read_own_rules(config))
     run_service(store, settings, config=config)

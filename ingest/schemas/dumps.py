@@ -119,11 +119,12 @@ EVENT_SIGNATURES = _table(
     _field("instruction_id", pa.int32(), "Instruction id; null outside the program (-1).", nullable=True),
     _field("delegate_id_int", pa.int32(), "Integer delegate debug id; null when absent (-1).", nullable=True),
     _field("delegate_id_str", pa.string(), "String delegate debug id; null when absent or ''.", nullable=True),
-    _field("kind", pa.string(), "method, load, operator_call, kernel, delegate_call, delegate_op, delegate_phase, control or other."),
+    _field("kind", pa.string(), "method, load, operator_call, kernel, delegate_call, delegate_op, delegate_phase, delegate_counter, control or other."),
     _field("is_profiled", pa.bool_(), "Whether the signature has a profile event; false for logged values alone."),
     _field("is_logged", pa.bool_(), "Whether values were logged for it (debug part of the signature)."),
     _field("debug_name", pa.string(), "Name of the first debug event, or ''; null when not logged.", nullable=True),
     _field("name_hex", pa.string(), "Raw bytes of the name as hex where it is not UTF-8; else null.", nullable=True),
+    _field("unit", pa.string(), "Unit of the value: ns, us, ms, s, that of a counter, or unknown; null for ticks of the dump's clocks.", nullable=True),
 )  # fmt: skip
 
 EVENTS = _table(
@@ -196,12 +197,14 @@ DELEGATE_METADATA = _table(
 )
 
 COUNTERS = _table(
-    "One row per value of a counter that a dump's manifest states, such as energy or cycles.",
+    "One row per value of a counter: of those that a dump's manifest states, such as energy, and those that delegates log as events.",
     DUMP_ID,
     _field("run_index", pa.int32(), "Position of the run in its dump, from 0, be there such a run or not; null for all of the dump.", nullable=True),
     _field("name", pa.string(), "Name of the counter."),
-    _field("unit", pa.string(), "Unit of the value as the manifest states it; count if it states none."),
+    _field("unit", pa.string(), "Unit of the value as the manifest or the event states it; count if the manifest states none."),
     _field("value", pa.float64(), "What was counted or used up."),
+    _field("event_signature_id", pa.int64(), "Signature of the event that logged it; null if the manifest states it.", nullable=True),
+    _field("instruction_id", pa.int32(), "Instruction of the delegate that logged it; null if none did.", nullable=True),
 )  # fmt: skip
 
 INGEST_ERRORS = _table(

@@ -29,6 +29,7 @@ def build_event_signatures(book: SignatureBook) -> pa.Table:
         [s.debug_name is not None for s in signatures],
         [readable_or_none(s.debug_name) for s in signatures],
         [None if is_utf8(name) else name.hex() for name in names],
+        [s.unit for s in signatures],
     )
 
 

@@ -14,6 +14,7 @@ from warehouse.programs.correlation import Handles, Hierarchy
 
 if TYPE_CHECKING:
     from ingest.etrecord.values import RecordedValue
+    from ingest.producers import Rule
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class BuiltEvent:
         module_hierarchy: By node, path and class of each module it is in, from the outermost.
         delegate_backend_name: Backend that a delegated event or the call of a delegate ran on.
         num_outputs: Outputs of its instruction.
+        rule: Rule of its producer that says what it is; None if none does.
     """
 
     name: str
@@ -47,6 +49,7 @@ class BuiltEvent:
     module_hierarchy: Mapping[str, Hierarchy | None]
     delegate_backend_name: str | None
     num_outputs: int
+    rule: Rule | None = None
 
     @property
     def is_delegated_op(self) -> bool:

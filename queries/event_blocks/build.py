@@ -16,6 +16,7 @@ import pyarrow as pa
 from ingest import decode_dumps
 from ingest.errors import DumpError, EtRecordError
 from ingest.sources.paths import Source, read_source
+from ingest.tables.own_kinds import rule_of_row, with_own_kinds
 from queries.event_blocks.blocks import BuiltBlock, BuiltEvent
 from queries.event_blocks.logged_values import LoggedValues
 from queries.event_blocks.places import EventPlaces, delegate_id
@@ -103,7 +104,8 @@ def decode_tables(data: Buffer, name: str) -> Mapping[str, pa.Table]:
             byte_offset=fault["byte_offset"],
             detail=fault["detail"],
         )
-    return batch.tables
+    signatures = with_own_kinds(batch.tables["event_signatures"])
+    return {**batch.tables, "event_signatures": signatures}
 
 
 def build_event_blocks(
@@ -249,6 +251,7 @@ def _event(
         samples,
         values,
         *origin,
+        rule_of_row(signature),
     )
 
 

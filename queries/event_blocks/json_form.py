@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ingest.producers import Rule
 from queries.event_blocks.blocks import BuiltBlock, BuiltEvent
 from queries.event_blocks.logged_values import LoggedValue
 from queries.event_blocks.samples import Samples, SampleStatistics
@@ -46,6 +47,8 @@ def _event(event: BuiltEvent) -> dict[str, Any]:
     return {
         "name": event.name,
         "kind": event.kind,
+        "unit": event.rule and event.rule.unit,
+        "rule": event.rule and _rule(event.rule),
         "instruction_id": event.instruction_id,
         **_samples(samples),
         "op_types": list(event.op_types),
@@ -61,6 +64,12 @@ def _event(event: BuiltEvent) -> dict[str, Any]:
         "debug_data": _values(event.debug_data),
         "is_debug_data_same_in_all_runs": event.values.is_same_in_all_runs,
     }
+
+
+def _rule(rule: Rule) -> dict[str, str]:
+    matched = "delegate_id" if rule.is_of_delegates else "event_name"
+    pattern = rule.pattern.pattern.decode()
+    return {"producer": rule.producer, matched: pattern, "source": rule.source}
 
 
 def _samples(samples: Samples | None) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from warehouse.catalogue.shares import parse_share
 from warehouse.errors import QueryError, suggest
 
 FILE_NAME = "tracehouse.toml"
-_OF_THE_SERVICE = "serve"  # the table that `tracehouse serve` reads
+_OF_OTHERS = ("serve", "producers")  # tables that `tracehouse serve` reads, and that ingest does
 
 
 class SettingsError(QueryError):
@@ -212,7 +212,8 @@ def read_settings(path: str | os.PathLike[str] | None = None) -> Settings:
         return Settings()
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
-        tables.pop(_OF_THE_SERVICE, None)
+        for name in _OF_OTHERS:
+            tables.pop(name, None)
         return Settings.model_validate(tables)
     except OSError as error:
         raise SettingsError(f"{file}: {error.strerror}") from error

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.producers import NS_PER_UNIT
 from queries.timeline.clocks import Clocks
 from queries.timeline.events import TimedEvent
 from warehouse.errors import QueryError
@@ -84,12 +85,7 @@ def _scales(
         QueryError: Some clock is of unknown rate, but not all.
     """
     own = clocks.ns_per_tick
-    known = [
-        clocks.of_delegate(event.origin.delegate_backend_name)
-        if event.kind == "delegate_op"
-        else own
-        for event in described
-    ]
+    known = [_scale(event, clocks) for event in described]
     if any((one is None) != (own is None) for one in known):
         raise QueryError(
             "one of its clocks counts cycles of unknown rate and another one does not, so they "
@@ -97,7 +93,18 @@ def _scales(
             "file, clock.ticks_per_second in the manifest of a dump that is ingested"
         )
     scales = np.array([1.0 if one is None else one for one in known], np.float64)
-    return scales, np.array([one != own for one in known], np.bool_)
+    is_other = [
+        one != own or event.unit is not None for one, event in zip(known, described, strict=True)
+    ]
+    return scales, np.array(is_other, np.bool_)
+
+
+def _scale(event: TimedEvent, clocks: Clocks) -> float | None:
+    if event.unit is not None and clocks.ns_per_tick is not None:
+        return NS_PER_UNIT.get(event.unit, clocks.ns_per_tick)
+    if event.kind == "delegate_op":
+        return clocks.of_delegate(event.origin.delegate_backend_name)
+    return clocks.ns_per_tick
 
 
 def _shifts(

@@ -34,6 +34,7 @@ class TimedEvent(NamedTuple):
         origin: What the ETRecord tells of it.
         method: Method of the ETRecord that was run; None if that cannot be told.
         run_signature_id: Signature of the runs.
+        unit: Unit of its values where they are not in ticks of the dump's clocks.
     """
 
     name: str
@@ -43,6 +44,7 @@ class TimedEvent(NamedTuple):
     origin: Origin
     method: str | None
     run_signature_id: int
+    unit: str | None = None
 
     @property
     def rank(self) -> int:
@@ -116,7 +118,9 @@ def _event(row: Mapping[str, Any], origin: Origin, method: str | None, block: in
     id_ = delegate_id(row)
     delegate = None if id_ is None else str(id_)
     name = row["name"] or row["debug_name"] or delegate or ""
-    return TimedEvent(name, row["kind"], row["instruction_id"], delegate, origin, method, block)
+    return TimedEvent(
+        name, row["kind"], row["instruction_id"], delegate, origin, method, block, row["unit"]
+    )
 
 
 def _rows(dump: TimedDump, name: str) -> Iterable[dict[str, Any]]:

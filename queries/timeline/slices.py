@@ -14,6 +14,7 @@ from queries.timeline.axis import Ints, Times, is_wrong, run_offsets, times_of
 from queries.timeline.clocks import Clocks
 from queries.timeline.dumps import TimedDump
 from queries.timeline.events import TimedEvent, timed_events
+from queries.timeline.measured import with_times_alone
 from queries.timeline.nesting import Nesting, nest
 from warehouse.errors import QueryError, suggest
 
@@ -99,6 +100,7 @@ def timed_runs(dump: TimedDump, chosen: Sequence[str] = ()) -> TimedRuns:
     Raises:
         QueryError: The dump has no such run.
     """
+    dump = with_times_alone(dump)
     known, notes = timed_events(dump)
     numbers = _numbers(dump.tables["events"], known)
     described = list(known.values())
@@ -226,7 +228,9 @@ def _median(dump: TimedDump, described: Sequence[TimedEvent], numbers: Ints) -> 
         events[name].to_numpy().astype(np.float64)
         for name in ("start_offset_ticks", "duration_ticks")
     )
-    is_inner = np.array([event.kind == "delegate_op" for event in described], np.bool_)[numbers]
+    is_inner = np.array(
+        [event.kind == "delegate_op" or event.unit is not None for event in described], np.bool_
+    )[numbers]
     longest = np.zeros(dump.tables["runs"].num_rows)
     np.maximum.at(longest, runs, np.where(is_inner | is_wrong(events), 0.0, ends))
     return int(known[np.argsort(longest[known], kind="stable")[(len(known) - 1) // 2]])

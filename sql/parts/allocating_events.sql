@@ -54,7 +54,7 @@ ended AS (
     SELECT
         e.dump_id, e.run_index, e.occurrence, e.duration_ticks, p.place,
         CASE WHEN e.chain_index >= 0 THEN s.instruction_id END AS instruction_id,
-        s.kind = 'delegate_op' AS is_inner, e.end_ticks,
+        s.kind = 'delegate_op' OR s.unit IS NOT NULL AS is_inner, e.end_ticks,
         max(CASE WHEN s.kind = 'delegate_call' THEN e.end_ticks END) OVER step
             AS call_end_ticks,
         coalesce(max(CASE
@@ -75,7 +75,10 @@ ended AS (
     WINDOW step AS (
         PARTITION BY
             e.dump_id, e.run_index, e.chain_index, s.instruction_id,
-            CASE WHEN s.kind = 'delegate_op' THEN 0 ELSE e.occurrence END
+            CASE
+                WHEN s.kind = 'delegate_op' OR s.unit IS NOT NULL THEN 0
+                ELSE e.occurrence
+            END
     )
 ),
 -- The first of each signature ends no earlier than those recorded before it.

@@ -10,11 +10,23 @@
 --   pace_ticks     DOUBLE  From its start to that of the next; null for the last one of
 --                          a turn.
 --   prompt_ticks   DOUBLE  The prompt's runs of its turn; null without any.
-WITH chosen_runs AS (
+WITH unplaced AS (
+    -- Values that have a unit mostly start at 0: so do runs with such, wrongly.
+    SELECT DISTINCT l.run_signature_id
+    FROM (
+        SELECT run_signature_id, explode(events) AS event_signature_id
+        FROM run_signatures
+    ) AS l
+    JOIN event_signatures AS s ON s.event_signature_id = l.event_signature_id
+    WHERE s.unit IS NOT NULL
+),
+chosen_runs AS (
     SELECT
-        t.dump_id, t.run_index, r.run_signature_id, r.start_ticks, t.execute_ticks
+        t.dump_id, t.run_index, r.run_signature_id, t.execute_ticks,
+        CASE WHEN u.run_signature_id IS NULL THEN r.start_ticks END AS start_ticks
     FROM run_totals AS t
     JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
+    LEFT JOIN unplaced AS u ON u.run_signature_id = r.run_signature_id
     WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
 ),
 alike AS (

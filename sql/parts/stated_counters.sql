@@ -1,4 +1,4 @@
--- stated_counters: Counters that manifests state, run by run or of whole dumps.
+-- stated_counters: Counters that manifests state or delegates log, by run or dump.
 --
 -- Reads grouped_dumps, their numbers alone.
 --
@@ -9,7 +9,7 @@
 --   scope            STRING  run or dump: what the value is of.
 --   run_name         STRING  Name of the run; null if it has none, if the dump has no
 --                            such run, and with scope dump.
---   value            DOUBLE  The value.
+--   value            DOUBLE  The value; of what several calls of a run log, the sum.
 --   inference_count  BIGINT  Complete runs that the value is of; null for a run that is
 --                            none.
 WITH inferences AS (
@@ -26,8 +26,12 @@ SELECT
         WHEN c.run_index IS NULL THEN n.run_count
         WHEN t.run_index IS NOT NULL THEN 1
     END AS inference_count
-FROM counters AS c
+FROM (
+    SELECT dump_id, run_index, name, unit, exact_sum(value) AS value
+    FROM counters
+    WHERE dump_id IN (SELECT dump_id FROM grouped_dumps)
+    GROUP BY dump_id, run_index, name, unit
+) AS c
 LEFT JOIN runs AS r ON r.dump_id = c.dump_id AND r.run_index = c.run_index
 LEFT JOIN run_totals AS t ON t.dump_id = c.dump_id AND t.run_index = c.run_index
 LEFT JOIN inferences AS n ON n.dump_id = c.dump_id
-WHERE c.dump_id IN (SELECT dump_id FROM grouped_dumps)

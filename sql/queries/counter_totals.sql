@@ -1,7 +1,9 @@
--- counter_totals: What manifests say was counted or used up, as energy or cycles.
+-- counter_totals: What was counted or used up, as energy or cycles.
 --
--- A value is of a run where a manifest states a counter run by run, else of a whole
--- dump with its loads. An inference is a complete run, with a Method::execute and
+-- Counters are stated by manifests, or logged by delegates among their events: cycles,
+-- bytes and counts. A value is of a run where a manifest states a counter run by run,
+-- and where a delegate logs it, all its calls together; else of a whole dump with its
+-- loads. An inference is a complete run, with a Method::execute and
 -- without a flagged event: all such runs of a dump share its value.
 --
 -- filters: grouped_dumps

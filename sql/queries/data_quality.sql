@@ -10,7 +10,8 @@
 -- branch, ordinal, parent or role of it than counts: that of the dumps that came first,
 -- of those that came together the first in alphabetical order); unknown environment (no
 -- firmware, governor, threads nor temperature); no ETRecord (no modules); events gone
--- (dropped to save space: rollups are left).
+-- (dropped to save space: rollups are left); unknown units (of what a delegate logs,
+-- which may be time or not: no query converts it).
 --
 -- filters: chosen_dumps
 --
@@ -29,6 +30,14 @@ WITH loading AS (
     FROM run_signatures AS r
     JOIN event_signatures AS s
         ON s.kind = 'load' AND array_contains(r.events, s.event_signature_id)
+),
+unknown_units AS (
+    SELECT DISTINCT r.dump_id
+    FROM runs AS r
+    JOIN run_signatures AS g ON g.run_signature_id = r.run_signature_id
+    JOIN event_signatures AS s
+        ON s.unit = 'unknown' AND array_contains(g.events, s.event_signature_id)
+    WHERE r.dump_id IN (SELECT dump_id FROM chosen_dumps)
 ),
 complete AS (
     SELECT dump_id, sum(run_count) AS run_count, max(run_count) AS most_runs
@@ -75,6 +84,7 @@ facts AS (
                     CAST(d.temperature_c AS STRING)
                 ) IS NULL
             WHEN 'no ETRecord' THEN t.etrecord_id IS NULL
+            WHEN 'unknown units' THEN u.dump_id IS NOT NULL
             ELSE g.dump_id IS NOT NULL
         END AS is_so
     FROM named_dumps AS d
@@ -83,11 +93,13 @@ facts AS (
     LEFT JOIN complete AS c ON c.dump_id = d.dump_id
     LEFT JOIN executing AS e ON e.dump_id = d.dump_id
     LEFT JOIN dropped_events AS g ON g.dump_id = d.dump_id
+    LEFT JOIN unknown_units AS u ON u.dump_id = d.dump_id
     CROSS JOIN (
         VALUES ('no events'), ('flagged events'), ('incomplete runs'), ('few runs'),
             ('unknown clock rate'), ('no capture time'), ('unordered build'),
             ('conflicting build'),
-            ('unknown environment'), ('no ETRecord'), ('events gone')
+            ('unknown environment'), ('no ETRecord'), ('events gone'),
+            ('unknown units')
     ) AS p (problem)
     WHERE d.dump_id IN (SELECT dump_id FROM chosen_dumps)
 ),

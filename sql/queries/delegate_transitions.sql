@@ -29,7 +29,8 @@
 --   call_ns            DOUBLE  Mean time of a call, nanoseconds; null in cycles of
 --                              unknown rate, like what follows.
 --   operator_ns        DOUBLE  Of that, in the delegate's own operators; null if it
---                              logs none.
+--                              logs none, or if they take longer than the call, as
+--                              the delegate's clock disagrees.
 --   crossing_ns        DOUBLE  The rest; null likewise.
 --   crossing_share     DOUBLE  The rest over Method::execute, 0 to 1; null likewise.
 WITH totals AS (
@@ -87,7 +88,9 @@ steps AS (
 ),
 crossed AS (
     SELECT
-        *, total_ns - CASE WHEN unknown_count = 0 THEN op_ns END AS crossing_total_ns,
+        *, CASE
+            WHEN unknown_count = 0 AND op_ns <= total_ns THEN total_ns - op_ns
+        END AS crossing_total_ns,
         calls / run_count * (
             CASE WHEN step_before IS NULL THEN 0 ELSE 1 END
             + CASE WHEN next_kind = 'kernel' THEN 1 ELSE 0 END
@@ -108,7 +111,10 @@ SELECT
     total_ns / calls AS call_ns,
     (total_ns - crossing_total_ns) / calls AS operator_ns,
     crossing_total_ns / calls AS crossing_ns,
-    crossing_total_ns / nullif(execute_ns, 0e0) AS crossing_share
+    CASE
+        WHEN crossing_total_ns <= execute_ns
+            THEN crossing_total_ns / nullif(execute_ns, 0e0)
+    END AS crossing_share
 FROM crossed
 ORDER BY
     device NULLS LAST, pool NULLS LAST, build, model, backend NULLS LAST,

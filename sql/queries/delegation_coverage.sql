@@ -104,7 +104,10 @@ SELECT
     ) AS operator_share,
     t.calls / p.run_count AS run_calls,
     CASE WHEN p.untimed_count = 0 THEN t.total_ns / p.run_count END AS run_ns,
-    t.total_ns / nullif(p.execute_ns, 0e0) AS time_share, p.untimed_count,
+    CASE
+        WHEN t.total_ns <= p.execute_ns THEN t.total_ns / nullif(p.execute_ns, 0e0)
+    END AS time_share,
+    p.untimed_count,
     t.nodes / nullif(CAST(p.recorded_run_count AS DOUBLE), 0e0) AS run_nodes,
     t.nodes / nullif(sum(t.nodes) OVER (PARTITION BY t.place_id), 0e0) AS node_share
 FROM types AS t

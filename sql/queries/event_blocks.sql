@@ -2,7 +2,9 @@
 --
 -- Names follow the Inspector too: a delegated event is called by its delegate id,
 -- another by the name of its logged value, if that has one. All events of a signature
--- count as samples, also those that repeat within a run. Flagged events do not.
+-- count as samples, also those that repeat within a run. Flagged events do not. What a
+-- delegate logs in a unit of its own, even one of no time, is here as the Inspector has
+-- it: as if it were in ticks of the dump's clock.
 --
 -- params:
 --   dump  BIGINT OF dumps.dump_id  Number of the dump, its dump_id.
@@ -44,8 +46,17 @@ samples AS (
         exact_sum(duration_ns) / count(duration_ns) AS avg_ns,
         min(duration_ns) AS min_ns,
         max(duration_ns) AS max_ns
-    FROM named_events
-    WHERE dump_id = CAST(:dump AS BIGINT)
+    FROM (
+        SELECT
+            e.run_signature_id, e.event_signature_id, e.flags,
+            CASE
+                WHEN e.unit IS NULL OR e.flags > 1 THEN e.duration_ns
+                ELSE e.duration_ticks * d.ns_per_tick
+            END AS duration_ns
+        FROM named_events AS e
+        JOIN named_dumps AS d ON d.dump_id = e.dump_id
+        WHERE e.dump_id = CAST(:dump AS BIGINT)
+    ) AS e
     GROUP BY run_signature_id, event_signature_id
 )
 SELECT

@@ -102,7 +102,10 @@ SELECT
     p.recorded_run_count AS run_count, r.event_count,
     r.total_ns / p.recorded_run_count AS run_ns,
     r.alone_ns / p.recorded_run_count AS alone_ns,
-    r.total_ns / nullif(p.recorded_execute_ns, 0e0) AS time_share
+    CASE
+        WHEN r.total_ns <= p.recorded_execute_ns
+            THEN r.total_ns / nullif(p.recorded_execute_ns, 0e0)
+    END AS time_share
 FROM ranked AS r
 JOIN places AS p ON p.place_id = r.place_id
 WHERE r.rank <= coalesce(CAST(:top_n AS INT), r.rank)

@@ -50,7 +50,10 @@ SELECT
     p.device, p.pool, p.build, p.model, p.backend, p.group_value AS group,
     t.module_path, t.module_type, p.recorded_run_count AS run_count, t.event_count,
     t.total_ns / p.recorded_run_count AS run_ns,
-    t.total_ns / nullif(p.recorded_execute_ns, 0e0) AS time_share
+    CASE
+        WHEN t.total_ns <= p.recorded_execute_ns
+            THEN t.total_ns / nullif(p.recorded_execute_ns, 0e0)
+    END AS time_share
 FROM times AS t
 JOIN places AS p ON p.place_id = t.place_id
 ORDER BY p.place_id, t.module_path

@@ -84,7 +84,8 @@ SELECT
     device, model, backend, run, op_type, kind, build,
     build_ordinal, committed_at, first_captured_at,
     dump_count, run_count, operator_count, call_count / run_count AS run_calls,
-    run_ns, total_ns / nullif(execute_ns, 0e0) AS time_share,
+    run_ns, CASE WHEN total_ns <= execute_ns THEN total_ns / nullif(execute_ns, 0e0) END
+        AS time_share,
     run_ns / nullif(
         lag(run_ns) OVER (
             PARTITION BY device, model, backend, run, op_type, kind ORDER BY position

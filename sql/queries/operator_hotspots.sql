@@ -32,11 +32,12 @@
 --   call_count      BIGINT  Calls, at least 1.
 --   total_ns        DOUBLE  Summed time, nanoseconds; null in cycles of unknown rate,
 --                           like all that follow; lower is better.
---   self_ns         DOUBLE  Summed time less what it calls; below 0 only where a
---                           delegate's clock disagrees.
+--   self_ns         DOUBLE  Summed time less what it calls; null where that takes
+--                           longer, as a delegate's clock disagrees.
 --   mean_ns         DOUBLE  total_ns per call.
---   time_share      DOUBLE  total_ns over that of Method::execute, 0 to 1.
---   self_share      DOUBLE  self_ns over total_ns of Method::execute, 0 to 1.
+--   time_share      DOUBLE  total_ns over that of Method::execute, 0 to 1; null for
+--                           operators of a delegate that take longer than its call.
+--   self_share      DOUBLE  self_ns over total_ns of Method::execute, likewise.
 --   untimed_count   BIGINT  Dumps of the row in cycles of unknown rate.
 WITH totals AS (
     SELECT
@@ -70,7 +71,9 @@ parents AS (
                 OVER instruction = 0
             THEN sum(CASE WHEN kind = 'delegate_op' THEN total_ns ELSE 0e0 END)
                 OVER instruction
-        END AS op_ns
+        END AS op_ns,
+        sum(CASE WHEN kind = 'delegate_call' THEN total_ns END) OVER instruction
+            AS call_ns
     FROM totals
     WINDOW
         whole AS (
@@ -94,10 +97,17 @@ selves AS (
     SELECT
         *,
         CASE kind
-            WHEN 'method' THEN total_ns - called_ns
-            WHEN 'delegate_call' THEN total_ns - op_ns
+            WHEN 'method'
+                THEN CASE WHEN called_ns <= total_ns THEN total_ns - called_ns END
+            WHEN 'delegate_call'
+                THEN CASE WHEN op_ns <= total_ns THEN total_ns - op_ns END
             ELSE total_ns
-        END AS self_ns
+        END AS self_ns,
+        CASE
+            WHEN kind = 'delegate_op' AND op_ns > call_ns OR total_ns > method_ns
+                THEN NULL
+            ELSE nullif(method_ns, 0e0)
+        END AS of_ns
     FROM parents
 ),
 ranked AS (
@@ -116,8 +126,8 @@ SELECT
     run, event_name, instruction_id, delegate_id, kind, CAST(rank AS INT) AS rank,
     call_count, total_ns, self_ns,
     total_ns / call_count AS mean_ns,
-    total_ns / nullif(method_ns, 0e0) AS time_share,
-    self_ns / nullif(method_ns, 0e0) AS self_share, untimed_count
+    total_ns / of_ns AS time_share,
+    self_ns / of_ns AS self_share, untimed_count
 FROM ranked
 WHERE rank <= coalesce(CAST(:top_n AS INT), rank)
 ORDER BY

@@ -73,11 +73,12 @@ excesses AS (
     SELECT
         e.dump_id, e.run_index, e.event_signature_id, s.instruction_id, s.kind,
         (e.total_ticks - e.event_count * t.p50_ticks) * CASE
+            WHEN s.unit IS NOT NULL THEN s.unit_ns / d.ns_per_tick
             WHEN s.kind = 'delegate_op' THEN d.delegate_ns_per_tick / d.ns_per_tick
             ELSE 1e0
         END AS excess
     FROM spent AS e
-    JOIN event_signatures AS s ON s.event_signature_id = e.event_signature_id
+    JOIN named_event_signatures AS s ON s.event_signature_id = e.event_signature_id
     JOIN event_stats AS t
         ON t.dump_id = e.dump_id AND t.run_signature_id = e.run_signature_id
         AND t.event_signature_id = e.event_signature_id

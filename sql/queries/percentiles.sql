@@ -51,6 +51,7 @@ WITH chosen AS (
 signatures AS (
     SELECT
         event_signature_id, event_name, instruction_id, delegate_id, kind,
+        unit, unit_ns,
         dense_rank() OVER (ORDER BY event_name, instruction_id, delegate_id, kind)
             AS key_id
     FROM named_event_signatures
@@ -73,6 +74,7 @@ buckets AS (
         SELECT
             c.group_id, c.run_id, s.key_id, b.bucket, b.event_count,
             CASE
+                WHEN s.unit IS NOT NULL THEN s.unit_ns
                 WHEN s.kind = 'delegate_op' THEN c.delegate_ns_per_tick
                 ELSE c.ns_per_tick
             END AS tick_ns
@@ -120,6 +122,7 @@ exact_quantiles AS (
         SELECT
             c.group_id, c.run_id, s.key_id,
             e.duration_ticks * CASE
+                WHEN s.unit IS NOT NULL THEN s.unit_ns
                 WHEN s.kind = 'delegate_op' THEN c.delegate_ns_per_tick
                 ELSE c.ns_per_tick
             END AS duration_ns
@@ -170,6 +173,7 @@ totals AS (
             c.group_id, c.device, c.pool, c.build, c.model, c.backend, c.group_value,
             s.key_id, s.event_name, s.instruction_id, s.delegate_id, s.kind,
             CASE
+                WHEN s.unit IS NOT NULL THEN s.unit_ns
                 WHEN s.kind = 'delegate_op' THEN c.delegate_ns_per_tick
                 ELSE c.ns_per_tick
             END AS tick_ns

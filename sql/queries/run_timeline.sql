@@ -17,16 +17,24 @@
 --   kind            STRING   Kind of the event.
 --   start_ns        DOUBLE   Start after the run's first start, nanoseconds; null in
 --                            cycles of unknown rate, and for events of a delegate whose
---                            clock is another one.
+--                            clock is another one, or whose value has a unit.
 --   duration_ns     DOUBLE   Duration, nanoseconds; null in cycles of unknown rate.
 --   is_flagged      BOOLEAN  Whether that cannot be right.
 WITH spans AS (
     SELECT
         run_index,
         max(CASE
-            WHEN kind = 'delegate_op' OR flags > 1 THEN 0e0
+            WHEN kind = 'delegate_op' OR unit IS NOT NULL OR flags > 1 THEN 0e0
             ELSE CAST(start_offset_ticks AS DOUBLE) + duration_ticks
-        END) AS span_ticks
+        END) AS end_ticks,
+        -- Values with a unit mostly start at 0: then no event did so first.
+        CASE
+            WHEN count(unit) > 0 THEN coalesce(min(CASE
+                WHEN kind <> 'delegate_op' AND unit IS NULL
+                    THEN CAST(start_offset_ticks AS DOUBLE)
+            END), 0e0)
+            ELSE 0e0
+        END AS first_ticks
     FROM named_events
     WHERE dump_id = CAST(:dump AS BIGINT)
     GROUP BY run_index
@@ -34,12 +42,13 @@ WITH spans AS (
 ranked AS (
     SELECT
         run_index,
-        row_number() OVER (ORDER BY span_ticks, run_index) AS position,
+        first_ticks,
+        row_number() OVER (ORDER BY end_ticks - first_ticks, run_index) AS position,
         count(*) OVER () AS run_count
     FROM spans
 ),
 chosen AS (
-    SELECT run_index
+    SELECT run_index, first_ticks
     FROM ranked
     WHERE CASE
         WHEN CAST(:run AS INT) IS NULL THEN 2 * position IN (run_count, run_count + 1)
@@ -50,8 +59,9 @@ SELECT
     e.run_index, g.name AS run_name,
     e.event_name, e.delegate_id, e.instruction_id, e.kind,
     CASE
-        WHEN e.kind <> 'delegate_op' OR d.delegate_ns_per_tick = d.ns_per_tick
-            THEN e.start_offset_ticks * d.ns_per_tick
+        WHEN e.unit IS NULL AND e.start_offset_ticks >= c.first_ticks
+            AND (e.kind <> 'delegate_op' OR d.delegate_ns_per_tick = d.ns_per_tick)
+            THEN (e.start_offset_ticks - c.first_ticks) * d.ns_per_tick
     END AS start_ns,
     e.duration_ns,
     e.flags > 1 AS is_flagged

@@ -46,7 +46,10 @@ WITH taxed AS (
 series AS (
     SELECT
         t.*, b.position, b.build_ordinal, b.committed_at, b.first_captured_at,
-        t.execute_ns - t.kernel_ns - t.delegate_ns AS tax_ns
+        CASE
+            WHEN t.kernel_ns + t.delegate_ns <= t.execute_ns
+                THEN t.execute_ns - t.kernel_ns - t.delegate_ns
+        END AS tax_ns
     FROM taxed AS t
     JOIN builds_in_order AS b ON b.build = t.build
 )

@@ -3,6 +3,8 @@
 -- runs, until warehouse/loading/split_statistics works them out anew from the events, if there are
 -- any left.
 
+ALTER TABLE event_signatures ADD COLUMN IF NOT EXISTS unit VARCHAR;  -- of schema 10, read here
+
 CREATE TEMP TABLE signature_places AS
 SELECT dump_id, event_signature_id,
     max_by(run_signature_id, (run_count, run_signature_id)) AS run_signature_id,

@@ -7,4 +7,4 @@ SELECT
     END
 FROM events AS e
 JOIN event_signatures AS s ON s.event_signature_id = e.event_signature_id
-WHERE e.dump_id = $dump AND e.flags <= 1 AND s.kind = 'delegate_op'
+WHERE e.dump_id = $dump AND e.flags <= 1 AND s.kind = 'delegate_op' AND s.unit IS NULL

@@ -10,19 +10,30 @@
 --                               JSON text, beside numbers that count what the process
 --                               did before: of that one, 'KERNEL #NODE'.
 --   kind                STRING  method, load, operator_call, kernel, delegate_call,
---                               delegate_op, delegate_phase, control or other.
+--                               delegate_op, delegate_phase, delegate_counter, control
+--                               or other.
 --   op_type             STRING  Type of the operator: the name of a kernel without
 --                               native_call_ and overload, that of an operator of a
 --                               delegate without its number; null for other kinds.
+--   unit                STRING  Unit of the value: ns, us, ms, s, that of a counter, or
+--                               unknown; null for ticks of the dump's clocks.
+--   unit_ns             DOUBLE  Nanoseconds of that unit; null if it is none of time.
 SELECT
     event_signature_id, event_name, instruction_id, delegate_id, kind,
     CASE kind
         WHEN 'kernel' THEN split_part(replace(event_name, 'native_call_', ''), '.', 1)
         WHEN 'delegate_op' THEN split_part(event_name, ' #', 1)
-    END AS op_type
+    END AS op_type,
+    unit,
+    CASE unit
+        WHEN 'ns' THEN 1e0
+        WHEN 'us' THEN 1e3
+        WHEN 'ms' THEN 1e6
+        WHEN 's' THEN 1e9
+    END AS unit_ns
 FROM (
     SELECT
-        event_signature_id, instruction_id, delegate_id, kind,
+        event_signature_id, instruction_id, delegate_id, kind, unit,
         coalesce(nullif(name, ''), nullif(debug_name, ''), delegate_id, '')
             AS event_name
     FROM (

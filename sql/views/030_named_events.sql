@@ -19,14 +19,16 @@
 --                                  run.
 --   start_offset_ticks  BIGINT     Start after the run's first start, in ticks.
 --   duration_ticks      BIGINT     Duration in ticks of the dump's clock.
---   duration_ns         DOUBLE     Duration in nanoseconds; null if flagged, or in
---                                  cycles of unknown rate.
+--   duration_ns         DOUBLE     Duration in nanoseconds; null if flagged, in cycles
+--                                  of unknown rate, and where the value is no time.
 --   flags               INT        0, or bits: 1 32-bit wrap corrected, 2 end before
 --                                  start, 4 longer than 2^63.
 --   op_type             STRING     Type of the operator: addmm, Fully Connected; null
 --                                  for calls, methods and the like.
 --   module_path         STRING     Module whose own nodes it runs, '' if the program's;
 --                                  null if they are several, or without an ETRecord.
+--   unit                STRING     Unit of the value, if it is not in ticks of the
+--                                  dump's clocks; of counters it is none of time.
 SELECT
     e.dump_id, d.captured_at, d.device, d.pool, d.build, d.model, d.backend,
     e.run_signature_id, e.event_signature_id,
@@ -34,10 +36,11 @@ SELECT
     e.run_index, e.occurrence, e.start_offset_ticks, e.duration_ticks,
     CASE
         WHEN e.flags > 1 THEN NULL
+        WHEN s.unit IS NOT NULL THEN e.duration_ticks * s.unit_ns
         WHEN s.kind = 'delegate_op' THEN e.duration_ticks * d.delegate_ns_per_tick
         ELSE e.duration_ticks * d.ns_per_tick
     END AS duration_ns,
-    e.flags, s.op_type, m.module_path
+    e.flags, s.op_type, m.module_path, s.unit
 FROM events AS e
 JOIN named_dumps AS d ON d.dump_id = e.dump_id
 JOIN named_event_signatures AS s ON s.event_signature_id = e.event_signature_id

@@ -58,10 +58,14 @@ FROM (
         s.event_name, s.instruction_id, s.delegate_id, s.kind, s.op_type,
         m.module_path,
         CASE
+            WHEN s.unit IS NOT NULL THEN s.unit_ns
             WHEN s.kind = 'delegate_op' THEN d.delegate_ns_per_tick ELSE d.ns_per_tick
         END AS tick_ns,
-        CASE WHEN s.kind = 'delegate_op' THEN d.delegate_resolution_ticks ELSE 1 END
-            AS resolution_ticks
+        CASE
+            WHEN s.kind = 'delegate_op' AND s.unit IS NULL
+                THEN d.delegate_resolution_ticks
+            ELSE 1
+        END AS resolution_ticks
     FROM event_stats AS x
     JOIN named_dumps AS d ON d.dump_id = x.dump_id
     JOIN named_run_signatures AS r

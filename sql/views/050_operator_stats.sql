@@ -55,6 +55,7 @@ WITH operators AS (
     SELECT
         l.run_signature_id, l.event_signature_id,
         s.event_name, s.instruction_id, s.delegate_id, s.kind, s.op_type,
+        s.unit, s.unit_ns,
         CAST(dense_rank() OVER (
             PARTITION BY l.run_signature_id, s.event_name, s.delegate_id
             ORDER BY s.instruction_id NULLS LAST
@@ -64,6 +65,7 @@ WITH operators AS (
         FROM run_signatures
     ) AS l
     JOIN named_event_signatures AS s ON s.event_signature_id = l.event_signature_id
+    WHERE s.unit IS NULL OR s.unit_ns IS NOT NULL
 ),
 signatures AS (
     SELECT dump_id, run_signature_id, run, has_variants FROM named_run_signatures
@@ -118,10 +120,14 @@ FROM (
         o.op_type, p.module_path,
         CASE WHEN x.steady_count >= 20 THEN x.steady_grouped_ticks END AS value_ticks,
         CASE
+            WHEN o.unit IS NOT NULL THEN o.unit_ns
             WHEN o.kind = 'delegate_op' THEN d.delegate_ns_per_tick ELSE d.ns_per_tick
         END AS tick_ns,
-        CASE WHEN o.kind = 'delegate_op' THEN d.delegate_resolution_ticks ELSE 1 END
-            AS resolution_ticks
+        CASE
+            WHEN o.kind = 'delegate_op' AND o.unit IS NULL
+                THEN d.delegate_resolution_ticks
+            ELSE 1
+        END AS resolution_ticks
     FROM event_stats AS x
     JOIN dumps AS d ON d.dump_id = x.dump_id
     JOIN devices AS v ON v.device_id = d.device_id

@@ -17,6 +17,7 @@ SELECT
     t.dump_id, t.run_signature_id, t.chain_index, t.event_signature_id,
     s.event_name, s.instruction_id, s.delegate_id, s.kind, t.event_count,
     t.total_ticks * CASE
+        WHEN s.unit IS NOT NULL THEN s.unit_ns
         WHEN s.kind = 'delegate_op' THEN d.delegate_ns_per_tick ELSE d.ns_per_tick
     END AS total_ns, s.op_type
 FROM event_totals AS t

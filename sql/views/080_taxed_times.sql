@@ -18,19 +18,24 @@
 --   delegate_ns     DOUBLE  Time in delegate calls, in the delegate's own operators if
 --                           scope is delegate (null if it logs none); null if scope is
 --                           operator.
---   tax_ns          DOUBLE  execute_ns less kernel_ns and delegate_ns, whichever apply.
+--   tax_ns          DOUBLE  execute_ns less kernel_ns and delegate_ns, whichever apply;
+--                           null where these take longer, as a delegate's clock
+--                           disagrees.
 SELECT
     'run' AS scope, dump_id, run_index,
     'Method::execute' AS event_name, CAST(NULL AS INT) AS instruction_id,
     CAST(1 AS BIGINT) AS call_count, execute_ns, kernel_ns, delegate_ns,
-    execute_ns - kernel_ns - delegate_ns AS tax_ns
+    CASE
+        WHEN kernel_ns + delegate_ns <= execute_ns
+            THEN execute_ns - kernel_ns - delegate_ns
+    END AS tax_ns
 FROM complete_runs
 UNION ALL
 SELECT
     'operator' AS scope, dump_id, CAST(NULL AS INT) AS run_index,
     event_name, instruction_id, call_count,
     call_ns AS execute_ns, kernel_ns, CAST(NULL AS DOUBLE) AS delegate_ns,
-    call_ns - kernel_ns AS tax_ns
+    CASE WHEN kernel_ns <= call_ns THEN call_ns - kernel_ns END AS tax_ns
 FROM (
     SELECT
         dump_id, instruction_id,
@@ -51,7 +56,8 @@ SELECT
     'delegate' AS scope, dump_id, CAST(NULL AS INT) AS run_index,
     event_name, instruction_id, call_count,
     call_ns AS execute_ns, CAST(NULL AS DOUBLE) AS kernel_ns,
-    op_ns AS delegate_ns, call_ns - op_ns AS tax_ns
+    op_ns AS delegate_ns,
+    CASE WHEN op_ns <= call_ns THEN call_ns - op_ns END AS tax_ns
 FROM (
     SELECT
         dump_id, instruction_id,

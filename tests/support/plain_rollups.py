@@ -33,7 +33,11 @@ def clock_steps(tables):
         row["dump_id"]: row.get("delegate_resolution_ticks", 1) for row in tables["dumps"]
     }
     signatures = tables["event_signatures"]
-    delegated = [row["event_signature_id"] for row in signatures if row["kind"] == "delegate_op"]
+    delegated = [
+        row["event_signature_id"]
+        for row in signatures
+        if row["kind"] == "delegate_op" and row.get("unit") is None
+    ]
     return {(dump, signature): resolution[dump] for dump in resolution for signature in delegated}
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
+from ingest.producers import shipped_producers
 from ingest.schemas.dumps import STORED
 from ingest.signatures import event_kind
 from tests.support.plain_rollups import plain_rollups
@@ -253,6 +254,7 @@ class StoreRows:
     def _signature(self, event):
         key = event[:1] + event[2:5] + (event.ticks is None,)
         name, instruction, delegate, debug_name, is_unprofiled = key
+        rule = shipped_producers().rule_of(name.encode(), delegate and delegate.encode())
         return self._id(
             "signatures",
             key,
@@ -261,6 +263,7 @@ class StoreRows:
             delegate_id_int=None,
             delegate_id_str=delegate,
             kind=event_kind(name.encode(), delegate and delegate.encode()),
+            unit=rule.unit if rule else None,
             is_profiled=not is_unprofiled,
             is_logged=debug_name is not None,
             debug_name=debug_name,

@@ -115,6 +115,10 @@ def _apply(connection: duckdb.DuckDBPyConnection, migration: Migration) -> None:
         from warehouse.loading.split_statistics import split_statistics  # with numpy, for writers
 
         split_statistics(connection)
+    if migration.number == 10:
+        from warehouse.loading.reclassified import reclassify_events
+
+        reclassify_events(connection)
     connection.execute(
         "INSERT INTO schema_migrations VALUES (?, ?, now(), ?)",
         [migration.number, migration.name, version("tracehouse")],

@@ -14,14 +14,14 @@ from warehouse.engine.comments import quote
 from warehouse.engine.sql_types import SQL_TYPES
 from warehouse.lake.commits import LakeState
 from warehouse.lake.place import Lake
-from warehouse.lake.schemas import FACTS, LATER_COLUMNS, NAMES, TABLES
+from warehouse.lake.schemas import FACTS, GROWN, LATER_COLUMNS, NAMES, TABLES
 
 
 def make_tables(connection: duckdb.DuckDBPyConnection, lake: Lake, state: LakeState) -> None:
     """Make all tables of a lake, for this connection alone."""
     for table in [*FACTS, *NAMES]:
         show_files(connection, lake, table, [file.path for file in state.of(table)])
-    for table in [*NAMES, *LATER_COLUMNS]:
+    for table in [*NAMES, *(table for table in GROWN if table not in NAMES)]:
         columns = ", ".join(
             f"CAST({field.name} AS {SQL_TYPES[field.type]}) AS {field.name}"
             for field in TABLES[table]
@@ -53,7 +53,7 @@ def show_files(
 
 def raw_name(table: str) -> str:
     """What the rows of a table are called as its writers left them, before they are settled."""
-    return f"lake_{table}" if table in NAMES or table in LATER_COLUMNS else table
+    return f"lake_{table}" if table in NAMES or table in GROWN else table
 
 
 @cache
@@ -92,7 +92,7 @@ def _read(
     if not lake.is_local:
         return register_files(connection, lake, table, paths)
     files = ", ".join(quote(lake.absolute(path)) for path in paths)
-    if table not in LATER_COLUMNS:
+    if table not in GROWN:
         return f"read_parquet([{files}], hive_partitioning = false)"
     # Older files lack a column; where all do, the empty rows have it.
     rows = f"FROM read_parquet([{files}], union_by_name = true, hive_partitioning = false)"

@@ -1,4 +1,4 @@
-"""Counters that manifests of dumps state, as rows."""
+"""Counters of dumps, as rows: what manifests state, and what delegates log as events."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ingest.manifest.models import Manifest
+from ingest.producers import COUNTER
 from ingest.schemas.dumps import COUNTERS
+from warehouse.catalogue.sql_files import read_statement
+from warehouse.engine.connection import registered
 from warehouse.loading.appending import append_rows
 
-_GONE = "DELETE FROM counters WHERE dump_id IN (SELECT unnest(?))"
+_STATED = "DELETE FROM counters WHERE event_signature_id IS NULL AND dump_id IN (SELECT unnest(?))"
 
 
 def insert_counters(
@@ -26,9 +30,33 @@ def insert_counters(
 def replace_counters(
     connection: duckdb.DuckDBPyConnection, manifests: Mapping[int, Manifest]
 ) -> None:
-    """Let the counters of dumps be those that their manifests state now."""
-    connection.execute(_GONE, [list(manifests)])
+    """Let the counters of dumps that manifests state be those that they state now."""
+    connection.execute(_STATED, [list(manifests)])
     insert_counters(connection, manifests)
+
+
+def insert_logged_counters(
+    connection: duckdb.DuckDBPyConnection, events: pa.Table, signatures: pa.Table
+) -> None:
+    """Insert the counters among events, numbered by dump, that delegates logged."""
+    logged = pc.equal(signatures["kind"], COUNTER)
+    if pc.any(logged).as_py():
+        with (
+            registered(connection, "new_events", events),
+            registered(connection, "new_signatures", signatures.filter(logged)),
+        ):
+            text = _logged("new_events", "(SELECT DISTINCT * FROM new_signatures)")
+            append_rows(connection, "counters", connection.sql(text).to_arrow_table())
+
+
+def insert_counters_of_events(connection: duckdb.DuckDBPyConnection) -> None:
+    """Insert the counters among all events of a store that has none of them yet."""
+    connection.execute(f"INSERT INTO counters BY NAME {_logged('events', 'event_signatures')}")
+
+
+def _logged(events: str, signatures: str) -> str:
+    text = read_statement("logged_counters")
+    return text.replace("some_events", events).replace("some_signatures", signatures)
 
 
 def _rows(dump_id: int, manifest: Manifest) -> Iterator[dict[str, Any]]:

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from ingest import DecodedBatch
 from ingest.manifest.resolver import Manifest
 from ingest.schemas.dumps import DUMPS
+from ingest.tables.own_kinds import with_own_kinds
 from warehouse.archive.entries import Ids
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
 from warehouse.errors import StoreError
 from warehouse.loading.appending import append_rows
-from warehouse.loading.counters import insert_counters
+from warehouse.loading.counters import insert_counters, insert_logged_counters
 from warehouse.loading.ids import Builds, NamedIds
 from warehouse.loading.logged_data import (
     attach_buffers,
@@ -105,8 +106,12 @@ class DumpRows:
             tables["delegate_metadata"], lambda i: dumps[i].manifest.model.backend
         )
         append_rows(self._connection, "delegate_metadata", number_dumps(metadata, ids))
+        told = {**tables, "event_signatures": with_own_kinds(tables["event_signatures"])}
         for name, signatures in self._signatures.items():
-            signatures.insert(tables[name])
+            signatures.insert(told[name])
+        insert_logged_counters(
+            self._connection, number_dumps(tables["events"], ids), told["event_signatures"]
+        )
 
     def insert_statistics(self, statistics: Statistics, ids: NDArray[np.int32]) -> None:
         """Insert what was worked out from the events of dumps."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OWN_INSTRUCTION = ("kernel", "delegate_call", "delegate_op")  # kinds with a handle of their own
 
 _KERNEL_PREFIX = "native_call_"
-_DELEGATED = ("delegate_call", "delegate_op", "delegate_phase")
+_DELEGATED = ("delegate_call", "delegate_phase")  # and all that has a delegate id
 _NO_OPERATOR = ("getitem", "alloc")  # they pick or make a tensor, and run no kernel
 _ROW_BYTES = 64  # of an event, a node or a module, besides its texts
 _MOST_NAME = 100  # letters of a dump's name that a note repeats
@@ -60,7 +60,7 @@ class MethodOrigins:
 
     def origin(self, place: Place, told: Told) -> Origin:
         """What is known of an event."""
-        is_delegated = place.kind in _DELEGATED
+        is_delegated = _is_delegated(place)
         key = self.name, place.instruction_id, place.delegate_id, is_delegated
         if key in told.origins:
             origin, size = told.origins[key]
@@ -141,7 +141,7 @@ class MethodOrigins:
         id_ = place.instruction_id
         if id_ not in self._handles:
             return True
-        if self._has_delegate_map and (id_ in self._delegates) != (place.kind in _DELEGATED):
+        if self._has_delegate_map and (id_ in self._delegates) != _is_delegated(place):
             return True
         return place.kind == "kernel" and not self._runs(id_, place.name, told)
 
@@ -177,6 +177,10 @@ class MethodOrigins:
         if id(node) not in self._sizes:
             self._sizes[id(node)] = _node_bytes(node)
         return self._sizes[id(node)]
+
+
+def _is_delegated(place: Place) -> bool:
+    return place.delegate_id is not None or place.kind in _DELEGATED
 
 
 def is_most(wrong: Sequence[Place], places: Sequence[Place]) -> bool:

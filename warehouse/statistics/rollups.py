@@ -164,8 +164,9 @@ def _histogram_rows(groups: EventGroups, buckets: list[BucketCounts]) -> pa.Tabl
 
 
 def mark_delegated(groups: EventGroups, signatures: pa.Table) -> NDArray[np.bool_]:
-    """Whether each group is of an event signature that carries a delegate id."""
+    """Whether each group is of an operator that a delegate's own clock timed."""
     delegated = signatures["kind"].to_numpy() == "delegate_op"
+    delegated &= signatures["unit"].is_null().to_numpy()
     return np.isin(groups.signature, signatures["event_signature_id"].to_numpy()[delegated])
 
 

@@ -57,6 +57,8 @@ def test_an_event_has_all_that_the_inspector_tells():
             {
                 "name": "op",
                 "kind": "other",
+                "unit": None,
+                "rule": None,
                 "instruction_id": 7,
                 "raw": [2.0],
                 "p10": 2.0,

@@ -213,3 +213,8 @@ def test_budgets_are_amounts_with_units(file):
 def test_a_budget_that_limits_nothing_is_refused(file, limits, problem):
     with pytest.raises(SettingsError, match=problem):
         read(file, f'[[budgets]]\nmeasure = "load_time"\n{limits}\n')
+
+
+def test_tables_of_others_are_left_to_them(file: Path) -> None:
+    text = '[serve]\nport = 3\n[[producers]]\nproducer = "x"\n[nightly]\nq = "5%"\n'
+    assert read(file, text).nightly.q == 0.05

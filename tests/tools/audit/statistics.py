@@ -73,6 +73,17 @@ def difference(above: float | None, below: float | None) -> float | None:
     return None if above is None or below is None else above - below
 
 
+def rest(whole: float | None, part: float | None) -> float | None:
+    """What is left of the whole; None if one is unknown, or the part is more than the whole."""
+    left = difference(whole, part)
+    return None if left is None or left < 0 else left
+
+
+def share(part: float | None, whole: float | None) -> float | None:
+    """The part of the whole, up to 1; None if one is unknown, or the part is more."""
+    return None if rest(whole, part) is None else ratio(part, whole)
+
+
 def spread(values: Values) -> dict[str, float | None]:
     """How unsteady values are, as shares."""
     half = percentile(values, 0.5)

@@ -79,7 +79,7 @@ def write_old(store: Path, new: Path, schema: int) -> Path:
 
 def test_a_reader_of_an_old_store_changes_nothing_and_says_how_to_migrate_it(old: Path) -> None:
     before = (old / FILE_NAME).read_bytes()
-    with pytest.raises(OldStoreError, match=r"schema 1, now 9\); .* 'tracehouse migrate'"):
+    with pytest.raises(OldStoreError, match=r"schema 1, now 10\); .* 'tracehouse migrate'"):
         Warehouse.open(old, read_only=True)
     assert (old / FILE_NAME).read_bytes() == before
 

@@ -31,7 +31,23 @@ def events(rows: list[tuple[int, int, int, int, int]]) -> pa.Table:
 def signatures(delegated: int) -> pa.Table:
     """Signatures 1 to 8, of which one is a delegate's."""
     kinds = ["delegate_op" if number == delegated else "kernel" for number in range(1, 9)]
-    return pa.table({"event_signature_id": pa.array(range(1, 9), pa.int64()), "kind": kinds})
+    units = pa.nulls(8, pa.string())
+    ids = pa.array(range(1, 9), pa.int64())
+    return pa.table({"event_signature_id": ids, "kind": kinds, "unit": units})
+
+
+def test_an_operator_whose_value_has_a_unit_tells_nothing_of_its_delegates_clock() -> None:
+    groups = group_events(events([(0, 3, 0, 5_000, 0), (0, 4, 0, 7, 0)]))
+    table = pa.table(
+        {
+            "event_signature_id": pa.array([3, 4]),
+            "kind": ["delegate_op"] * 2,
+            "unit": [None, "us"],
+        }
+    )
+    is_delegated = mark_delegated(groups, table)
+    assert is_delegated.tolist() == [True, False]
+    assert delegate_resolution(groups, is_delegated, 1).tolist() == [1000]
 
 
 def summarise(

@@ -18,7 +18,7 @@ from tests.tools.audit.oracles.places import (
 )
 from tests.tools.audit.oracles.times import METHOD, complete, run_parts, taxed
 from tests.tools.audit.recordings import Recording, Run
-from tests.tools.audit.statistics import ratio, whole_sum
+from tests.tools.audit.statistics import ratio, share, whole_sum
 
 SERIES = ("device", "model", "backend", "run")
 Runs = list[tuple[Recording, Run]]
@@ -81,7 +81,7 @@ def _typed(dumps: Sequence[Recording], key: Any, runs: Runs) -> list[Row]:
                 "operator_count": len({(e.chain, e.instruction, e.delegate) for e in events}),
                 "run_calls": len(events) / len(runs),
                 "run_ns": ratio(total, len(runs)),
-                "time_share": ratio(total, executed),
+                "time_share": share(total, executed),
             }
         )  # fmt: skip
     return rows

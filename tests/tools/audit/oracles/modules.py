@@ -15,7 +15,7 @@ from typing import Any
 from tests.tools.audit.events import Event
 from tests.tools.audit.oracles.places import Asked, Row, chosen, grouped, named, series_of
 from tests.tools.audit.recordings import Recording
-from tests.tools.audit.statistics import difference, ratio, whole_sum
+from tests.tools.audit.statistics import difference, ratio, share, whole_sum
 from tests.tools.parity.program import Node, Program, read_program
 
 Module = tuple[str, str | None]  # path and class
@@ -78,7 +78,7 @@ def module_totals(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
                     "run_count": count,
                     "event_count": len(spent),
                     "run_ns": ratio(whole_sum(spent), count),
-                    "time_share": ratio(whole_sum(spent), whole),
+                    "time_share": share(whole_sum(spent), whole),
                 }
             )
     return rows
@@ -110,7 +110,7 @@ def layer_hotspots(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
                     "event_count": len(spent[layer]),
                     "run_ns": total / count,
                     "alone_ns": alone / count,
-                    "time_share": ratio(total, whole),
+                    "time_share": share(total, whole),
                 }
             )
     return rows

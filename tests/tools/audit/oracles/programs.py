@@ -9,7 +9,15 @@ from typing import Any
 from tests.tools.audit.events import Event, delegate_of, operator_type
 from tests.tools.audit.oracles.places import Asked, Row, grouped, named
 from tests.tools.audit.recordings import Recording, Run
-from tests.tools.audit.statistics import difference, percentile, ratio, scaled, whole_sum
+from tests.tools.audit.statistics import (
+    difference,
+    percentile,
+    ratio,
+    rest,
+    scaled,
+    share,
+    whole_sum,
+)
 
 
 def event_blocks(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
@@ -135,7 +143,7 @@ def _crossings(steps: list[list[Event]], runs: list[Run]) -> list[Row]:
         ]  # fmt: skip
         total, inner = whole_sum(e.ns for e in events), whole_sum(e.ns for e in inside)
         boundaries = (before is not None) + (after is not None and after.kind == "kernel")
-        rest = difference(total, inner)
+        outside = rest(total, inner)
         rows.append(
             {
                 "chain_index": events[0].chain,
@@ -146,9 +154,9 @@ def _crossings(steps: list[list[Event]], runs: list[Run]) -> list[Row]:
                 "run_calls": len(events) / len(methods),
                 "run_crossings": boundaries * len(events) / len(methods),
                 "call_ns": ratio(total, len(events)),
-                "operator_ns": ratio(difference(total, rest), len(events)),
-                "crossing_ns": ratio(rest, len(events)),
-                "crossing_share": ratio(rest, whole_sum(e.ns for e in methods)),
+                "operator_ns": ratio(difference(total, outside), len(events)),
+                "crossing_ns": ratio(outside, len(events)),
+                "crossing_share": share(outside, whole_sum(e.ns for e in methods)),
             }
         )
     return rows
@@ -176,7 +184,7 @@ def delegation_coverage(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
                     "operator_share": row["operator_count"] / operators,
                     "run_calls": row["run_calls"] / len(runs),
                     "run_ns": ratio(total, len(runs)),
-                    "time_share": ratio(total, executed),
+                    "time_share": share(total, executed),
                 }
             )
     return rows

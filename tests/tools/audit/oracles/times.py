@@ -20,6 +20,8 @@ from tests.tools.audit.statistics import (
     difference,
     percentile,
     ratio,
+    rest,
+    share,
     whole_middle,
     whole_sum,
 )
@@ -81,6 +83,7 @@ def _hotspots(runs: list[tuple[Recording, Run]]) -> list[Row]:
     listed = []
     for key, own in calls.items():
         self_ns = _self_time(key, totals)
+        of_ns = None if _is_contrary(key, totals) or share(totals[key], method) is None else method
         row = event_named(own[0]) | {
             "run": key[4],
             "untimed_count": len(untimed[key]),
@@ -88,8 +91,8 @@ def _hotspots(runs: list[tuple[Recording, Run]]) -> list[Row]:
             "total_ns": totals[key],
             "self_ns": self_ns,
             "mean_ns": ratio(totals[key], len(own)),
-            "time_share": ratio(totals[key], method),
-            "self_share": ratio(self_ns, method),
+            "time_share": ratio(totals[key], of_ns),
+            "self_share": ratio(self_ns, of_ns),
         }
         listed.append(row)
     return sorted(listed, key=_by_self_time)
@@ -104,7 +107,21 @@ def _self_time(key: Any, totals: dict[Any, float | None]) -> float | None:
         inner = [t for k, t in alike.items() if k[3] == "delegate_op" and k[1] == instruction]
     else:
         return totals[key]
-    return difference(totals[key], whole_sum([0.0, *inner]))
+    return rest(totals[key], whole_sum([0.0, *inner]))
+
+
+def _is_contrary(key: Any, totals: dict[Any, float | None]) -> bool:
+    """Whether it is an operator of a delegate whose operators take longer than its call."""
+    calls = [
+        other
+        for other in totals
+        if (other[1], other[3], other[4]) == (key[1], "delegate_call", key[4])
+    ]
+    if key[3] != "delegate_op" or not calls:
+        return False
+    inner = [t for k, t in totals.items() if (k[1], k[3], k[4]) == (key[1], key[3], key[4])]
+    left = difference(whole_sum(totals[call] for call in calls), whole_sum(inner))
+    return left is not None and left < 0
 
 
 def _by_self_time(row: Row) -> tuple[Any, ...]:
@@ -164,8 +181,11 @@ def _is_timed(run: Run) -> bool:
 def taxed(scope: str, where: Row, parts: list[Parts]) -> Row:
     execute, kernel, delegate = (whole_sum(part[place] for part in parts) for place in range(3))
     count = sum(part[3] for part in parts)
-    known = [kernel if scope != "delegate" else 0.0, delegate if scope != "operator" else 0.0]
-    tax = difference(execute, whole_sum(known))
+    tax = whole_sum(
+        rest(one[0], whole_sum([one[1] if scope != "delegate" else 0.0,
+                                one[2] if scope != "operator" else 0.0]))
+        for one in parts
+    )  # fmt: skip
     return {"dump_id": None, "run_index": None} | where | {
         "scope": scope,
         "run_count": count,

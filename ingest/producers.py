@@ -1,0 +1,194 @@
+"""Which producer logged an event, and what its value is: the rules of producers.toml.
+
+The first rule that matches an event decides. Rules of a user's come before the shipped ones, but
+for those of the runtime itself.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ingest.errors import SourceError
+
+SETTINGS_FILE = "tracehouse.toml"
+NS_PER_UNIT = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+UNKNOWN = "unknown"  # unit of values that may be time or not
+COUNTER = "delegate_counter"
+OTHER = "other"
+
+_RUNTIME = "ExecuTorch"  # producer of the events that every program has
+_OF_USERS = ("delegate_op", "delegate_phase", COUNTER, OTHER)
+_KINDS = (*_OF_USERS, "method", "load", "operator_call", "kernel", "delegate_call", "control")
+_FIELDS = ("producer", "source", "delegate_id", "event_name", "kind", "unit")
+_PATTERNS = ("delegate_id", "event_name")
+_OWN: list[Rule] = []
+_MOST_KNOWN = 1 << 16  # distinct names whose rule is remembered
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What events of one producer are; producers.toml says what each field means.
+
+    Attributes:
+        pattern: Matches the whole delegate id, or the whole name of an event without one.
+        is_of_delegates: Whether it is a delegate id that the pattern matches.
+    """
+
+    producer: str
+    pattern: re.Pattern[bytes]
+    is_of_delegates: bool
+    kind: str
+    unit: str | None
+    source: str
+
+
+def parse_rule(fields: Mapping[str, Any], kinds: Sequence[str] = _OF_USERS) -> Rule:
+    """A rule as a table of a TOML file states it.
+
+    Args:
+        fields: The table.
+        kinds: Kinds that it may give to events; those of the runtime's events are no user's.
+
+    Raises:
+        ValueError: The table says something else than it may.
+    """
+    for name, value in fields.items():
+        if name not in _FIELDS:
+            raise ValueError(f"{name}: there is no such field, but {', '.join(_FIELDS)}")
+        if not isinstance(value, str) or not value:
+            raise ValueError(f"{name}: found {value!r}, wanted a text")
+    named = [name for name in _PATTERNS if name in fields]
+    if len(named) != 1:
+        raise ValueError("wanted either delegate_id or event_name, a pattern of the whole text")
+    if "producer" not in fields:
+        raise ValueError("producer: there is none; wanted who logs the events")
+    if fields.get("kind") not in kinds:
+        raise ValueError(f"kind: found {fields.get('kind')!r}, wanted {', '.join(kinds)}")
+    _check_unit(fields["kind"], fields.get("unit"))
+    return Rule(
+        fields["producer"],
+        _compile(named[0], fields[named[0]]),
+        named[0] == "delegate_id",
+        fields["kind"],
+        fields.get("unit"),
+        fields.get("source", ""),
+    )
+
+
+def _check_unit(kind: str, unit: str | None) -> None:
+    """Check that values of the kind may have the unit.
+
+    Raises:
+        ValueError: They may not.
+    """
+    if kind == COUNTER and (unit in (None, UNKNOWN) or unit in NS_PER_UNIT):
+        raise ValueError("unit: a delegate_counter needs one, and none of time")
+    if kind != COUNTER and unit not in (None, *NS_PER_UNIT, UNKNOWN):
+        raise ValueError(f"unit: found '{unit}', wanted ns, us, ms, s or {UNKNOWN}")
+    if unit == UNKNOWN and kind != OTHER:
+        raise ValueError(f"unit: what is {UNKNOWN} is of kind {OTHER}")
+
+
+def _compile(field: str, text: str) -> re.Pattern[bytes]:
+    try:
+        return re.compile(text.encode(), re.DOTALL)
+    except re.error as error:
+        raise ValueError(f"{field}: no regular expression: {error}") from error
+
+
+class Producers:
+    """Rules in the order in which they are tried."""
+
+    def __init__(self, own: Sequence[Rule] = ()) -> None:
+        """The shipped rules, and `own` ones before those of other producers than the runtime."""
+        runtime = [rule for rule in _shipped() if rule.producer == _RUNTIME]
+        others = [rule for rule in _shipped() if rule.producer != _RUNTIME]
+        self._rules = {
+            is_of_delegates: [
+                rule
+                for rule in (*runtime, *own, *others)
+                if rule.is_of_delegates == is_of_delegates
+            ]
+            for is_of_delegates in (False, True)
+        }
+        self._find = lru_cache(_MOST_KNOWN)(self._first)
+
+    def rule_of(self, name: bytes, delegate_id: int | bytes | None) -> Rule | None:
+        """The rule for an event with this name and delegate id; None if none matches.
+
+        >>> Producers().rule_of(b"", b"RPC (execute) time (us)").unit
+        'us'
+        """
+        if isinstance(delegate_id, int):
+            return None  # numbers say nothing of who gave them
+        return self._find(delegate_id is not None, name if delegate_id is None else delegate_id)
+
+    def _first(self, is_of_delegates: bool, text: bytes) -> Rule | None:
+        rules = self._rules[is_of_delegates]
+        return next((rule for rule in rules if rule.pattern.fullmatch(text)), None)
+
+
+@cache
+def shipped_producers() -> Producers:
+    """The rules that ship with tracehouse."""
+    return Producers()
+
+
+def own_rules() -> Sequence[Rule]:
+    """The rules that this process was told to use besides the shipped ones."""
+    return tuple(_OWN)
+
+
+def use_own_rules(rules: Sequence[Rule]) -> None:
+    """Use these rules besides the shipped ones from now on, in all of this process."""
+    _OWN[:] = rules
+    known_producers.cache_clear()
+
+
+@cache
+def known_producers() -> Producers:
+    """The shipped rules and a user's."""
+    return Producers(own_rules())
+
+
+def read_own_rules(path: str | os.PathLike[str] | None = None) -> list[Rule]:
+    """The rules that the tables `[[producers]]` of a settings file state.
+
+    Args:
+        path: The file; by default ./tracehouse.toml, if there is one.
+
+    Raises:
+        SourceError: The file cannot be read, is no TOML, or states a rule that is none.
+    """
+    file = Path(path or SETTINGS_FILE)
+    if path is None and not file.exists():
+        return []
+    try:
+        tables = tomllib.loads(file.read_text(encoding="utf-8")).get("producers", [])
+    except OSError as error:
+        raise SourceError(str(file), error.strerror or str(error)) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SourceError(str(file), f"not TOML: {error}") from error
+    if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
+        raise SourceError(str(file), "producers: wanted tables headed [[producers]]")
+    rules = []
+    for number, fields in enumerate(tables, 1):
+        try:
+            rules.append(parse_rule(fields))
+        except ValueError as error:
+            raise SourceError(str(file), f"[[producers]] number {number}: {error}") from error
+    return rules
+
+
+@cache
+def _shipped() -> tuple[Rule, ...]:
+    text = (files("ingest") / "producers.toml").read_text("utf-8")
+    return tuple(parse_rule(fields, _KINDS) for fields in tomllib.loads(text)["producers"])

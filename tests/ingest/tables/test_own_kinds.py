@@ -1,0 +1,53 @@
+import pytest
+
+from ingest import decode_dumps
+from ingest.producers import SETTINGS_FILE, read_own_rules, use_own_rules
+from ingest.tables.own_kinds import rule_of_row, with_own_kinds
+from tests.support.producer_dumps import producer_dump
+
+MINE = """
+[serve]
+port = 3
+
+[[producers]]
+producer = "Mine"
+delegate_id = "aten_.*"
+kind = "delegate_counter"
+unit = "mJ"
+
+[[producers]]
+producer = "Mine"
+event_name = "Method::execute"
+kind = "other"
+"""
+
+
+@pytest.fixture
+def own(tmp_path):
+    (tmp_path / SETTINGS_FILE).write_text(MINE)
+    use_own_rules(read_own_rules(tmp_path / SETTINGS_FILE))
+    yield
+    use_own_rules([])
+
+
+@pytest.fixture
+def signatures():
+    return decode_dumps([producer_dump("Core ML", 1)]).tables["event_signatures"]
+
+
+def test_without_rules_of_ones_own_nothing_changes(signatures):
+    assert with_own_kinds(signatures) is signatures
+
+
+@pytest.mark.usefixtures("own")
+def test_ones_own_rule_tells_what_shipped_ones_do_not(signatures):
+    before = {row["event_signature_id"]: row for row in signatures.to_pylist()}
+    after = with_own_kinds(signatures)
+    assert after.schema == signatures.schema
+    changed = [row for row in after.to_pylist() if row != before[row["event_signature_id"]]]
+    (row,) = changed
+    assert (row["delegate_id_str"], row["kind"], row["unit"]) == (
+        "aten_relu_default", "delegate_counter", "mJ",
+    )  # fmt: skip
+    assert rule_of_row(row).producer == "Mine"
+    assert rule_of_row(row | {"delegate_id_int": 3}) is None

@@ -1,0 +1,99 @@
+"""Which rule of which producer an event is of."""
+
+import pytest
+
+from ingest.producers import Producers, parse_rule, shipped_producers
+from tests.support.producer_dumps import QNN_EVENTS, QNN_GPU_EVENTS
+
+MINE = {"producer": "Mine", "delegate_id": "npu .*", "kind": "delegate_counter", "unit": "mJ"}
+
+
+def _told(text, delegate=True):
+    rule = shipped_producers().rule_of(b"" if delegate else text, text if delegate else None)
+    return rule and (rule.producer, rule.kind, rule.unit)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("RPC (execute) time (us)", ("QNN", "delegate_phase", "us")),
+        ("conv2d_1:OpId_12 (us)", ("QNN", "delegate_op", "us")),
+        ("conv2d_1:OpId_12 (cycles)", ("QNN", "delegate_counter", "cycles")),
+        ("conv2d_1:OpId_12", ("QNN", "other", "unknown")),
+        ("RPC (execute) retries", ("QNN", "other", "unknown")),
+        ("Number of HVX threads used (count)", ("QNN", "delegate_counter", "count")),
+        ("VTCM acquired (bytes)", ("QNN", "delegate_counter", "bytes")),
+        ("Fully Connected (NC, F32) GEMM #12", ("XNNPACK", "delegate_op", None)),
+        ("ETVK_COPY_INPUTS", ("Vulkan", "delegate_phase", None)),
+        ('{"kernel_name": "conv", "dispatch_id": 1}', ("Vulkan", "delegate_op", None)),
+        ("VGF_EXECUTE", ("VGF", "delegate_phase", None)),
+        ("x:ios17.conv", ("Core ML", "delegate_op", "ns")),
+        ("aten_relu_default", None),
+        ("a\n (us)", ("QNN", "delegate_phase", "us")),
+    ],
+)
+def test_a_delegates_event_is_told_by_its_id(text, told):
+    assert _told(text.encode()) == told
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("Method::execute", ("ExecuTorch", "method", None)),
+        ("native_call_add.out", ("ExecuTorch", "kernel", None)),
+        ("+EthosUBackend::execute()NPU", ("Ethos-U", "delegate_phase", None)),
+        ("+EthosUBackend::init()vela_bin_read()", ("Ethos-U", "load", None)),
+        ("Method::execute2", None),
+        ("RPC (execute) time (us)", None),
+    ],
+)
+def test_an_event_without_delegate_is_told_by_its_name(name, told):
+    assert _told(name.encode(), delegate=False) == told
+
+
+def test_a_number_says_nothing_of_who_gave_it():
+    assert shipped_producers().rule_of(b"Method::execute", 3) is None
+
+
+def test_every_value_of_qnn_has_a_unit():
+    rules = [shipped_producers().rule_of(b"", name.encode()) for name in QNN_EVENTS]
+    rules += [shipped_producers().rule_of(b"", name.encode()) for name in QNN_GPU_EVENTS]
+    assert {rule.producer for rule in rules} == {"QNN"}
+    assert None not in {rule.unit for rule in rules}
+
+
+def test_rules_of_ones_own_come_before_those_of_producers_but_not_of_the_runtime():
+    own = [
+        parse_rule(MINE | {"delegate_id": "RPC .*"}),
+        parse_rule({"producer": "Mine", "event_name": ".*", "kind": "other"}),
+    ]
+    rules = Producers(own)
+    assert rules.rule_of(b"", b"RPC (execute) time (us)").unit == "mJ"
+    assert rules.rule_of(b"", b"conv (us)").producer == "QNN"
+    assert rules.rule_of(b"Method::execute", None).kind == "method"
+    assert rules.rule_of(b"mine", None).producer == "Mine"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"colour": "red"}, "colour: there is no such field, but producer, source"),
+        ({"producer": 3}, "producer: found 3, wanted a text"),
+        ({"event_name": "x"}, "wanted either delegate_id or event_name"),
+        ({"delegate_id": "("}, "delegate_id: no regular expression: missing"),
+        ({"kind": "method"}, "kind: found 'method', wanted delegate_op, delegate_phase"),
+        ({"unit": "us"}, "unit: a delegate_counter needs one, and none of time"),
+        ({"kind": "delegate_op"}, "unit: found 'mJ', wanted ns, us, ms, s or unknown"),
+        ({"kind": "delegate_op", "unit": "unknown"}, "unit: what is unknown is of kind other"),
+    ],
+)
+def test_a_rule_that_says_something_else_is_refused(change, message):
+    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
+        parse_rule(MINE | change)
+
+
+def test_a_rule_needs_a_producer_and_a_pattern():
+    with pytest.raises(ValueError, match="producer: there is none"):
+        parse_rule({"delegate_id": "x", "kind": "other"})
+    with pytest.raises(ValueError, match="wanted either"):
+        parse_rule({"producer": "x", "kind": "other"})
