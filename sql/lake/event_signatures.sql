@@ -20,7 +20,8 @@ WITH told AS (
         *,
         CASE
             WHEN unit IS NOT NULL OR delegate_id_int IS NOT NULL THEN ''
-            WHEN delegate_id_str IS NULL AND kind = 'other' THEN name
+            WHEN delegate_id_str IS NULL AND kind = 'other'
+                THEN replace(name, 'ArmBackend::', 'EthosUBackend::')
             WHEN kind IN ('delegate_op', 'delegate_phase') THEN delegate_id_str
             ELSE ''
         END AS text

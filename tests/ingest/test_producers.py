@@ -42,6 +42,7 @@ def test_a_delegates_event_is_told_by_its_id(text, told):
         ("Method::execute", ("ExecuTorch", "method", None)),
         ("native_call_add.out", ("ExecuTorch", "kernel", None)),
         ("+EthosUBackend::execute()NPU", ("Ethos-U", "delegate_phase", None)),
+        ("+ArmBackend::execute()processed_data", ("Ethos-U", "delegate_phase", None)),
         ("+EthosUBackend::init()vela_bin_read()", ("Ethos-U", "load", None)),
         ("Method::execute2", None),
         ("RPC (execute) time (us)", None),

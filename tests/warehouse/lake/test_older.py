@@ -44,7 +44,7 @@ NAMES = [
     )),
     (None, "+EthosUBackend::execute()NPU"), (None, "EthosUBackend::execute()"),
     (None, "EthosUBackend::init()"), (None, "+EthosUBackend::init()x"), (None, "EthosUBackend::x"),
-    (None, "a (us)"), (None, "++EthosUBackend::init()"),
+    (None, "a (us)"), (None, "++EthosUBackend::init()"), (None, "+ArmBackend::execute()x"),
 ]  # fmt: skip
 COUNTED = """
 SELECT name, unit, min(value) AS low, count(*) AS n, instruction_id FROM counters
