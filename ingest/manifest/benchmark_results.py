@@ -26,6 +26,7 @@ from pydantic import (
 _WITH_UNIT = re.compile(r"(?P<name>[^(]+?)\s*\((?P<unit>[^()]+)\)")
 _PER_SECOND = re.compile(r".*per_?s(ec(ond)?)?", re.IGNORECASE)
 _UNKNOWN_UNIT = "count"
+_SOURCE = "benchmark_results.json"
 
 
 class _Model(BaseModel):
@@ -117,7 +118,8 @@ def _counter(metric: str, method: str, value: float) -> dict[str, object]:
     name = found["name"] if found else metric
     other = "/s" if _PER_SECOND.fullmatch(metric) else _UNKNOWN_UNIT
     full_name = f"{name} {method}" if method else name
-    return {"name": full_name, "unit": found["unit"] if found else other, "value": value}
+    unit = found["unit"] if found else other
+    return {"name": full_name, "unit": unit, "source": _SOURCE, "value": value}
 
 
 def _describe(record: _Record) -> dict[str, str]:

@@ -166,11 +166,12 @@ class Counter(_Frozen):
     """What was counted or used up in a recording, as energy or a processor's events.
 
     Either `value` is that of the whole dump, or `values` are those of its runs in their order, None
-    where one is not known.
+    where one is not known. `source` says who stated it, if not the manifest itself.
     """
 
     name: Name
     unit: Name = "count"
+    source: Name | None = None
     value: float | None = None
     values: list[float | None] | None = None
 

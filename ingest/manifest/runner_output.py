@@ -17,7 +17,7 @@ import math
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
 from ingest.manifest.json_files import parse_json
@@ -101,39 +101,40 @@ def parse_log(text: str) -> list[dict[str, object]]:
     Lines that are cut or not known say nothing.
 
     >>> parse_log('PyTorchObserver {"prompt_tokens":7,"inference_start_ms":0,"first_token_ms":90}')
-    [{'name': 'prompt_tokens', 'unit': 'count', 'value': 7.0}, \
-{'name': 'first_token_time', 'unit': 'ms', 'value': 90.0}]
+    [{'name': 'prompt_tokens', 'unit': 'count', 'source': 'LLM runner', 'value': 7.0}, \
+{'name': 'first_token_time', 'unit': 'ms', 'source': 'LLM runner', 'value': 90.0}]
     """
-    return _list_counters([*_read_observers(text), *_read_arm(text)])
+    llm, arm = _read_observers(text), _read_arm(text)
+    return [*_list_counters(llm, "LLM runner"), *_list_counters(arm, "Arm runner")]
 
 
 def parse_qhas(data: object) -> list[dict[str, object]]:
     """The counters in a QHAS summary; none if the data has another shape.
 
     >>> parse_qhas({"data": {"htp_overall_summary": {"data": [{"time_us": 310, "qnn_nodes": 7}]}}})
-    [{'name': 'htp_time_us', 'unit': 'us', 'value': 310.0}, \
-{'name': 'htp_qnn_nodes', 'unit': 'count', 'value': 7.0}]
+    [{'name': 'htp_time_us', 'unit': 'us', 'source': 'QHAS', 'value': 310.0}, \
+{'name': 'htp_qnn_nodes', 'unit': 'count', 'source': 'QHAS', 'value': 7.0}]
     """
     for key in ("data", "htp_overall_summary", "data"):
         data = data.get(key) if isinstance(data, Mapping) else None
     rows = data if isinstance(data, list) else []
-    return _list_counters(
-        [
-            (f"htp_{name}", _qhas_unit(name), value)
-            for row in rows
-            if isinstance(row, Mapping)
-            for name in row
-            if (value := _number(row, name)) is not None
-        ]
+    figures = (
+        (f"htp_{name}", _qhas_unit(name), value)
+        for row in rows
+        if isinstance(row, Mapping)
+        for name in row
+        if (value := _number(row, name)) is not None
     )
+    return _list_counters(figures, "QHAS")
 
 
-def _list_counters(figures: list[_Figure]) -> list[dict[str, object]]:
+def _list_counters(figures: Iterable[_Figure], source: str) -> list[dict[str, object]]:
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
     for name, unit, value in figures:
         values[name, unit].append(value)
     return [
-        {"name": name, "unit": unit, "value": median(own)} for (name, unit), own in values.items()
+        {"name": name, "unit": unit, "source": source, "value": median(own)}
+        for (name, unit), own in values.items()
     ]
 
 

@@ -203,6 +203,7 @@ COUNTERS = _table(
     _field("name", pa.string(), "Name of the counter."),
     _field("unit", pa.string(), "Unit of the value as the manifest or the event states it; count if the manifest states none."),
     _field("value", pa.float64(), "What was counted or used up."),
+    _field("source", pa.string(), "Who stated it, such as LLM runner or QHAS; null if the manifest itself did, or an event.", nullable=True),
     _field("event_signature_id", pa.int64(), "Signature of the event that logged it; null if the manifest states it.", nullable=True),
     _field("instruction_id", pa.int32(), "Instruction of the delegate that logged it; null if none did.", nullable=True),
 )  # fmt: skip

@@ -9,10 +9,11 @@
 --   name                STRING  Name of the counter.
 --   unit                STRING  Unit of the value.
 --   value               DOUBLE  What was counted or used up.
+--   source              STRING  Who stated it; null if the manifest did, or an event.
 --   event_signature_id  BIGINT  Signature of the event that logged it, if one did.
 --   instruction_id      INT     Instruction of the delegate that logged it; else null.
 SELECT
-    dump_id, run_index, name, unit, value, event_signature_id, instruction_id
+    dump_id, run_index, name, unit, value, source, event_signature_id, instruction_id
 FROM lake_counters
 UNION ALL
 SELECT
@@ -22,7 +23,7 @@ SELECT
             THEN left(s.counter, length(s.counter) - length(s.unit) - 3)
         ELSE s.counter
     END AS name,
-    s.unit, CAST(e.duration_ticks AS DOUBLE) AS value,
+    s.unit, CAST(e.duration_ticks AS DOUBLE) AS value, CAST(NULL AS STRING) AS source,
     e.event_signature_id, s.instruction_id
 FROM events AS e
 JOIN (

@@ -3,6 +3,8 @@
 
 ALTER TABLE event_signatures ADD COLUMN IF NOT EXISTS unit VARCHAR;
 
+ALTER TABLE counters ADD COLUMN source VARCHAR;
+
 ALTER TABLE counters ADD COLUMN event_signature_id BIGINT;
 
 ALTER TABLE counters ADD COLUMN instruction_id INTEGER;

@@ -61,7 +61,7 @@ def _logged(events: str, signatures: str) -> str:
 
 def _rows(dump_id: int, manifest: Manifest) -> Iterator[dict[str, Any]]:
     for counter in manifest.counters or ():
-        facts = {"dump_id": dump_id, "name": counter.name, "unit": counter.unit}
+        facts = {"dump_id": dump_id, **counter.model_dump(include={"name", "unit", "source"})}
         if counter.value is not None:
             yield {**facts, "run_index": None, "value": counter.value}
         for run_index, value in enumerate(counter.values or ()):

@@ -5,6 +5,7 @@ import pytest
 from ingest.manifest.benchmark_results import parse_benchmark_results
 
 MODEL = {"name": "mv2", "backend": "xnnpack", "quantization": "q8"}
+SOURCE = "benchmark_results.json"
 STATED = {"model": "mv2", "backend": "xnnpack", "quantization": "q8"}
 
 
@@ -26,7 +27,7 @@ def test_records_of_the_benchmark_apps_state_model_and_device(
     device: dict[str, object], found: dict[str, str]
 ) -> None:
     record = {"benchmarkModel": MODEL, "deviceInfo": device, "metric": "load", "actualValue": 4}
-    counters = [{"name": "load", "unit": "count", "value": 4}]
+    counters = [{"name": "load", "unit": "count", "source": SOURCE, "value": 4}]
     assert parse_benchmark_results([record, record]) == {**STATED, **found, "counters": counters}
 
 
@@ -45,7 +46,7 @@ def test_records_of_the_benchmark_database_state_model_and_device() -> None:
         "device": "Galaxy S22 5G (private)",
         "os": "Android",
         "os_version": "13",
-        "counters": [{"name": "load", "unit": "count", "value": 4}],
+        "counters": [{"name": "load", "unit": "count", "source": SOURCE, "value": 4}],
     }
 
 
@@ -57,7 +58,7 @@ def _metric(name: str, *values: float, method: str = "forward") -> dict[str, obj
 def _counters(*records: dict[str, object]) -> list[tuple[object, ...]]:
     found = parse_benchmark_results(list(records)).get("counters", [])
     assert isinstance(found, list)
-    return [tuple(counter.values()) for counter in found]
+    return [(counter["name"], counter["unit"], counter["value"]) for counter in found]
 
 
 def test_a_metric_is_a_counter_with_the_unit_of_its_name() -> None:

@@ -37,9 +37,9 @@ def test_each_known_value_is_a_row_with_its_run_or_without_one(
 ) -> None:
     insert_counters(connection, {7: COUNTED, 8: PLAIN})
     assert rows(connection) == [
-        (7, None, "energy", "mJ", 812.5, None, None),
-        (7, 1, "cycles", "count", 5000.0, None, None),
-        (7, 2, "cycles", "count", 7.0, None, None),
+        (7, None, "energy", "mJ", 812.5, None, None, None),
+        (7, 1, "cycles", "count", 5000.0, None, None, None),
+        (7, 2, "cycles", "count", 7.0, None, None, None),
     ]
 
 
@@ -63,7 +63,7 @@ def test_what_a_delegate_logged_stays_when_a_manifest_changes(
     before = rows(connection)
     assert len(before) == 12
     assert (7, 1, "Number of HVX threads used", "count", 4.0, 1) in {
-        (*row[:5], row[6]) for row in before
+        (*row[:5], row[7]) for row in before
     }
     insert_counters(connection, {7: COUNTED})
     replace_counters(connection, {7: PLAIN})
