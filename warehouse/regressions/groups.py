@@ -110,7 +110,7 @@ def group_changes(
     return Grouped(_tell_apart(groups), moved)
 
 
-def told_at(change: LevelChange) -> int:
+def first_reported_in(change: LevelChange) -> int:
     """The build whose report spoke of a change first."""
     if change.is_loud or change.confirmed is None:
         return change.suspected
@@ -182,14 +182,16 @@ def _make_group(
 ) -> ChangeGroup:
     first_bad = _first_bad(cluster)
     before = Counter(change.last_good for change in cluster if change.first_bad == first_bad)
-    founder = min(cluster, key=lambda each: (told_at(each), places[each.series].operator))
-    operator = places[founder.series].operator
+    earliest = min(
+        cluster, key=lambda each: (first_reported_in(each), places[each.series].operator)
+    )
+    operator = places[earliest.series].operator
     others = {places[change.series].operator for change in cluster} - {operator}
-    key = "\0".join([operator, str(founder.direction), builds[told_at(founder)]])
+    key = "\0".join([operator, str(earliest.direction), builds[first_reported_in(earliest)]])
     return ChangeGroup(
         id=hashlib.sha256(key.encode()).hexdigest()[:_ID_LETTERS],
         operators=(operator, *sorted(others)),
-        direction=founder.direction,
+        direction=earliest.direction,
         first_bad=first_bad,
         last_good=max(before, key=lambda build: (before[build], build)),
         changes=tuple(sorted(cluster, key=lambda change: change.series)),
