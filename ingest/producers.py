@@ -131,6 +131,10 @@ class Producers:
             return None  # numbers say nothing of who gave them
         return self._find(delegate_id is not None, name if delegate_id is None else delegate_id)
 
+    def rules(self, *, is_of_delegates: bool) -> Sequence[Rule]:
+        """The rules for events with a delegate id, or without one, in their order."""
+        return self._rules[is_of_delegates]
+
     def _first(self, is_of_delegates: bool, text: bytes) -> Rule | None:
         rules = self._rules[is_of_delegates]
         return next((rule for rule in rules if rule.pattern.fullmatch(text)), None)

@@ -22,6 +22,7 @@ _OF_DUCKDB = {
     ", 0e0, (a, b) -> a + b)": ")",
     "ARRAY<STRING>": "STRING[]",
     "percentile(": "quantile_cont(",
+    "regexp_like(": "regexp_matches(",
     "explode(": "unnest(",
     "array(": "list_value(",
     "get_json_object(": "json_extract_string(",

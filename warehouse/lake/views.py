@@ -14,6 +14,7 @@ from warehouse.engine.comments import quote
 from warehouse.engine.sql_types import SQL_TYPES
 from warehouse.lake.commits import LakeState
 from warehouse.lake.place import Lake
+from warehouse.lake.producer_rules import with_rules
 from warehouse.lake.schemas import FACTS, GROWN, LATER_COLUMNS, NAMES, TABLES
 
 
@@ -67,7 +68,8 @@ def settled_text(table: str) -> str:
     texts = dict(read_sql_files("lake"))
     columns = ", ".join(TABLES[table].names)
     plain = f"SELECT DISTINCT {columns} FROM {raw_name(table)}"  # noqa: S608
-    return texts.get(f"{table}.sql", plain)
+    text = texts.get(f"{table}.sql", plain)
+    return with_rules(text) if table == "event_signatures" else text
 
 
 def register_files(
