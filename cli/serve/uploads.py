@@ -162,7 +162,7 @@ async def _take_parts(request: Request, bearer: Bearer, encoding: str | None) ->
         await bring(service, request, encoding, form.write, settings.max_body_bytes)
         form.check()
         manifest = _parse(bytes(form.parts["manifest"].spool.data), "manifest")
-        manifest = _add_printed(manifest, form)
+        manifest = await run_in_threadpool(_add_printed, manifest, form)  # a log may be long
         check_pool(bearer, manifest.device.pool)
         dump = form.parts["dump"].spool
         request.state.what = dump.sha256

@@ -13,9 +13,9 @@ Three producers are known:
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
@@ -27,7 +27,8 @@ from ingest.sources.paths import Source, read_if_present
 _Figure = tuple[str, str, float]  # name, unit, value
 
 _MOST_BYTES = 64 << 20  # of a QHAS summary; of a log its end counts
-_OBSERVER = re.compile(r"PyTorchObserver (\{[^{}]*\})")
+# A log may be hostile: no match looks at a text twice, and no number has more than 18 digits.
+_OBSERVER = re.compile(r"PyTorchObserver (\{[^{}\[\]]*\})")
 _COUNTED = ("prompt_tokens", "generated_tokens")
 _SPANS = {
     "model_load_time": ("model_load_start_ms", "model_load_end_ms"),
@@ -46,9 +47,10 @@ _ARM = {
     "ethosu_pmu_cycle_cntr": ("npu_cycles", "cycles"),
 }
 _ARM_LINE = re.compile(
-    rf"({'|'.join(_ARM)}|ethosu_pmu_cntr\d+) ?:\s*(\d+)[^(\n]*(?:\(([\d.]+) per inference\))?"
+    rf"({'|'.join(_ARM)}|ethosu_pmu_cntr\d{{1,9}}) ?:\s*(\d{{1,18}})\b[^(\n]*"
+    r"(?:\((\d{1,18}(?:\.\d{1,18})?) per inference\))?"
 )
-_ARM_EVENTS = re.compile(r"Ethos-U PMU Events:\[([^\]\n]*)\]")
+_ARM_EVENTS = re.compile(r"Ethos-U PMU Events:\[([^\[\]\n]*)\]")
 _QHAS_UNITS = {"_us": "us", "_cycles": "cycles", "_per_s": "/s"}
 
 
@@ -91,7 +93,7 @@ def add_counters(stated: object, printed: Sequence[Mapping[str, object]]) -> obj
         return list(printed)
     if not isinstance(stated, list):
         return stated  # which is refused as malformed
-    names = {one["name"] for one in stated if isinstance(one, Mapping) and "name" in one}
+    names = [one.get("name") for one in stated if isinstance(one, Mapping)]
     return [*stated, *(one for one in printed if one["name"] not in names)]
 
 
@@ -197,7 +199,8 @@ def _span(stats: Mapping[str, object], start: str, end: str) -> float | None:
 def _number(stated: Mapping[str, object], name: str) -> float | None:
     value = stated.get(name)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and math.isfinite(value) else None  # type: ignore[arg-type]
+    is_told = is_number and abs(value) <= sys.float_info.max  # type: ignore[arg-type]
+    return float(value) if is_told else None  # type: ignore[arg-type]
 
 
 def _qhas_unit(name: str) -> str:

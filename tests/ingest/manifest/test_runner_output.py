@@ -102,6 +102,30 @@ def test_lines_that_are_cut_or_unknown_say_nothing(text: str) -> None:
     assert parse_log(text) == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ethosu_pmu_cntr" + "9" * 5000 + ": 3",
+        "NPU delegations: " + "9" * 400,
+        'PyTorchObserver {"prompt_tokens":' + "9" * 400 + "}",
+        'PyTorchObserver {"prompt_tokens":' + "9" * 5000 + "}",
+        'PyTorchObserver {"prompt_tokens":' + "[" * 20_000 + "}",
+        "Ethos-U PMU Events:[" * 100_000,  # took hours
+        "PyTorchObserver {" * 100_000,
+        "NPU delegations: 1(" + "9" * 100_000,
+    ],
+    ids=range(8),
+)
+def test_hostile_lines_cost_little_and_state_nothing_that_is_no_number(text: str) -> None:
+    assert found(parse_log(text)) in ({}, {"npu_delegations": (1, "count")})
+
+
+def test_a_manifest_whose_counters_have_no_proper_names_is_refused_as_such(tmp_path: Path) -> None:
+    dump = write_dump(tmp_path, {**STATED, "counters": [{"name": [1], "value": 1}]})
+    with pytest.raises(ManifestError, match="counters"):
+        ManifestResolver().resolve(Source(str(dump)))
+
+
 def test_sampling_that_takes_longer_than_the_inference_is_left_out() -> None:
     text = LLM.replace('"aggregate_sampling_time_ms":21', '"aggregate_sampling_time_ms":140733463')
     assert "sampling_time" not in found(parse_log(text))
