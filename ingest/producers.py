@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -175,6 +174,8 @@ def read_own_rules(path: str | os.PathLike[str] | None = None) -> list[Rule]:
     file = Path(path or SETTINGS_FILE)
     if path is None and not file.exists():
         return []
+    import tomllib  # most commands read no rule
+
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8")).get("producers", [])
     except OSError as error:
@@ -194,5 +195,7 @@ def read_own_rules(path: str | os.PathLike[str] | None = None) -> list[Rule]:
 
 @cache
 def _shipped() -> tuple[Rule, ...]:
+    import tomllib
+
     text = (files("ingest") / "producers.toml").read_text("utf-8")
     return tuple(parse_rule(fields, _KINDS) for fields in tomllib.loads(text)["producers"])

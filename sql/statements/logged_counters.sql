@@ -7,7 +7,7 @@ SELECT
             THEN left(s.counter, length(s.counter) - length(s.unit) - 3)
         ELSE s.counter
     END AS name,
-    s.unit, CAST(e.duration_ticks AS DOUBLE) AS value, CAST(NULL AS VARCHAR) AS source,
+    s.unit, CAST(e.duration_ticks AS DOUBLE) AS value, CAST(NULL AS STRING) AS source,
     e.event_signature_id, s.instruction_id
 FROM some_events AS e
 JOIN (

@@ -9,7 +9,7 @@ import duckdb
 import pyarrow.dataset as ds
 
 from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.sql_files import read_sql_files, read_statement
+from warehouse.catalogue.sql_files import logged_counters, read_sql_files, read_statement
 from warehouse.engine.comments import quote
 from warehouse.engine.sql_types import SQL_TYPES
 from warehouse.lake.commits import LakeState
@@ -69,6 +69,8 @@ def settled_text(table: str) -> str:
     columns = ", ".join(TABLES[table].names)
     plain = f"SELECT DISTINCT {columns} FROM {raw_name(table)}"  # noqa: S608
     text = texts.get(f"{table}.sql", plain)
+    if table == "counters":
+        return text.replace("logged_counters", logged_counters("events", "event_signatures"))
     return with_rules(text) if table == "event_signatures" else text
 
 

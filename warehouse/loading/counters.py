@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from ingest.manifest.models import Manifest
 from ingest.producers import COUNTER
 from ingest.schemas.dumps import COUNTERS
-from warehouse.catalogue.sql_files import read_statement
+from warehouse.catalogue.sql_files import logged_counters
 from warehouse.engine.connection import registered
 from warehouse.loading.appending import append_rows
 
@@ -45,18 +45,15 @@ def insert_logged_counters(
             registered(connection, "new_events", events),
             registered(connection, "new_signatures", signatures.filter(logged)),
         ):
-            text = _logged("new_events", "(SELECT DISTINCT * FROM new_signatures)")
+            text = logged_counters("new_events", "(SELECT DISTINCT * FROM new_signatures)")
             append_rows(connection, "counters", connection.sql(text).to_arrow_table())
 
 
 def insert_counters_of_events(connection: duckdb.DuckDBPyConnection) -> None:
     """Insert the counters among all events of a store that has none of them yet."""
-    connection.execute(f"INSERT INTO counters BY NAME {_logged('events', 'event_signatures')}")
-
-
-def _logged(events: str, signatures: str) -> str:
-    text = read_statement("logged_counters")
-    return text.replace("some_events", events).replace("some_signatures", signatures)
+    connection.execute(
+        f"INSERT INTO counters BY NAME {logged_counters('events', 'event_signatures')}"
+    )
 
 
 def _rows(dump_id: int, manifest: Manifest) -> Iterator[dict[str, Any]]:
