@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from ingest.durable import sync_path
 from warehouse.archive.archive import Archive
 from warehouse.archive.entries import Entry
 from warehouse.archive.segments import (
@@ -18,7 +19,6 @@ from warehouse.archive.segments import (
     read_entries,
 )
 from warehouse.engine.failpoints import failpoint
-from warehouse.engine.store_file import sync_path
 from warehouse.errors import ArchiveError
 
 MANY_SEGMENTS = 33  # small ones that stand together, and are merged when an ingest ends

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import duckdb
 
+from ingest.durable import sync_path
 from warehouse.archive.archive import Archive
 from warehouse.engine.failpoints import failpoint
-from warehouse.engine.store_file import INBOX_FOLDER, sync_path
+from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import StoreError
 from warehouse.intake.children import ChildDecoder, DecodingChildren
 from warehouse.intake.pipeline import IngestProgress, IngestSummary, ingest_dumps

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ingest.durable import lock, try_lock
 from ingest.errors import ManifestError, SourceError
 from ingest.incoming import Incoming
 from warehouse.intake.pipeline import IngestSummary
@@ -24,7 +24,7 @@ def served(store: Path) -> Iterator[None]:
     """Mark a store as one that a service keeps open, until the body ends."""
     file = os.open(store / _MARK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        lock(file)
         yield
     finally:
         os.close(file)
@@ -37,12 +37,9 @@ def is_served(store: Path) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not try_lock(file, is_shared=True)
     finally:
         os.close(file)
-    return False
 
 
 def hand_over(store: Path, dumps: Iterable[Incoming]) -> IngestSummary:
