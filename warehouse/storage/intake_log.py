@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from ingest.batching import batches
 from ingest.durable import lock, sync_data, sync_path, try_lock, unlock, write_all
 from ingest.incoming import Bytes
 from warehouse.engine.failpoints import failpoint
@@ -257,16 +258,6 @@ def key_of(path: Path) -> bytes:
 
 def _pieces(deliveries: Sequence[Delivery], key: bytes) -> Iterator[Bytes]:
     """Records as few pieces to write, none of them copied if it is big."""
-    small: list[Bytes] = []
-    size = 0
-    for delivery in deliveries:
-        for part in (delivery.head(key), *delivery.files):
-            if size + len(part) > _JOINED_BYTES:
-                yield b"".join(small)
-                small, size = [], 0
-            if len(part) > _JOINED_BYTES:
-                yield part
-            else:
-                small.append(part)
-                size += len(part)
-    yield b"".join(small)
+    parts = (part for delivery in deliveries for part in (delivery.head(key), *delivery.files))
+    for some in batches(parts, len, _JOINED_BYTES):
+        yield b"".join(some) if len(some) > 1 else some[0]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from pathlib import Path
 
+from ingest.batching import batches
 from ingest.durable import lock, try_lock
 from ingest.errors import ManifestError, SourceError
 from ingest.incoming import Incoming
@@ -49,29 +51,28 @@ def hand_over(store: Path, dumps: Iterable[Incoming]) -> IngestSummary:
         StoreError: They cannot be written; those before are safe.
     """
     refused: list[Refusal] = []
-    n_files = byte_count = 0
+    n_dumps = byte_count = 0
     with Inbox.open(store) as inbox:
-        group: list[Delivery] = []
-        for incoming in dumps:
-            n_files += 1
-            try:
-                group.append(pack_delivery(incoming))
-            except (ManifestError, SourceError) as error:
-                refused.append(_refuse(incoming, error))
-            if sum(one.byte_count for one in group) >= _GROUP_BYTES:
-                byte_count += _accept(inbox, group)
-                group = []
-        byte_count += _accept(inbox, group)
+        packed = _packed(dumps, refused)
+        for group in batches(packed, attrgetter("byte_count"), _GROUP_BYTES):
+            inbox.accept_all(group)
+            n_dumps += len(group)
+            byte_count += sum(one.byte_count for one in group)
+    n_files = n_dumps + len(refused)
     return IngestSummary(n_files, byte_count=byte_count, refused=tuple(refused))
 
 
-def _accept(inbox: Inbox, group: list[Delivery]) -> int:
-    if group:
-        inbox.accept_all(group)
-    return sum(one.byte_count for one in group)
+def _packed(dumps: Iterable[Incoming], refused: list[Refusal]) -> Iterator[Delivery]:
+    """The dumps that can be read; refusals of the others are appended to the list."""
+    for incoming in dumps:
+        try:
+            yield pack_delivery(incoming)
+        except (ManifestError, SourceError) as error:
+            refused.append(refuse(incoming, error))
 
 
-def _refuse(incoming: Incoming, error: ManifestError | SourceError) -> Refusal:
+def refuse(incoming: Incoming, error: ManifestError | SourceError) -> Refusal:
+    """The refusal of a dump that cannot be read, or has no manifest."""
     reason = error.reason if isinstance(error, SourceError) else "manifest"
     detail = error.problem if error.source == incoming.name else str(error)
     return Refusal(incoming.name, None, reason, None, detail)
