@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 from warehouse.archive.archive import Archive
 from warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
+from warehouse.engine.connection import open_cursor
 from warehouse.engine.long_values import stored_long_values
 from warehouse.engine.memory_limit import APPENDING, MemoryLimit
 from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER
 from warehouse.errors import StoreError, WarehouseError
+from warehouse.intake.known import StoredDumps
 from warehouse.storage.intake_log import find_logs
 from warehouse.storage.known_dumps import KnownDumps
 from warehouse.storage.reading import open_snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from warehouse.intake.pipeline import IngestProgress, IngestSummary
     from warehouse.store import Warehouse
 
@@ -30,8 +30,6 @@ BATCH_BYTES = 128 << 20  # of dumps that are brought in at once, however few the
 _LARGE_BYTES = 1 << 20  # of a dump, on average: these have more events than others
 _RETRY_SECONDS = 1.0  # after which it tries again what failed, at the earliest
 _SNAPSHOT_SHARE = 20  # times what publishing one took lie between it and the next, at least
-_STARTS = "SELECT CAST('0x' || left(sha256, 16) AS UBIGINT) AS start FROM dumps ORDER BY 1"
-_KNOWN = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest($hashes))"
 
 
 class Consumer:
@@ -69,10 +67,8 @@ class Consumer:
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="consumer")
         self._brought_in, self._publish_at = 0, time.monotonic() + snapshot_seconds
-        self._asking = warehouse.reader()
-        self._asked = threading.Lock()
-        starts = self._asking.sql(_STARTS)["start"].to_numpy()
-        self.known = KnownDumps(starts, self._look_up)
+        self._asking = open_cursor(warehouse.writing)
+        self.known = KnownDumps(StoredDumps(self._asking))
         self.memory = MemoryLimit(warehouse.writing)
         self.memory.allow(self._long_values.held_bytes)
         self.accepted, self.indexed = 0, 0
@@ -175,12 +171,6 @@ class Consumer:
             end = time.monotonic()
             pause = max(self._snapshot_seconds, _SNAPSHOT_SHARE * (end - start))
             self._brought_in, self._publish_at = 0, end + pause
-
-    def _look_up(self, hashes: Sequence[str]) -> dict[str, str]:
-        """The manifests of those of some dumps that the store has."""
-        with self._asked:
-            rows = self._asking.sql(_KNOWN, {"hashes": list(hashes)})
-        return dict(zip(*(rows[name].to_pylist() for name in ("sha256", "manifest")), strict=True))
 
 
 def _can_be_asked(store: Path) -> bool:

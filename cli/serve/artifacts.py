@@ -18,8 +18,9 @@ from cli.serve.commits import Outcome, Upload
 from cli.serve.pools import check_pool
 from cli.serve.problems import Problem
 from cli.serve.service import Service
+from ingest.dump import Companion, Dump
 from ingest.errors import ManifestError, SourceError
-from ingest.incoming import FoundDumps, Incoming, IncomingFile
+from ingest.found_dumps import FoundDumps
 from warehouse.storage.log_records import Delivery, pack_delivery
 from warehouse.storage.spools import Spool
 
@@ -87,7 +88,7 @@ def read_artifact(
 
 
 def _read_group(
-    dumps: Iterator[Incoming], path: Path, most_bytes: int, room: Callable[[int], Spool]
+    dumps: Iterator[Dump], path: Path, most_bytes: int, room: Callable[[int], Spool]
 ) -> list[Packed]:
     group: list[Packed] = []
     size = 0
@@ -152,7 +153,7 @@ def _copy(delivery: Delivery, room: Callable[[int], Spool]) -> Spool | None:
     return spool
 
 
-def _pack(incoming: Incoming, path: Path, most_bytes: int, room: Callable[[int], Spool]) -> Packed:
+def _pack(incoming: Dump, path: Path, most_bytes: int, room: Callable[[int], Spool]) -> Packed:
     name = incoming.name.replace(str(path), NAME)
     files = (incoming, incoming.etrecord, incoming.debug_buffer)
     if any(one and one.byte_count > most_bytes for one in files):
@@ -170,8 +171,8 @@ def _pack(incoming: Incoming, path: Path, most_bytes: int, room: Callable[[int],
     return Packed(name, Upload(name, delivery, text, spool, manifest.device.pool), None)
 
 
-def _renamed(file: Incoming | IncomingFile | None, path: Path) -> IncomingFile | None:
-    if not isinstance(file, IncomingFile):
+def _renamed(file: Dump | Companion | None, path: Path) -> Companion | None:
+    if not isinstance(file, Companion):
         return None
     return file._replace(name=file.name.replace(str(path), NAME))
 

@@ -24,6 +24,7 @@ from cli.serve.pools import check_pool, pool_of
 from cli.serve.problems import Problem
 from cli.serve.service import Service
 from cli.serve.threads import run_there
+from ingest.dump import HashedFile
 from ingest.errors import ManifestError
 from ingest.manifest.fields import COUNTERS, Fields
 from ingest.manifest.models import Manifest
@@ -31,7 +32,7 @@ from ingest.manifest.resolver import correct_manifest, parse_fields, parse_state
 from ingest.manifest.runner_output import add_counters, parse_printed
 from ingest.sources.folder_names import LOG_SUFFIX, QHAS_SUFFIX
 from warehouse.consumer import Consumer
-from warehouse.storage.log_records import HashedFile, make_delivery
+from warehouse.storage.log_records import make_delivery
 from warehouse.storage.spools import Spool
 
 MANIFEST_HEADER = "Tracehouse-Manifest"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock
 
+from ingest.dump import Dump
 from ingest.durable import sync_path
-from ingest.incoming import Incoming
 from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, INBOX_FOLDER
 from warehouse.errors import StoreError
 from warehouse.storage.intake_log import LogWriter
@@ -58,7 +58,7 @@ class Inbox:
             raise StoreError(str(folder), f"cannot be made: {error.strerror}") from error
         return cls(folder)
 
-    def accept(self, incoming: Incoming) -> str:
+    def accept(self, incoming: Dump) -> str:
         """Take a dump over; when this returns, it is on disk and will be in the store.
 
         What others hand over while the disk is busy goes to it together.

@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from ingest.batching import batches
+from ingest.dump import Bytes
 from ingest.durable import lock, sync_data, sync_path, try_lock, unlock, write_all
-from ingest.incoming import Bytes
 from warehouse.engine.failpoints import failpoint
 from warehouse.errors import StoreError
 from warehouse.storage.log_records import (

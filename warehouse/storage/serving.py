@@ -9,11 +9,10 @@ from operator import attrgetter
 from pathlib import Path
 
 from ingest.batching import batches
+from ingest.dump import Dump, Refusal
 from ingest.durable import lock, try_lock
 from ingest.errors import ManifestError, SourceError
-from ingest.incoming import Incoming
 from warehouse.intake.pipeline import IngestSummary
-from warehouse.loading.records import Refusal
 from warehouse.storage.inbox import Inbox
 from warehouse.storage.log_records import Delivery, pack_delivery
 
@@ -44,7 +43,7 @@ def is_served(store: Path) -> bool:
         os.close(file)
 
 
-def hand_over(store: Path, dumps: Iterable[Incoming]) -> IngestSummary:
+def hand_over(store: Path, dumps: Iterable[Dump]) -> IngestSummary:
     """Give dumps to a store's inbox; what was done: files, their bytes, and those refused.
 
     Raises:
@@ -62,17 +61,10 @@ def hand_over(store: Path, dumps: Iterable[Incoming]) -> IngestSummary:
     return IngestSummary(n_files, byte_count=byte_count, refused=tuple(refused))
 
 
-def _packed(dumps: Iterable[Incoming], refused: list[Refusal]) -> Iterator[Delivery]:
+def _packed(dumps: Iterable[Dump], refused: list[Refusal]) -> Iterator[Delivery]:
     """The dumps that can be read; refusals of the others are appended to the list."""
-    for incoming in dumps:
+    for dump in dumps:
         try:
-            yield pack_delivery(incoming)
+            yield pack_delivery(dump)
         except (ManifestError, SourceError) as error:
-            refused.append(refuse(incoming, error))
-
-
-def refuse(incoming: Incoming, error: ManifestError | SourceError) -> Refusal:
-    """The refusal of a dump that cannot be read, or has no manifest."""
-    reason = error.reason if isinstance(error, SourceError) else "manifest"
-    detail = error.problem if error.source == incoming.name else str(error)
-    return Refusal(incoming.name, None, reason, None, detail)
+            refused.append(Refusal.of_error(dump.name, error))

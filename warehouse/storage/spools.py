@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ingest.dump import Bytes, HashedFile
 from ingest.durable import lock, rename, sync_data, try_lock, unlock, write_all
-from ingest.incoming import Bytes
 from warehouse.engine.failpoints import failpoint
 from warehouse.errors import StoreError
 from warehouse.storage.intake_log import key_of, name_log, own_log
-from warehouse.storage.log_records import Delivery, HashedFile
+from warehouse.storage.log_records import Delivery
 from warehouse.storage.tallies import Tally, delete_log, open_tally, write_tally
 
 MEMORY_BYTES = 512 << 10  # beyond which a file is not held in memory

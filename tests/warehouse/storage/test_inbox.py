@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 
 from ingest.errors import ManifestError
-from ingest.incoming import FoundDumps
+from ingest.found_dumps import FoundDumps
 from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
 from warehouse import Inbox, Warehouse

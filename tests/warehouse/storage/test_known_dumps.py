@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
+import duckdb
 import pytest
 
+from warehouse.intake.known import StoredDumps
 from warehouse.storage import known_dumps
 from warehouse.storage.known_dumps import KnownDumps
 
@@ -18,18 +19,27 @@ class Stored:
 
     def __init__(self, *numbers: int) -> None:
         """It has dumps of these numbers."""
-        self.dumps = {sha256_of(number): "stored" for number in numbers}
+        self._connection = duckdb.connect()
+        self._connection.execute("CREATE TABLE dumps (sha256 VARCHAR, manifest VARCHAR)")
+        self.add(*numbers)
         self.asked: list[str] = []
+
+    def add(self, *numbers: int) -> None:
+        """Store dumps of these numbers."""
+        for number in numbers:
+            self._connection.execute("INSERT INTO dumps VALUES (?, 'stored')", [sha256_of(number)])
 
     def known(self) -> KnownDumps:
         """What is known when it is opened."""
-        starts = [int(sha256[:16], 16) for sha256 in sorted(self.dumps)]
-        return KnownDumps(np.array(starts, np.uint64), self.look_up)
+        index = StoredDumps(self._connection)
+        look_up = index.look_up
 
-    def look_up(self, hashes: Sequence[str]) -> dict[str, str]:
-        """The manifests of those of some dumps that it has."""
-        self.asked += hashes
-        return {sha256: self.dumps[sha256] for sha256 in hashes if sha256 in self.dumps}
+        def look_up_and_note(hashes: Sequence[str]) -> dict[str, str]:
+            self.asked += hashes
+            return look_up(hashes)
+
+        index.look_up = look_up_and_note
+        return KnownDumps(index)
 
 
 def test_only_what_may_be_stored_is_looked_up() -> None:
@@ -66,20 +76,20 @@ def test_what_is_being_indexed_waits_until_it_is_stored() -> None:
     known.begin_draining()
     assert known.is_waiting(sha256_of(1))
 
-    stored.dumps[sha256_of(1)] = "stored"
+    stored.add(1)
 
     assert not known.is_waiting(sha256_of(1))
 
 
 @pytest.mark.parametrize("most_recent", [0, 100])
 def test_what_was_drained_is_looked_up(most_recent: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_dumps, "_MOST_RECENT", most_recent)
+    monkeypatch.setattr("warehouse.intake.known._MOST_RECENT", most_recent)
     stored = Stored(7)
     known = stored.known()
     known.accept(sha256_of(1), "stated", 10)
     known.begin_draining()
     known.accept(sha256_of(2), "stated", 5)
-    stored.dumps[sha256_of(1)] = "stored"
+    stored.add(1)
     known.end_draining()
 
     wanted = [sha256_of(number) for number in (1, 2, 3, 7)]
