@@ -27,9 +27,19 @@ _CHUNK_BYTES = 256 << 10  # read at a time: so little stays in the cache while i
 
 
 class Delivery(NamedTuple):
-    """A dump to be appended: its SHA-256, the facts, and the bytes of its files."""
+    """A dump to append to a log.
 
+    Attributes:
+        name: What the dump is called.
+        sha256: SHA-256 of the dump.
+        manifest: Its manifest as canonical JSON.
+        facts: What the record says before the files' bytes, as JSON.
+        files: The bytes of the dump and of its companions.
+    """
+
+    name: str
     sha256: str
+    manifest: str
     facts: bytes
     files: list[Bytes]
 
@@ -111,7 +121,8 @@ def make_delivery(
     files = (dump, etrecord, debug_buffer)
     listed = [one and (one.name, len(one.data), one.sha256) for one in files]
     facts = json.dumps({"manifest": manifest, "files": listed}).encode()
-    return Delivery(dump.sha256, facts, [one.data for one in files if one])
+    contents = [one.data for one in files if one]
+    return Delivery(dump.name, dump.sha256, manifest, facts, contents)
 
 
 def scan_log(file: int, key: bytes, *, is_proved: bool = False) -> Scan:

@@ -10,6 +10,7 @@ import fcntl
 import os
 import re
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -99,24 +100,28 @@ def publish_snapshot(writer: Writer, store: Path) -> Snapshot:
 
 
 class Publisher:
-    """Publishes a snapshot now and then during a long ingest."""
+    """Publishes a snapshot now and then while a store is written."""
 
-    def __init__(self, writer: Writer, store: Path) -> None:
-        """The first is due after a pause."""
-        self._writer, self._store = writer, store
-        self._due = time.monotonic() + PAUSE
+    def __init__(self, publish: Callable[[], object], *, pause_seconds: float = PAUSE) -> None:
+        """Take what publishes one; the first is due after a pause."""
+        self._publish, self._pause_seconds = publish, pause_seconds
+        self._due = time.monotonic() + pause_seconds
 
-    def publish_if_due(self) -> None:
-        """Publish a snapshot, unless the last is too recent for what it took.
+    def publish_if_due(self, *, is_wanted: bool = False) -> bool:
+        """Publish a snapshot, unless the last is too recent for what it took; True if published.
 
-        Raises:
-            StoreError: The disk is full, or the store's file was deleted or replaced.
+        What publishing raises is passed on.
+
+        Args:
+            is_wanted: Publish one in any case.
         """
         start = time.monotonic()
-        if start >= self._due:
-            publish_snapshot(self._writer, self._store)
-            end = time.monotonic()
-            self._due = end + max(PAUSE, _SHARE * (end - start))
+        if not is_wanted and start < self._due:
+            return False
+        self._publish()
+        end = time.monotonic()
+        self._due = end + max(self._pause_seconds, _SHARE * (end - start))
+        return True
 
 
 class HeldSnapshot:

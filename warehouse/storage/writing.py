@@ -106,7 +106,7 @@ def writing(
     Raises:
         StoreError: The store was deleted or replaced, or its disk fails.
     """
-    publisher = Publisher(writer, store) if is_published else None
+    publisher = Publisher(lambda: publish_snapshot(writer, store)) if is_published else None
 
     def report(done: IngestProgress) -> None:
         writer.file.check()

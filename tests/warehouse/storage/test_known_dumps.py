@@ -1,50 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import duckdb
 import pytest
 
-from warehouse.intake.known import StoredDumps
+from tests.support.stored_dumps import Stored, sha256_of
 from warehouse.storage import known_dumps
 from warehouse.storage.known_dumps import KnownDumps
 
 
-def sha256_of(number: int) -> str:
-    return f"{number:016x}" + "0" * 48
-
-
-class Stored:
-    """What a store has, and what it was asked for."""
-
-    def __init__(self, *numbers: int) -> None:
-        """It has dumps of these numbers."""
-        self._connection = duckdb.connect()
-        self._connection.execute("CREATE TABLE dumps (sha256 VARCHAR, manifest VARCHAR)")
-        self.add(*numbers)
-        self.asked: list[str] = []
-
-    def add(self, *numbers: int) -> None:
-        """Store dumps of these numbers."""
-        for number in numbers:
-            self._connection.execute("INSERT INTO dumps VALUES (?, 'stored')", [sha256_of(number)])
-
-    def known(self) -> KnownDumps:
-        """What is known when it is opened."""
-        index = StoredDumps(self._connection)
-        look_up = index.look_up
-
-        def look_up_and_note(hashes: Sequence[str]) -> dict[str, str]:
-            self.asked += hashes
-            return look_up(hashes)
-
-        index.look_up = look_up_and_note
-        return KnownDumps(index)
-
-
 def test_only_what_may_be_stored_is_looked_up() -> None:
     stored = Stored(1, 5, 2**64 - 1)
-    known = stored.known()
+    known = KnownDumps(stored.index())
     wanted = [sha256_of(number) for number in (0, 1, 3, 2**64 - 1)]
 
     assert known.manifests(wanted) == {wanted[1]: "stored", wanted[3]: "stored"}
@@ -52,14 +17,14 @@ def test_only_what_may_be_stored_is_looked_up() -> None:
 
 
 def test_another_dump_that_starts_alike_is_not_known() -> None:
-    known = Stored(1).known()
+    known = KnownDumps(Stored(1).index())
 
     assert known.manifests([sha256_of(1)[:16] + "f" * 48]) == {}
 
 
 def test_what_was_accepted_is_known_without_a_look() -> None:
     stored = Stored()
-    known = stored.known()
+    known = KnownDumps(stored.index())
     known.accept(sha256_of(1), "stated", 10)
     assert known.is_waiting(sha256_of(1))
 
@@ -71,7 +36,7 @@ def test_what_was_accepted_is_known_without_a_look() -> None:
 
 def test_what_is_being_indexed_waits_until_it_is_stored() -> None:
     stored = Stored()
-    known = stored.known()
+    known = KnownDumps(stored.index())
     known.accept(sha256_of(1), "stated", 10)
     known.begin_draining()
     assert known.is_waiting(sha256_of(1))
@@ -85,7 +50,7 @@ def test_what_is_being_indexed_waits_until_it_is_stored() -> None:
 def test_what_was_drained_is_looked_up(most_recent: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("warehouse.intake.known._MOST_RECENT", most_recent)
     stored = Stored(7)
-    known = stored.known()
+    known = KnownDumps(stored.index())
     known.accept(sha256_of(1), "stated", 10)
     known.begin_draining()
     known.accept(sha256_of(2), "stated", 5)
@@ -103,7 +68,7 @@ def test_what_was_drained_is_looked_up(most_recent: int, monkeypatch: pytest.Mon
 
 
 def test_what_was_refused_is_not_known() -> None:
-    known = Stored().known()
+    known = KnownDumps(Stored().index())
     known.accept(sha256_of(1), "stated", 10)
     known.begin_draining()
     known.end_draining()
@@ -112,7 +77,7 @@ def test_what_was_refused_is_not_known() -> None:
 
 
 def test_what_could_not_be_drained_waits_on() -> None:
-    known = Stored().known()
+    known = KnownDumps(Stored().index())
     known.accept(sha256_of(1), "stated", 10)
     known.begin_draining()
     known.accept(sha256_of(2), "stated", 10)
@@ -127,7 +92,7 @@ def test_what_could_not_be_drained_waits_on() -> None:
 def test_the_lag_is_that_of_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr(known_dumps.time, "monotonic", lambda: now)
-    known = Stored().known()
+    known = KnownDumps(Stored().index())
     known.accept(sha256_of(1), "stated", 10)
     now = 103.0
     known.begin_draining()
@@ -141,7 +106,7 @@ def test_the_lag_is_that_of_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_comes_twice_weighs_once() -> None:
-    known = Stored().known()
+    known = KnownDumps(Stored().index())
     known.accept(sha256_of(1), "stated", 10)
     known.accept(sha256_of(1), "stated", 10)
 
@@ -149,7 +114,7 @@ def test_what_comes_twice_weighs_once() -> None:
 
 
 def test_what_is_indexed_of_a_drain_is_no_backlog_any_more() -> None:
-    known = Stored().known()
+    known = KnownDumps(Stored().index())
     for number, size in ((1, 10), (2, 20)):
         known.accept(sha256_of(number), "stated", size)
     known.begin_draining()
