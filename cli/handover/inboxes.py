@@ -14,9 +14,9 @@ from ingest.dump import Dump
 from warehouse.consumer import Consumer
 from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import StoreLockedError
-from warehouse.intake.pipeline import IngestSummary
-from warehouse.storage.inbox import Inbox
-from warehouse.storage.serving import is_served, served
+from warehouse.inbox.inbox import Inbox
+from warehouse.inbox.served import is_served, served
+from warehouse.load.pipeline import IngestSummary
 
 _BATCH_DUMPS = 500
 _BATCH_SECONDS = 2.0

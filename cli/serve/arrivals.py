@@ -16,7 +16,7 @@ from cli.serve.problems import Problem
 from cli.serve.service import Service
 from cli.serve.threads import run_there
 from warehouse.errors import StoreError
-from warehouse.storage.spools import Spool
+from warehouse.inbox.spools import Spool
 
 _Held = TypeVar("_Held", Spool, PartReader)
 

@@ -19,9 +19,9 @@ from cli.serve.service import Service
 from ingest.dump import Companion, Dump
 from ingest.errors import ManifestError, SourceError
 from ingest.found_dumps import FoundDumps
-from warehouse.storage.accepting import Outcome
-from warehouse.storage.log_records import Delivery, pack_delivery
-from warehouse.storage.spools import Spool
+from warehouse.inbox.accept import Outcome
+from warehouse.inbox.records import Delivery, pack_delivery
+from warehouse.inbox.spools import Spool
 
 NAME = "upload.zip"  # what an uploaded zip is called in the names of its dumps
 

@@ -14,10 +14,10 @@ from cli.serve.problems import Problem
 from cli.serve.threads import run_there
 from ingest.dump import Refusal
 from warehouse.errors import StoreError
-from warehouse.storage.accepting import CONFLICT, Acceptor, Outcome
-from warehouse.storage.group_commit import GroupCommit
-from warehouse.storage.log_records import Delivery
-from warehouse.storage.spools import Spool
+from warehouse.inbox.accept import CONFLICT, Acceptor, Outcome
+from warehouse.inbox.group_commit import GroupCommit
+from warehouse.inbox.records import Delivery
+from warehouse.inbox.spools import Spool
 
 _LINGER_SECONDS = 0.003  # in which others may join: each write costs as much as an upload
 _ENOUGH = 8  # uploads that wait for no others; so do all there are

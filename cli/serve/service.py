@@ -16,13 +16,13 @@ from cli.serve.settings import ServiceSettings
 from warehouse.consumer import Consumer
 from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import DamagedStoreError, WarehouseError
+from warehouse.inbox.accept import Acceptor
+from warehouse.inbox.inbox import Inbox
+from warehouse.inbox.served import served
+from warehouse.inbox.spools import clear_spools
 from warehouse.sandbox.workers import Sandbox
-from warehouse.storage.accepting import Acceptor
-from warehouse.storage.inbox import Inbox
-from warehouse.storage.rebuild import rebuild_store
-from warehouse.storage.serving import served
-from warehouse.storage.spools import clear_spools
 from warehouse.store import Warehouse
+from warehouse.upkeep.rebuild import rebuild_store
 
 _SPOOLING = 4  # threads
 

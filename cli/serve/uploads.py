@@ -31,9 +31,9 @@ from ingest.manifest.resolver import correct_manifest, parse_fields, parse_state
 from ingest.manifest.runner_output import add_counters, parse_printed
 from ingest.sources.folder_names import LOG_SUFFIX, QHAS_SUFFIX
 from warehouse.consumer import Consumer
-from warehouse.storage.accepting import Outcome
-from warehouse.storage.log_records import make_delivery
-from warehouse.storage.spools import Spool
+from warehouse.inbox.accept import Outcome
+from warehouse.inbox.records import make_delivery
+from warehouse.inbox.spools import Spool
 
 MANIFEST_HEADER = "Tracehouse-Manifest"
 

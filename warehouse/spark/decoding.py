@@ -15,10 +15,10 @@ import pyarrow as pa
 from ingest.dump import Dump, Refusal
 from ingest.manifest.models import Manifest
 from warehouse.engine.memory import store_in_memory
-from warehouse.intake.pipeline import ingest_dumps
 from warehouse.lake.commits import AddedFile
 from warehouse.lake.place import Lake
 from warehouse.lake.writing import write_group
+from warehouse.load.pipeline import ingest_dumps
 from warehouse.spark.groups import DumpGroup
 from warehouse.spark.inboxes import Stated, brought_dumps, open_place
 from warehouse.spark.tasks import Tasks

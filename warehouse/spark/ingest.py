@@ -29,7 +29,7 @@ from warehouse.lake.damage import damage_told
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import finish_plans
 from warehouse.lake.writing import write_group
-from warehouse.loading.loader import Loader
+from warehouse.load.loader import Loader
 from warehouse.spark.attaching import attach_late
 from warehouse.spark.decoding import DecodedGroups, decode_groups
 from warehouse.spark.groups import DumpGroup, Judged, KnownRefusal, group_entries, judge

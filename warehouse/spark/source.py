@@ -26,7 +26,7 @@ from ingest.dump import HashedFile
 from ingest.errors import SourceError
 from ingest.schemas.dumps import DECODED, ERRORS
 from ingest.watching.places import FileSeen
-from warehouse.intake.content import read_dumps
+from warehouse.load.content import read_dumps
 from warehouse.spark.arrivals import Arrivals
 from warehouse.spark.inboxes import Stated, brought_dumps, list_arrivals, list_files, open_place
 

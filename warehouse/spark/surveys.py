@@ -13,7 +13,7 @@ import pyarrow as pa
 from ingest.dump import Companion, Dump, Refusal
 from ingest.errors import ManifestError, SourceError
 from ingest.watching.places import WatchedPlace
-from warehouse.intake.content import read_dumps
+from warehouse.load.content import read_dumps
 from warehouse.spark.inboxes import Stated, brought_dumps, open_place
 
 SURVEYED = pa.schema(

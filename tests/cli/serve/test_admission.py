@@ -15,7 +15,7 @@ from tests.support.service import serving
 from tests.support.stored_dumps import Stored
 from tests.support.tiny_dumps import tiny_dump
 from tests.support.uploads import await_state, put
-from warehouse.storage.known_dumps import KnownDumps
+from warehouse.inbox.known import KnownDumps
 
 
 def test_uploads_are_put_off_while_too_much_waits(
@@ -81,8 +81,8 @@ def test_a_large_dump_that_finds_the_disk_full_is_told_so(
     def fail(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("warehouse.storage.spools.MEMORY_BYTES", 10)
-    monkeypatch.setattr("warehouse.storage.spools.write_all", fail)
+    monkeypatch.setattr("warehouse.inbox.spools.MEMORY_BYTES", 10)
+    monkeypatch.setattr("warehouse.inbox.spools.write_all", fail)
     with serving(tmp_path / "store") as client:
         answer = put(client, tiny_dump(1))
 

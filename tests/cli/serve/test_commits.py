@@ -15,8 +15,8 @@ from tests.support.store_template import copy_new_store
 from tests.support.tiny_dumps import tiny_incoming
 from warehouse import Inbox, Warehouse
 from warehouse.consumer import Consumer
-from warehouse.storage.accepting import Acceptor, Outcome
-from warehouse.storage.log_records import pack_delivery
+from warehouse.inbox.accept import Acceptor, Outcome
+from warehouse.inbox.records import pack_delivery
 
 
 class Uploads:
