@@ -1,4 +1,4 @@
-"""Turns: so many work at a time, so many more wait, and all others are put off."""
+"""A limit on concurrent answers: some are worked on, some wait, and all others are put off."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cli.serve.http.problems import Problem
 _Result = TypeVar("_Result")
 
 
-class Turns:
+class ConcurrencyLimit:
     """Lets so many threads work on answers at a time, and so many more wait for it."""
 
     def __init__(self, working: int, waiting: int) -> None:

@@ -19,7 +19,7 @@ from warehouse.store import Warehouse
 Params = Mapping[str, str | list[str]]
 
 
-class AskedQuery(NamedTuple):
+class QueryRequest(NamedTuple):
     """A canned query as it was asked.
 
     Attributes:

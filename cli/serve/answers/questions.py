@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TypeVar
 
-from cli.serve.answers.limits import Turns
+from cli.serve.answers.limits import ConcurrencyLimit
 from cli.serve.http.problems import Problem
 from cli.serve.service import Service
 from warehouse.errors import SlowAnswerError
@@ -22,7 +22,7 @@ class Questions:
 
     def __init__(self, service: Service) -> None:
         """Nobody asks yet."""
-        self._service, self._turns = service, Turns(_WORKING, _WAITING)
+        self._service, self._turns = service, ConcurrencyLimit(_WORKING, _WAITING)
 
     async def ask(self, answer: Callable[[Warehouse], _Answer]) -> _Answer:
         """What `answer` makes of the live store, in a thread.

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from cli.output.status_report import status_table
 from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import need_all_pools
-from cli.serve.answers.query_request import AskedQuery, Params, find_header
+from cli.serve.answers.query_request import Params, QueryRequest, find_header
 from cli.serve.answers.questions import Questions
 from cli.serve.answers.tables import (
     TABLE_FORMS,
@@ -71,7 +71,7 @@ class Reads:
         service = _service(request)
         bearer = service.access.need(request, Scope.READ)
         header = find_header(request.path_params["name"])
-        asked = AskedQuery(header, _read_params(request), bearer.pools)
+        asked = QueryRequest(header, _read_params(request), bearer.pools)
         asked.check_pools()
         form, page = choose_form(request, TABLE_FORMS), read_page(request)
 

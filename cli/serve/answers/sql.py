@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import need_all_pools
-from cli.serve.answers.limits import Turns
+from cli.serve.answers.limits import ConcurrencyLimit
 from cli.serve.answers.tables import TABLE_FORMS, table_answer
 from cli.serve.http.bodies import read_short
 from cli.serve.http.negotiation import choose_form
@@ -39,13 +39,13 @@ class _Statement(NamedTuple):
     params: Mapping[str, object] | Sequence[object] | None = None
 
 
-class SqlTurns:
+class SqlLimits:
     """Has statements answered, as many at a time as there may be workers."""
 
     def __init__(self, service: Service) -> None:
         """Nobody asks yet."""
         workers = service.settings.sql_workers
-        self._service, self._turns = service, Turns(workers, _WAITING * workers)
+        self._service, self._turns = service, ConcurrencyLimit(workers, _WAITING * workers)
 
     async def ask(
         self,
@@ -78,7 +78,7 @@ def routes() -> list[Route]:
 
 
 async def _sql(request: Request) -> Response:
-    turns: SqlTurns = request.app.state.sql_turns
+    turns: SqlLimits = request.app.state.sql_turns
     check_asker(request)  # before its body is read
     form = choose_form(request, TABLE_FORMS)
     threads = request.app.state.service.spooling

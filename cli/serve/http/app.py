@@ -17,13 +17,13 @@ from cli.serve.access import sessions
 from cli.serve.access.audit import AuditFile
 from cli.serve.answers import reads, sql
 from cli.serve.answers.questions import Questions
-from cli.serve.answers.sql import SqlTurns
+from cli.serve.answers.sql import SqlLimits
 from cli.serve.http import health, metrics, openapi
 from cli.serve.http.line_queue import LineQueue
 from cli.serve.http.logs import Log, LogHandler, write_standard_error
 from cli.serve.http.metrics import Metrics
 from cli.serve.http.problems import answer_problem
-from cli.serve.http.request_log import Watching
+from cli.serve.http.request_log import RequestLogMiddleware
 from cli.serve.page import routes as page
 from cli.serve.service import Service
 from cli.serve.uploads import dumps as uploads
@@ -60,12 +60,12 @@ def make_app(service: Service) -> Starlette:
     app = Starlette(
         routes=_routes(),
         lifespan=lifespan,
-        middleware=[Middleware(Watching, metrics=counted, audit=audit, log=log)],
+        middleware=[Middleware(RequestLogMiddleware, metrics=counted, audit=audit, log=log)],
         exception_handlers=dict.fromkeys(_TOLD, answer_problem),
     )
     app.state.service, app.state.metrics, app.state.audit = service, counted, audit
     app.state.questions = Questions(service)
-    app.state.sql_turns = SqlTurns(service)
+    app.state.sql_turns = SqlLimits(service)
     return app
 
 

@@ -59,7 +59,7 @@ class _Request:
         return time.perf_counter() - self._started
 
 
-class Watching:
+class RequestLogMiddleware:
     """An application around another, whose answers it passes on.
 
     What a route knows besides is in the state of its request: `bearer` (who asks), `what` (the

@@ -27,7 +27,7 @@ LAST_SECONDS = 20  # that uploads have to end, when the service is told to
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-class Ending:
+class ShutdownSignal:
     """Whether the process was told to end: the first signal asks for it, the second does it.
 
     It is heeded from here to the end of the process, whatever that does meanwhile.
@@ -51,7 +51,7 @@ class Ending:
 class Server(uvicorn.Server):
     """A server that ends when the process is told to."""
 
-    def __init__(self, config: uvicorn.Config, ending: Ending) -> None:
+    def __init__(self, config: uvicorn.Config, ending: ShutdownSignal) -> None:
         """Take what tells it."""
         super().__init__(config)
         ending.begin = self._end
@@ -75,7 +75,7 @@ def run_service(store: Path, settings: ServiceSettings, *, config: Path | None =
         OutputError: The address cannot be listened on.
     """
     Access(store).check_start(settings.host)
-    ending = Ending()
+    ending = ShutdownSignal()
     os.umask(os.umask(0o077) | 0o077)  # what is made is its owner's
     Connection.most = most_connections()
     hold_little_memory()

@@ -21,7 +21,7 @@ from warehouse.errors import WarehouseError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cli.serve.answers.sql import SqlTurns
+    from cli.serve.answers.sql import SqlLimits
 
 MOST_ROWS = 500
 RECIPES = (
@@ -46,7 +46,7 @@ async def sql_box(request: Request) -> Response:
     """The box; and what its statement answers."""
     text = request.query_params.get("sql", "")
     parts: dict[str, Any] = {"title": "SQL", "sql": text, "recipes": RECIPES}
-    turns: SqlTurns = request.app.state.sql_turns
+    turns: SqlLimits = request.app.state.sql_turns
     try:
         check_asker(request)
         if not text.strip():

@@ -6,7 +6,7 @@ from http import HTTPStatus
 import anyio
 import pytest
 
-from cli.serve.answers.limits import Turns
+from cli.serve.answers.limits import ConcurrencyLimit
 from cli.serve.http.problems import Problem
 
 
@@ -14,14 +14,14 @@ def test_some_work_some_wait_and_the_others_are_put_off() -> None:
     answers: list[object] = []
     is_over = threading.Event()
 
-    async def take(turns: Turns) -> None:
+    async def take(turns: ConcurrencyLimit) -> None:
         try:
             answers.append(await turns.take(is_over.wait))
         except Problem as problem:
             answers.append((problem.status_code, (problem.headers or {})["Retry-After"]))
 
     async def crowd() -> None:
-        turns = Turns(2, 3)
+        turns = ConcurrencyLimit(2, 3)
         async with anyio.create_task_group() as tasks:
             for _ in range(7):
                 tasks.start_soon(take, turns)
@@ -35,7 +35,7 @@ def test_some_work_some_wait_and_the_others_are_put_off() -> None:
 
 def test_what_work_raises_comes_out_and_leaves_the_turn_to_others() -> None:
     async def one_after_the_other() -> int:
-        turns = Turns(1, 1)
+        turns = ConcurrencyLimit(1, 1)
         with pytest.raises(ZeroDivisionError):
             await turns.take(lambda: 1 // 0)
         return await turns.take(lambda: 5)

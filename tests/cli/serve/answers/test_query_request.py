@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cli.serve.answers.query_request import AskedQuery, Params, find_header
+from cli.serve.answers.query_request import Params, QueryRequest, find_header
 from cli.serve.http.problems import Problem
 from ingest.manifest.models import Manifest
 from queries.report.settings import Settings
@@ -31,7 +31,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
 
 
 def devices(reader: Warehouse, params: Params, *pools: str) -> list[str]:
-    asked = AskedQuery(find_header("dumps"), params, frozenset(pools) or None)
+    asked = QueryRequest(find_header("dumps"), params, frozenset(pools) or None)
     asked.check_pools()
     return sorted(asked.answer(reader, Settings())["device"].to_pylist())
 
@@ -67,5 +67,5 @@ def test_who_is_limited_is_not_told_the_names_of_others(reader: Warehouse) -> No
 @pytest.mark.parametrize("name", ["ingest_errors", "event_blocks", "nightly_verdicts"])
 def test_what_cannot_be_limited_is_forbidden(name: str) -> None:
     with pytest.raises(Problem, match="tells of all device pools") as caught:
-        AskedQuery(find_header(name), {}, frozenset({"lab"})).check_pools()
+        QueryRequest(find_header(name), {}, frozenset({"lab"})).check_pools()
     assert caught.value.status_code == 403
