@@ -10,7 +10,7 @@ import duckdb
 
 from ingest.schemas.dumps import STORED
 from warehouse.engine.connection import DATABASE
-from warehouse.engine.sql_types import SQL_TYPES
+from warehouse.engine.tables import SQL_TYPES
 from warehouse.errors import StoreError
 
 _STRANGE = """

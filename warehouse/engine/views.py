@@ -13,7 +13,7 @@ import duckdb
 from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.header import Header, parse_header
 from warehouse.catalogue.queries import read_views
-from warehouse.engine.comments import quote
+from warehouse.engine.tables import quote
 
 _FROM_EVENTS = re.compile(r"(\bfrom|\bjoin|,)\s+(main\.)?events\b", re.IGNORECASE)
 

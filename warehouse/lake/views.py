@@ -10,8 +10,7 @@ import pyarrow.dataset as ds
 
 from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.sql_files import logged_counters, read_sql_files, read_statement
-from warehouse.engine.comments import quote
-from warehouse.engine.sql_types import SQL_TYPES
+from warehouse.engine.tables import SQL_TYPES, quote
 from warehouse.lake.commits import LakeState
 from warehouse.lake.place import Lake
 from warehouse.lake.producer_rules import with_rules

@@ -49,13 +49,6 @@ def insert_logged_counters(
             append_rows(connection, "counters", connection.sql(text).to_arrow_table())
 
 
-def insert_counters_of_events(connection: duckdb.DuckDBPyConnection) -> None:
-    """Insert the counters among all events of a store that has none of them yet."""
-    connection.execute(
-        f"INSERT INTO counters BY NAME {logged_counters('events', 'event_signatures')}"
-    )
-
-
 def _rows(dump_id: int, manifest: Manifest) -> Iterator[dict[str, Any]]:
     for counter in manifest.counters or ():
         facts = {"dump_id": dump_id, **counter.model_dump(include={"name", "unit", "source"})}

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ingest.incoming import Incoming
 from ingest.manifest.models import Manifest
-from warehouse.engine.memory import store_in_memory
+from warehouse.engine.migrations import store_in_memory
 from warehouse.intake.pipeline import ingest_dumps
 from warehouse.lake.commits import AddedFile
 from warehouse.lake.place import Lake

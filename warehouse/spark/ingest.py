@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from warehouse.engine.memory import store_in_memory
+from warehouse.engine.migrations import store_in_memory
 from warehouse.errors import LakeError
 from warehouse.lake.commits import (
     AddedFile,
