@@ -22,9 +22,3 @@ def read_sql_files(folder: str) -> list[tuple[str, str]]:
 def read_statement(name: str) -> str:
     """The text of a statement of ours, by the name of its file without the suffix."""
     return (files("sql") / "statements" / f"{name}.sql").read_text(encoding="utf-8")
-
-
-def logged_counters(events: str, signatures: str) -> str:
-    """What selects the counters that delegates logged as events, from tables of these names."""
-    text = read_statement("logged_counters")
-    return text.replace("some_events", events).replace("some_signatures", signatures)

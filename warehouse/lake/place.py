@@ -22,8 +22,9 @@ from warehouse.engine.store_file import sync_path
 from warehouse.errors import LakeError
 from warehouse.lake.addresses import check_address
 from warehouse.lake.layout import FORMAT_FILE
-from warehouse.lake.schemas import FORMAT, OLDEST, SCHEMA
+from warehouse.lake.schemas import FORMAT, SCHEMA
 
+_PRESENT = {"format": FORMAT, "schema": SCHEMA}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _FAILURES = (OSError, pa.ArrowException)
 _OWN_FOLDER = PurePosixPath(FORMAT_FILE).parts[0]
@@ -172,23 +173,20 @@ class Lake:
                 self.files.delete_file(self.absolute(path))
 
     def begin(self) -> None:
-        """Make it a lake of this tracehouse, if it is none, or of an older one.
+        """Make it a lake if it is none.
 
         Raises:
-            LakeError: It cannot be written, is of a newer tracehouse, or holds something else.
+            LakeError: It cannot be written, is of another schema, or holds something else.
         """
-        schema = self._read_schema()
-        if schema is None:
+        if not self.exists():
             self._check_empty()
-        if schema != SCHEMA:
-            text = json.dumps({"format": FORMAT, "schema": SCHEMA})
-            self.write(FORMAT_FILE, text.encode())
+            self.write(FORMAT_FILE, json.dumps(_PRESENT).encode())
 
     def check_room(self) -> None:
         """Pass if it is a lake that we can read, or one can be made there.
 
         Raises:
-            LakeError: It is one of a newer tracehouse, holds something else, or cannot be read.
+            LakeError: It is of another schema, holds something else, or cannot be read.
         """
         if not self.exists():
             self._check_empty()
@@ -212,34 +210,26 @@ class Lake:
         """Whether it is a lake that we can read.
 
         Raises:
-            LakeError: It is one of a newer tracehouse, or cannot be read.
-        """
-        return self._read_schema() is not None
-
-    def _read_schema(self) -> int | None:
-        """Number of the schema that the lake has; None if it is no lake.
-
-        Raises:
-            LakeError: It is none of those that we know, or cannot be read.
+            LakeError: It is a lake of another schema, or cannot be read.
         """
         try:
             found = json.loads(self.read(FORMAT_FILE))
         except FileNotFoundError:
-            return None
+            return False
         except ValueError as error:
             raise LakeError(
                 self.name,
                 f"{FORMAT_FILE} is not JSON: restore it from a copy of the lake, or delete it, and "
                 "the next 'tracehouse export lake' writes it anew",
             ) from error
-        for schema in range(OLDEST, SCHEMA + 1):
-            if found == {"format": FORMAT, "schema": schema}:
-                return schema
-        raise LakeError(
-            self.name,
-            f"{FORMAT_FILE} says {json.dumps(found)}, this tracehouse knows format {FORMAT}, "
-            f"schemas {OLDEST} to {SCHEMA}: use the tracehouse that wrote it, or a newer one",
-        )
+        if found != _PRESENT:
+            raise LakeError(
+                self.name,
+                f"{FORMAT_FILE} says {json.dumps(found)}, this tracehouse reads "
+                f"{json.dumps(_PRESENT)}: use the tracehouse that wrote it, or export its store "
+                "again into an empty folder",
+            )
+        return True
 
     def check(self) -> None:
         """Pass if it is a lake that we can read.

@@ -8,13 +8,8 @@ from ingest.schemas.dumps import STORED
 
 FORMAT = 1
 SCHEMA = 10  # number of the store's schema whose tables these are
-OLDEST = 6  # of lakes that are read, too: later ones add tables, and columns to those of GROWN
-
-LATER_COLUMNS = {"event_stats": "run_signature_id", "event_histograms": "run_signature_id"}
-GROWN = (*LATER_COLUMNS, "counters", "event_signatures")  # older files lack columns
 WIDE_IDS = ("dump_id", "device_id", "build_id", "model_id")
 
-RETIRED = "mann_whitney_exact"  # a table of lakes up to schema 8, which nobody reads any more
 _NOT_SHARED = {"archive_segments", "archived_files"}  # of a store's own archive
 
 

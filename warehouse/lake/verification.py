@@ -18,7 +18,7 @@ from warehouse.lake.held import files_of_parts, find_dumps
 from warehouse.lake.layout import SUFFIX, table_of
 from warehouse.lake.place import Lake, LakeFile
 from warehouse.lake.plans import planned_files
-from warehouse.lake.schemas import RETIRED, TABLES
+from warehouse.lake.schemas import TABLES
 from warehouse.lake.views import show_files
 
 _COUNTS = """
@@ -51,8 +51,7 @@ def verify_lake(lake: Lake) -> list[LakeProblem]:
     planned = planned_files(lake)
     there = {file.path: file for file in lake.list() if file.path.endswith(SUFFIX)}
     state = read_state(lake)
-    files = [file for file in state.files.values() if table_of(file.path) != RETIRED]
-    bad = [*_check_files(lake, files, there)]
+    bad = [*_check_files(lake, state.files.values(), there)]
     known = state.files.keys() | state.removed.keys() | planned
     stray = [
         LakeProblem(path, "no commit names it", _LEFT) for path in sorted(there.keys() - known)

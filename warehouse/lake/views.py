@@ -9,19 +9,18 @@ import duckdb
 import pyarrow.dataset as ds
 
 from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.sql_files import logged_counters, read_sql_files, read_statement
+from warehouse.catalogue.sql_files import read_sql_files
 from warehouse.engine.tables import SQL_TYPES, quote
 from warehouse.lake.commits import LakeState
 from warehouse.lake.place import Lake
-from warehouse.lake.producer_rules import with_rules
-from warehouse.lake.schemas import FACTS, GROWN, LATER_COLUMNS, NAMES, TABLES
+from warehouse.lake.schemas import FACTS, NAMES, TABLES
 
 
 def make_tables(connection: duckdb.DuckDBPyConnection, lake: Lake, state: LakeState) -> None:
     """Make all tables of a lake, for this connection alone."""
     for table in [*FACTS, *NAMES]:
         show_files(connection, lake, table, [file.path for file in state.of(table)])
-    for table in [*NAMES, *(table for table in GROWN if table not in NAMES)]:
+    for table in NAMES:
         columns = ", ".join(
             f"CAST({field.name} AS {SQL_TYPES[field.type]}) AS {field.name}"
             for field in TABLES[table]
@@ -53,24 +52,15 @@ def show_files(
 
 def raw_name(table: str) -> str:
     """What the rows of a table are called as its writers left them, before they are settled."""
-    return f"lake_{table}" if table in NAMES or table in GROWN else table
+    return f"lake_{table}" if table in NAMES else table
 
 
 @cache
 def settled_text(table: str) -> str:
     """What selects the rows of a table, of things that dumps share once each; for any engine."""
-    if table in LATER_COLUMNS:
-        keys = "dump_id", LATER_COLUMNS[table]
-        others = ", ".join(name for name in TABLES[table].names if name not in keys)
-        text = read_statement("lake_rollup").replace("other_columns", others)
-        return text.replace("lake_rollup", raw_name(table))
-    texts = dict(read_sql_files("lake"))
     columns = ", ".join(TABLES[table].names)
     plain = f"SELECT DISTINCT {columns} FROM {raw_name(table)}"  # noqa: S608
-    text = texts.get(f"{table}.sql", plain)
-    if table == "counters":
-        return text.replace("logged_counters", logged_counters("events", "event_signatures"))
-    return with_rules(text) if table == "event_signatures" else text
+    return dict(read_sql_files("lake")).get(f"{table}.sql", plain)
 
 
 def register_files(
@@ -95,11 +85,7 @@ def _read(
     if not lake.is_local:
         return register_files(connection, lake, table, paths)
     files = ", ".join(quote(lake.absolute(path)) for path in paths)
-    if table not in GROWN:
-        return f"read_parquet([{files}], hive_partitioning = false)"
-    # Older files lack a column; where all do, the empty rows have it.
-    rows = f"FROM read_parquet([{files}], union_by_name = true, hive_partitioning = false)"
-    return f"(FROM {_empty(table)} UNION ALL BY NAME {rows})"
+    return f"read_parquet([{files}], hive_partitioning = false)"
 
 
 def _empty(table: str) -> str:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from warehouse.catalogue.queries import read_views
 from warehouse.lake.commits import LakeState
 from warehouse.lake.place import Lake
-from warehouse.lake.schemas import FACTS, GROWN, NAMES, TABLES
+from warehouse.lake.schemas import FACTS, NAMES, TABLES
 from warehouse.lake.views import raw_name, settled_text
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def make_views(
         files: Of which files tables consist; those that are not named, of all that they have.
     """
     texts = dict(read_views())
-    settled = {name: settled_text(name) for name in [*GROWN, *NAMES]}
+    settled = {name: settled_text(name) for name in NAMES}
     words = set(_WORD.findall(text.lower()))
     named = []
     for name in [*reversed(texts), *settled]:  # each reads only those behind it, and facts
