@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping, Sequence
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadMaxFiles, SupportsTriggerAvailableNow
 
 from ingest import decode_dumps
+from ingest.batching import batches
 from ingest.errors import SourceError
 from ingest.schemas.dumps import DECODED, ERRORS
 from ingest.watching.places import FileSeen
@@ -130,15 +132,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _split(files: Sequence[FileSeen]) -> list[InputPartition]:
-    pieces: list[list[FileSeen]] = []
-    size = 0
-    for file in files:
-        size += file.size
-        if not pieces or size > _PIECE_BYTES or len(pieces[-1]) >= _PIECE_FILES:
-            pieces.append([])
-            size = file.size
-        pieces[-1].append(file)
-    return [_Files(piece) for piece in pieces]
+    return list(map(_Files, batches(files, attrgetter("size"), _PIECE_BYTES, _PIECE_FILES)))
 
 
 def _read_files(place: str, table: str, partition: Any) -> Iterator[pa.RecordBatch]:

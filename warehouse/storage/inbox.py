@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock
 
+from ingest.durable import sync_path
 from ingest.incoming import Incoming
-from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, INBOX_FOLDER, sync_path
+from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, INBOX_FOLDER
 from warehouse.errors import StoreError
 from warehouse.storage.intake_log import LogWriter
 from warehouse.storage.log_records import Delivery, pack_delivery

@@ -8,10 +8,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ingest.durable import sync_path
 from ingest.errors import SourceError
 from ingest.incoming import Bytes, Incoming, IncomingFile, unreadable
 from warehouse.archive.segments import sync_and_hash
-from warehouse.engine.store_file import sync_path
 from warehouse.intake.children import FilePart
 from warehouse.loading.history_entries import parse_manifest
 from warehouse.storage.intake_log import SealedLog

@@ -15,9 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from ingest.durable import lock, rename, try_lock
 from warehouse.engine.failpoints import failpoint
 from warehouse.engine.seal import seal_file, seal_of
-from warehouse.engine.store_file import SNAPSHOT_FOLDER, sync_path
+from warehouse.engine.store_file import SNAPSHOT_FOLDER
 from warehouse.engine.writer import Writer
 from warehouse.errors import StoreError
 
@@ -143,7 +144,7 @@ def hold_newest(store: Path) -> HeldSnapshot | None:
             continue
         except OSError as error:
             raise StoreError(str(snapshot.path), f"cannot be read: {error.strerror}") from error
-        fcntl.flock(file, fcntl.LOCK_SH)
+        lock(file, is_shared=True)
         if os.fstat(file).st_nlink:
             return HeldSnapshot(snapshot, file)
         os.close(file)
@@ -161,12 +162,11 @@ def _publish(source: int, folder: Path, number: int) -> Snapshot:
             os.fsync(target.fileno())
             os.fchmod(target.fileno(), os.fstat(source).st_mode & _READ_ONLY)
             failpoint("publish")
-            unfinished.rename(path)
+            rename(unfinished, path)
             seal_file(path, target.fileno())
         failpoint("published")
     finally:
         unfinished.unlink(missing_ok=True)
-    sync_path(folder)
     return Snapshot(path, number, now)
 
 
@@ -189,10 +189,8 @@ def _copy(source: int, target: int) -> None:
 def _remove_unless_read(path: Path) -> None:
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        seal_of(path).unlink(missing_ok=True)
-        path.unlink()
-    except BlockingIOError:  # it is gone when another one is published after they have read it
-        pass
+        if try_lock(file):  # else a reader has it: the next publication removes it
+            seal_of(path).unlink(missing_ok=True)
+            path.unlink()
     finally:
         os.close(file)
