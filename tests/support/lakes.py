@@ -40,7 +40,7 @@ def rows_only_farm() -> duckdb.DuckDBPyConnection:
 
 
 def dump_ids(connection: duckdb.DuckDBPyConnection) -> list[int]:
-    """Numbers of all dumps of a store."""
+    """Ids of all dumps of a store."""
     return [row[0] for row in connection.execute("SELECT dump_id FROM dumps").fetchall()]
 
 

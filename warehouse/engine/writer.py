@@ -9,8 +9,8 @@ from warehouse.engine.connection import open_writer, translated_errors, use_data
 from warehouse.engine.failpoints import failpoint
 from warehouse.engine.log_sum import forget_sum, keep_sum
 from warehouse.engine.migrations import check_version, migrate
-from warehouse.engine.own_tables import check_nothing_strange, check_tables
 from warehouse.engine.seal import is_sealed, seal_file
+from warehouse.engine.store_checks import check_no_foreign_objects, check_tables
 from warehouse.engine.store_file import (
     ARCHIVE_FOLDER,
     FILE_NAME,
@@ -65,7 +65,7 @@ class Writer:
         store = str(self._store)
         is_known = is_sealed(self._store / FILE_NAME, self.file.descriptor)
         if not is_known:
-            check_nothing_strange(self.connection, store)
+            check_no_foreign_objects(self.connection, store)
         use_database(self.connection)
         check_version(self.connection, store)
         migrate(self.connection)

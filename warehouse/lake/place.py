@@ -1,4 +1,4 @@
-"""The file system that a lake is on: files that appear whole, and are never changed."""
+"""A lake's place in a file system: its files appear whole, and never change."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _REMEDY = "check the address, and that you may read and write there"
 
 
 class LakeFile(NamedTuple):
-    """A file of a lake: path relative to it, size in bytes, time of its last change if known."""
+    """A file of a lake: its relative path, size in bytes, and time of last change if known."""
 
     path: str
     byte_count: int
@@ -43,13 +43,13 @@ class Lake:
     """A folder of any file system that Arrow knows.
 
     Attributes:
-        name: What it is called in messages: its URI without keys.
+        name: Its name in messages: the URI without keys.
         uri: The URI, or path of a folder.
         is_local: Whether it is a folder of this machine.
     """
 
     def __init__(self, uri: str | os.PathLike[str]) -> None:
-        """Take a path, or a URI: s3://, gs://, abfs://, hdfs:// and what else Arrow knows.
+        """Take a path, or a URI that Arrow knows, such as s3://, gs://, abfs:// or hdfs://.
 
         Raises:
             LakeAddressError: It is mistyped.
@@ -67,11 +67,11 @@ class Lake:
         self.is_local = isinstance(self.files, pafs.LocalFileSystem)
 
     def absolute(self, path: str) -> str:
-        """A path as the file system takes it."""
+        """A path of the lake as a path of the file system."""
         return f"{self.root}/{path}"
 
     def read(self, path: str) -> bytes:
-        """The bytes of a small file; one that is gone raises FileNotFoundError.
+        """The bytes of a small file; FileNotFoundError is passed on.
 
         Raises:
             LakeError: It cannot be read.
@@ -82,7 +82,7 @@ class Lake:
 
     @contextmanager
     def opened(self, path: str) -> Iterator[pa.NativeFile]:
-        """A file to read in any order.
+        """A file opened for reading in any order.
 
         Raises:
             LakeError: It cannot be read.
@@ -101,7 +101,7 @@ class Lake:
 
     @contextmanager
     def writing(self, path: str) -> Iterator[Any]:
-        """What to write a file to, which appears whole when the body is done, or not at all.
+        """A stream to write a file, which appears whole when the body ends well, or not at all.
 
         Raises:
             LakeError: It cannot be written.
@@ -152,7 +152,7 @@ class Lake:
         ]
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files, those that are gone already too.
+        """Delete files, some of which may be gone already.
 
         Raises:
             LakeError: One cannot be deleted.
@@ -181,7 +181,7 @@ class Lake:
             self._check_empty()
 
     def _check_empty(self) -> None:
-        """Pass if nothing is there, or a lake that is not yet, or not any more, marked as one.
+        """Pass if nothing is there, or a lake without its format file.
 
         Raises:
             LakeError: Something else is there, or it cannot be listed.
@@ -232,10 +232,10 @@ class Lake:
             )
 
     @contextmanager
-    def _translated(self, *told: type[OSError]) -> Iterator[None]:
+    def _translated(self, *passed_on: type[OSError]) -> Iterator[None]:
         try:
             yield
-        except told:
+        except passed_on:
             raise
         except _FAILURES as error:
             raise LakeError(self.name, self._explain(error)) from error
@@ -253,7 +253,7 @@ class Lake:
 
 
 def retried(read: Callable[[], Any], attempts: int = 5) -> Any:
-    """What `read` gives; again where a file was folded away between its listing and reading."""
+    """The result of `read`, called again if a file is deleted between its listing and reading."""
     for _ in range(attempts - 1):
         with suppress(FileNotFoundError):
             return read()

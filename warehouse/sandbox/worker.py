@@ -19,10 +19,9 @@ import pyarrow as pa
 
 from warehouse.children.limits import count_data, leave_no_core, limit_data, tie_to_owner
 from warehouse.children.messages import GONE, Message, requests, send
-from warehouse.engine.answering import Answering
 from warehouse.engine.connection import translated_errors
-from warehouse.engine.dropped import find_note
 from warehouse.engine.statements import streamed_answer
+from warehouse.engine.store_connections import StoreConnections
 from warehouse.errors import StatementError, StoreError
 from warehouse.sandbox.bounds import Bounds
 
@@ -59,7 +58,7 @@ class _SnapshotReader:
 
     def __init__(self, store: Path, snapshot: Path, bounds: Bounds) -> None:
         self._store, self._bounds = store, bounds
-        self._answering = Answering(
+        self._connections = StoreConnections(
             store,
             snapshot,
             limits={
@@ -72,7 +71,7 @@ class _SnapshotReader:
     def prepare(self) -> Message:
         """Open the snapshot and shut all else; tells what is wrong with it."""
         try:
-            self._answering.check()
+            self._connections.check()
         except StoreError as error:
             return {"reason": "store", "detail": error.problem}
         self._ask(_FIRST, None)  # what Python loads for an answer is loaded now
@@ -95,11 +94,11 @@ class _SnapshotReader:
             return _problem(str(error))
 
     def _ask(self, text: str, params: Any) -> dict[str, Any]:
-        connection = self._answering.connection("theirs", text)
-        with translated_errors(self._store, self._answering.file):
+        connection = self._connections.connection("untrusted", text)
+        with translated_errors(self._store, self._connections.file):
             with streamed_answer(connection, text, params, batch_rows=_BATCH_ROWS) as batches:
                 data = self._collect(batches)
-            return {"data": data, "note": find_note(connection, text)}
+            return {"data": data, "note": self._connections.note(connection, text)}
 
     def _collect(self, batches: pa.RecordBatchReader) -> pa.Buffer:
         """The Arrow stream of all batches.

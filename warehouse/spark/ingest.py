@@ -24,7 +24,7 @@ from warehouse.lake.commits import (
     read_state,
     write_commit,
 )
-from warehouse.lake.damage import damage_told
+from warehouse.lake.damage import lake_errors
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import finish_plans
 from warehouse.lake.writing import write_group
@@ -128,7 +128,7 @@ class LakeIngester:
             LakeError: The lake is damaged, or cannot be read or written.
             SparkError: A task failed again and again.
         """
-        with damage_told(self._lake):
+        with lake_errors(self._lake):
             return self._take(files)
 
     def _take(self, files: Sequence[FileSeen]) -> LakeIngest:

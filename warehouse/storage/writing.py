@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.archive.archive import Archive
 from warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
-from warehouse.engine.answering import Answering
+from warehouse.engine.store_connections import StoreConnections
 from warehouse.engine.store_file import FILE_NAME, make_folder, sync_names
 from warehouse.engine.store_lock import StoreLock
 from warehouse.engine.writer import Writer
@@ -53,7 +53,7 @@ def open_to_write(
             writer = Writer(store, is_shared=is_shared)
             with errors_while_open(store, store / FILE_NAME):
                 catch_up(writer.connection, store)
-            answering = Answering(store, store / FILE_NAME, writer=writer.connection)
+            answering = StoreConnections(store, store / FILE_NAME, writer=writer.connection)
             return OpenedStore(answering, lock), writer
         except BaseException:  # an interrupt too must not leave the store locked
             if writer:

@@ -9,7 +9,7 @@ from tests.support.lakes import dump_ids, files_of, fill, rows_of, rows_only_far
 from warehouse.lake import writing
 from warehouse.lake.layout import PLANS, LakePart
 from warehouse.lake.place import Lake
-from warehouse.lake.schemas import FACTS, NAMES, TABLES, WIDE_IDS
+from warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES, WIDE_IDS
 from warehouse.lake.writing import write_dumps
 
 
@@ -41,7 +41,7 @@ def narrow(rows):
     return [{name: row[name] for name in row if name not in WIDE_IDS[1:]} for row in rows]
 
 
-@pytest.mark.parametrize("table", [*FACTS, *NAMES])
+@pytest.mark.parametrize("table", [*FACTS, *SHARED_TABLES])
 def test_lake_has_the_rows_of_the_store(farm, table: str, filled: Path) -> None:
     assert sorted(map(repr, narrow(rows_of(filled, table)))) == sorted(
         map(repr, stored(farm, table))
