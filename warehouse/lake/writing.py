@@ -73,30 +73,6 @@ class LakeDump(NamedTuple):
 Parts = Mapping[LakePart, Sequence[LakeDump]]
 
 
-def write_dumps(
-    connection: duckdb.DuckDBPyConnection,
-    lake: Lake,
-    dump_ids: Collection[int],
-    *,
-    known: Mapping[str, pa.Table] | None = None,
-) -> WrittenFiles:
-    """Write the rows of dumps, and those that dumps share, without committing them.
-
-    Args:
-        connection: The store that has the dumps.
-        lake: The lake.
-        dump_ids: The dumps' ids in the store.
-        known: Keys of shared rows that the lake has already, see `SHARED_TABLES`; by default all
-            shared rows are written.
-
-    Raises:
-        LakeError: The lake cannot be written.
-    """
-    wanted = set(dump_ids)
-    dumps = [dump for dump in read_dumps(connection) if dump.dump_id in wanted]
-    return write_parts(connection, lake, plan_parts(dumps), read_lake_ids(connection), known or {})
-
-
 def write_parts(
     connection: duckdb.DuckDBPyConnection,
     lake: Lake,

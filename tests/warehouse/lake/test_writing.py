@@ -5,12 +5,19 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support.lakes import dump_ids, files_of, fill, rows_of, rows_only_farm, shared_numbers
+from tests.support.lakes import (
+    dump_ids,
+    files_of,
+    fill,
+    rows_of,
+    rows_only_farm,
+    shared_numbers,
+    write_dumps,
+)
 from warehouse.lake import writing
 from warehouse.lake.layout import PLANS, LakePart
 from warehouse.lake.place import Lake
 from warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES, WIDE_IDS
-from warehouse.lake.writing import write_dumps
 
 
 @pytest.fixture(scope="module")
