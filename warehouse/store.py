@@ -22,18 +22,19 @@ from warehouse.engine.store_connections import StoreConnections
 from warehouse.engine.views import comment_views, load_views
 from warehouse.engine.writer import Writer
 from warehouse.errors import StatementError, StoreError
-from warehouse.storage.reading import OpenedStore, errors_while_open, open_to_read
-from warehouse.storage.snapshots import Snapshot, publish_snapshot
+from warehouse.opening.read import OpenedStore, errors_while_open, open_to_read
+from warehouse.opening.snapshots import Snapshot, publish_snapshot
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-    from ingest.incoming import FoundDumps, Incoming
+    from ingest.dump import Dump
+    from ingest.found_dumps import FoundDumps
     from ingest.sources.paths import Source
-    from warehouse.intake.children import DecodingChildren
-    from warehouse.intake.pipeline import IngestProgress, IngestSummary
     from warehouse.lake.exporting import ExportProgress, ExportSummary
+    from warehouse.load.children import DecodingChildren
+    from warehouse.load.pipeline import IngestProgress, IngestSummary
 
 
 class Warehouse:
@@ -87,7 +88,7 @@ class Warehouse:
         if read_only:
             return cls(store, _beside(store, open_to_read(store, wait=wait), lake))
         # What writes needs the archive, which a question need not wait for.
-        from warehouse.storage.writing import open_to_write
+        from warehouse.opening.write import open_to_write
 
         opened = open_to_write(store, create=create, is_shared=is_shared, wait=wait)
         return cls(store, *opened)
@@ -112,7 +113,7 @@ class Warehouse:
 
     def ingest(  # noqa: PLR0913 - each says something else of the dumps or of the ingest
         self,
-        dumps: Iterable[str | os.PathLike[str] | Source] | FoundDumps | Sequence[Incoming],
+        dumps: Iterable[str | os.PathLike[str] | Source] | FoundDumps | Sequence[Dump],
         *,
         manifest: Mapping[str, object] | None = None,
         layout: str | None = None,
@@ -126,7 +127,7 @@ class Warehouse:
 
         Args:
             dumps: Files, folders, zip artifacts, ``ZIP!MEMBER`` and globs, or sources; or else
-                dumps found before or made by `Incoming.of_bytes`, for which manifest, layout and
+                dumps found before or made by `Dump.of_bytes`, for which manifest, layout and
                 etrecord are not looked at: they bring their own.
             manifest: Fields that hold for all of them, e.g. ``{"device": "pixel8"}``; they
                 override what is found beside the dumps.
@@ -147,11 +148,11 @@ class Warehouse:
                 opened to be read or was deleted or replaced meanwhile.
         """
         # Reading dumps takes half a second of imports, which a question need not wait for.
-        from ingest.incoming import find_incoming
-        from warehouse.storage.writing import ingest_found
+        from ingest.found_dumps import find_dumps
+        from warehouse.opening.write import ingest_found
 
         start = time.perf_counter()
-        found = find_incoming(dumps, manifest=manifest, layout=layout, etrecord=etrecord)
+        found = find_dumps(dumps, manifest=manifest, layout=layout, etrecord=etrecord)
         summary = ingest_found(
             self._to_write(),
             self._path,
@@ -185,9 +186,9 @@ class Warehouse:
         Raises:
             StoreError: A batch cannot be written; it stays in the inbox, as all after it.
         """
-        from warehouse.intake.children import DecodingChildren
-        from warehouse.storage.draining import drain_inbox
-        from warehouse.storage.writing import writing
+        from warehouse.inbox.drain import drain_inbox
+        from warehouse.load.children import DecodingChildren
+        from warehouse.opening.write import writing
 
         start = time.perf_counter()
         self._children = children = self._children or DecodingChildren()
@@ -250,7 +251,7 @@ class Warehouse:
             StoreError: It cannot be written, or was opened to be read.
             QueryError: There is no such state.
         """
-        from warehouse.storage.deciding import decide_group
+        from warehouse.upkeep.decide import decide_group
 
         decide_group(self.writing, self._path, group_id, state=state, reason=reason)
 
@@ -332,7 +333,7 @@ class Warehouse:
             graph: Its name, as in the table graph_nodes, by default the edge dialect's program;
                 with ``/METHOD`` for another method than forward.
         """
-        from warehouse.storage.stored_programs import read_stored_program
+        from warehouse.opening.stored_programs import read_stored_program
 
         with errors_while_open(self._path, self._answering.file):
             connection = self._answering.connection("trusted")
@@ -361,7 +362,7 @@ class Warehouse:
 
     @property
     def writing(self) -> duckdb.DuckDBPyConnection:
-        """The connection that writes, for upkeep of the store; see warehouse.storage.
+        """The connection that writes, for upkeep of the store; see warehouse.upkeep.
 
         Raises:
             StoreError: The store was opened to be read.

@@ -76,10 +76,9 @@ def _verify(store: Path) -> list[Verified]:
         StoreError: There is no store.
     """
     from warehouse.archive.archive import Archive
-    from warehouse.archive.verification import verify_archive
+    from warehouse.archive.verification import indexed_segments, verify_archive
     from warehouse.engine.store_file import FILE_NAME
-    from warehouse.storage.ledger import indexed_segments
-    from warehouse.storage.reading import NO_STORE
+    from warehouse.opening.read import NO_STORE
 
     found = verify_archive(Archive(store), indexed_segments(store))
     if not found and not (store / FILE_NAME).exists():

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from cli.serve.bodies import TooLargeProblem, declared_bytes, encoding_of
 from cli.serve.problems import Problem
 from cli.serve.settings import MOST_WAITING, ServiceSettings
-from warehouse.storage.known_dumps import KnownDumps
+from warehouse.inbox.known import KnownDumps
 
 _SOON, _LATER = 1, 5  # seconds after which an upload may be tried again
 _HELD_BYTES = 64 << 20  # of all bodies that are being brought in, in memory

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from cli.serve.problems import Problem
 from cli.serve.threads import run_there
-from warehouse.storage.spools import Spool
+from warehouse.inbox.spools import Spool
 
 ENCODINGS = ("gzip", "zstd")
 KEPT_BYTES = 1 << 20  # of a body that is not read, beyond which its connection is closed

@@ -25,7 +25,7 @@ from starlette.routing import BaseRoute, Route
 from cli.serve.access import Scope
 from cli.serve.line_queue import LineQueue
 from cli.serve.service import Service
-from warehouse.storage.snapshots import find_snapshots
+from warehouse.opening.snapshots import find_snapshots
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # they tell when counting began, of every series once more
 
@@ -65,7 +65,7 @@ class Metrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
-        service.commits.observe = commits.observe
+        service.acceptor.observe = commits.observe
         self._registry.register(_Figures(service))
         self._registry.register(_LineFigures(audit, log))
         ProcessCollector(registry=self._registry)

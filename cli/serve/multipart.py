@@ -11,8 +11,8 @@ from starlette.requests import Request
 from cli.serve.bodies import TooLargeProblem
 from cli.serve.problems import Problem
 from ingest.manifest.json_files import MAX_MANIFEST_BYTES
-from warehouse.storage.inbox import Inbox
-from warehouse.storage.spools import Spool
+from warehouse.inbox.inbox import Inbox
+from warehouse.inbox.spools import Spool
 
 PARTS = ("dump", "manifest", "etrecord", "debug_buffer", "log", "qhas")
 _LONGEST_NAME = 255

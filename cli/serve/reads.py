@@ -37,7 +37,7 @@ from queries.report.settings import Settings, read_settings
 from warehouse.catalogue.header import Header
 from warehouse.catalogue.queries import load_catalogue
 from warehouse.catalogue.sql_files import read_statement
-from warehouse.storage.status import read_status
+from warehouse.opening.status import read_status
 from warehouse.store import Warehouse
 
 REPORT_FORMS: Mapping[forms.Form, str] = {

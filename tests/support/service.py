@@ -16,8 +16,8 @@ from cli.serve.app import make_app
 from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
 from tests.support.store_template import copy_new_store
-from warehouse.intake import children
-from warehouse.intake.children import DecodingChildren
+from warehouse.load import children
+from warehouse.load.children import DecodingChildren
 
 
 class _KeptChildren(DecodingChildren):

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
+
+import duckdb
 
 from warehouse.archive.archive import Archive
 from warehouse.archive.segments import Segment, check_segment, read_entries
+from warehouse.engine.connection import open_reader, use_database
+from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import ArchiveError
 
 
@@ -78,3 +83,14 @@ def _check_file(segment: Segment, sha256: str | None, data: memoryview) -> None:
     if found != sha256:
         problem = f"holds a file of SHA-256 {found} where it should be {sha256}"
         raise ArchiveError(str(segment.path), problem)
+
+
+def indexed_segments(store: Path) -> list[int]:
+    """Numbers of the segments whose entries are in the file; none if it cannot be read."""
+    try:
+        with open_reader(store / FILE_NAME) as connection:
+            use_database(connection)
+            rows = connection.execute("SELECT segment FROM archive_segments").fetchall()
+    except duckdb.Error:  # damaged, locked, old or gone: the archive can be looked at without it
+        return []
+    return [row[0] for row in rows]

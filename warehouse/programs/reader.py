@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
+from ingest.dump import Companion
 from ingest.errors import IngestError
 from ingest.etrecord.record import EtRecord, decode_etrecord
 from ingest.etrecord.tables import build_etrecord_tables, etrecord_id
-from ingest.incoming import IncomingFile
 from warehouse.engine.connection import insert_rows
 
 _PROGRAMS_KEPT = 8
 _BYTES_KEPT = 256 << 20  # of their tables
 
-_Key = tuple[IncomingFile, str | None]  # an ETRecord, and the method stated for a dump
+_Key = tuple[Companion, str | None]  # an ETRecord, and the method stated for a dump
 
 
 class Program(NamedTuple):
@@ -46,7 +46,7 @@ class ProgramReader:
         self._recent: dict[_Key, Program] = {}
         self._refused: set[_Key] = set()
 
-    def read(self, file: IncomingFile, method: str | None = None) -> Program | None:
+    def read(self, file: Companion, method: str | None = None) -> Program | None:
         """The ETRecord in a file, narrowed to a method if one is stated.
 
         An ETRecord that is unreadable or lacks the method raises IngestError in the first call,

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from ingest.batching import batches
 from ingest.manifest.models import Manifest
-from warehouse.intake.verdicts import describe_conflict
 from warehouse.lake.layout import UNKNOWN_DATE, Partition, name_part
+from warehouse.load.faults import describe_conflict
 from warehouse.spark.surveys import Surveyed
 
 MOST_BYTES = 96 << 20  # of dumps that are decoded together

@@ -22,10 +22,11 @@ from pyspark.sql.streaming.datasource import ReadMaxFiles, SupportsTriggerAvaila
 
 from ingest import decode_dumps
 from ingest.batching import batches
+from ingest.dump import HashedFile
 from ingest.errors import SourceError
 from ingest.schemas.dumps import DECODED, ERRORS
 from ingest.watching.places import FileSeen
-from warehouse.intake.content import read_dumps
+from warehouse.load.content import read_dumps
 from warehouse.spark.arrivals import Arrivals
 from warehouse.spark.inboxes import Stated, brought_dumps, list_arrivals, list_files, open_place
 
@@ -153,11 +154,7 @@ def _read_files(place: str, table: str, partition: Any) -> Iterator[pa.RecordBat
 
 def _decode(some: Sequence[Any], table: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Rows of a table; a dump that is refused has its row in errors, and none elsewhere."""
-    read = [
-        (dump.name, file.data)
-        for dump, file in zip(some, read_dumps(some), strict=True)
-        if file.sha256 is not None
-    ]
+    read = [(file.name, file.data) for file in read_dumps(some) if isinstance(file, HashedFile)]
     decoded = decode_dumps([data for _, data in read])
     rows = decoded.errors if table == "errors" else decoded.tables[table]
     if "dump_index" in rows.column_names:

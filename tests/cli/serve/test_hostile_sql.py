@@ -22,7 +22,7 @@ from tests.support.sql_bombs import BOMBS
 from tests.support.stores import ingest, write
 from tests.support.tiny_dumps import tiny_incoming
 from warehouse.engine.store_file import FILE_NAME
-from warehouse.storage.snapshots import find_snapshots
+from warehouse.opening.snapshots import find_snapshots
 
 CONFIDENTIAL = "the secret of this machine"
 ATTACKS = attacks()

@@ -16,7 +16,7 @@ from tests.support.service import serving
 from tests.support.tiny_dumps import tiny_dump
 from tests.support.uploads import put
 from tests.tools.service.dumps import DumpMaker
-from warehouse.storage.snapshots import find_snapshots
+from warehouse.opening.snapshots import find_snapshots
 
 Series = tuple[str, frozenset[tuple[str, str]]]
 

@@ -20,7 +20,7 @@ from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_dump_e
 from tests.support.uploads import await_state, put, sha256_of
 from warehouse import Warehouse
 from warehouse.engine.store_file import FILE_NAME
-from warehouse.storage.snapshots import find_snapshots
+from warehouse.opening.snapshots import find_snapshots
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from tests.support.cross_section import cross_section
 from tests.support.service import serving
-from warehouse.storage.snapshots import find_snapshots
+from warehouse.opening.snapshots import find_snapshots
 
 SQL = "/v1/sql"
 

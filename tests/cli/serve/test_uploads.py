@@ -240,7 +240,7 @@ def test_a_bomb_within_the_limit_is_unpacked_no_further_than_its_ratio(
 def test_a_large_dump_is_spooled_and_becomes_a_log(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warehouse.storage.spools.MEMORY_BYTES", 100)
+    monkeypatch.setattr("warehouse.inbox.spools.MEMORY_BYTES", 100)
     dump = tiny_dump(2)
 
     answer = put(client, dump)
@@ -253,7 +253,7 @@ def test_a_large_dump_is_spooled_and_becomes_a_log(
 def test_a_large_dump_of_a_zip_becomes_a_log_and_holds_up_no_other(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warehouse.storage.spools.MEMORY_BYTES", 100)
+    monkeypatch.setattr("warehouse.inbox.spools.MEMORY_BYTES", 100)
     monkeypatch.setattr("cli.serve.artifacts._GROUP_BYTES", 100)
     packed = zip_of({"a.etdp": tiny_dump(1), "b.etdp": tiny_dump(2)})
     headers = {"Content-Type": "application/zip", "Tracehouse-Manifest": json.dumps(MANIFEST)}
@@ -262,7 +262,7 @@ def test_a_large_dump_of_a_zip_becomes_a_log_and_holds_up_no_other(
 
     assert [one["state"] for one in answer.json()["dumps"]] == ["accepted", "accepted"]
     service = client.app.state.service  # type: ignore[attr-defined]
-    assert service.commits.groups == 0
+    assert service.acceptor.groups == 0
     assert {await_state(client, tiny_dump(n))["state"] for n in (1, 2)} == {"indexed"}
     assert not list((service.store / "inbox").iterdir())
 
@@ -379,7 +379,7 @@ def test_a_zip_without_dumps_is_refused(client: TestClient, body: bytes) -> None
 def test_nothing_is_left_in_the_inbox_of_what_was_refused(
     client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warehouse.storage.spools.MEMORY_BYTES", 10)
+    monkeypatch.setattr("warehouse.inbox.spools.MEMORY_BYTES", 10)
     put(client, b"x" * 100)
     client.post("/v1/dumps", content=b"PK", headers={"Content-Type": "application/zip"})
 

@@ -17,7 +17,7 @@ from warehouse.engine.connection import open_memory, use_database
 from warehouse.engine.migrations import FIRST_SCHEMA, Migration, migrate, store_in_memory
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import OldStoreError, StoreError
-from warehouse.storage.rebuild import rebuild_store
+from warehouse.upkeep.rebuild import rebuild_store
 
 APPLIED = "SELECT number, name FROM schema_migrations ORDER BY number"
 NEXT = FIRST_SCHEMA + 1
