@@ -29,7 +29,7 @@ ROOMS = {
     "ingest.signatures": {"producers"},
     "ingest.schemas": set(),
     "ingest.sources": {"errors"},
-    "ingest.manifest": {"errors", "sources", "strict_json"},
+    "ingest.manifest": {"errors", "schemas", "sources", "strict_json"},
     "ingest.incoming": {"errors", "manifest", "sources"},
     "ingest.watching": {"errors", "sources"},
     "ingest.debug_buffer": {"allowance", "schemas"},

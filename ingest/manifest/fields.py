@@ -13,20 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import BaseModel
 
+from ingest.schemas.attributes import SECTIONS, short_name
 from ingest.strict_json import quote
 
 Key = tuple[str, str]
 Fields = dict[Key, object]
 
-_SECTIONS = {
-    "device": ("name", "pool", "os", "os_version", "arch", "soc"),
-    "build": ("id", "commit", "branch", "committed_at", "ordinal", "parent", "role"),
-    "model": ("name", "backend", "quantization"),
-    "clock": ("unit", "ticks_per_second"),
-    "run": ("session", "pair", "firmware", "governor", "threads", "temperature_c"),
-}
 COUNTERS: Key = ("", "counters")
 _UNIT, _RATE = ("clock", "unit"), ("clock", "ticks_per_second")
+_SECTIONS = {section: tuple(names) for section, names in SECTIONS.items() if section}
 
 REQUIRED: dict[str, Key] = {
     "device": ("device", "name"),
@@ -36,15 +31,7 @@ REQUIRED: dict[str, Key] = {
 # Names that need no section: in options, in path templates and at the top of a manifest file.
 SHORT_NAMES: dict[str, Key] = {
     **REQUIRED,
-    **{
-        name: (section, name)
-        for section, names in _SECTIONS.items()
-        for name in names
-        if name not in ("name", "id", "unit")
-    },
-    "clock": _UNIT,
-    "method": ("", "method"),
-    "captured_at": ("", "captured_at"),
+    **{short_name(*key): key for key in ((s, name) for s in SECTIONS for name in SECTIONS[s])},
     "counters": COUNTERS,
 }
 _TOP_NAMES = (*_SECTIONS, *SHORT_NAMES, "tags")

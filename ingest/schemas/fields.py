@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+UTC_US = pa.timestamp("us", tz="UTC")
+
 
 def field(name: str, type_: pa.DataType, doc: str, *, nullable: bool = False) -> pa.Field:
     """A column."""

@@ -9,14 +9,14 @@ import duckdb
 import pyarrow as pa
 
 from ingest.schemas.dumps import STORED
-from ingest.schemas.fields import field, table
+from ingest.schemas.fields import UTC_US, field, table
 
 BOOKKEEPING: dict[str, pa.Schema] = {
     "schema_migrations": table(
         "One row per migration applied to this store.",
         field("number", pa.int32(), "Number of the migration, from 1."),
         field("name", pa.string(), "Name of its .sql file, without number and suffix."),
-        field("applied_at", pa.timestamp("us", tz="UTC"), "Time it was applied."),
+        field("applied_at", UTC_US, "Time it was applied."),
         field("applied_by", pa.string(), "Version of tracehouse that applied it."),
     ),
     "schema_views": table(

@@ -10,13 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ingest.schemas.attributes import dimension_columns
 from ingest.signatures import thing_id
 
-# What tells two of them apart; names are in front, in English.
-THINGS: dict[str, tuple[str, ...]] = {
-    "device": ("name", "pool", "os", "os_version", "arch", "soc"),
+# What tells two rows of a dimension apart; the name comes first.
+_KEYS: dict[str, tuple[str, ...]] = {
+    "device": dimension_columns("device"),
     "build": ("name",),
-    "model": ("name", "backend", "quantization"),
+    "model": dimension_columns("model"),
 }
 _LARGEST = 2**63 - 1
 
@@ -41,7 +42,7 @@ class Numbers:
 
     def read_things(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Give ids to the devices, builds and models of a store."""
-        for kind, columns in THINGS.items():
+        for kind, columns in _KEYS.items():
             text = f"SELECT {kind}_id, {', '.join(columns)} FROM {kind}s ORDER BY 1"  # noqa: S608
             rows = connection.execute(text).fetchall()
             self.set(f"{kind}_id", {row[0]: thing_id(kind, row[1:]) for row in rows})

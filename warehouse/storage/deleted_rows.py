@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import duckdb
 import pyarrow as pa
 
-from ingest.schemas.dumps import DUMPS, STORED, UTC_US
+from ingest.schemas.dumps import DUMPS, STORED
+from ingest.schemas.fields import UTC_US
 from warehouse.archive.entries import Entry
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
