@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 
@@ -27,6 +28,8 @@ _OPTIONS: dict[str, dict[str, object]] = {
     "roofline": {"peak_gflops": 1, "peak_gbps": 1},
     "token_latency": {"step": 10},
 }
+# Tables of what only some dumps hold, and of refused files.
+_RECORDED = ("allocations", "counters", "debug_values", "ingest_errors")
 
 _small_farm, _rich_farm = cache(small_farm), cache(rich_farm)
 
@@ -42,6 +45,16 @@ def question(name: str) -> dict[str, object]:
     return required(name, _VALUES) | _OPTIONS.get(name, {})
 
 
+def takes(name: str, param: str) -> bool:
+    """Whether a query has a parameter."""
+    return param in {one.name for one in find_query(name).header.params}
+
+
+def columns(name: str) -> set[str]:
+    """The names of a query's columns."""
+    return {column.name for column in find_query(name).header.columns}
+
+
 def needs_rich_farm(name: str) -> bool:
     """Whether the small farm has no answer to a query: its golden file says so."""
     return (GOLDEN / name / "rich_farm.csv").exists()
@@ -50,3 +63,11 @@ def needs_rich_farm(name: str) -> bool:
 def farm_for(name: str) -> duckdb.DuckDBPyConnection:
     """The farm that has an answer to a query."""
     return _rich_farm() if needs_rich_farm(name) else _small_farm()
+
+
+def lacks_rows_of(name: str, connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether a query reads what nobody recorded here, so that it may have no answer."""
+    words = set(re.findall(r"\w+", find_query(name).sql))
+    return any(
+        not connection.table(table).limit(1).fetchall() for table in _RECORDED if table in words
+    )
