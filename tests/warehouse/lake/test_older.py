@@ -15,11 +15,12 @@ from tests.support.lakes import fill, real_looking_farm
 from tests.support.producer_dumps import QNN_EVENTS, QNN_GPU_EVENTS, producer_dump
 from tests.support.stores import ingest, write
 from warehouse import Warehouse
+from warehouse.engine.migrations import load_migrations
 from warehouse.errors import LakeError
 from warehouse.lake.commits import AddedFile, Commit, new_id, write_commit
 from warehouse.lake.layout import FORMAT_FILE
 from warehouse.lake.place import Lake
-from warehouse.lake.schemas import LATER_COLUMNS
+from warehouse.lake.schemas import LATER_COLUMNS, SCHEMA
 from warehouse.lake.verification import verify_lake
 
 OF_6 = {"format": 1, "schema": 6}
@@ -137,15 +138,19 @@ def test_a_table_that_nothing_reads_any_more_is_no_problem(tmp_path: Path) -> No
         assert lake.query("dumps").num_rows > 0
 
 
+def test_the_schema_of_lakes_is_that_of_stores() -> None:
+    assert load_migrations()[-1].number == SCHEMA
+
+
 def test_who_writes_into_it_makes_it_one_of_now(older: Path) -> None:
     Lake(older).begin()
-    assert json.loads((older / FORMAT_FILE).read_text()) == {"format": 1, "schema": 10}
+    assert json.loads((older / FORMAT_FILE).read_text()) == {"format": 1, "schema": SCHEMA}
 
 
-@pytest.mark.parametrize("schema", [5, 11])
+@pytest.mark.parametrize("schema", [5, SCHEMA + 1])
 def test_it_is_refused_if_its_tables_are_others(older: Path, schema: int) -> None:
     (older / FORMAT_FILE).write_text(json.dumps({"format": 1, "schema": schema}))
-    with pytest.raises(LakeError, match="schemas 6 to 10"):
+    with pytest.raises(LakeError, match=f"schemas 6 to {SCHEMA}"):
         Lake(older).check()
 
 
