@@ -25,7 +25,8 @@ class Attribute(NamedTuple):
     type: type[str | int | float | datetime] = str
 
 
-# The first attribute of a device, build or model is its name, which must be stated.
+# The first attribute of a device, build or model is its name, which must be stated. New attributes
+# go to the end, where they leave the ids of lakes as they are.
 DEVICE = {
     "name": Attribute("Name of the device."),
     "pool": Attribute("Device pool it belongs to."),
