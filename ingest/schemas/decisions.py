@@ -1,4 +1,4 @@
-"""Arrow schema of what people decided about groups of alerts."""
+"""Arrow schema of decisions about groups of alerts."""
 
 from __future__ import annotations
 

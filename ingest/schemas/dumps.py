@@ -218,7 +218,7 @@ STORED: dict[str, pa.Schema] = {
     "group_decisions": GROUP_DECISIONS,
 }
 
-_LATER = {"sha256", "parsed"}  # columns that a dump alone does not tell
+_LATER = {"sha256", "parsed"}  # columns that are not decoded from a dump alone
 _DECODED_DUMP_COLUMNS = (
     "byte_count", "schema_version", "is_size_prefixed", "n_runs", "n_events", "n_flagged_events",
     "n_allocations", "n_debug_events", "n_empty_events",

@@ -1,4 +1,4 @@
-"""Arrow schemas of what was taken out of a store again."""
+"""Arrow schemas of records about deleted events and dumps."""
 
 from __future__ import annotations
 
