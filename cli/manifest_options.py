@@ -1,4 +1,4 @@
-"""Options that state what a dump does not say itself, one per attribute of a manifest."""
+"""Options for the attributes of a manifest, which dumps themselves do not hold."""
 
 from __future__ import annotations
 

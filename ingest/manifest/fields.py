@@ -36,8 +36,8 @@ SHORT_NAMES: dict[str, Key] = {
 }
 _TOP_NAMES = (*_SECTIONS, *SHORT_NAMES, "tags")
 _LIKENESS = 0.75  # "biuld" resembles build; "lab" resembles no field
-_MOST_TAG_LETTERS = 200  # of the joined name of a nested tag
-_MOST_NAME_LETTERS = 40  # of an unknown name that is compared with the known ones
+_MOST_TAG_LENGTH = 200  # of the joined name of a nested tag
+_MOST_NAME_LENGTH = 40  # of an unknown name that is compared with the known ones
 _MOST_DIFFERENCES = 10
 LAYOUT_FIELDS = tuple(
     name for name, key in SHORT_NAMES.items() if key[0] != "clock" and name != "counters"
@@ -52,7 +52,7 @@ def flatten(data: Mapping[str, object]) -> Fields:
     """The fields that a manifest of any shape states; unknown fields become tags.
 
     A tag that is an object becomes one tag per field, such as ``input.height``, unless a name would
-    be longer than 200 letters. The rate and the unit of a clock belong together: a rate implies
+    be longer than 200 characters. The rate and the unit of a clock belong together: a rate implies
     cycles, and any other unit sets the rate to None, which overrides a rate stated elsewhere.
 
     Raises:
@@ -92,7 +92,7 @@ def _misspelt(prefix: str, stated: Mapping[str, object], known: tuple[str, ...])
     free = [name for name in known if name not in stated]
     sentences = []
     for name in stated:
-        if name in known or len(name) > _MOST_NAME_LETTERS:
+        if name in known or len(name) > _MOST_NAME_LENGTH:
             continue
         near = difflib.get_close_matches(name.casefold(), free, n=1, cutoff=_LIKENESS)
         if near:
@@ -191,10 +191,10 @@ def _flatten_tags(fields: Iterable[tuple[Key, object]]) -> Iterator[tuple[Key, o
         (section, name), value = waiting.pop()
         names = (
             {f"{name}.{own}": one for own, one in value.items()}
-            if section == "tags" and isinstance(value, Mapping) and len(name) < _MOST_TAG_LETTERS
+            if section == "tags" and isinstance(value, Mapping) and len(name) < _MOST_TAG_LENGTH
             else {}
         )
-        if names and max(map(len, names)) <= _MOST_TAG_LETTERS:
+        if names and max(map(len, names)) <= _MOST_TAG_LENGTH:
             waiting += ((("tags", own), one) for own, one in reversed(names.items()))
         else:
             yield (section, name), value

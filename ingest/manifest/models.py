@@ -22,10 +22,10 @@ from pydantic_core import from_json
 
 from ingest.manifest.fields import FullShape, flatten, nest
 
-MAX_NAME_LETTERS = 1_000
-MAX_TAGS_LETTERS = 64 << 10  # as JSON; every dump stores its own copy
+MAX_NAME_LENGTH = 1_000
+MAX_TAGS_LENGTH = 64 << 10  # as JSON; every dump stores its own copy
 MAX_DELEGATE_CLOCKS = 100
-MAX_COUNTERS_LETTERS = 64 << 10  # likewise
+MAX_COUNTERS_LENGTH = 64 << 10  # likewise
 
 _NS_PER_UNIT = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _CANONICAL = json.JSONEncoder(
@@ -60,9 +60,9 @@ def _check_tags(tags: dict[str, JsonValue]) -> dict[str, JsonValue]:
         raise ValueError("wanted values that are not nested so deeply") from None
     except ValueError as error:  # half a surrogate pair, an integer of too many digits
         raise ValueError(f"wanted what JSON can hold ({error})") from None
-    if len(text) > MAX_TAGS_LETTERS:
+    if len(text) > MAX_TAGS_LENGTH:
         raise ValueError(
-            f"wanted at most {MAX_TAGS_LETTERS:,} letters as JSON, these take {len(text):,}"
+            f"wanted at most {MAX_TAGS_LENGTH:,} characters as JSON, found {len(text):,}"
         )
     return tags
 
@@ -80,25 +80,25 @@ def _check_counters(counters: list[Counter] | None) -> list[Counter] | None:
     counters = sorted(counters or (), key=lambda counter: counter.name)
     if len({counter.name for counter in counters}) < len(counters):
         raise ValueError("wanted each name once")
-    letters = len(_CANONICAL.encode([counter.model_dump() for counter in counters]))
-    if letters > MAX_COUNTERS_LETTERS:
+    length = len(_CANONICAL.encode([counter.model_dump() for counter in counters]))
+    if length > MAX_COUNTERS_LENGTH:
         raise ValueError(
-            f"wanted at most {MAX_COUNTERS_LETTERS:,} letters as JSON, these take {letters:,}"
+            f"wanted at most {MAX_COUNTERS_LENGTH:,} characters as JSON, found {length:,}"
         )
     return counters or None
 
 
 def _check_backends(rates: dict[str, Rate]) -> dict[str, Rate]:
     for name in rates:
-        if len(name) > MAX_NAME_LETTERS:
-            raise ValueError(f"wanted names of at most {MAX_NAME_LETTERS:,} letters")
+        if len(name) > MAX_NAME_LENGTH:
+            raise ValueError(f"wanted names of at most {MAX_NAME_LENGTH:,} characters")
         name.encode()
     return rates
 
 
 Name = Annotated[
     str,
-    Field(min_length=1, max_length=MAX_NAME_LETTERS),
+    Field(min_length=1, max_length=MAX_NAME_LENGTH),
     AfterValidator(_check_name),
     BeforeValidator(_integer_as_text),
 ]

@@ -34,8 +34,8 @@ from ingest.strict_json import quote
 
 __all__ = ["Build", "Clock", "Device", "Manifest", "ManifestResolver", "Model", "Rate"]
 
-_MOST_PLACE_LETTERS = 4_096  # of a path that a layout is matched with
-_MOST_SEGMENT_LETTERS = 255  # of a name in it
+_MOST_PATH_LENGTH = 4_096  # of a path that a layout is matched with
+_MOST_SEGMENT_LENGTH = 255  # of a name in it
 _MOST_NOTES = 1_000
 
 
@@ -267,7 +267,7 @@ def _merge_into(fields: Fields, place: str, content: Mapping[str, object]) -> Ma
 def _is_usual(place: str) -> bool:
     """Whether a path is as short as file systems allow."""
     longest = max(map(len, place.split("/")))
-    return len(place) <= _MOST_PLACE_LETTERS and longest <= _MOST_SEGMENT_LETTERS
+    return len(place) <= _MOST_PATH_LENGTH and longest <= _MOST_SEGMENT_LENGTH
 
 
 def _sidecar_names(source: Source) -> tuple[str, str]:

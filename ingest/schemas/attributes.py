@@ -1,8 +1,9 @@
 """The attributes of devices, builds, models, clocks and environments that a manifest may state.
 
-One line here makes a manifest field with its short name, a command-line option, a column of the
-store and of lakes, and a part of what identifies a device or model. `ingest.manifest.models`
-validates the values. Nothing is imported, because every command needs the options for its help.
+A line here makes the short name of a manifest field, its command-line option, its column in stores
+and lakes, and its part in the identity of a device or model. The field itself stands in
+`ingest.manifest.models`; a column also takes a migration, and a line in the view `named_dumps`.
+The module imports nothing heavy, because the help of commands needs it.
 """
 
 from __future__ import annotations
@@ -29,42 +30,48 @@ class Attribute(NamedTuple):
 # go to the end, where they leave the ids of lakes as they are.
 DEVICE = {
     "name": Attribute("Name of the device."),
-    "pool": Attribute("Device pool it belongs to."),
-    "os": Attribute("Operating system."),
+    "pool": Attribute("Pool that the device belongs to."),
+    "os": Attribute("Operating system of the device."),
     "os_version": Attribute("Version of the operating system.", "TEXT"),
-    "arch": Attribute("Processor architecture."),
+    "arch": Attribute("Architecture of the processor."),
     "soc": Attribute("System on chip or processor."),
 }
 BUILD = {
     "id": Attribute("Id of the build; unique.", "ID"),
-    "commit": Attribute("Source revision it was built from.", "TEXT"),
-    "branch": Attribute("Branch it was built from."),
+    "commit": Attribute("Source revision of the build.", "TEXT"),
+    "branch": Attribute("Branch of the build."),
     "committed_at": Attribute(
-        "Commit time, ISO 8601; the earliest that any dump states.", "TIME", datetime
+        "Commit time of the build, ISO 8601; the earliest that a dump states.", "TIME", datetime
     ),
-    "ordinal": Attribute("Position among builds, where the producer numbers them.", "NUMBER", int),
-    "parent": Attribute("Id of the build it was made from, or of its fork point.", "ID"),
-    "role": Attribute("'reference' for a pinned build recorded beside others.", "reference"),
+    "ordinal": Attribute(
+        "Position of the build, where its producer numbers builds.", "NUMBER", int
+    ),
+    "parent": Attribute(
+        "Id of the build that it was made from, or that its branch forked from.", "ID"
+    ),
+    "role": Attribute(
+        "'reference' for a pinned build that is recorded beside others.", "reference"
+    ),
 }
 MODEL = {
     "name": Attribute("Name of the model."),
-    "backend": Attribute("Backend it is lowered to."),
-    "quantization": Attribute("Quantization scheme.", "TEXT"),
+    "backend": Attribute("Backend that the model is lowered to."),
+    "quantization": Attribute("Quantization of the model.", "TEXT"),
 }
 CLOCK = {
     "unit": Attribute("Unit of the dump's clock; ns if nothing states it.", "ns|us|ms|s|cycles"),
-    "ticks_per_second": Attribute("Rate of a clock in cycles.", "NUMBER", float),
+    "ticks_per_second": Attribute("Rate of a clock whose unit is cycles.", "NUMBER", float),
 }
 ENVIRONMENT = {
     "session": Attribute("Session of interleaved recordings.", ""),
-    "pair": Attribute("Pair of recordings, one of either build, in the session.", ""),
+    "pair": Attribute("Pair of recordings in the session, one of each build.", ""),
     "firmware": Attribute("Firmware of the device.", ""),
-    "governor": Attribute("What sets the processor's frequency.", ""),
-    "threads": Attribute("Threads there are to run on.", "", int),
+    "governor": Attribute("Governor of the processor's frequency.", ""),
+    "threads": Attribute("Threads that are available.", "", int),
     "temperature_c": Attribute("Temperature of the device in degrees Celsius.", "", float),
 }
 DUMP = {
-    "method": Attribute("Method of the program that was run, if it has several."),
+    "method": Attribute("Method of the program that ran, if it has several."),
     "captured_at": Attribute("Time of recording, ISO 8601.", "TIME", datetime),
 }
 SECTIONS = {
