@@ -19,7 +19,7 @@ from warehouse.errors import StoreLockedError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ingest.incoming import FoundDumps
+    from ingest.found_dumps import FoundDumps
     from warehouse import Warehouse
     from warehouse.intake.pipeline import IngestSummary
 

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-    from ingest.incoming import FoundDumps, Incoming
+    from ingest.dump import Dump
+    from ingest.found_dumps import FoundDumps
     from ingest.sources.paths import Source
     from warehouse.intake.children import DecodingChildren
     from warehouse.intake.pipeline import IngestProgress, IngestSummary
@@ -112,7 +113,7 @@ class Warehouse:
 
     def ingest(  # noqa: PLR0913 - each says something else of the dumps or of the ingest
         self,
-        dumps: Iterable[str | os.PathLike[str] | Source] | FoundDumps | Sequence[Incoming],
+        dumps: Iterable[str | os.PathLike[str] | Source] | FoundDumps | Sequence[Dump],
         *,
         manifest: Mapping[str, object] | None = None,
         layout: str | None = None,
@@ -126,7 +127,7 @@ class Warehouse:
 
         Args:
             dumps: Files, folders, zip artifacts, ``ZIP!MEMBER`` and globs, or sources; or else
-                dumps found before or made by `Incoming.of_bytes`, for which manifest, layout and
+                dumps found before or made by `Dump.of_bytes`, for which manifest, layout and
                 etrecord are not looked at: they bring their own.
             manifest: Fields that hold for all of them, e.g. ``{"device": "pixel8"}``; they
                 override what is found beside the dumps.
@@ -147,11 +148,11 @@ class Warehouse:
                 opened to be read or was deleted or replaced meanwhile.
         """
         # Reading dumps takes half a second of imports, which a question need not wait for.
-        from ingest.incoming import find_incoming
+        from ingest.found_dumps import find_dumps
         from warehouse.storage.writing import ingest_found
 
         start = time.perf_counter()
-        found = find_incoming(dumps, manifest=manifest, layout=layout, etrecord=etrecord)
+        found = find_dumps(dumps, manifest=manifest, layout=layout, etrecord=etrecord)
         summary = ingest_found(
             self._to_write(),
             self._path,

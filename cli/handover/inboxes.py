@@ -10,7 +10,7 @@ from pathlib import Path
 from cli.output.ingest_report import errors_of, write_refusals
 from cli.output.streams import write_note
 from cli.stores import open_to_write
-from ingest.incoming import Incoming
+from ingest.dump import Dump
 from warehouse.consumer import Consumer
 from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import StoreLockedError
@@ -78,7 +78,7 @@ class InboxTaker:
         """Take the inbox of a store, and who is told of what comes in."""
         self._inbox, self._folder, self.consumer = inbox, store / INBOX_FOLDER, consumer
 
-    def __call__(self, incoming: Incoming) -> bool:
+    def __call__(self, incoming: Dump) -> bool:
         """Hand a dump over; True, for nobody knows yet whether it is new.
 
         Raises:

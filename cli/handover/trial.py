@@ -16,7 +16,7 @@ from queries.report.figures import count_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ingest.incoming import FoundDumps
+    from ingest.found_dumps import FoundDumps
     from warehouse.intake.pipeline import IngestSummary
 
 _COLUMNS = ("device", "pool", "model", "backend", "build", "dump_count", "run_count", "event_count")

@@ -12,8 +12,8 @@ from cli.output.streams import write_note
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ingest.dump import Refusal
     from warehouse.intake.pipeline import IngestSummary
-    from warehouse.loading.records import Refusal
 
 SHOWN = 20
 

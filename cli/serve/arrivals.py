@@ -9,9 +9,8 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
-from cli.serve.access import Bearer
 from cli.serve.bodies import KEPT_BYTES, declared_bytes, inflate, receive
-from cli.serve.commits import Outcome, Upload, as_full
+from cli.serve.commits import as_full
 from cli.serve.multipart import PartReader
 from cli.serve.problems import Problem
 from cli.serve.service import Service
@@ -79,18 +78,6 @@ async def refusing(request: Request) -> AsyncIterator[None]:
     except Problem as problem:
         _close_after(request, problem)
         raise
-
-
-async def commit(service: Service, bearer: Bearer, upload: Upload) -> Outcome:
-    """What became of somebody's upload, which is on disk then if it is accepted.
-
-    Raises:
-        StoreError: It cannot be written.
-    """
-    upload, outcome = upload._replace(pools=bearer.pools), None
-    if upload.spool and upload.spool.is_large:
-        outcome = await run_there(service.spooling, service.commits.commit_large, upload)
-    return outcome or await service.commits.commit(upload)
 
 
 def _close_after(request: Request, problem: Problem) -> None:

@@ -13,13 +13,13 @@ from typing import NamedTuple
 from starlette.responses import JSONResponse, Response
 
 from cli.serve.access import Bearer
-from cli.serve.arrivals import commit
-from cli.serve.commits import Outcome, Upload
-from cli.serve.pools import check_pool
+from cli.serve.pools import check_pool, pool_of
 from cli.serve.problems import Problem
 from cli.serve.service import Service
+from ingest.dump import Companion, Dump
 from ingest.errors import ManifestError, SourceError
-from ingest.incoming import FoundDumps, Incoming, IncomingFile
+from ingest.found_dumps import FoundDumps
+from warehouse.storage.accepting import Outcome
 from warehouse.storage.log_records import Delivery, pack_delivery
 from warehouse.storage.spools import Spool
 
@@ -30,28 +30,28 @@ _COPIED_BYTES = 1 << 20  # at a time
 
 
 class Packed(NamedTuple):
-    """A dump of a zip: its name, and the upload that it is, or why it cannot be read."""
+    """A dump of a zip, or why it cannot be read; and where it lies, if it is large."""
 
     name: str
-    upload: Upload | None
-    problem: Problem | None
+    content: Delivery | Problem
+    spool: Spool | None = None
 
 
-class Taken(NamedTuple):
+class ZipMemberResult(NamedTuple):
     """What became of a dump of a zip; without a SHA-256 it could not be read."""
 
     name: str
     sha256: str | None
-    outcome: Outcome
+    result: Outcome | Problem
 
     def content(self) -> dict[str, object]:
-        """It, as the answer says it."""
+        """The result as the answer states it."""
         found: dict[str, object] = {"name": self.name}
         if self.sha256:
             found["sha256"] = self.sha256
-        if self.outcome.problem:
-            return {**found, "problem": self.outcome.problem.content()}
-        return {**found, "state": self.outcome.state}
+        if isinstance(self.result, Problem):
+            return {**found, "problem": self.result.content()}
+        return {**found, "state": self.result.state}
 
 
 def read_artifact(
@@ -87,41 +87,47 @@ def read_artifact(
 
 
 def _read_group(
-    dumps: Iterator[Incoming], path: Path, most_bytes: int, room: Callable[[int], Spool]
+    dumps: Iterator[Dump], path: Path, most_bytes: int, room: Callable[[int], Spool]
 ) -> list[Packed]:
     group: list[Packed] = []
     size = 0
     for incoming in dumps:
         packed = _pack(incoming, path, most_bytes, room)
         group.append(packed)
-        size += packed.upload.delivery.byte_count if packed.upload else 0
+        size += packed.content.byte_count if isinstance(packed.content, Delivery) else 0
         if size >= _GROUP_BYTES:
             break
     return group
 
 
-async def take_group(service: Service, bearer: Bearer, group: Sequence[Packed]) -> list[Taken]:
+async def take_group(
+    service: Service, bearer: Bearer, group: Sequence[Packed]
+) -> list[ZipMemberResult]:
     """What became of some dumps of a zip, which are committed together.
 
     Raises:
         Problem: There is no room for them on the disk.
         StoreError: They cannot be written.
     """
-    small = [one.upload for one in group if one.upload and not one.upload.spool]
-    service.admission.check_room(sum(one.delivery.byte_count for one in small))
+    sizes = (
+        one.content.byte_count
+        for one in group
+        if isinstance(one.content, Delivery) and not one.spool
+    )
+    service.admission.check_room(sum(sizes))
     return await asyncio.gather(*(_take(service, bearer, one) for one in group))
 
 
-def answer_taken(taken: Sequence[Taken]) -> Response:
+def answer_taken(taken: Sequence[ZipMemberResult]) -> Response:
     """The answer to a zip: what became of each of its dumps.
 
     Raises:
         Problem: None of them was taken.
     """
     content = {"dumps": [one.content() for one in taken]}
-    problems = [one.outcome.problem for one in taken if one.outcome.problem]
+    problems = [one.result for one in taken if isinstance(one.result, Problem)]
     if len(problems) < len(taken):
-        is_new = any(one.outcome.is_new for one in taken)
+        is_new = any(isinstance(one.result, Outcome) and one.result.is_new for one in taken)
         return JSONResponse(content, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
     first = problems[0]
     is_same = len({one.status_code for one in problems}) == 1
@@ -130,15 +136,17 @@ def answer_taken(taken: Sequence[Taken]) -> Response:
     raise Problem(status, first.reason, detail, more=content)
 
 
-async def _take(service: Service, bearer: Bearer, packed: Packed) -> Taken:
-    if packed.upload is None:
-        return Taken(packed.name, None, Outcome("refused", problem=packed.problem))
+async def _take(service: Service, bearer: Bearer, packed: Packed) -> ZipMemberResult:
+    delivery = packed.content
+    if isinstance(delivery, Problem):
+        return ZipMemberResult(packed.name, None, delivery)
+    result: Outcome | Problem
     try:
-        check_pool(bearer, packed.upload.pool)
-        outcome = await commit(service, bearer, packed.upload)
+        check_pool(bearer, pool_of(delivery.manifest))
+        result = await service.commits.commit(bearer, delivery, packed.spool)
     except Problem as problem:
-        outcome = Outcome("refused", problem=problem)
-    return Taken(packed.name, packed.upload.sha256, outcome)
+        result = problem
+    return ZipMemberResult(packed.name, delivery.sha256, result)
 
 
 def _copy(delivery: Delivery, room: Callable[[int], Spool]) -> Spool | None:
@@ -152,26 +160,24 @@ def _copy(delivery: Delivery, room: Callable[[int], Spool]) -> Spool | None:
     return spool
 
 
-def _pack(incoming: Incoming, path: Path, most_bytes: int, room: Callable[[int], Spool]) -> Packed:
+def _pack(incoming: Dump, path: Path, most_bytes: int, room: Callable[[int], Spool]) -> Packed:
     name = incoming.name.replace(str(path), NAME)
     files = (incoming, incoming.etrecord, incoming.debug_buffer)
     if any(one and one.byte_count > most_bytes for one in files):
         detail = f"{name}: more than {most_bytes:,} bytes"
-        return Packed(name, None, Problem(HTTPStatus.BAD_REQUEST, "too_large", detail))
+        return Packed(name, Problem(HTTPStatus.BAD_REQUEST, "too_large", detail))
     etrecord, buffer = (_renamed(one, path) for one in files[1:])
     try:
         delivery = pack_delivery(
             replace(incoming, name=name, etrecord=etrecord, debug_buffer=buffer)
         )
-        manifest = incoming.manifest()
     except (SourceError, ManifestError) as error:
-        return Packed(name, None, _refuse(error, path))
-    text, spool = manifest.canonical_json(), _copy(delivery, room)
-    return Packed(name, Upload(name, delivery, text, spool, manifest.device.pool), None)
+        return Packed(name, _refuse(error, path))
+    return Packed(name, delivery, _copy(delivery, room))
 
 
-def _renamed(file: Incoming | IncomingFile | None, path: Path) -> IncomingFile | None:
-    if not isinstance(file, IncomingFile):
+def _renamed(file: Dump | Companion | None, path: Path) -> Companion | None:
+    if not isinstance(file, Companion):
         return None
     return file._replace(name=file.name.replace(str(path), NAME))
 

@@ -6,12 +6,12 @@ newest of those; the oldest goes.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from ingest.durable import lock, unlock, write_all
 from queries.printable import json_text, shorten
 from warehouse.errors import StoreError
 
@@ -69,9 +69,7 @@ class AuditFile:
         if os.fstat(descriptor).st_size + len(lines) > self._full_bytes:
             self._rotate(descriptor)
             descriptor = self._current()
-        left = memoryview(lines)
-        while left:
-            left = left[os.write(descriptor, left) :]
+        write_all(descriptor, lines)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -96,9 +94,9 @@ class AuditFile:
 
     def _rotate(self, descriptor: int) -> None:
         """Rename the full file and those before it, unless another process just did."""
-        fcntl.flock(descriptor, fcntl.LOCK_EX)  # let go of when it is closed
+        lock(descriptor)  # which closing it releases
         if not os.fstat(descriptor).st_size or not self._is_in_place(descriptor):
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
+            unlock(descriptor)
             return
         for number in range(KEPT_FILES - 1, 0, -1):
             if (older := self._numbered(number)).exists():

@@ -65,7 +65,7 @@ class Metrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
-        service.commits.observe = commits.observe
+        service.acceptor.observe = commits.observe
         self._registry.register(_Figures(service))
         self._registry.register(_LineFigures(audit, log))
         ProcessCollector(registry=self._registry)

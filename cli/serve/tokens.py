@@ -6,7 +6,6 @@ hash of a password slow would buy nothing here, and cost every request.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import hmac
 import os
@@ -21,12 +20,14 @@ from typing import Annotated
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from cli.errors import UsageError
-from warehouse.engine.store_file import make_folder, sync_path
+from ingest.durable import lock, replacing
+from warehouse.engine.store_file import make_folder
 from warehouse.errors import StoreError
 
 FILE_NAME = "tokens.json"
 PREFIX = "tracehouse_"  # of secrets, so that scanners of public code know one
 _LOCK_NAME = "tokens.lock"
+_MODE = 0o600  # of both files
 _NAME = r"^[A-Za-z0-9._-]{1,64}$"
 
 
@@ -211,16 +212,10 @@ def _change(store: Path, change: Callable[[Sequence[Token]], Sequence[Token]]) -
         StoreError: They cannot be written.
     """
     file = store / FILE_NAME
-    unfinished = file.with_suffix(".new")
     try:
-        with _locked(store):
+        with _locked(store), replacing(file, _MODE) as unfinished:
             text = _File(tokens=list(change(read_tokens(store)))).model_dump_json(indent=2)
-            unfinished.unlink(missing_ok=True)
-            with open(unfinished, "x", encoding="utf-8", opener=_opener) as out:
-                out.write(f"{text}\n")
-            sync_path(unfinished)
-            unfinished.replace(file)
-            sync_path(store)
+            unfinished.write_text(f"{text}\n", encoding="utf-8")
     except OSError as error:
         raise StoreError(str(file), f"cannot be written: {error.strerror}") from error
 
@@ -228,10 +223,9 @@ def _change(store: Path, change: Callable[[Sequence[Token]], Sequence[Token]]) -
 @contextmanager
 def _locked(store: Path) -> Iterator[None]:
     """Keep others from changing the tokens meanwhile."""
-    with open(store / _LOCK_NAME, "a", encoding="utf-8", opener=_opener) as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    file = os.open(store / _LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
+    try:
+        lock(file)
         yield
-
-
-def _opener(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CLOEXEC, 0o600)
+    finally:
+        os.close(file)

@@ -16,14 +16,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from cli.serve.access import Bearer, Scope
-from cli.serve.arrivals import bring, commit, held, refusing
-from cli.serve.artifacts import Taken, answer_taken, read_artifact, take_group
-from cli.serve.commits import Outcome, Upload
+from cli.serve.arrivals import bring, held, refusing
+from cli.serve.artifacts import ZipMemberResult, answer_taken, read_artifact, take_group
 from cli.serve.multipart import PartReader
 from cli.serve.pools import check_pool, pool_of
 from cli.serve.problems import Problem
 from cli.serve.service import Service
 from cli.serve.threads import run_there
+from ingest.dump import HashedFile
 from ingest.errors import ManifestError
 from ingest.manifest.fields import COUNTERS, Fields
 from ingest.manifest.models import Manifest
@@ -31,7 +31,8 @@ from ingest.manifest.resolver import correct_manifest, parse_fields, parse_state
 from ingest.manifest.runner_output import add_counters, parse_printed
 from ingest.sources.folder_names import LOG_SUFFIX, QHAS_SUFFIX
 from warehouse.consumer import Consumer
-from warehouse.storage.log_records import HashedFile, make_delivery
+from warehouse.storage.accepting import Outcome
+from warehouse.storage.log_records import make_delivery
 from warehouse.storage.spools import Spool
 
 MANIFEST_HEADER = "Tracehouse-Manifest"
@@ -77,8 +78,9 @@ async def put_dump(request: Request) -> Response:
                 if spool.sha256 != sha256:
                     detail = f"the body has SHA-256 {spool.sha256}: send it again, or to that name"
                     raise Problem(HTTPStatus.BAD_REQUEST, "sha256", detail)
-                upload = _upload(manifest, spool, [spool.hashed(_name(sha256))])
-                return _answer(sha256, await commit(service, bearer, upload))
+                file = spool.hashed(_name(sha256))
+                delivery = make_delivery(manifest.canonical_json(), file)
+                return _answer(sha256, await service.commits.commit(bearer, delivery, spool))
 
 
 async def post_dumps(request: Request) -> Response:
@@ -167,9 +169,9 @@ async def _take_parts(request: Request, bearer: Bearer, encoding: str | None) ->
         dump = form.parts["dump"].spool
         request.state.what = dump.sha256
         name = form.parts["dump"].file_name or _name(dump.sha256)
-        files = [dump.hashed(name), *(_companion(form, part, name) for part in _COMPANIONS)]
-        outcome = await commit(service, bearer, _upload(manifest, dump, files))
-        return _answer(dump.sha256, outcome)
+        companions = (_companion(form, part, name) for part in _COMPANIONS)
+        delivery = make_delivery(manifest.canonical_json(), dump.hashed(name), *companions)
+        return _answer(dump.sha256, await service.commits.commit(bearer, delivery, dump))
 
 
 def _add_printed(manifest: Manifest, form: PartReader) -> Manifest:
@@ -213,28 +215,15 @@ async def _take_zip(request: Request, bearer: Bearer, encoding: str | None) -> R
             return service.inbox.spool()
 
         groups = read_artifact(spool.path, stated, settings.max_dump_bytes, room)
-        taken: list[Taken] = []
+        taken: list[ZipMemberResult] = []
         while group := await run_there(service.spooling, next, groups, None):
             taken += await take_group(service, bearer, group)
     request.state.what = ", ".join(one.sha256 or one.name for one in taken)
     return answer_taken(taken)
 
 
-def _upload(manifest: Manifest, spool: Spool, files: list[HashedFile | None]) -> Upload:
-    text = manifest.canonical_json()
-    dump, *companions = files
-    assert dump  # noqa: S101 - the first is
-    return Upload(dump.name, make_delivery(text, dump, *companions), text, spool)
-
-
 def _answer(sha256: str, outcome: Outcome) -> Response:
-    """The answer to an upload.
-
-    Raises:
-        Problem: It is refused.
-    """
-    if outcome.problem:
-        raise outcome.problem
+    """The answer to an upload."""
     status = HTTPStatus.CREATED if outcome.is_new else HTTPStatus.OK
     return JSONResponse({"sha256": sha256, "state": outcome.state}, status)
 

@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ingest.durable import rename
 from ingest.sources.private_bytes import gather
 from warehouse.archive.entries import SEGMENT, Entry, Ids
 from warehouse.engine.failpoints import failpoint
-from warehouse.engine.store_file import sync_path
 from warehouse.errors import ArchiveError
 
 if TYPE_CHECKING:
@@ -103,9 +103,8 @@ class SegmentWriter:
         path = self.folder / f"{self._first:012}-{self._last:012}.{digest}.parquet"
         self._file.chmod(self._file.stat().st_mode & self.folder.stat().st_mode & 0o444)
         failpoint("seal")
-        self._file.rename(path)
+        rename(self._file, path)
         failpoint("sealed")
-        sync_path(self.folder)
         return Segment(path, self._first, self._last, digest)
 
     def discard(self) -> None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from ingest.durable import rename, sync_path
 from warehouse.engine.failpoints import failpoint
 from warehouse.errors import DamagedStoreError, StoreError
 
@@ -102,9 +103,8 @@ def make_file(
             unfinished.chmod(unfinished.stat().st_mode & 0o700)
         sync_path(unfinished)
         failpoint("swap")
-        unfinished.replace(file)
+        rename(unfinished, file)
         failpoint("swapped")
-        sync_path(store)
     except OSError as error:
         raise StoreError(str(store), f"cannot be created: {error.strerror}") from error
 
@@ -135,15 +135,6 @@ def clear_unfinished(store: Path) -> None:
 def log_of(file: Path) -> Path:
     """The write-ahead log of a database."""
     return file.with_name(file.name + WAL_SUFFIX)
-
-
-def sync_path(path: Path) -> None:
-    """Bring a file, or the names in a folder, to disk; an OSError is passed on."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 class OpenFile:

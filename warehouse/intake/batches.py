@@ -7,19 +7,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ingest.batching import batches
+from ingest.dump import Companion, Dump, HashedFile, Refusal, describe_problem
 from ingest.errors import EtRecordError, ManifestError, SourceError
-from ingest.incoming import Incoming, IncomingFile
 from warehouse.intake.containment import Trouble, contain
 from warehouse.intake.content import UNDECODABLE, split
 from warehouse.intake.decoders import Decoder
-from warehouse.loading.records import LoggedBuffer, NewDump, Refusal
+from warehouse.loading.records import NewDump
 from warehouse.programs.reader import Program, ProgramReader
 
 BATCH_BYTES = 4 << 20
 BATCH_FILES = 140
 
 
-class Seen(NamedTuple):
+class Duplicate(NamedTuple):
     """A dump whose bytes were met before, in the store or in this run, and their manifest there."""
 
     dump: NewDump
@@ -35,7 +36,7 @@ class Batch:
         byte_count: Bytes of these.
         n_refused_companions: ETRecords and debug buffers that came with them and were refused.
         dumps: Dumps to decode.
-        seen: Dumps whose bytes were met before.
+        duplicates: Dumps whose bytes were met before.
         refused: Files refused so far.
     """
 
@@ -43,25 +44,26 @@ class Batch:
     byte_count: int
     n_refused_companions: int = 0
     dumps: list[NewDump] = field(default_factory=list)
-    seen: list[Seen] = field(default_factory=list)
+    duplicates: list[Duplicate] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
 
     @property
     def held_bytes(self) -> int:
         """Bytes of the dumps, and of the debug buffers of all."""
-        dumps = (*self.dumps, *(seen.dump for seen in self.seen))
-        held = sum(len(dump.data) for dump in dumps if dump.data is not None)
+        held = sum(len(dump.data) for dump in self.all_dumps() if dump.data is not None)
         return held + sum(self.logged_bytes())
+
+    def all_dumps(self) -> list[NewDump]:
+        """The dumps to decode, then the duplicates."""
+        return [*self.dumps, *(duplicate.dump for duplicate in self.duplicates)]
 
     def logged_bytes(self) -> list[int]:
         """Bytes of each debug buffer."""
-        dumps = (*self.dumps, *(seen.dump for seen in self.seen))
-        return [len(dump.debug_buffer.data) for dump in dumps if dump.debug_buffer]
+        return [len(dump.debug_buffer.data) for dump in self.all_dumps() if dump.debug_buffer]
 
     def program_ids(self) -> set[int]:
         """Ids of the ETRecords that its dumps came with."""
-        dumps = (*self.dumps, *(seen.dump for seen in self.seen))
-        return {dump.program.id for dump in dumps if dump.program}
+        return {dump.program.id for dump in self.all_dumps() if dump.program}
 
     def refuse(
         self, name: str, reason: str, detail: str, sha256: str | None = None, data: Any = None
@@ -87,63 +89,50 @@ class Batch:
                 name, reason, f"the debug buffer of {dump.source}: {detail}", data
             )
             self.dumps = [bare(one) for one in self.dumps]
-            self.seen = [one._replace(dump=bare(one.dump)) for one in self.seen]
+            self.duplicates = [one._replace(dump=bare(one.dump)) for one in self.duplicates]
 
 
-class Plan(NamedTuple):
-    """Dumps to read together, and the bytes they take."""
-
-    dumps: list[Incoming]
-    byte_count: int
-
-
-def plan_batches(dumps: Iterable[Incoming]) -> Iterator[Plan]:
+def plan_batches(dumps: Iterable[Dump]) -> Iterator[list[Dump]]:
     """Neighbouring dumps that make a batch."""
-    planned: list[Incoming] = []
-    size, most_bytes, most = 0, BATCH_BYTES // 2, BATCH_FILES // 2  # a small one first: work sooner
-    for dump in dumps:
-        more = dump.byte_count + (dump.debug_buffer.byte_count if dump.debug_buffer else 0)
-        if planned and (size + more > most_bytes or len(planned) >= most):
-            yield Plan(planned, size)
-            planned, size, most_bytes, most = [], 0, BATCH_BYTES, BATCH_FILES
-        planned.append(dump)
-        size += more
-    if planned:
-        yield Plan(planned, size)
+    return batches(dumps, size_of, BATCH_BYTES, BATCH_FILES)
 
 
-class Describer:
-    """Finds what dumps do not say themselves: their manifests and companions."""
+def size_of(dump: Dump) -> int:
+    """Bytes of a dump and its debug buffer, as far as they are known."""
+    return dump.byte_count + (dump.debug_buffer.byte_count if dump.debug_buffer else 0)
+
+
+class ManifestAndCompanions:
+    """Reads what dumps do not say themselves: their manifests, ETRecords and debug buffers."""
 
     def __init__(self, decoder: Decoder) -> None:
-        """No ETRecord was read yet; the decoder tries what is read here."""
+        """Take the decoder, which tries each ETRecord and debug buffer before it is read here."""
         self._decoder = decoder
         self._programs = ProgramReader()
-        self._tried: set[object] = set()  # likewise of those that were tried, with their methods
-        self._broken: set[object] = set()  # what reads ETRecords that broke the reader
+        self._tried: set[object] = set()  # pairs of an ETRecord's reader and a method
+        self._broken: set[object] = set()  # readers of ETRecords that broke the decoder
 
-    def describe(self, incoming: Incoming, sha256: str, data: Any, batch: Batch) -> NewDump | None:
-        """The dump of these bytes with its manifest and companions.
+    def read(self, dump: Dump, file: HashedFile, batch: Batch) -> NewDump | None:
+        """The dump with its manifest and companions.
 
         Companions that cannot be read are refused, and so is a dump without a manifest.
         """
-        name = incoming.name
+        name, data, sha256 = file
         try:
-            manifest = contain(incoming.manifest)
+            manifest = contain(dump.manifest)
         except (ManifestError, SourceError) as error:
-            batch.refuse(name, "manifest", _describe_problem(error, name), sha256, data)
+            batch.refuse(name, "manifest", describe_problem(error, name), sha256, data)
             return None
         if isinstance(manifest, Trouble):
             batch.refuse(name, "manifest", manifest.detail, sha256, data)
             return None
-        program = self._read_program(incoming.etrecord, manifest.method, batch)
-        buffer = _read_buffer(incoming.debug_buffer, batch)
+        program = self._read_program(dump.etrecord, manifest.method, batch)
+        buffer = _read_buffer(dump.debug_buffer, batch)
         return NewDump(name, sha256, manifest, program, buffer, data)
 
     def try_buffers(self, batch: Batch) -> None:
         """Refuse debug buffers that break the decoder; their dumps are taken without them."""
-        dumps = (*batch.dumps, *(seen.dump for seen in batch.seen))
-        logged = [dump for dump in dumps if dump.debug_buffer]
+        logged = [dump for dump in batch.all_dumps() if dump.debug_buffer]
         for dump, trouble in self._find_broken(logged) if logged else ():
             batch.leave_out_buffer(dump, UNDECODABLE, trouble.detail)
 
@@ -156,17 +145,17 @@ class Describer:
                 yield from self._find_broken(some)
 
     def _read_program(
-        self, file: IncomingFile | None, method: str | None, batch: Batch
+        self, file: Companion | None, method: str | None, batch: Batch
     ) -> Program | None:
         if file is None or file.read in self._broken:
             return None
         try:
             program = contain(lambda: self._try_and_read(file, method))
         except SourceError as error:
-            batch.refuse_companion(file.name, "etrecord", _describe_problem(error, file.name))
+            batch.refuse_companion(file.name, "etrecord", describe_problem(error, file.name))
             return None
         except EtRecordError as error:
-            problem = _describe_problem(error, file.name)
+            problem = describe_problem(error, file.name)
             batch.refuse_companion(file.name, "etrecord", problem, file.read())
             return None
         if isinstance(program, Trouble):
@@ -175,24 +164,18 @@ class Describer:
             return None
         return program
 
-    def _try_and_read(self, file: IncomingFile, method: str | None) -> Program | None:
+    def _try_and_read(self, file: Companion, method: str | None) -> Program | None:
         if (file.read, method) not in self._tried:
             self._decoder.try_program(file, method)
             self._tried.add((file.read, method))
         return self._programs.read(*((file,) if method is None else (file, method)))
 
 
-def _read_buffer(file: IncomingFile | None, batch: Batch) -> LoggedBuffer | None:
+def _read_buffer(file: Companion | None, batch: Batch) -> HashedFile | None:
     if file is None:
         return None
     try:
-        data = file.read()
-        return LoggedBuffer(file.name, data, hashlib.sha256(data).hexdigest())
+        return HashedFile.of(file.name, file.read())
     except SourceError as error:
         batch.refuse_companion(file.name, error.reason, error.problem)
         return None
-
-
-def _describe_problem(error: EtRecordError | ManifestError | SourceError, name: str) -> str:
-    """The problem, with the name of its file unless the caller names that file anyway."""
-    return error.problem if error.source == name else str(error)

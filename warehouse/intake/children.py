@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ingest import DecodedBatch
+from ingest.dump import Companion
 from ingest.errors import DumpError
-from ingest.incoming import IncomingFile
 from warehouse.children.messages import Message, Reply, receive, send
 from warehouse.children.process import ChildProcess
 from warehouse.errors import StoreError
@@ -149,7 +149,7 @@ class ChildDecoder:
     """Decodes in children; what one of them does not survive can be contained, see `contain`."""
 
     def __init__(self, children: DecodingChildren, places: Mapping[Hashable, FilePart]) -> None:
-        """Take who decodes, and where files stand: by SHA-256, ETRecords by their `IncomingFile`.
+        """Take who decodes, and where files stand: by SHA-256, ETRecords by their `Companion`.
 
         The places may become known later, but before a file is to be decoded.
         """
@@ -178,7 +178,7 @@ class ChildDecoder:
             raise DumpError(dump.source, reason=reason, byte_offset=byte_offset, detail=detail)
         _check(reply)
 
-    def try_program(self, file: IncomingFile, method: str | None) -> None:
+    def try_program(self, file: Companion, method: str | None) -> None:
         """Pass if a child survives an ETRecord."""
         _check(self._ask("program", [self._places[file]], method=method))
 

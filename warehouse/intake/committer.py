@@ -10,15 +10,16 @@ from typing import Any, NamedTuple
 
 import duckdb
 
+from ingest.dump import Refusal
 from ingest.errors import DumpError
 from warehouse.archive.archive import Archive
-from warehouse.intake.batches import Batch, Seen
+from warehouse.intake.batches import Batch, Duplicate
 from warehouse.intake.containment import Trouble, contain
 from warehouse.intake.content import Content, split, stream_apart
 from warehouse.intake.decoders import Decoder
 from warehouse.intake.verdicts import Verdict, describe_conflict, explain_verdict
 from warehouse.loading.loader import Loader
-from warehouse.loading.records import NewDump, Refusal
+from warehouse.loading.records import NewDump
 
 CONFLICT = "conflict"
 UNCOMMITTABLE = "uncommittable"  # decoded, but the store did not take it
@@ -31,7 +32,7 @@ _COMPANIONS: dict[str, tuple[str, Callable[[NewDump], Any]]] = {
     ),
     "debug_buffer": (
         "debug buffer",
-        attrgetter("debug_buffer.source", "debug_buffer.sha256", "debug_buffer.data"),
+        attrgetter("debug_buffer.name", "debug_buffer.sha256", "debug_buffer.data"),
     ),
 }
 
@@ -58,14 +59,18 @@ class _Loaded:
 
 
 class Committer:
-    """Commits decoded batches, one group after the other."""
+    """Commits decoded batches, one group after the other.
+
+    Attributes:
+        loader: Writes them into the store.
+    """
 
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, archive: Archive | None, decoder: Decoder
     ) -> None:
         """Take the connection that writes, where what it writes is kept, and what decodes."""
         self._decoder = decoder
-        self._loader = Loader(connection, archive)
+        self.loader = Loader(connection, archive)
         self._bad: dict[str, Refusal] = {}  # dumps refused for their content, by SHA-256
 
     def commit(self, batches: Sequence[Batch], content: Content | None) -> Committed:
@@ -74,15 +79,15 @@ class Committer:
         A dump that the store does not take is refused, and all others are committed.
         """
         if content is None:
-            loaded, judged = self._load_streams(batches), self._judge_seen(batches)
-            self._loader.record([*_refused(batches), *judged])
+            loaded, judged = self._load_streams(batches), self._refuse_duplicates(batches)
+            self.loader.record([*_refused(batches), *judged])
         else:
             loaded, judged = self._load(batches, content)
-        stored = [seen.dump for batch in batches for seen in batch.seen if self._agrees(seen)]
-        self._loader.settle_conflicts(stored)
-        self._loader.file_stored([dump for dump in stored if dump.data is not None])
+        stored = [one.dump for batch in batches for one in batch.duplicates if self._agrees(one)]
+        self.loader.settle_conflicts(stored)
+        self.loader.file_stored([dump for dump in stored if dump.data is not None])
         late = self._attach(stored)
-        self._loader.record(late)
+        self.loader.record(late)
         return Committed(
             sum(batch.file_count + batch.n_refused_companions for batch in batches),
             loaded.n_dumps,
@@ -95,23 +100,23 @@ class Committer:
         """Commit what was decoded, and put refusals on record, in one transaction if that can be.
 
         Returns:
-            What was committed, and refusals of dumps met before.
+            What was committed, and refusals of duplicates.
         """
         self._refuse_malformed(batches, content)
-        judged = self._judge_seen(batches)
+        judged = self._refuse_duplicates(batches)
         dumps = [dump for batch in batches for dump in batch.dumps]
         refusals = [*_refused(batches), *judged]
         loaded = contain(lambda: self._load_content(dumps, content, refusals))
         if isinstance(loaded, Trouble):
             loaded = self._load_apart(batches)
-            judged = self._judge_seen(batches)
-            self._loader.record([*_refused(batches), *judged])
+            judged = self._refuse_duplicates(batches)
+            self.loader.record([*_refused(batches), *judged])
         return loaded, judged
 
     def _load_content(
         self, dumps: Sequence[NewDump], content: Content, refusals: Sequence[Refusal] = ()
     ) -> _Loaded:
-        n_dumps = self._loader.load(dumps, *content, refusals)
+        n_dumps = self.loader.load(dumps, *content, refusals)
         return _Loaded(n_dumps, content.decoded.tables["events"].num_rows)
 
     def _load_apart(self, batches: Sequence[Batch]) -> _Loaded:
@@ -147,7 +152,7 @@ class Committer:
 
     def _load_stream(self, dump: NewDump) -> _Loaded:
         parts = stream_apart(self._decoder.stream(dump), dump.source)
-        return _Loaded(1, self._loader.load_stream(dump, parts))
+        return _Loaded(1, self.loader.load_stream(dump, parts))
 
     def _load_alone(
         self, dump: NewDump, load: Callable[[NewDump], _Loaded], batch: Batch
@@ -186,40 +191,40 @@ class Committer:
         """Whether the content of a dump has not been refused yet."""
         return dump.sha256 not in self._bad
 
-    def _agrees(self, seen: Seen) -> bool:
-        """Whether a dump met before is in the store under the same manifest."""
-        is_same = seen.known_manifest == seen.dump.manifest.canonical_json()
-        return is_same and self._is_good(seen.dump)
+    def _agrees(self, duplicate: Duplicate) -> bool:
+        """Whether a duplicate is in the store under the same manifest."""
+        is_same = duplicate.known_manifest == duplicate.dump.manifest.canonical_json()
+        return is_same and self._is_good(duplicate.dump)
 
-    def _judge_seen(self, batches: Sequence[Batch]) -> list[Refusal]:
-        """Refusals of the dumps met before that are bad or conflict."""
+    def _refuse_duplicates(self, batches: Sequence[Batch]) -> list[Refusal]:
+        """Refusals of duplicates whose bytes are malformed, or whose manifests conflict."""
         refused = []
-        for seen in (seen for batch in batches for seen in batch.seen):
-            if not self._is_good(seen.dump):
-                known = self._bad[seen.dump.sha256]
-                refused.append(known._replace(source=seen.dump.source))
-            elif not self._agrees(seen):
-                refused.append(_conflict(seen))
+        for duplicate in (one for batch in batches for one in batch.duplicates):
+            if not self._is_good(duplicate.dump):
+                known = self._bad[duplicate.dump.sha256]
+                refused.append(known._replace(source=duplicate.dump.source))
+            elif not self._agrees(duplicate):
+                refused.append(_conflict(duplicate))
         return refused
 
     def _attach(self, dumps: Sequence[NewDump]) -> list[Refusal]:
         """Attach new companions to dumps in the store; returns refusals of unusable ones."""
         if not dumps:
             return []
-        attached = contain(lambda: self._loader.attach(dumps))
+        attached = contain(lambda: self.loader.attach(dumps))
         if not isinstance(attached, Trouble):
             return []
         if len(dumps) == 1:
             for bare, left_out in _with_less(dumps[0]):
-                if not isinstance(contain(partial(self._loader.attach, [bare])), Trouble):
+                if not isinstance(contain(partial(self.loader.attach, [bare])), Trouble):
                     return _refuse_companions(dumps[0], left_out, attached)
         middle = len(dumps) // 2
         return self._attach(dumps[:middle]) + self._attach(dumps[middle:])
 
 
-def _conflict(seen: Seen) -> Refusal:
-    dump = seen.dump
-    detail = describe_conflict(dump.sha256, dump.manifest.canonical_json(), seen.known_manifest)
+def _conflict(duplicate: Duplicate) -> Refusal:
+    dump, known_manifest = duplicate
+    detail = describe_conflict(dump.sha256, dump.manifest.canonical_json(), known_manifest)
     return Refusal(dump.source, dump.sha256, CONFLICT, None, detail)
 
 

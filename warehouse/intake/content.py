@@ -2,44 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from ingest import DecodedBatch, decode_dumps
+from ingest.dump import Dump, HashedFile, Refusal
 from ingest.errors import DumpError, SourceError
 from ingest.schemas.dumps import ERRORS
 from ingest.tables.numbering import renumber_dumps
 from warehouse.intake.containment import Trouble, contain
 from warehouse.statistics.rollups import Statistics, summarise
 
-if TYPE_CHECKING:
-    from ingest.incoming import Incoming
-
 UNDECODABLE = "undecodable"  # for no reason the decoder knows
 
 _PARTS = 8
-_Dump = TypeVar("_Dump")
-
-
-class ReadFile(NamedTuple):
-    """A file that was read.
-
-    Attributes:
-        data: Its bytes.
-        sha256: Their SHA-256; None if they could not be read.
-        problem: Why they could not.
-        reason: The same, machine-readable.
-    """
-
-    data: Any
-    sha256: str | None
-    problem: str = ""
-    reason: str = ""
+_Any = TypeVar("_Any")
 
 
 class Content(NamedTuple):
@@ -49,25 +30,22 @@ class Content(NamedTuple):
     statistics: Statistics
 
 
-def read_dumps(dumps: Sequence[Incoming]) -> list[ReadFile]:
-    """Read dumps, and hash those that were not."""
+def read_dumps(dumps: Sequence[Dump]) -> list[HashedFile | Refusal]:
+    """Read and hash dumps; one that cannot be read is refused."""
     return [_read_dump(dump) for dump in dumps]
 
 
-def _read_dump(dump: Incoming) -> ReadFile:
+def _read_dump(dump: Dump) -> HashedFile | Refusal:
     try:
-        read = contain(lambda: _read_whole(dump))
+        read = contain(dump.read_hashed)
     except SourceError as error:
-        return ReadFile(b"", None, error.problem, error.reason)
-    return ReadFile(b"", None, read.detail, "unreadable") if isinstance(read, Trouble) else read
+        return Refusal(dump.name, None, error.reason, None, error.problem)
+    if isinstance(read, Trouble):
+        return Refusal(dump.name, None, "unreadable", None, read.detail)
+    return read
 
 
-def _read_whole(dump: Incoming) -> ReadFile:
-    data = dump.read()
-    return ReadFile(data, dump.sha256 or hashlib.sha256(data).hexdigest())
-
-
-def decode_apart(dumps: Sequence[_Dump], decode: Callable[[Sequence[_Dump]], Content]) -> Content:
+def decode_apart(dumps: Sequence[_Any], decode: Callable[[Sequence[_Any]], Content]) -> Content:
     """Decode and summarise dumps; one that breaks the decoder is refused, and harms no other."""
     content = contain(lambda: decode(dumps))
     if not isinstance(content, Trouble):
@@ -77,7 +55,7 @@ def decode_apart(dumps: Sequence[_Dump], decode: Callable[[Sequence[_Dump]], Con
     return merge_contents([decode_apart(some, decode) for some in split(dumps)])
 
 
-def split(dumps: Sequence[_Dump]) -> list[Sequence[_Dump]]:
+def split(dumps: Sequence[_Any]) -> list[Sequence[_Any]]:
     """Parts of at least two dumps, among which one is to be found that is in the way.
 
     They are several, for each look at one that is may take as long as is granted to it.

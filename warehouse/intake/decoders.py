@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from ingest import DecodedBatch, stream_dump
-from ingest.incoming import IncomingFile
+from ingest.dump import Companion
 from warehouse.intake.content import Content, decode_content
 from warehouse.loading.records import NewDump
 
@@ -20,7 +20,7 @@ class Decoder(Protocol):
     def stream(self, dump: NewDump) -> Iterator[DecodedBatch]:
         """Parts of a big dump; one that is malformed raises DumpError."""
 
-    def try_program(self, file: IncomingFile, method: str | None) -> None:
+    def try_program(self, file: Companion, method: str | None) -> None:
         """Pass if an ETRecord can be read here, or is refused as it should be."""
 
     def try_buffers(self, dumps: Sequence[NewDump]) -> None:
@@ -38,7 +38,7 @@ class _OwnDecoder:
         """Parts of a big dump; one that is malformed raises DumpError."""
         return stream_dump(dump.data, dump.source)
 
-    def try_program(self, file: IncomingFile, method: str | None) -> None:
+    def try_program(self, file: Companion, method: str | None) -> None:
         """Pass: it is read right after."""
 
     def try_buffers(self, dumps: Sequence[NewDump]) -> None:

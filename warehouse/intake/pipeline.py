@@ -14,22 +14,22 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from itertools import islice
+from operator import attrgetter
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import duckdb
 
-from ingest.incoming import Incoming
+from ingest.dump import Dump, Refusal
 from warehouse.archive.archive import Archive
 from warehouse.engine.long_values import LongValues, find_long_values
-from warehouse.intake.batches import Batch, Plan, plan_batches
-from warehouse.intake.claims import Claims
+from warehouse.intake.batches import Batch, plan_batches, size_of
 from warehouse.intake.committer import CONFLICT, Committed, Committer
-from warehouse.intake.content import Content, ReadFile, decode_apart, merge_contents, read_dumps
+from warehouse.intake.content import Content, decode_apart, merge_contents, read_dumps
 from warehouse.intake.decoders import OWN_DECODER, Decoder
+from warehouse.intake.deduplicator import Deduplicator
 from warehouse.intake.doubts import last_dump, read_doubts
 from warehouse.intake.interpreter import few_collections, short_turns
 from warehouse.loading.appending import ROW_GROUP
-from warehouse.loading.records import Refusal
 
 # Fewer events at a time would leave DuckDB's row groups so empty that it rewrites them when the
 # store closes (it looks for four in a row that fit into three), and the file twice as large.
@@ -44,20 +44,19 @@ STREAM_BYTES = 64 << 20  # from this size on a dump is decoded in parts
 
 _NONE = LongValues()
 
-_Reading = tuple[Plan, Future[list[ReadFile]]]
 _AnyBatch = TypeVar("_AnyBatch", bound=Batch)
-_Started = TypeVar("_Started", bound="Plan | Batch")
+_Started = TypeVar("_Started")
 _Result = TypeVar("_Result")
 _Item = TypeVar("_Item")
 
 
-class IncomingDumps(Protocol):
+class DumpSource(Protocol):
     """Dumps to ingest, whose number is known when the last of them is made, if not before."""
 
     def __len__(self) -> int:
         """How many there are, as far as is known."""
 
-    def __iter__(self) -> Iterator[Incoming]:
+    def __iter__(self) -> Iterator[Dump]:
         """Each in turn."""
 
 
@@ -137,7 +136,7 @@ class IngestSummary:
 
 def ingest_dumps(
     connection: duckdb.DuckDBPyConnection,
-    dumps: IncomingDumps,
+    dumps: DumpSource,
     *,
     archive: Archive | None = None,
     decoder: Decoder = OWN_DECODER,
@@ -172,15 +171,16 @@ def ingest_dumps(
     before = last_dump(connection)
     with (
         ThreadPoolExecutor(workers) as pool,
-        closing(Claims(connection, decoder)) as claims,
+        closing(Deduplicator(connection, decoder)) as deduplicator,
         ThreadPoolExecutor(1) as thread,
         few_collections(),
         short_turns(),
     ):
         committer = Committer(connection, archive, decoder)
-        reading = _hold_back((_start_reading(pool, plan) for plan in plan_batches(dumps)), workers)
-        claimed = (claims.claim(plan, read.result()) for plan, read in reading)
-        for group in _prefetch(thread, decoded_groups(pool, claimed, workers, decoder)):
+        reading = ((some, pool.submit(read_dumps, some)) for some in plan_batches(dumps))
+        read = _hold_back(reading, workers, lambda some: sum(map(size_of, some)))
+        batches = (deduplicator.sort(some, files.result()) for some, files in read)
+        for group in _prefetch(thread, decoded_groups(pool, batches, workers, decoder)):
             if (coming := group.find_long_values()) != _NONE:
                 report(coming)
             summary = _add(summary, committer.commit(*group))
@@ -200,7 +200,7 @@ def decoded_groups(
 ) -> Iterator[CommitGroup[_AnyBatch]]:
     """Batches decoded in a pool, as many at a time as are to be committed together."""
     started = (_start_decoding(pool, batch, decoder) for batch in batches)
-    return map(_merge, _groups(_hold_back(started, workers)))
+    return map(_merge, _groups(_hold_back(started, workers, attrgetter("byte_count"))))
 
 
 def _add(summary: IngestSummary, done: Committed) -> IngestSummary:
@@ -222,10 +222,6 @@ def count_cores() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
-def _start_reading(pool: Executor, plan: Plan) -> _Reading:
-    return plan, pool.submit(read_dumps, plan.dumps)
-
-
 def _start_decoding(
     pool: Executor, batch: _AnyBatch, decoder: Decoder
 ) -> tuple[_AnyBatch, Future[Content] | None]:
@@ -236,7 +232,7 @@ def _start_decoding(
 
 
 def _hold_back(
-    started: Iterable[tuple[_Started, _Result]], count: int
+    started: Iterable[tuple[_Started, _Result]], count: int, size: Callable[[_Started], int]
 ) -> Iterator[tuple[_Started, _Result]]:
     """Started work in order, each piece handed on only when more pieces after it are started.
 
@@ -247,9 +243,9 @@ def _hold_back(
     n_bytes = 0
     for work in started:
         waiting.append(work)
-        n_bytes += work[0].byte_count
+        n_bytes += size(work[0])
         while len(waiting) > count or n_bytes > count * AHEAD_BYTES:
-            n_bytes -= waiting[0][0].byte_count
+            n_bytes -= size(waiting[0][0])
             yield waiting.popleft()
     yield from waiting
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from ingest.batching import batches
 from warehouse.lake.commits import (
     Commit,
     LakeState,
@@ -111,18 +112,9 @@ def _small_parts(state: LakeState) -> Iterator[Sequence[LakePart]]:
         if part is not None:
             partitions[part.partition].append(part)
     for parts in partitions.values():
-        some: list[LakePart] = []
-        size = 0
-        for part in parts:
-            own = _size(state, part)
-            if own < PART_BYTES:
-                some.append(part)
-                size += own
-            if size >= PART_BYTES:
-                yield from [some] if len(some) > 1 else []
-                some, size = [], 0
-        if len(some) > 1:
-            yield some
+        sizes = {part: _size(state, part) for part in parts}
+        small = [part for part in parts if sizes[part] < PART_BYTES]
+        yield from (some for some in batches(small, sizes.__getitem__, 2 * PART_BYTES) if some[1:])
 
 
 def _size(state: LakeState, part: LakePart) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import secrets
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,9 +15,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from ingest.durable import replacing
 from ingest.watching.buckets import without_keys
 from warehouse.engine.failpoints import failpoint
-from warehouse.engine.store_file import sync_path
 from warehouse.errors import LakeError
 from warehouse.lake.addresses import check_address
 from warehouse.lake.layout import FORMAT_FILE
@@ -113,21 +112,11 @@ class Lake:
 
     @contextmanager
     def _write_local(self, path: str) -> Iterator[Any]:
-        folder, _, name = path.rpartition("/")
-        os.makedirs(folder, exist_ok=True)
-        # Engines pass over names that start with a dot.
-        unfinished = f"{folder}/.{name}.{secrets.token_hex(4)}.tmp"
-        try:
-            with pa.OSFile(unfinished, "wb") as stream:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with replacing(Path(path)) as unfinished:  # engines ignore names that start with a dot
+            with pa.OSFile(str(unfinished), "wb") as stream:
                 yield stream
-            sync_path(Path(unfinished))
             failpoint("lake file")
-            os.replace(unfinished, path)
-            sync_path(Path(folder))
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(unfinished)
-            raise
 
     @contextmanager
     def _write_object(self, path: str) -> Iterator[Any]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
+from ingest.batching import batches
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
 from warehouse.lake.commits import AddedFile, Commit, new_id, write_commit
@@ -198,22 +200,9 @@ def plan_parts(
     """
     parts: dict[LakePart, list[LakeDump]] = {}
     for partition, members in groupby(dumps, lambda dump: Partition(dump.date, dump.model)):
-        for some in _cut(members):
+        for some in batches(members, attrgetter("n_events"), PART_EVENTS):
             parts[LakePart(partition, name_part((dump.state for dump in some), taken))] = some
     return parts
-
-
-def _cut(dumps: Iterable[LakeDump]) -> Iterator[list[LakeDump]]:
-    some: list[LakeDump] = []
-    room = PART_EVENTS
-    for dump in dumps:
-        if some and dump.n_events > room:
-            yield some
-            some, room = [], PART_EVENTS
-        some.append(dump)
-        room -= dump.n_events
-    if some:
-        yield some
 
 
 def _write_part(
@@ -233,27 +222,12 @@ def _write_part(
         if not counts:
             continue
         with writing_table(lake, part.path(table)) as file:
-            for some in _batches(ids, counts, _BATCH_ROWS.get(table, _OTHER_BATCH_ROWS)):
+            most = _BATCH_ROWS.get(table, _OTHER_BATCH_ROWS)
+            for some in batches(filter(counts.get, ids), counts.__getitem__, most):
                 for rows in _read_rows(connection, table, some):
                     file.write(numbers.widened(rows, TABLES[table]))
         added.append(file.added._replace(dumps=len(dumps) if table == "dumps" else None))
     return added
-
-
-def _batches(ids: Sequence[int], counts: Mapping[int, int], most: int) -> Iterator[list[int]]:
-    """Dumps that have rows, some at a time: together no more than so many rows, but for one."""
-    some: list[int] = []
-    room = most
-    for id_ in ids:
-        count = counts.get(id_, 0)
-        if some and count > room:
-            yield some
-            some, room = [], most
-        if count:
-            some.append(id_)
-            room -= count
-    if some:
-        yield some
 
 
 def _read_rows(

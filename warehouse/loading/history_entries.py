@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from ingest.dump import Refusal
 from ingest.manifest.fields import FullShape
 from ingest.manifest.models import Manifest
 from warehouse.archive.entries import (
@@ -21,7 +22,7 @@ from warehouse.archive.entries import (
 )
 from warehouse.archive.history import History
 from warehouse.loading.dump_rows import Facts
-from warehouse.loading.records import NewDump, Refusal
+from warehouse.loading.records import NewDump
 
 
 def dump_entries(dumps: Sequence[NewDump], facts: Sequence[Facts], history: History) -> list[Entry]:
@@ -110,4 +111,4 @@ def _files(dumps: Iterable[NewDump]) -> Iterator[tuple[str, NewDump, str, str, A
             yield ETRECORD, dump, record.sha256, record.source, dump.program.data
         if dump.debug_buffer:
             buffer = dump.debug_buffer
-            yield DEBUG_BUFFER, dump, buffer.sha256, buffer.source, buffer.data
+            yield DEBUG_BUFFER, dump, buffer.sha256, buffer.name, buffer.data

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ingest import DecodedBatch
+from ingest.dump import NOW, Refusal
 from ingest.schemas.dumps import INGEST_ERRORS
 from warehouse.archive.archive import Archive
 from warehouse.archive.entries import DROPPED, SETTLED, Entry
@@ -25,7 +26,7 @@ from warehouse.loading.history_entries import (
     refusal_entries,
 )
 from warehouse.loading.logged_data import store_ahead, store_ahead_of_dumps
-from warehouse.loading.records import NOW, NewDump, Refusal
+from warehouse.loading.records import NewDump
 from warehouse.loading.stored_events import summarise_stored
 from warehouse.statistics.rollups import Statistics
 

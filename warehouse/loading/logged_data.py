@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ingest.debug_buffer import PART_BYTES, build_tensors
+from ingest.dump import HashedFile
 from ingest.schemas.dumps import DELEGATE_METADATA
 from ingest.schemas.tensors import SHA256, TENSORS
 from ingest.tables.numbering import renumber_dumps
@@ -19,9 +20,8 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import insert_rows, registered
 from warehouse.loading.appending import append_rows
 from warehouse.loading.delegate_metadata import metadata_json
-from warehouse.loading.records import LoggedBuffer
 
-Buffers = Mapping[int, LoggedBuffer]
+Buffers = Mapping[int, HashedFile]
 
 _LONG_BYTES = 64 << 20
 _PARSED = DELEGATE_METADATA.field("parsed")
@@ -48,7 +48,7 @@ def store_ahead(connection: duckdb.DuckDBPyConnection, rows: pa.Table, buffers: 
 
 
 def store_ahead_of_dumps(
-    connection: duckdb.DuckDBPyConnection, buffers: Mapping[str, LoggedBuffer]
+    connection: duckdb.DuckDBPyConnection, buffers: Mapping[str, HashedFile]
 ) -> None:
     """The same for dumps that the store has already, by their SHA-256."""
     found = connection.execute(_DUMPS, [list(buffers)]).fetchall()

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ingest import DecodedBatch
+from ingest.batching import batches
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.statistics.rollups import (
     Statistics,
@@ -73,14 +74,10 @@ def _some_signatures(connection: duckdb.DuckDBPyConnection, dump_id: int) -> Ite
     """Event signatures of a dump and their kinds, as many at a time as fit into memory."""
     text = read_statement("signature_counts")
     counts = connection.sql(text, params={"dump": dump_id}).to_arrow_table()
-    first, room = 0, _MOST_EVENTS
-    for number, count in enumerate(counts["event_count"].to_pylist()):
-        if count > room and number > first:
-            yield counts.slice(first, number - first)
-            first, room = number, _MOST_EVENTS
-        room -= count
-    if counts.num_rows:
-        yield counts.slice(first)
+    first = 0
+    for some in batches(counts["event_count"].to_pylist(), int, _MOST_EVENTS):
+        yield counts.slice(first, len(some))
+        first += len(some)
 
 
 def _read_events(

@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
+from ingest.dump import Companion
 from ingest.errors import IngestError
 from ingest.etrecord.record import EtRecord, decode_etrecord
 from ingest.etrecord.tables import build_etrecord_tables, etrecord_id
-from ingest.incoming import IncomingFile
 from warehouse.engine.connection import insert_rows
 
 _PROGRAMS_KEPT = 8
 _BYTES_KEPT = 256 << 20  # of their tables
 
 
-_Wanted = tuple[IncomingFile, str | None]  # an ETRecord, and the method that a dump states
+_Wanted = tuple[Companion, str | None]  # an ETRecord, and the method that a dump states
 
 
 class Program(NamedTuple):
@@ -47,7 +47,7 @@ class ProgramReader:
         self._recent: dict[_Wanted, Program] = {}
         self._refused: set[_Wanted] = set()
 
-    def read(self, file: IncomingFile, method: str | None = None) -> Program | None:
+    def read(self, file: Companion, method: str | None = None) -> Program | None:
         """The ETRecord in a file, read whole and narrowed to a method, if one is stated.
 
         One that cannot be read or lacks it raises IngestError; asked for again, it is None.

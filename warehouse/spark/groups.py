@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
+from ingest.batching import batches
 from ingest.manifest.models import Manifest
 from warehouse.intake.verdicts import describe_conflict
 from warehouse.lake.layout import UNKNOWN_DATE, Partition, name_part
@@ -188,23 +190,10 @@ def group_entries(
     total = sum(entry.byte_count for entry in entries)
     most = min(max(total // max(parallelism, 1), LEAST_BYTES), MOST_BYTES)
     ordered = sorted(entries, key=lambda entry: (partition_of(entry.manifest), entry))
-    groups = map(tuple, _fill(ordered, most))
+    groups = map(tuple, batches(ordered, attrgetter("byte_count"), most))
     return [
         DumpGroup(name_part((entry.state for entry in group), taken), group) for group in groups
     ]
-
-
-def _fill(entries: Iterable[DumpToTake], most_bytes: int) -> Iterator[list[DumpToTake]]:
-    group: list[DumpToTake] = []
-    size = 0
-    for entry in entries:
-        if group and size + entry.byte_count > most_bytes:
-            yield group
-            group, size = [], 0
-        group.append(entry)
-        size += entry.byte_count
-    if group:
-        yield group
 
 
 @lru_cache(maxsize=1 << 16)

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
+from ingest.dump import Dump
 from ingest.errors import SourceError
-from ingest.incoming import FoundDumps, Incoming
+from ingest.found_dumps import FoundDumps
 from ingest.sources.folder_names import FolderNames
 from ingest.sources.listing import WANTED, list_sources
 from ingest.sources.places import Source
@@ -101,7 +102,7 @@ class Brought:
         faults: Files that hold none, such as a damaged zip, and why.
     """
 
-    dumps: list[tuple[str, str | None, Incoming]]
+    dumps: list[tuple[str, str | None, Dump]]
     faults: list[SourceError]
 
 
@@ -134,10 +135,10 @@ def _renamed(error: SourceError, place: WatchedPlace) -> SourceError:
     return SourceError(name, problem, reason=error.reason)
 
 
-def _named(incoming: Incoming, place: WatchedPlace) -> Incoming:
+def _named(incoming: Dump, place: WatchedPlace) -> Dump:
     """A dump under the names that its place has for it and for what comes with it."""
     record, buffer = incoming.etrecord, incoming.debug_buffer
-    return Incoming(
+    return Dump(
         place.shown(incoming.name),
         incoming.read,
         incoming.manifest,

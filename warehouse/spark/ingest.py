@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from ingest.dump import Refusal
 from warehouse.engine.memory import store_in_memory
 from warehouse.errors import LakeError
 from warehouse.lake.commits import (
@@ -29,7 +30,6 @@ from warehouse.lake.place import Lake
 from warehouse.lake.plans import finish_plans
 from warehouse.lake.writing import write_group
 from warehouse.loading.loader import Loader
-from warehouse.loading.records import Refusal
 from warehouse.spark.attaching import attach_late
 from warehouse.spark.decoding import DecodedGroups, decode_groups
 from warehouse.spark.groups import DumpGroup, Judged, KnownRefusal, group_entries, judge

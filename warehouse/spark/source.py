@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping, Sequence
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,6 +21,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadMaxFiles, SupportsTriggerAvailableNow
 
 from ingest import decode_dumps
+from ingest.batching import batches
+from ingest.dump import HashedFile
 from ingest.errors import SourceError
 from ingest.schemas.dumps import DECODED, ERRORS
 from ingest.watching.places import FileSeen
@@ -130,15 +133,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _split(files: Sequence[FileSeen]) -> list[InputPartition]:
-    pieces: list[list[FileSeen]] = []
-    size = 0
-    for file in files:
-        size += file.size
-        if not pieces or size > _PIECE_BYTES or len(pieces[-1]) >= _PIECE_FILES:
-            pieces.append([])
-            size = file.size
-        pieces[-1].append(file)
-    return [_Files(piece) for piece in pieces]
+    return list(map(_Files, batches(files, attrgetter("size"), _PIECE_BYTES, _PIECE_FILES)))
 
 
 def _read_files(place: str, table: str, partition: Any) -> Iterator[pa.RecordBatch]:
@@ -159,11 +154,7 @@ def _read_files(place: str, table: str, partition: Any) -> Iterator[pa.RecordBat
 
 def _decode(some: Sequence[Any], table: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Rows of a table; a dump that is refused has its row in errors, and none elsewhere."""
-    read = [
-        (dump.name, file.data)
-        for dump, file in zip(some, read_dumps(some), strict=True)
-        if file.sha256 is not None
-    ]
+    read = [(file.name, file.data) for file in read_dumps(some) if isinstance(file, HashedFile)]
     decoded = decode_dumps([data for _, data in read])
     rows = decoded.errors if table == "errors" else decoded.tables[table]
     if "dump_index" in rows.column_names:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from ingest.dump import Companion, Dump, Refusal
 from ingest.errors import ManifestError, SourceError
-from ingest.incoming import Incoming, IncomingFile
 from ingest.watching.places import WatchedPlace
 from warehouse.intake.content import read_dumps
 from warehouse.spark.inboxes import Stated, brought_dumps, open_place
@@ -97,9 +97,9 @@ class _Hashes:
     """SHA-256s of what comes with dumps; each file is read once."""
 
     def __init__(self) -> None:
-        self._known: dict[IncomingFile, str | None] = {}
+        self._known: dict[Companion, str | None] = {}
 
-    def of(self, file: IncomingFile | None) -> tuple[str | None, str | None]:
+    def of(self, file: Companion | None) -> tuple[str | None, str | None]:
         """Name and hash of a file; None where there is none, or it cannot be read."""
         if file is None:
             return None, None
@@ -111,12 +111,13 @@ class _Hashes:
 
 
 def _survey(
-    place: WatchedPlace, path: str, member: str | None, incoming: Incoming, hashes: _Hashes
+    place: WatchedPlace, path: str, member: str | None, incoming: Dump, hashes: _Hashes
 ) -> Surveyed:
     (file,) = read_dumps([incoming])
+    if isinstance(file, Refusal):
+        detail = place.shown(file.detail)
+        return Surveyed(incoming.name, path, member, None, 0, None, file.reason, detail)
     dump = Surveyed(incoming.name, path, member, file.sha256, len(file.data), None)
-    if file.sha256 is None:
-        return dump._replace(reason=file.reason, detail=place.shown(file.problem))
     try:
         dump = dump._replace(manifest=incoming.manifest().canonical_json())
     except (ManifestError, SourceError) as error:

@@ -10,8 +10,8 @@ from typing import Any
 
 import duckdb
 
+from ingest.dump import Companion, HashedFile
 from ingest.errors import EtRecordError
-from ingest.incoming import IncomingFile
 from warehouse.archive.archive import Archive
 from warehouse.archive.entries import (
     COMPANIONS,
@@ -25,7 +25,7 @@ from warehouse.archive.segments import Segment, read_entries
 from warehouse.errors import ArchiveError
 from warehouse.intake.batches import BATCH_BYTES, BATCH_FILES, Batch
 from warehouse.loading.history_entries import parse_manifest
-from warehouse.loading.records import LoggedBuffer, NewDump
+from warehouse.loading.records import NewDump
 from warehouse.programs.reader import Program, ProgramReader
 from warehouse.storage.upkeep import UPKEEP
 
@@ -69,7 +69,7 @@ class ArchiveReader:
         ((self._has_dumps,),) = connection.execute(_ANY).fetchall()  # before the replay
         self._met: set[bytes] = set()  # dumps
         self._held: dict[str, Entry] = {}  # files of the segment that is read
-        self._records: dict[str, IncomingFile] = {}  # ETRecords met
+        self._records: dict[str, Companion] = {}  # ETRecords met
 
     def batches(self, segments: Iterable[Segment]) -> Iterator[ArchivedBatch]:
         """All of them in order, without those of merged segments that the store knows.
@@ -142,9 +142,7 @@ class ArchiveReader:
         if sha256 is None:
             return None
         if sha256 not in self._records:
-            self._records[sha256] = IncomingFile(
-                self._find(sha256).name, _Bytes(sha256, self._find)
-            )
+            self._records[sha256] = Companion(self._find(sha256).name, _Bytes(sha256, self._find))
         file = self._records[sha256]
         try:
             return self._programs.read(file, method)
@@ -152,11 +150,11 @@ class ArchiveReader:
             batch.refuse_companion(file.name, "etrecord", error.problem)
             return None
 
-    def _buffer(self, sha256: str | None) -> LoggedBuffer | None:
+    def _buffer(self, sha256: str | None) -> HashedFile | None:
         if sha256 is None:
             return None
         entry = self._find(sha256)
-        return LoggedBuffer(entry.name, entry.data, sha256)
+        return HashedFile(entry.name, entry.data, sha256)
 
     def _find(self, sha256: str) -> Entry:
         """The entry of a file, with its bytes.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from ingest.durable import sync_path
 from ingest.schemas.dumps import STORED
 from warehouse.archive.archive import Archive
 from warehouse.archive.rewriting import merge_segments
@@ -18,7 +19,7 @@ from warehouse.engine.connection import (
     use_database,
 )
 from warehouse.engine.migrations import migrate
-from warehouse.engine.store_file import FILE_NAME, make_file, sync_path
+from warehouse.engine.store_file import FILE_NAME, make_file
 from warehouse.engine.store_lock import StoreLock
 from warehouse.errors import StoreError
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 
+from ingest.batching import batches
+from ingest.durable import sync_path
 from warehouse.archive.archive import Archive
 from warehouse.engine.failpoints import failpoint
-from warehouse.engine.store_file import INBOX_FOLDER, sync_path
+from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import StoreError
 from warehouse.intake.children import ChildDecoder, DecodingChildren
 from warehouse.intake.pipeline import IngestProgress, IngestSummary, ingest_dumps
@@ -52,7 +54,8 @@ def drain_inbox(
     summary = IngestSummary()
     archive, folder = Archive(store), store / INBOX_FOLDER
     try:
-        for paths in _rounds(seal_logs(folder)):
+        logs = seal_logs(folder)
+        for paths in batches(logs, _size, _ROUND_BYTES, _ROUND_LOGS):
             children.prepare()
             report = _after(summary, progress)
             summary += _drain_logs(connection, archive, paths, children, jobs, report)
@@ -65,18 +68,8 @@ def drain_inbox(
     return summary
 
 
-def _rounds(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """Logs that are ingested together."""
-    planned: list[Path] = []
-    size = 0
-    for path in paths:
-        planned.append(path)
-        size += path.stat().st_size
-        if size >= _ROUND_BYTES or len(planned) == _ROUND_LOGS:
-            yield planned
-            planned, size = [], 0
-    if planned:
-        yield planned
+def _size(path: Path) -> int:
+    return path.stat().st_size
 
 
 def _after(

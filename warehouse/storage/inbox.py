@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import Future
 from pathlib import Path
-from threading import Event, Lock
+from threading import Lock
 
-from ingest.incoming import Incoming
-from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, INBOX_FOLDER, sync_path
+from ingest.dump import Dump
+from ingest.durable import sync_path
+from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, INBOX_FOLDER
 from warehouse.errors import StoreError
+from warehouse.storage.group_commit import GroupCommit
 from warehouse.storage.intake_log import LogWriter
 from warehouse.storage.log_records import Delivery, pack_delivery
 from warehouse.storage.spools import Spool
-
-
-@dataclass
-class _Group:
-    """Deliveries that go to disk together, and what became of them."""
-
-    deliveries: list[Delivery] = field(default_factory=list)
-    is_done: Event = field(default_factory=Event)
-    error: StoreError | None = None
 
 
 class Inbox:
@@ -35,8 +28,8 @@ class Inbox:
         """Take the folder of a store's inbox; see `open`."""
         self._folder = folder
         self._writer = LogWriter(folder)
-        self._gathering = _Group()
-        self._joining, self._writing = Lock(), Lock()
+        self._writing = Lock()
+        self._group = GroupCommit(str(folder), self._write)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Inbox:
@@ -57,7 +50,7 @@ class Inbox:
             raise StoreError(str(folder), f"cannot be made: {error.strerror}") from error
         return cls(folder)
 
-    def accept(self, incoming: Incoming) -> str:
+    def accept(self, dump: Dump) -> str:
         """Take a dump over; when this returns, it is on disk and will be in the store.
 
         What others hand over while the disk is busy goes to it together.
@@ -70,9 +63,11 @@ class Inbox:
             SourceError: The dump, or what comes with it, cannot be read.
             ManifestError: It has no manifest.
         """
-        delivery = pack_delivery(incoming)
-        self.accept_all([delivery])
-        return delivery.sha256
+        delivery = pack_delivery(dump)
+        waiter: Future[str] = Future()
+        if self._group.join(delivery, waiter):
+            self._group.run()
+        return waiter.result()
 
     def accept_all(self, deliveries: Sequence[Delivery]) -> None:
         """Take dumps over that are packed; all of them are on disk then, or none is.
@@ -80,41 +75,16 @@ class Inbox:
         Raises:
             StoreError: They were not taken, for instance because the disk is full.
         """
-        with self._joining:
-            group = self._gathering
-            is_first = not group.deliveries
-            group.deliveries += deliveries
-        if is_first:
-            self._write(group)
-        else:
-            group.is_done.wait()
-        if group.error:
-            raise StoreError(group.error.path, group.error.problem) from group.error
+        with self._writing:
+            self._writer.append(deliveries)
 
     def spool(self, *, is_zip: bool = False) -> Spool:
         """Room for a file that comes in pieces; close it. A zip is always in a file."""
         return Spool(self._folder, is_zip=is_zip)
 
-    def _write(self, group: _Group) -> None:
-        """Bring a group to disk, which others join until its turn comes."""
-        try:
-            with self._writing:
-                self._end(group)
-                self._writer.append(group.deliveries)
-        except StoreError as error:
-            group.error = error
-        except BaseException:  # an interrupt of this thread: the others must learn of it
-            group.error = StoreError(str(self._folder), "interrupted; hand it over again")
-            raise
-        finally:
-            self._end(group)
-            group.is_done.set()
-
-    def _end(self, group: _Group) -> None:
-        """Let nobody join a group any more."""
-        with self._joining:
-            if self._gathering is group:
-                self._gathering = _Group()
+    def _write(self, deliveries: Sequence[Delivery]) -> list[str]:
+        self.accept_all(deliveries)
+        return [one.sha256 for one in deliveries]
 
     def close(self) -> None:
         """Let go of the log that was appended to."""

@@ -6,7 +6,6 @@ name: once what is being written to it is on disk, nothing more is.
 
 from __future__ import annotations
 
-import fcntl
 import mmap
 import os
 import re
@@ -16,9 +15,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ingest.incoming import Bytes
+from ingest.batching import batches
+from ingest.dump import Bytes
+from ingest.durable import lock, sync_data, sync_path, try_lock, unlock, write_all
 from warehouse.engine.failpoints import failpoint
-from warehouse.engine.store_file import sync_path
 from warehouse.errors import StoreError
 from warehouse.storage.log_records import (
     KEY_BYTES,
@@ -87,7 +87,7 @@ class LogWriter:
         with suppress(OSError):  # the dumps are on disk, and the tally is only of help
             if self._tally is not None:
                 write_tally(self._tally, Tally(self._count, self._size))
-        fcntl.flock(file, fcntl.LOCK_UN)
+        unlock(file)
         if self._size >= LOG_BYTES:
             self.close()
 
@@ -102,7 +102,7 @@ class LogWriter:
         """The log, locked, and not sealed before it is let go."""
         while True:
             file = self._begin() if self._file is None else self._file
-            fcntl.flock(file, fcntl.LOCK_EX)
+            lock(file)
             if self._path.exists():
                 return file
             self._let_go()
@@ -125,9 +125,7 @@ class LogWriter:
 
     def _write(self, file: int, deliveries: Sequence[Delivery]) -> None:
         for piece in _pieces(deliveries, key_of(self._path)):
-            rest = memoryview(piece)
-            while rest:
-                rest = rest[os.write(file, rest) :]
+            write_all(file, piece)
             failpoint("log append")
         failpoint("log sync")
         sync_data(file)
@@ -160,17 +158,13 @@ class SealedLog:
         """
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         deadline = time.monotonic() + _LONGEST_APPEND
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() < deadline:
-                    time.sleep(_PAUSE)
-                    continue
+        while not try_lock(file):
+            if time.monotonic() >= deadline:
                 os.close(file)
                 return None
-            fcntl.flock(file, fcntl.LOCK_UN)  # or its owner could not look whether it was sealed
-            return cls(path, file)
+            time.sleep(_PAUSE)
+        unlock(file)  # or its owner could not look whether it was sealed
+        return cls(path, file)
 
     def scan(self) -> Scan:
         """Its records, each proved unless this process wrote it; an OSError is passed on."""
@@ -231,11 +225,6 @@ def disown_log(path: Path) -> None:
     _OWN.discard(key_of(path))
 
 
-def sync_data(file: int) -> None:
-    """Bring what was written to an open file to disk."""
-    getattr(os, "fdatasync", os.fsync)(file)  # not every system has the cheaper one
-
-
 def seal_logs(folder: Path) -> list[Path]:
     """Seal all logs of an inbox, and list those that are, in the order in which they were begun.
 
@@ -269,16 +258,6 @@ def key_of(path: Path) -> bytes:
 
 def _pieces(deliveries: Sequence[Delivery], key: bytes) -> Iterator[Bytes]:
     """Records as few pieces to write, none of them copied if it is big."""
-    small: list[Bytes] = []
-    size = 0
-    for delivery in deliveries:
-        for part in (delivery.head(key), *delivery.files):
-            if size + len(part) > _JOINED_BYTES:
-                yield b"".join(small)
-                small, size = [], 0
-            if len(part) > _JOINED_BYTES:
-                yield part
-            else:
-                small.append(part)
-                size += len(part)
-    yield b"".join(small)
+    parts = (part for delivery in deliveries for part in (delivery.head(key), *delivery.files))
+    for some in batches(parts, len, _JOINED_BYTES):
+        yield b"".join(some) if len(some) > 1 else some[0]

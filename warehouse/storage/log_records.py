@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ingest.incoming import Bytes, Incoming, IncomingFile
+from ingest.dump import Bytes, Dump, HashedFile
 
 KEY_BYTES = 8
 
@@ -27,9 +27,19 @@ _CHUNK_BYTES = 256 << 10  # read at a time: so little stays in the cache while i
 
 
 class Delivery(NamedTuple):
-    """A dump to be appended: its SHA-256, the facts, and the bytes of its files."""
+    """A dump to append to a log.
 
+    Attributes:
+        name: What the dump is called.
+        sha256: SHA-256 of the dump.
+        manifest: Its manifest as canonical JSON.
+        facts: What the record says before the files' bytes, as JSON.
+        files: The bytes of the dump and of its companions.
+    """
+
+    name: str
     sha256: str
+    manifest: str
     facts: bytes
     files: list[Bytes]
 
@@ -89,22 +99,16 @@ class Scan(NamedTuple):
     damages: list[Damage]
 
 
-class HashedFile(NamedTuple):
-    """A file to be appended: its name, its bytes and their SHA-256."""
-
-    name: str
-    data: Bytes
-    sha256: str
-
-
-def pack_delivery(incoming: Incoming) -> Delivery:
+def pack_delivery(dump: Dump) -> Delivery:
     """A dump with its manifest and companions, read and hashed.
 
     SourceError and ManifestError of one that cannot be read are passed on.
     """
-    dump = _read(incoming)
-    companions = [one and _read(one) for one in (incoming.etrecord, incoming.debug_buffer)]
-    return make_delivery(incoming.manifest().canonical_json(), dump, *companions)
+    etrecord, debug_buffer = (
+        one and HashedFile.of(one.name, one.read()) for one in (dump.etrecord, dump.debug_buffer)
+    )
+    manifest = dump.manifest().canonical_json()
+    return make_delivery(manifest, dump.read_hashed(), etrecord, debug_buffer)
 
 
 def make_delivery(
@@ -117,12 +121,8 @@ def make_delivery(
     files = (dump, etrecord, debug_buffer)
     listed = [one and (one.name, len(one.data), one.sha256) for one in files]
     facts = json.dumps({"manifest": manifest, "files": listed}).encode()
-    return Delivery(dump.sha256, facts, [one.data for one in files if one])
-
-
-def _read(file: Incoming | IncomingFile) -> HashedFile:
-    data = file.read()
-    return HashedFile(file.name, data, hashlib.sha256(data).hexdigest())
+    contents = [one.data for one in files if one]
+    return Delivery(dump.name, dump.sha256, manifest, facts, contents)
 
 
 def scan_log(file: int, key: bytes, *, is_proved: bool = False) -> Scan:

@@ -8,10 +8,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ingest.dump import Bytes, Companion, Dump
+from ingest.durable import sync_path
 from ingest.errors import SourceError
-from ingest.incoming import Bytes, Incoming, IncomingFile, unreadable
 from warehouse.archive.segments import sync_and_hash
-from warehouse.engine.store_file import sync_path
 from warehouse.intake.children import FilePart
 from warehouse.loading.history_entries import parse_manifest
 from warehouse.storage.intake_log import SealedLog
@@ -47,7 +47,7 @@ class LoggedDumps:
         n_damaged = sum(not damage.is_torn for scan in scans for damage in scan.damages)
         return sum(len(scan.offsets) for scan in scans) + n_damaged
 
-    def __iter__(self) -> Iterator[Incoming]:
+    def __iter__(self) -> Iterator[Dump]:
         """Each in turn; what is no record is copied to where it stays before the first of those."""
         count = 0
         for log, scan in self._logs:
@@ -57,7 +57,7 @@ class LoggedDumps:
             count += len(offsets)
             if not damages:  # which are looked at again after the last log
                 self._made.append((count, log))
-        yield from map(unreadable, list(self._keep_damaged()))
+        yield from map(Dump.unreadable, list(self._keep_damaged()))
 
     def finished(self, count: int) -> Iterator[SealedLog]:
         """Logs whose dumps are all among the first so many, each told once; none with damage."""
@@ -83,7 +83,7 @@ class LoggedDumps:
                     problem = f"{what}; hand over again what was in it"
                     yield SourceError(where, problem, reason=DAMAGED)
 
-    def _incoming(self, log: SealedLog, record: LogRecord) -> Incoming:
+    def _incoming(self, log: SealedLog, record: LogRecord) -> Dump:
         etrecord = _companion(log, record.etrecord)
         for part in filter(None, record[1:4]):
             self.places[part.sha256] = FilePart(log.path, part.offset, part.byte_count)
@@ -97,7 +97,7 @@ class LoggedDumps:
             unread.discard(record.dump)
             return data
 
-        return Incoming(
+        return Dump(
             record.dump.name,
             read,
             lambda: parse_manifest(record.manifest),
@@ -120,10 +120,10 @@ class _LoggedBytes:
         return self.log.read(self.part)
 
 
-def _companion(log: SealedLog, part: LoggedFile | None) -> IncomingFile | None:
+def _companion(log: SealedLog, part: LoggedFile | None) -> Companion | None:
     if part is None:
         return None
-    return IncomingFile(part.name, _LoggedBytes(part.sha256, log, part), part.byte_count)
+    return Companion(part.name, _LoggedBytes(part.sha256, log, part), part.byte_count)
 
 
 def _keep(log: SealedLog, damage: Damage) -> Path:

@@ -10,18 +10,17 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
-from ingest.errors import DumpError
+from ingest.dump import Refusal
 from ingest.schemas.archive import ARCHIVE_SEGMENTS, ARCHIVED_FILES
 from warehouse.archive.archive import Archive
 from warehouse.archive.entries import REFUSED, SETTLED
 from warehouse.archive.segments import Segment
 from warehouse.engine.connection import insert_rows, open_cursor, transaction
-from warehouse.intake.content import Content, stream_apart
+from warehouse.intake.committer import Committer
 from warehouse.intake.decoders import OWN_DECODER
 from warehouse.intake.interpreter import few_collections, short_turns
 from warehouse.intake.pipeline import CommitGroup, count_cores, decoded_groups
 from warehouse.loading.loader import Loader
-from warehouse.loading.records import NewDump, Refusal
 from warehouse.storage.archived_batches import ArchivedBatch, ArchiveReader
 from warehouse.storage.upkeep import do_upkeep
 
@@ -49,7 +48,7 @@ def replay(
     """
     done = ReplayProgress(0, sum(1 + one.last - one.first for one in segments), 0, 0)
     workers = max(count_cores() - 1, 1)
-    loader = Loader(connection)
+    committer = Committer(connection, None, OWN_DECODER)
     with (
         ThreadPoolExecutor(workers) as pool,
         open_cursor(connection) as cursor,
@@ -58,17 +57,18 @@ def replay(
     ):
         batches = ArchiveReader(cursor, archive).batches(segments)
         for group in _groups(pool, batches, workers):
-            n_dumps, n_events = _load(loader, *group)
-            _change(loader, group.batches)
+            loaded = committer.commit(*group)
+            _change(committer.loader, group.batches)
             if group.batches[-1].is_upkeep:
                 with transaction(connection):
                     do_upkeep(connection, group.batches[-1].changes)
-                loader = Loader(connection)  # which remembers nothing of what is gone
+                # A new one remembers nothing of what is gone.
+                committer = Committer(connection, None, OWN_DECODER)
             done = ReplayProgress(
                 done.done_files + _end_segments(connection, group.batches),
                 done.total_files,
-                done.n_dumps + n_dumps,
-                done.n_events + n_events,
+                done.n_dumps + loaded.n_dumps,
+                done.n_events + loaded.n_events,
             )
             del group  # or its columns would wait for the next group
             gc.collect(1)  # what came since the last group
@@ -90,41 +90,6 @@ def _until_upkeep(first: ArchivedBatch, more: Iterator[ArchivedBatch]) -> Iterat
     while batch is not None:
         yield batch
         batch = None if batch.is_upkeep else next(more, None)
-
-
-def _load(
-    loader: Loader, batches: Sequence[ArchivedBatch], content: Content | None
-) -> tuple[int, int]:
-    """Load the dumps of batches; how many, and their events.
-
-    One that is malformed by now, because the decoder has become stricter, is put on record.
-    """
-    dumps = [dump for batch in batches for dump in batch.dumps]
-    refusals = [refusal for batch in batches for refusal in batch.refused]
-    if content is None:
-        return _load_streams(loader, dumps, refusals)
-    for row in content.decoded.errors.to_pylist():
-        dump = dumps[row.pop("dump_index")]
-        refusals.append(Refusal(dump.source, dump.sha256, **row))
-    n_dumps = loader.load(dumps, *content, refusals)
-    return n_dumps, content.decoded.tables["events"].num_rows
-
-
-def _load_streams(
-    loader: Loader, dumps: Sequence[NewDump], refusals: list[Refusal]
-) -> tuple[int, int]:
-    """The same of dumps that are decoded in parts."""
-    n_dumps = n_events = 0
-    for dump in dumps:
-        parts = stream_apart(OWN_DECODER.stream(dump), dump.source)
-        try:
-            n_events += loader.load_stream(dump, parts)
-            n_dumps += 1
-        except DumpError as error:
-            fault = (error.reason, error.byte_offset, error.detail)
-            refusals.append(Refusal(dump.source, dump.sha256, *fault))
-    loader.record(refusals)
-    return n_dumps, n_events
 
 
 def _change(loader: Loader, batches: Sequence[ArchivedBatch]) -> None:

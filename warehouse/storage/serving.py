@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from pathlib import Path
 
+from ingest.batching import batches
+from ingest.dump import Dump, Refusal
+from ingest.durable import lock, try_lock
 from ingest.errors import ManifestError, SourceError
-from ingest.incoming import Incoming
 from warehouse.intake.pipeline import IngestSummary
-from warehouse.loading.records import Refusal
 from warehouse.storage.inbox import Inbox
 from warehouse.storage.log_records import Delivery, pack_delivery
 
@@ -24,7 +25,7 @@ def served(store: Path) -> Iterator[None]:
     """Mark a store as one that a service keeps open, until the body ends."""
     file = os.open(store / _MARK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        lock(file)
         yield
     finally:
         os.close(file)
@@ -37,44 +38,33 @@ def is_served(store: Path) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not try_lock(file, is_shared=True)
     finally:
         os.close(file)
-    return False
 
 
-def hand_over(store: Path, dumps: Iterable[Incoming]) -> IngestSummary:
+def hand_over(store: Path, dumps: Iterable[Dump]) -> IngestSummary:
     """Give dumps to a store's inbox; what was done: files, their bytes, and those refused.
 
     Raises:
         StoreError: They cannot be written; those before are safe.
     """
     refused: list[Refusal] = []
-    n_files = byte_count = 0
+    n_dumps = byte_count = 0
     with Inbox.open(store) as inbox:
-        group: list[Delivery] = []
-        for incoming in dumps:
-            n_files += 1
-            try:
-                group.append(pack_delivery(incoming))
-            except (ManifestError, SourceError) as error:
-                refused.append(_refuse(incoming, error))
-            if sum(one.byte_count for one in group) >= _GROUP_BYTES:
-                byte_count += _accept(inbox, group)
-                group = []
-        byte_count += _accept(inbox, group)
+        packed = _packed(dumps, refused)
+        for group in batches(packed, attrgetter("byte_count"), _GROUP_BYTES):
+            inbox.accept_all(group)
+            n_dumps += len(group)
+            byte_count += sum(one.byte_count for one in group)
+    n_files = n_dumps + len(refused)
     return IngestSummary(n_files, byte_count=byte_count, refused=tuple(refused))
 
 
-def _accept(inbox: Inbox, group: list[Delivery]) -> int:
-    if group:
-        inbox.accept_all(group)
-    return sum(one.byte_count for one in group)
-
-
-def _refuse(incoming: Incoming, error: ManifestError | SourceError) -> Refusal:
-    reason = error.reason if isinstance(error, SourceError) else "manifest"
-    detail = error.problem if error.source == incoming.name else str(error)
-    return Refusal(incoming.name, None, reason, None, detail)
+def _packed(dumps: Iterable[Dump], refused: list[Refusal]) -> Iterator[Delivery]:
+    """The dumps that can be read; refusals of the others are appended to the list."""
+    for dump in dumps:
+        try:
+            yield pack_delivery(dump)
+        except (ManifestError, SourceError) as error:
+            refused.append(Refusal.of_error(dump.name, error))

@@ -10,14 +10,16 @@ import fcntl
 import os
 import re
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from ingest.durable import lock, rename, try_lock
 from warehouse.engine.failpoints import failpoint
 from warehouse.engine.seal import seal_file, seal_of
-from warehouse.engine.store_file import SNAPSHOT_FOLDER, sync_path
+from warehouse.engine.store_file import SNAPSHOT_FOLDER
 from warehouse.engine.writer import Writer
 from warehouse.errors import StoreError
 
@@ -98,24 +100,28 @@ def publish_snapshot(writer: Writer, store: Path) -> Snapshot:
 
 
 class Publisher:
-    """Publishes a snapshot now and then during a long ingest."""
+    """Publishes a snapshot now and then while a store is written."""
 
-    def __init__(self, writer: Writer, store: Path) -> None:
-        """The first is due after a pause."""
-        self._writer, self._store = writer, store
-        self._due = time.monotonic() + PAUSE
+    def __init__(self, publish: Callable[[], object], *, pause_seconds: float = PAUSE) -> None:
+        """Take what publishes one; the first is due after a pause."""
+        self._publish, self._pause_seconds = publish, pause_seconds
+        self._due = time.monotonic() + pause_seconds
 
-    def publish_if_due(self) -> None:
-        """Publish a snapshot, unless the last is too recent for what it took.
+    def publish_if_due(self, *, is_wanted: bool = False) -> bool:
+        """Publish a snapshot, unless the last is too recent for what it took; True if published.
 
-        Raises:
-            StoreError: The disk is full, or the store's file was deleted or replaced.
+        What publishing raises is passed on.
+
+        Args:
+            is_wanted: Publish one in any case.
         """
         start = time.monotonic()
-        if start >= self._due:
-            publish_snapshot(self._writer, self._store)
-            end = time.monotonic()
-            self._due = end + max(PAUSE, _SHARE * (end - start))
+        if not is_wanted and start < self._due:
+            return False
+        self._publish()
+        end = time.monotonic()
+        self._due = end + max(self._pause_seconds, _SHARE * (end - start))
+        return True
 
 
 class HeldSnapshot:
@@ -143,7 +149,7 @@ def hold_newest(store: Path) -> HeldSnapshot | None:
             continue
         except OSError as error:
             raise StoreError(str(snapshot.path), f"cannot be read: {error.strerror}") from error
-        fcntl.flock(file, fcntl.LOCK_SH)
+        lock(file, is_shared=True)
         if os.fstat(file).st_nlink:
             return HeldSnapshot(snapshot, file)
         os.close(file)
@@ -161,12 +167,11 @@ def _publish(source: int, folder: Path, number: int) -> Snapshot:
             os.fsync(target.fileno())
             os.fchmod(target.fileno(), os.fstat(source).st_mode & _READ_ONLY)
             failpoint("publish")
-            unfinished.rename(path)
+            rename(unfinished, path)
             seal_file(path, target.fileno())
         failpoint("published")
     finally:
         unfinished.unlink(missing_ok=True)
-    sync_path(folder)
     return Snapshot(path, number, now)
 
 
@@ -189,10 +194,8 @@ def _copy(source: int, target: int) -> None:
 def _remove_unless_read(path: Path) -> None:
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        seal_of(path).unlink(missing_ok=True)
-        path.unlink()
-    except BlockingIOError:  # it is gone when another one is published after they have read it
-        pass
+        if try_lock(file):  # else a reader has it: the next publication removes it
+            seal_of(path).unlink(missing_ok=True)
+            path.unlink()
     finally:
         os.close(file)

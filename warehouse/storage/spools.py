@@ -5,7 +5,6 @@ That file has room for the head of a record, so that it becomes a log of its own
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import mmap
 import os
@@ -13,12 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ingest.incoming import Bytes
+from ingest.dump import Bytes, HashedFile
+from ingest.durable import lock, rename, sync_data, try_lock, unlock, write_all
 from warehouse.engine.failpoints import failpoint
-from warehouse.engine.store_file import sync_path
 from warehouse.errors import StoreError
-from warehouse.storage.intake_log import key_of, name_log, own_log, sync_data
-from warehouse.storage.log_records import Delivery, HashedFile
+from warehouse.storage.intake_log import key_of, name_log, own_log
+from warehouse.storage.log_records import Delivery
 from warehouse.storage.tallies import Tally, delete_log, open_tally, write_tally
 
 MEMORY_BYTES = 512 << 10  # beyond which a file is not held in memory
@@ -75,9 +74,9 @@ class Spool:
             file = self._file
             if file is None:
                 file = self._begin()
-                _write_all(file, self._held)
+                write_all(file, self._held)
                 self._held.clear()
-            _write_all(file, piece)
+            write_all(file, piece)
 
     def hashed(self, name: str) -> HashedFile:
         """All that has come, under a name; mapped, if it is large."""
@@ -112,7 +111,7 @@ class Spool:
             return False
         with self._told():
             for companion in padded.files[1:]:
-                _write_all(self._file, companion)
+                write_all(self._file, companion)
             os.pwrite(self._file, padded.head(key_of(self._path)), 0)
             failpoint("spool sync")
             sync_data(self._file)
@@ -120,10 +119,9 @@ class Spool:
             tally = open_tally(self._path)
             write_tally(tally, Tally(1, padded.byte_count))
             os.close(tally)
-            self._path.rename(self._path.with_suffix(_SEALED))
+            rename(self._path, self._path.with_suffix(_SEALED))
             failpoint("spool sealed")
-            sync_path(self._folder)
-            fcntl.flock(self._file, fcntl.LOCK_UN)  # a map of it may live on
+            unlock(self._file)  # a map of it may live on
         return True
 
     def close(self) -> None:
@@ -148,7 +146,7 @@ class Spool:
         self._path = name_log(self._folder, self._suffix)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         self._file = os.open(self._path, flags, self._folder.stat().st_mode & 0o666)
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+        lock(self._file)
         os.lseek(self._file, self._start, os.SEEK_SET)
         return self._file
 
@@ -175,16 +173,7 @@ def clear_spools(folder: Path) -> None:
         except FileNotFoundError:  # its owner is done with it
             continue
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            delete_log(path)
-        except BlockingIOError:  # somebody writes it
-            pass
+            if try_lock(file):  # else its owner still writes it
+                delete_log(path)
         finally:
             os.close(file)
-
-
-def _write_all(file: int, data: Bytes | bytearray) -> None:
-    written = 0
-    while written < len(data):
-        with memoryview(data) as view:
-            written += os.write(file, view[written:])

@@ -28,7 +28,8 @@ from warehouse.storage.snapshots import Publisher, publish_snapshot
 if TYPE_CHECKING:
     import duckdb
 
-    from ingest.incoming import FoundDumps, Incoming
+    from ingest.dump import Dump
+    from ingest.found_dumps import FoundDumps
     from warehouse.intake.pipeline import IngestProgress, IngestSummary
 
 
@@ -65,7 +66,7 @@ def open_to_write(
 def ingest_found(  # noqa: PLR0913 - as `Warehouse.ingest` is asked for it
     writer: Writer,
     store: Path,
-    found: FoundDumps | list[Incoming],
+    found: FoundDumps | list[Dump],
     *,
     is_archived: bool,
     is_published: bool,
@@ -105,7 +106,7 @@ def writing(
     Raises:
         StoreError: The store was deleted or replaced, or its disk fails.
     """
-    publisher = Publisher(writer, store) if is_published else None
+    publisher = Publisher(lambda: publish_snapshot(writer, store)) if is_published else None
 
     def report(done: IngestProgress) -> None:
         writer.file.check()

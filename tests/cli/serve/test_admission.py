@@ -5,7 +5,6 @@ import os
 from contextlib import ExitStack
 from pathlib import Path
 
-import numpy as np
 import pytest
 from starlette.requests import Request
 
@@ -13,6 +12,7 @@ from cli.serve.admission import Admission
 from cli.serve.problems import Problem
 from cli.serve.settings import ServiceSettings
 from tests.support.service import serving
+from tests.support.stored_dumps import Stored
 from tests.support.tiny_dumps import tiny_dump
 from tests.support.uploads import await_state, put
 from warehouse.storage.known_dumps import KnownDumps
@@ -33,7 +33,7 @@ def test_uploads_are_put_off_while_too_much_waits(
 
 
 def test_uploads_are_put_off_while_too_many_wait_however_small(tmp_path: Path) -> None:
-    known = KnownDumps(np.zeros(0, np.uint64), lambda _: {})
+    known = KnownDumps(Stored().index())
     admission = Admission(tmp_path, ServiceSettings(free_bytes=0), known)
     for number in range(9_999):
         known.accept(f"{number:064x}", "stated", 1)
@@ -82,7 +82,7 @@ def test_a_large_dump_that_finds_the_disk_full_is_told_so(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("warehouse.storage.spools.MEMORY_BYTES", 10)
-    monkeypatch.setattr("warehouse.storage.spools._write_all", fail)
+    monkeypatch.setattr("warehouse.storage.spools.write_all", fail)
     with serving(tmp_path / "store") as client:
         answer = put(client, tiny_dump(1))
 
@@ -107,7 +107,7 @@ def test_uploads_are_put_off_while_too_much_of_others_is_in_memory(
     tmp_path: Path, headers: dict[str, str], most: int
 ) -> None:
     settings = ServiceSettings(concurrent_uploads=100, free_bytes=0, backlog_bytes=1 << 40)
-    admission = Admission(tmp_path, settings, KnownDumps(np.zeros(0, np.uint64), lambda _: {}))
+    admission = Admission(tmp_path, settings, KnownDumps(Stored().index()))
     with ExitStack() as uploads:
         for _ in range(most):
             uploads.enter_context(admission.admit(_request(**headers), 1 << 30))

@@ -262,7 +262,7 @@ def test_a_large_dump_of_a_zip_becomes_a_log_and_holds_up_no_other(
 
     assert [one["state"] for one in answer.json()["dumps"]] == ["accepted", "accepted"]
     service = client.app.state.service  # type: ignore[attr-defined]
-    assert service.commits.groups == 0
+    assert service.acceptor.groups == 0
     assert {await_state(client, tiny_dump(n))["state"] for n in (1, 2)} == {"indexed"}
     assert not list((service.store / "inbox").iterdir())
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.incoming import Incoming
+from ingest.dump import Dump
 from ingest.manifest.models import Manifest
 from tests.support.command import ENVIRONMENT
 from tests.support.corpus import CORPUS, read_dump
@@ -104,7 +104,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[children.DecodingChild]:
     return listed
 
 
-def hand_over(store: Path, *dumps: Incoming) -> None:
+def hand_over(store: Path, *dumps: Dump) -> None:
     with Inbox.open(store) as inbox:
         for dump in dumps:
             inbox.accept(dump)
@@ -192,8 +192,8 @@ def test_an_etrecord_that_breaks_a_child_is_refused_and_its_dumps_are_taken(
         (MODELS / f"{name}.etrecord").read_bytes() for name in ("mixed_xnnpack", "twins_portable")
     )
     log = broken_child(KILL, bad)
-    dumps = [Incoming.of_bytes(f"{i}", tiny_dump(i), STATED, etrecord=bad) for i in range(3)]
-    hand_over(store, *dumps, Incoming.of_bytes("3", tiny_dump(3), STATED, etrecord=good))
+    dumps = [Dump.of_bytes(f"{i}", tiny_dump(i), STATED, etrecord=bad) for i in range(3)]
+    hand_over(store, *dumps, Dump.of_bytes("3", tiny_dump(3), STATED, etrecord=good))
     with Warehouse.open(store) as warehouse:
         summary = warehouse.drain()
     assert (summary.n_dumps, [r.reason for r in summary.refused]) == (4, ["etrecord"])
@@ -215,12 +215,12 @@ def test_a_debug_buffer_that_breaks_a_child_is_refused_and_its_dump_is_taken(
     buffers = {name: (CORPUS / f"real/{name}.debug.bin").read_bytes() for name in names}
     broken_child(KILL, buffers[names[1]])
     if is_there:
-        hand_over(store, *(Incoming.of_bytes(name, dumps[name], STATED) for name in names))
+        hand_over(store, *(Dump.of_bytes(name, dumps[name], STATED) for name in names))
         with Warehouse.open(store) as warehouse:
             warehouse.drain()
     hand_over(
         store,
-        *(Incoming.of_bytes(n, dumps[n], STATED, debug_buffer=buffers[n]) for n in names),
+        *(Dump.of_bytes(n, dumps[n], STATED, debug_buffer=buffers[n]) for n in names),
     )
     with Warehouse.open(store) as warehouse:
         summary = warehouse.drain()
@@ -239,7 +239,7 @@ def test_a_malformed_dump_in_parts_is_refused_by_the_reader(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "STREAM_BYTES", 1)
-    hand_over(store, tiny_incoming(1), Incoming.of_bytes("bad", tiny_dump(2)[:-9], STATED))
+    hand_over(store, tiny_incoming(1), Dump.of_bytes("bad", tiny_dump(2)[:-9], STATED))
     with Warehouse.open(store) as warehouse:
         (refusal,) = warehouse.drain().refused
     assert refusal.source == "bad"
@@ -345,7 +345,7 @@ def test_metadata_that_breaks_its_parser_costs_only_its_dump(
     for metadata in (b'{"a":1}', b"bomb", b"\xff"):
         event = {"name": "op", "delegate_debug_metadata": metadata, "end_time": 1}
         dump = build_etdump({"version": 0, "run_data": [run({"profile_event": event})]})
-        hand_over(store, Incoming.of_bytes(metadata.hex(), dump, STATED))
+        hand_over(store, Dump.of_bytes(metadata.hex(), dump, STATED))
     with Warehouse.open(store) as warehouse:
         summary = warehouse.drain()
         parsed = warehouse.sql("SELECT parsed FROM delegate_metadata ORDER BY dump_id").to_pylist()

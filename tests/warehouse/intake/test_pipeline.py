@@ -6,7 +6,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from ingest.incoming import FoundDumps, Incoming
+from ingest.dump import Dump
+from ingest.found_dumps import FoundDumps
 from ingest.manifest.resolver import Manifest
 from tests.support.corpus import read_dump
 from tests.support.etrecord_builder import MODELS
@@ -24,7 +25,7 @@ def test_dumps_in_memory_come_in_as_those_at_paths_do(tmp_path: Path) -> None:
     data = read_dump("real/mixed_xnnpack_n20")
     path = write(tmp_path / "a.etdp", data)
     ingest(tmp_path / "paths", path, etrecord=RECORD)
-    dump = Incoming.of_bytes(
+    dump = Dump.of_bytes(
         str(path), data, Manifest.model_validate(MANIFEST), etrecord=RECORD.read_bytes()
     )
     with Warehouse.open(tmp_path / "memory", create=True) as warehouse:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from ingest import DecodedBatch
+from ingest.dump import Refusal
 from ingest.manifest.resolver import Manifest
 from ingest.simulation.dump_template import repeat_runs
 from tests.support.corpus import dump_names, read_dump
@@ -23,7 +24,7 @@ from warehouse.intake.content import decode_content
 from warehouse.loading import stored_events
 from warehouse.loading.dump_rows import DumpRows
 from warehouse.loading.loader import Loader
-from warehouse.loading.records import NewDump, Refusal
+from warehouse.loading.records import NewDump
 
 NAMES = dump_names("real")[:3]
 

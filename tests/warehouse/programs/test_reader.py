@@ -14,10 +14,11 @@ import pyarrow as pa
 import pytest
 
 from ingest import decode, decode_dumps
+from ingest.dump import Refusal
 from ingest.errors import EtRecordError
 from ingest.etrecord.record import read_etrecord
 from ingest.etrecord.tables import build_etrecord_tables, etrecord_id
-from ingest.incoming import file_at
+from ingest.found_dumps import file_at
 from ingest.manifest.resolver import Manifest
 from ingest.sources.paths import Source
 from tests.support.corpus import read_dump
@@ -32,7 +33,7 @@ from warehouse.engine.migrations import migrate
 from warehouse.intake import batches
 from warehouse.intake import pipeline as ingestion
 from warehouse.loading.loader import Loader
-from warehouse.loading.records import NewDump, Refusal
+from warehouse.loading.records import NewDump
 from warehouse.programs.reader import ProgramReader
 from warehouse.statistics.rollups import summarise
 

@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 
 from ingest.errors import ManifestError
-from ingest.incoming import FoundDumps
+from ingest.found_dumps import FoundDumps
 from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
 from warehouse import Inbox, Warehouse
@@ -79,7 +79,7 @@ def test_many_threads_share_a_sync(inbox: Inbox, monkeypatch: pytest.MonkeyPatch
         pool.submit(inbox.accept, tiny_incoming(0))
         assert is_first_there.wait(60)
         others = [pool.submit(inbox.accept, tiny_incoming(i)) for i in range(1, 17)]
-        while len(inbox._gathering.deliveries) < 16:
+        while len(inbox._group._waiting) < 16:
             assert not any(other.done() for other in others)
         may_go_on.set()
         assert len({other.result() for other in others}) == 16
@@ -138,15 +138,21 @@ def _interrupt() -> None:
 def test_who_wrote_together_with_an_interrupted_one_is_told_which_inbox_wants_it_again(
     inbox: Inbox, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    is_writing, may_go_on = Event(), Event()
+
     def interrupt(deliveries: object) -> None:
+        is_writing.set()
+        assert may_go_on.wait(60)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(inbox._writer, "append", interrupt)
     with ThreadPoolExecutor(2) as pool:
-        with inbox._writing:  # until both are in one group
-            handed = [pool.submit(inbox.accept, tiny_incoming(number)) for number in range(2)]
-            while len(inbox._gathering.deliveries) < 2:
-                handed[0].running()
+        handed = [pool.submit(inbox.accept, tiny_incoming(1))]
+        assert is_writing.wait(60)
+        handed.append(pool.submit(inbox.accept, tiny_incoming(2)))
+        while not inbox._group._waiting:
+            assert not handed[1].done()
+        may_go_on.set()
         errors = [each.exception() for each in handed]
     (told,) = [error for error in errors if isinstance(error, StoreError)]
     assert str(told) == f"{store / 'inbox'}: interrupted; hand it over again"

@@ -1,40 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
 import pytest
 
+from tests.support.stored_dumps import Stored, sha256_of
 from warehouse.storage import known_dumps
 from warehouse.storage.known_dumps import KnownDumps
 
 
-def sha256_of(number: int) -> str:
-    return f"{number:016x}" + "0" * 48
-
-
-class Stored:
-    """What a store has, and what it was asked for."""
-
-    def __init__(self, *numbers: int) -> None:
-        """It has dumps of these numbers."""
-        self.dumps = {sha256_of(number): "stored" for number in numbers}
-        self.asked: list[str] = []
-
-    def known(self) -> KnownDumps:
-        """What is known when it is opened."""
-        starts = [int(sha256[:16], 16) for sha256 in sorted(self.dumps)]
-        return KnownDumps(np.array(starts, np.uint64), self.look_up)
-
-    def look_up(self, hashes: Sequence[str]) -> dict[str, str]:
-        """The manifests of those of some dumps that it has."""
-        self.asked += hashes
-        return {sha256: self.dumps[sha256] for sha256 in hashes if sha256 in self.dumps}
-
-
 def test_only_what_may_be_stored_is_looked_up() -> None:
     stored = Stored(1, 5, 2**64 - 1)
-    known = stored.known()
+    known = KnownDumps(stored.index())
     wanted = [sha256_of(number) for number in (0, 1, 3, 2**64 - 1)]
 
     assert known.manifests(wanted) == {wanted[1]: "stored", wanted[3]: "stored"}
@@ -42,14 +17,14 @@ def test_only_what_may_be_stored_is_looked_up() -> None:
 
 
 def test_another_dump_that_starts_alike_is_not_known() -> None:
-    known = Stored(1).known()
+    known = KnownDumps(Stored(1).index())
 
     assert known.manifests([sha256_of(1)[:16] + "f" * 48]) == {}
 
 
 def test_what_was_accepted_is_known_without_a_look() -> None:
     stored = Stored()
-    known = stored.known()
+    known = KnownDumps(stored.index())
     known.accept(sha256_of(1), "stated", 10)
     assert known.is_waiting(sha256_of(1))
 
@@ -61,25 +36,25 @@ def test_what_was_accepted_is_known_without_a_look() -> None:
 
 def test_what_is_being_indexed_waits_until_it_is_stored() -> None:
     stored = Stored()
-    known = stored.known()
+    known = KnownDumps(stored.index())
     known.accept(sha256_of(1), "stated", 10)
     known.begin_draining()
     assert known.is_waiting(sha256_of(1))
 
-    stored.dumps[sha256_of(1)] = "stored"
+    stored.add(1)
 
     assert not known.is_waiting(sha256_of(1))
 
 
 @pytest.mark.parametrize("most_recent", [0, 100])
 def test_what_was_drained_is_looked_up(most_recent: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_dumps, "_MOST_RECENT", most_recent)
+    monkeypatch.setattr("warehouse.intake.known._MOST_RECENT", most_recent)
     stored = Stored(7)
-    known = stored.known()
+    known = KnownDumps(stored.index())
     known.accept(sha256_of(1), "stated", 10)
     known.begin_draining()
     known.accept(sha256_of(2), "stated", 5)
-    stored.dumps[sha256_of(1)] = "stored"
+    stored.add(1)
     known.end_draining()
 
     wanted = [sha256_of(number) for number in (1, 2, 3, 7)]
@@ -93,7 +68,7 @@ def test_what_was_drained_is_looked_up(most_recent: int, monkeypatch: pytest.Mon
 
 
 def test_what_was_refused_is_not_known() -> None:
-    known = Stored().known()
+    known = KnownDumps(Stored().index())
     known.accept(sha256_of(1), "stated", 10)
     known.begin_draining()
     known.end_draining()
@@ -102,7 +77,7 @@ def test_what_was_refused_is_not_known() -> None:
 
 
 def test_what_could_not_be_drained_waits_on() -> None:
-    known = Stored().known()
+    known = KnownDumps(Stored().index())
     known.accept(sha256_of(1), "stated", 10)
     known.begin_draining()
     known.accept(sha256_of(2), "stated", 10)
@@ -117,7 +92,7 @@ def test_what_could_not_be_drained_waits_on() -> None:
 def test_the_lag_is_that_of_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr(known_dumps.time, "monotonic", lambda: now)
-    known = Stored().known()
+    known = KnownDumps(Stored().index())
     known.accept(sha256_of(1), "stated", 10)
     now = 103.0
     known.begin_draining()
@@ -131,7 +106,7 @@ def test_the_lag_is_that_of_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_comes_twice_weighs_once() -> None:
-    known = Stored().known()
+    known = KnownDumps(Stored().index())
     known.accept(sha256_of(1), "stated", 10)
     known.accept(sha256_of(1), "stated", 10)
 
@@ -139,7 +114,7 @@ def test_what_comes_twice_weighs_once() -> None:
 
 
 def test_what_is_indexed_of_a_drain_is_no_backlog_any_more() -> None:
-    known = Stored().known()
+    known = KnownDumps(Stored().index())
     for number, size in ((1, 10), (2, 20)):
         known.accept(sha256_of(number), "stated", size)
     known.begin_draining()

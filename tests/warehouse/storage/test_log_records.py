@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.incoming import Incoming
+from ingest.dump import Dump
 from ingest.manifest.models import Manifest
 from tests.support.stores import MANIFEST
 from warehouse.storage.log_records import Damage, Scan, pack_delivery, read_record, scan_log
@@ -16,7 +16,7 @@ STATED = Manifest.model_validate(MANIFEST)
 
 
 def record(data: bytes = b"dump", key: bytes = KEY, **more: bytes) -> bytes:
-    delivery = pack_delivery(Incoming.of_bytes("a.etdp", data, STATED, **more))
+    delivery = pack_delivery(Dump.of_bytes("a.etdp", data, STATED, **more))
     return b"".join([delivery.head(key), *delivery.files])
 
 

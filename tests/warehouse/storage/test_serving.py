@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from ingest.dump import Dump
 from ingest.errors import SourceError
-from ingest.incoming import Incoming, unreadable
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
 from warehouse import Warehouse
 from warehouse.storage import serving
@@ -30,7 +30,7 @@ def test_dumps_are_handed_over_some_at_a_time(store: Path, monkeypatch: pytest.M
 
 
 def test_what_cannot_be_read_is_refused_and_the_rest_handed_over(store: Path) -> None:
-    bad: Incoming = unreadable(SourceError("gone.etdp", "does not exist"))
+    bad: Dump = Dump.unreadable(SourceError("gone.etdp", "does not exist"))
 
     summary = hand_over(store, [bad, tiny_incoming(1)])
 

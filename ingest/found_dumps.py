@@ -1,81 +1,19 @@
-"""Dumps on their way in, wherever they come from: paths, an upload, an inbox, an archive."""
+"""Dumps at paths: found, each made when its turn comes, with what lies beside it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, NoReturn
 
+from ingest.dump import Bytes, Companion, Dump
 from ingest.errors import SourceError
-from ingest.manifest.models import Manifest
 from ingest.manifest.resolver import ManifestResolver
 from ingest.sources.companions import CompanionFinder
 from ingest.sources.folder_names import FolderNames
 from ingest.sources.listing import list_sources, need_one
 from ingest.sources.paths import MAX_DUMP_BYTES, MAX_FILE_BYTES, Source, count_bytes, read_source
-
-Bytes = bytes | memoryview
-
-
-class IncomingFile(NamedTuple):
-    """A file that comes with a dump.
-
-    Two that are equal hold the same: it is read once.
-
-    Attributes:
-        name: What it is called in messages and in the store.
-        read: Gives its bytes, which nothing changes any more, or raises SourceError.
-        byte_count: Its size; 0 if that is not known.
-    """
-
-    name: str
-    read: Callable[[], Bytes]
-    byte_count: int = 0
-
-
-@dataclass(frozen=True)
-class Incoming:
-    """A dump on its way in, and what comes with it.
-
-    Attributes:
-        name: What it is called in messages and in the store.
-        read: Gives its bytes, which nothing changes any more, or raises SourceError.
-        manifest: Gives what the bytes do not say, or raises ManifestError or SourceError.
-        byte_count: Size of the dump; 0 if that is not known.
-        etrecord: The ETRecord of its program, if it comes with one.
-        debug_buffer: Its debug buffer, likewise.
-        sha256: SHA-256 of the dump, if its bytes were held against that already.
-    """
-
-    name: str
-    read: Callable[[], Bytes]
-    manifest: Callable[[], Manifest]
-    byte_count: int = 0
-    etrecord: IncomingFile | None = None
-    debug_buffer: IncomingFile | None = None
-    sha256: str | None = None
-
-    @classmethod
-    def of_bytes(
-        cls,
-        name: str,
-        data: Bytes,
-        manifest: Manifest,
-        *,
-        etrecord: Bytes | None = None,
-        debug_buffer: Bytes | None = None,
-    ) -> Incoming:
-        """A dump that is in memory, with its manifest and companions."""
-        return cls(
-            name,
-            lambda: data,
-            lambda: manifest,
-            len(data),
-            _held(f"{name}: ETRecord", etrecord),
-            _held(f"{name}: debug buffer", debug_buffer),
-        )
 
 
 class FoundDumps:
@@ -118,7 +56,7 @@ class FoundDumps:
         """How many there are."""
         return len(self._listed)
 
-    def __iter__(self) -> Iterator[Incoming]:
+    def __iter__(self) -> Iterator[Dump]:
         """Each in turn."""
         return map(self._bring, self._listed)
 
@@ -127,12 +65,12 @@ class FoundDumps:
         """What is odd about the manifests that were read so far, as sentences."""
         return list(self._resolver.notes)
 
-    def _bring(self, listed: Source | SourceError) -> Incoming:
+    def _bring(self, listed: Source | SourceError) -> Dump:
         if isinstance(listed, SourceError):
-            return unreadable(listed)
+            return Dump.unreadable(listed)
         companions = self._companions.find(listed)
         buffer = companions.debug_buffer
-        return Incoming(
+        return Dump(
             listed.name,
             _SourceReader(listed, MAX_DUMP_BYTES),
             partial(self._resolver.resolve, listed),
@@ -153,31 +91,18 @@ class _SourceReader:
         return read_source(self.source, most_bytes=self.most_bytes)
 
 
-def file_at(source: Source, *, byte_count: int = 0) -> IncomingFile:
+def file_at(source: Source, *, byte_count: int = 0) -> Companion:
     """The file that a source is; its size where that matters."""
-    return IncomingFile(source.name, _SourceReader(source), byte_count)
+    return Companion(source.name, _SourceReader(source), byte_count)
 
 
-def _held(name: str, data: Bytes | None) -> IncomingFile | None:
-    return None if data is None else IncomingFile(name, lambda: data, len(data))
-
-
-def unreadable(error: SourceError) -> Incoming:
-    """A dump that cannot be read, which is put on record: a path at fault, or a damaged log."""
-    return Incoming(error.source, partial(_fail, error), partial(_fail, error))
-
-
-def _fail(error: SourceError) -> NoReturn:
-    raise error
-
-
-def find_incoming(
-    dumps: Iterable[str | os.PathLike[str] | Source] | FoundDumps | Sequence[Incoming],
+def find_dumps(
+    dumps: Iterable[str | os.PathLike[str] | Source] | FoundDumps | Sequence[Dump],
     *,
     manifest: Mapping[str, object] | None = None,
     layout: str | None = None,
     etrecord: str | os.PathLike[str] | Source | None = None,
-) -> FoundDumps | list[Incoming]:
+) -> FoundDumps | list[Dump]:
     """Dumps as they come in: those at paths are looked for, others are given as they are.
 
     Raises:
@@ -186,8 +111,8 @@ def find_incoming(
     if isinstance(dumps, FoundDumps):
         return dumps
     listed = list(dumps)
-    ready = [dump for dump in listed if isinstance(dump, Incoming)]
-    paths = [path for path in listed if not isinstance(path, Incoming)]
+    ready = [dump for dump in listed if isinstance(dump, Dump)]
+    paths = [path for path in listed if not isinstance(path, Dump)]
     if ready and paths:
         raise TypeError("found paths and incoming dumps together, wanted either")
     if ready:

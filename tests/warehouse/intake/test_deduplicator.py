@@ -6,14 +6,14 @@ from typing import Any
 
 import duckdb
 
-from ingest.incoming import Incoming
+from ingest.dump import Dump
 from ingest.manifest.resolver import Manifest
 from tests.support.corpus import read_dump
 from tests.support.stores import MANIFEST, ingest, write, writing
-from warehouse.intake.batches import Batch, Plan
-from warehouse.intake.claims import Claims
+from warehouse.intake.batches import Batch
 from warehouse.intake.content import read_dumps
 from warehouse.intake.decoders import OWN_DECODER
+from warehouse.intake.deduplicator import Deduplicator
 
 
 class Noting:
@@ -33,10 +33,10 @@ class Noting:
         self._connection.close()
 
 
-def claim(claims: Claims, *dumps: bytes) -> Batch:
+def sort(deduplicator: Deduplicator, *dumps: bytes) -> Batch:
     manifest = Manifest.model_validate(MANIFEST)
-    incoming = [Incoming.of_bytes(f"{i}.etdp", data, manifest) for i, data in enumerate(dumps)]
-    return claims.claim(Plan(incoming, 0), read_dumps(incoming))
+    incoming = [Dump.of_bytes(f"{i}.etdp", data, manifest) for i, data in enumerate(dumps)]
+    return deduplicator.sort(incoming, read_dumps(incoming))
 
 
 def test_the_dumps_of_a_store_are_looked_through_once_and_new_ones_are_not_looked_for(
@@ -46,12 +46,13 @@ def test_the_dumps_of_a_store_are_looked_through_once_and_new_ones_are_not_looke
     ingest(tmp_path / "store", write(tmp_path / "a.etdp", stored))
     texts: list[str] = []
     with writing(tmp_path / "store") as connection:
-        claims = Claims(Noting(connection, texts), OWN_DECODER)  # type: ignore[arg-type]
+        noting: Any = Noting(connection, texts)
+        deduplicator = Deduplicator(noting, OWN_DECODER)
         for new in (b"new", b"newer"):
-            assert [dump.data for dump in claim(claims, new).dumps] == [new]
+            assert [dump.data for dump in sort(deduplicator, new).dumps] == [new]
         assert sum("FROM dumps" in text for text in texts) == 1
-        again = claim(claims, b"newest", stored)
+        again = sort(deduplicator, b"newest", stored)
         assert [dump.data for dump in again.dumps] == [b"newest"]
-        assert [seen.dump.sha256 for seen in again.seen] == [hashlib.sha256(stored).hexdigest()]
+        assert [one.dump.sha256 for one in again.duplicates] == [hashlib.sha256(stored).hexdigest()]
         assert sum("FROM dumps" in text for text in texts) == 2
-        claims.close()
+        deduplicator.close()
