@@ -197,6 +197,8 @@ def test_architecture_has_a_row_for_every_room() -> None:
     table = text.partition("\n## The rooms\n")[2].partition("\n## ")[0]
     described = re.findall(r"^\| \**`([\w.]+)`\** \| \S", table, re.MULTILINE)
     assert sorted(described) == sorted(ROOMS)
+    named = re.findall(r"\b(ingest|warehouse|queries|cli)/(\w+)", text)
+    assert {f"{package}.{room}" for package, room in named} <= ROOMS.keys()
 
 
 def test_rooms_stand_below_those_that_import_them() -> None:
