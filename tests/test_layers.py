@@ -58,24 +58,27 @@ ROOMS = {
     "warehouse.engine": {"catalogue", "errors", "statistics"},
     "warehouse.archive": {"engine", "errors"},
     "warehouse.programs": {"catalogue", "engine", "errors"},
-    "warehouse.loading": {"archive", "catalogue", "engine", "errors", "programs", "statistics"},
-    "warehouse.intake": {
-        "archive", "catalogue", "children", "engine", "errors", "loading", "programs",
-        "statistics",
+    "warehouse.load": {
+        "archive", "catalogue", "children", "engine", "errors", "programs", "statistics",
     },
-    "warehouse.storage": {
-        "archive", "catalogue", "engine", "errors", "intake", "loading", "programs",
+    "warehouse.upkeep": {"archive", "catalogue", "engine", "errors", "load", "programs"},
+    "warehouse.inbox": {"archive", "engine", "errors", "load"},
+    "warehouse.opening": {
+        "archive", "catalogue", "engine", "errors", "load", "programs", "upkeep",
     },
     "warehouse.lake": {"catalogue", "engine", "errors"},
     "warehouse.regressions": {"catalogue", "engine", "errors", "statistics"},
     "warehouse.spark": {
-        "catalogue", "engine", "errors", "intake", "lake", "loading", "regressions",
+        "catalogue", "engine", "errors", "lake", "load", "regressions",
     },
-    "warehouse.sandbox": {"children", "engine", "errors", "storage"},
+    "warehouse.sandbox": {"children", "engine", "errors", "opening"},
     "warehouse.store": {
-        "", "archive", "catalogue", "engine", "errors", "intake", "lake", "programs", "storage",
+        "", "archive", "catalogue", "engine", "errors", "inbox", "lake", "load", "opening",
+        "programs", "upkeep",
     },
-    "warehouse.consumer": {"archive", "engine", "errors", "intake", "storage", "store"},
+    "warehouse.consumer": {
+        "archive", "engine", "errors", "inbox", "load", "opening", "store",
+    },
     "queries": set(),
     "queries.errors": set(),
     "queries.printable": set(),
@@ -149,15 +152,15 @@ OTHERS = {
 COMPUTED = "a computed name"
 # "path/of/module.py imports name": reason
 EXCEPTIONS = {
-    "warehouse/engine/migrations.py imports warehouse.loading.split_statistics": (
+    "warehouse/engine/migrations.py imports warehouse.load.split_statistics": (
         "one migration works statistics out anew, as loading does; imported when it is applied"
     ),
-    "warehouse/engine/migrations.py imports warehouse.loading.reclassified": (
+    "warehouse/engine/migrations.py imports warehouse.load.reclassified": (
         "one migration tells events apart anew, as loading does; imported when it is applied"
     ),
     "ingest/__init__.py imports ingest.decode": "what users import, made on first use",
     "warehouse/__init__.py imports warehouse.store": "what users import, made on first use",
-    "warehouse/__init__.py imports warehouse.storage.inbox": "likewise",
+    "warehouse/__init__.py imports warehouse.inbox.inbox": "likewise",
     f"ingest/lazy.py imports {COMPUTED}": "what packages name, each when it is asked for",
     f"cli/app.py imports {COMPUTED}": "its commands, each when it is asked for",
     f"queries/numeric_gap/reference_run.py imports {COMPUTED}": "modules of executorch.devtools",

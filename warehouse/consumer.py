@@ -15,14 +15,14 @@ from warehouse.engine.long_values import stored_long_values
 from warehouse.engine.memory_limit import APPENDING, MemoryLimit
 from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER
 from warehouse.errors import StoreError, WarehouseError
-from warehouse.intake.known import StoredDumps
-from warehouse.storage.intake_log import find_logs
-from warehouse.storage.known_dumps import KnownDumps
-from warehouse.storage.reading import open_snapshot
-from warehouse.storage.snapshots import Publisher
+from warehouse.inbox.known import KnownDumps
+from warehouse.inbox.log import find_logs
+from warehouse.load.known import StoredDumps
+from warehouse.opening.read import open_snapshot
+from warehouse.opening.snapshots import Publisher
 
 if TYPE_CHECKING:
-    from warehouse.intake.pipeline import IngestProgress, IngestSummary
+    from warehouse.load.pipeline import IngestProgress, IngestSummary
     from warehouse.store import Warehouse
 
 BATCH_BYTES = 128 << 20  # of dumps that are brought in at once, however few they are

@@ -22,8 +22,8 @@ from warehouse.engine.statements import answer_statement
 from warehouse.engine.views import comment_views, load_views
 from warehouse.engine.writer import Writer
 from warehouse.errors import StatementError, StoreError
-from warehouse.storage.reading import OpenedStore, errors_while_open, open_to_read
-from warehouse.storage.snapshots import Snapshot, publish_snapshot
+from warehouse.opening.read import OpenedStore, errors_while_open, open_to_read
+from warehouse.opening.snapshots import Snapshot, publish_snapshot
 
 if TYPE_CHECKING:
     import duckdb
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from ingest.dump import Dump
     from ingest.found_dumps import FoundDumps
     from ingest.sources.paths import Source
-    from warehouse.intake.children import DecodingChildren
-    from warehouse.intake.pipeline import IngestProgress, IngestSummary
     from warehouse.lake.exporting import Exported, ExportProgress
+    from warehouse.load.children import DecodingChildren
+    from warehouse.load.pipeline import IngestProgress, IngestSummary
 
 
 class Warehouse:
@@ -88,7 +88,7 @@ class Warehouse:
         if read_only:
             return cls(store, _beside(store, open_to_read(store, wait=wait), lake))
         # What writes needs the archive, which a question need not wait for.
-        from warehouse.storage.writing import open_to_write
+        from warehouse.opening.write import open_to_write
 
         opened = open_to_write(store, create=create, is_shared=is_shared, wait=wait)
         return cls(store, *opened)
@@ -149,7 +149,7 @@ class Warehouse:
         """
         # Reading dumps takes half a second of imports, which a question need not wait for.
         from ingest.found_dumps import find_dumps
-        from warehouse.storage.writing import ingest_found
+        from warehouse.opening.write import ingest_found
 
         start = time.perf_counter()
         found = find_dumps(dumps, manifest=manifest, layout=layout, etrecord=etrecord)
@@ -186,9 +186,9 @@ class Warehouse:
         Raises:
             StoreError: A batch cannot be written; it stays in the inbox, as all after it.
         """
-        from warehouse.intake.children import DecodingChildren
-        from warehouse.storage.draining import drain_inbox
-        from warehouse.storage.writing import writing
+        from warehouse.inbox.drain import drain_inbox
+        from warehouse.load.children import DecodingChildren
+        from warehouse.opening.write import writing
 
         start = time.perf_counter()
         self._children = children = self._children or DecodingChildren()
@@ -251,7 +251,7 @@ class Warehouse:
             StoreError: It cannot be written, or was opened to be read.
             QueryError: There is no such state.
         """
-        from warehouse.storage.deciding import decide_group
+        from warehouse.upkeep.decide import decide_group
 
         decide_group(self.writing, self._path, group_id, state=state, reason=reason)
 
@@ -333,7 +333,7 @@ class Warehouse:
             graph: Its name, as in the table graph_nodes, by default the edge dialect's program;
                 with ``/METHOD`` for another method than forward.
         """
-        from warehouse.storage.stored_programs import read_stored_program
+        from warehouse.opening.stored_programs import read_stored_program
 
         with errors_while_open(self._path, self._answering.file):
             connection = self._answering.connection("ours")
@@ -362,7 +362,7 @@ class Warehouse:
 
     @property
     def writing(self) -> duckdb.DuckDBPyConnection:
-        """The connection that writes, for upkeep of the store; see warehouse.storage.
+        """The connection that writes, for upkeep of the store; see warehouse.upkeep.
 
         Raises:
             StoreError: The store was opened to be read.

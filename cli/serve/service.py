@@ -9,20 +9,20 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 
 from cli.output.streams import write_note
-from cli.serve.access import Access
-from cli.serve.admission import Admission
-from cli.serve.commits import Commits
+from cli.serve.access.authorization import Access
 from cli.serve.settings import ServiceSettings
+from cli.serve.uploads.admission import Admission
+from cli.serve.uploads.commits import Commits
 from warehouse.consumer import Consumer
 from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import DamagedStoreError, WarehouseError
+from warehouse.inbox.accept import Acceptor
+from warehouse.inbox.inbox import Inbox
+from warehouse.inbox.served import served
+from warehouse.inbox.spools import clear_spools
 from warehouse.sandbox.workers import Sandbox
-from warehouse.storage.accepting import Acceptor
-from warehouse.storage.inbox import Inbox
-from warehouse.storage.rebuild import rebuild_store
-from warehouse.storage.serving import served
-from warehouse.storage.spools import clear_spools
 from warehouse.store import Warehouse
+from warehouse.upkeep.rebuild import rebuild_store
 
 _SPOOLING = 4  # threads
 

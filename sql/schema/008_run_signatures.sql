@@ -1,6 +1,6 @@
 -- Statistics of events by the signature of their runs, too: runs of two signatures are two series.
 -- Where one event signature is in several of a dump, all its events count for the one with the most
--- runs, until warehouse/loading/split_statistics works them out anew from the events, if there are
+-- runs, until warehouse/load/split_statistics works them out anew from the events, if there are
 -- any left.
 
 ALTER TABLE event_signatures ADD COLUMN IF NOT EXISTS unit VARCHAR;  -- of schema 10, read here

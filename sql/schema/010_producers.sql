@@ -1,5 +1,5 @@
 -- What producers log that is no time of the dump's clocks: units of event signatures, counters of
--- delegates. warehouse/loading/reclassified.py fills in what the shipped rules of producers say.
+-- delegates. warehouse/load/reclassified.py fills in what the shipped rules of producers say.
 
 ALTER TABLE event_signatures ADD COLUMN IF NOT EXISTS unit VARCHAR;
 

@@ -17,7 +17,7 @@ from typing import Any
 from warehouse.engine.answering import Answering
 from warehouse.engine.seal import seal_of
 from warehouse.engine.store_file import SNAPSHOT_FOLDER
-from warehouse.storage.snapshots import KEPT, find_snapshots
+from warehouse.opening.snapshots import KEPT, find_snapshots
 from warehouse.store import Warehouse
 
 KILLED = 9

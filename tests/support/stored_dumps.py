@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import duckdb
 
-from warehouse.intake.known import StoredDumps
+from warehouse.load.known import StoredDumps
 
 
 def sha256_of(number: int) -> str:

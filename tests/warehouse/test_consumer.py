@@ -18,9 +18,9 @@ from warehouse import Inbox, Warehouse
 from warehouse import consumer as module
 from warehouse.consumer import Consumer
 from warehouse.errors import StoreError
-from warehouse.intake.pipeline import IngestProgress, IngestSummary
-from warehouse.storage.reading import open_snapshot
-from warehouse.storage.snapshots import find_snapshots
+from warehouse.load.pipeline import IngestProgress, IngestSummary
+from warehouse.opening.read import open_snapshot
+from warehouse.opening.snapshots import find_snapshots
 
 QUICK: Any = {"batch_dumps": 1, "batch_seconds": 0.02, "snapshot_seconds": 3600.0}
 

@@ -112,11 +112,11 @@ def _digest() -> str:
 def _apply(connection: duckdb.DuckDBPyConnection, migration: Migration) -> None:
     connection.execute(migration.text)
     if migration.number == 8:
-        from warehouse.loading.split_statistics import split_statistics  # with numpy, for writers
+        from warehouse.load.split_statistics import split_statistics  # with numpy, for writers
 
         split_statistics(connection)
     if migration.number == 10:
-        from warehouse.loading.reclassified import reclassify_events
+        from warehouse.load.reclassified import reclassify_events
 
         reclassify_events(connection)
     connection.execute(

@@ -20,8 +20,8 @@ import pyarrow as pa
 from warehouse.children.messages import Message, receive, receive_bytes, send
 from warehouse.children.process import ChildProcess
 from warehouse.errors import CostlyStatementError, StatementError, StoreError
+from warehouse.opening.snapshots import HeldSnapshot, hold_newest
 from warehouse.sandbox.bounds import MOST_TEXT_BYTES, Bounds, SnapshotAnswer
-from warehouse.storage.snapshots import HeldSnapshot, hold_newest
 
 # Arrow's own allocator would lay hold of a GiB of addresses, which counts as memory.
 _ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2"}

@@ -14,8 +14,8 @@ from tests.tools.benchmarks.decode import LARGE_REPEATS, SMALL, SMALL_EVENTS
 from tests.tools.benchmarks.dumps import Template
 from tests.tools.benchmarks.record import Figures
 from warehouse import Warehouse
-from warehouse.intake.pipeline import count_cores
-from warehouse.storage.rebuild import rebuild_store
+from warehouse.load.pipeline import count_cores
+from warehouse.upkeep.rebuild import rebuild_store
 
 MANIFEST = {"device": "bench", "build": "b0", "model": "cnn", "backend": "portable"}
 PASSES = 3

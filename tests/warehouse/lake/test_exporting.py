@@ -21,10 +21,10 @@ from warehouse.lake.layout import COMMITS, PLANS
 from warehouse.lake.place import Lake
 from warehouse.lake.schemas import NAMES, TABLES
 from warehouse.lake.verification import verify_lake
-from warehouse.storage.amending import amend_manifests, parse_corrections, plan_amendments
-from warehouse.storage.choice import choose_dumps
-from warehouse.storage.forgetting import forget_dumps
-from warehouse.storage.retention import drop_old_events, find_old_events
+from warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
+from warehouse.upkeep.choice import choose_dumps
+from warehouse.upkeep.forget import forget_dumps
+from warehouse.upkeep.retain import drop_old_events, find_old_events
 
 DUMPS = ("mixed_portable_n20", "mixed_xnnpack_n20", "multiout_portable_n3_debug")
 OWN = {

@@ -30,10 +30,10 @@ from tests.support.stores import MANIFEST, contents, ingest, write
 from warehouse import Warehouse
 from warehouse.engine.connection import open_writer, use_database
 from warehouse.engine.migrations import migrate
-from warehouse.intake import batches
-from warehouse.intake import pipeline as ingestion
-from warehouse.loading.loader import Loader
-from warehouse.loading.records import NewDump
+from warehouse.load import batches
+from warehouse.load import pipeline as ingestion
+from warehouse.load.loader import Loader
+from warehouse.load.new_dump import NewDump
 from warehouse.programs.reader import ProgramReader
 from warehouse.statistics.rollups import summarise
 
@@ -319,7 +319,7 @@ def test_nothing_is_remembered_of_a_batch_that_was_rolled_back(tmp_path: Path) -
 
 INGEST = (
     "import sys; from warehouse import Warehouse\n"
-    "from warehouse.intake import batches, pipeline as ingestion\n"
+    "from warehouse.load import batches, pipeline as ingestion\n"
     "batches.BATCH_FILES, ingestion.COMMIT_EVENTS = 1, 1\n"
     "manifest = {'device': 'pixel8', 'build': 'b1', 'model': 'mv2'}\n"
     "with Warehouse.open(sys.argv[1], create=True) as w:\n"
