@@ -152,12 +152,6 @@ OTHERS = {
 COMPUTED = "a computed name"
 # "path/of/module.py imports name": reason
 EXCEPTIONS = {
-    "warehouse/engine/migrations.py imports warehouse.load.split_statistics": (
-        "one migration works statistics out anew, as loading does; imported when it is applied"
-    ),
-    "warehouse/engine/migrations.py imports warehouse.load.reclassified": (
-        "one migration tells events apart anew, as loading does; imported when it is applied"
-    ),
     "ingest/__init__.py imports ingest.decode": "what users import, made on first use",
     "warehouse/__init__.py imports warehouse.store": "what users import, made on first use",
     "warehouse/__init__.py imports warehouse.inbox.inbox": "likewise",

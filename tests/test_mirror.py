@@ -60,7 +60,6 @@ BEHAVIOURS = {
     "sql/test_portability.py": "what Spark reads otherwise, in all .sql files",
     "sql/test_scans.py": "what all queries read",
     "sql/test_states.py": "the state of the device, in all comparisons of two builds",
-    "warehouse/lake/test_older.py": "lakes of an older tracehouse",
     "warehouse/test_correlation_bounds.py": "what an ETRecord may cost a store",
     "warehouse/lake/test_conflicting_builds.py": "what stores and lakes settle alike",
     "warehouse/test_hostile_stores.py": "stores from anybody",

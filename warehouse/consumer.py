@@ -143,7 +143,7 @@ class Consumer:
         """Memory for what waits, which brings large dumps in faster."""
         if self.known.backlog_bytes > _LARGE_BYTES * self.known.backlog_dumps:
             return self.memory.raised(APPENDING)
-        self.memory.settle()
+        self.memory.lower()
         return nullcontext()
 
     def _note(self, done: IngestProgress) -> None:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from ingest.manifest.models import Manifest
 from ingest.producers import COUNTER
 from ingest.schemas.dumps import COUNTERS
-from warehouse.catalogue.sql_files import logged_counters
+from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
 from warehouse.load.appending import append_rows
 
@@ -45,15 +45,8 @@ def insert_logged_counters(
             registered(connection, "new_events", events),
             registered(connection, "new_signatures", signatures.filter(logged)),
         ):
-            text = logged_counters("new_events", "(SELECT DISTINCT * FROM new_signatures)")
-            append_rows(connection, "counters", connection.sql(text).to_arrow_table())
-
-
-def insert_counters_of_events(connection: duckdb.DuckDBPyConnection) -> None:
-    """Insert the counters among all events of a store that has none of them yet."""
-    connection.execute(
-        f"INSERT INTO counters BY NAME {logged_counters('events', 'event_signatures')}"
-    )
+            found = connection.sql(read_statement("logged_counters")).to_arrow_table()
+            append_rows(connection, "counters", found)
 
 
 def _rows(dump_id: int, manifest: Manifest) -> Iterator[dict[str, Any]]:

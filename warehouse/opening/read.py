@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from warehouse.engine.answering import Answering
 from warehouse.engine.connection import translated_errors
+from warehouse.engine.store_connections import StoreConnections
 from warehouse.engine.store_file import FILE_NAME, is_made
 from warehouse.engine.store_lock import StoreLock
 from warehouse.errors import (
@@ -36,7 +36,7 @@ class OpenedStore(NamedTuple):
         damage: What is wrong with that file, and what to do; empty if nothing is known to be.
     """
 
-    answering: Answering
+    answering: StoreConnections
     lock: StoreLock | HeldSnapshot | None
     snapshot: Snapshot | None = None
     damage: str = ""
@@ -149,7 +149,7 @@ def errors_while_open(store: Path, file: Path) -> Iterator[None]:
 def open_live(store: Path, *, wait: float, is_urgent: bool = False) -> OpenedStore:
     """The store's own file, see `StoreLock.for_reading`; raises what `open_to_read` does."""
     lock = StoreLock.for_reading(store, wait=wait, is_urgent=is_urgent)
-    return _checked(OpenedStore(Answering(store, store / FILE_NAME), lock))
+    return _checked(OpenedStore(StoreConnections(store, store / FILE_NAME), lock))
 
 
 def open_snapshot(store: Path) -> OpenedStore | None:
@@ -161,7 +161,7 @@ def open_snapshot(store: Path) -> OpenedStore | None:
     held = hold_newest(store)
     if held is not None:
         with suppress(OldStoreError):
-            answering = Answering(store, held.snapshot.path)
+            answering = StoreConnections(store, held.snapshot.path)
             return _checked(OpenedStore(answering, held, held.snapshot))
     return None
 

@@ -169,7 +169,7 @@ def _ask_writer(store: Path, writer: StoreInUse) -> _Counted:
 def _count(store: Path, opened: OpenedStore) -> _Counted:
     archive = Archive(store)
     try:
-        connection = opened.answering.connection("ours")
+        connection = opened.answering.connection("trusted")
         with translated_errors(store, opened.answering.file), reading(connection):
             found = connection.sql(read_statement(_COUNTS), params=_segments(archive))
             refusals = answer_query(connection, find_query(_REFUSALS), {})

@@ -13,7 +13,7 @@ import duckdb
 from warehouse.archive.archive import Archive
 from warehouse.archive.history import find_unindexed, unfile_missing
 from warehouse.archive.rewriting import MANY_SEGMENTS, clear_leftovers, merge_segments
-from warehouse.engine.answering import Answering
+from warehouse.engine.store_connections import StoreConnections
 from warehouse.engine.store_file import FILE_NAME, clear_unfinished, make_folder, sync_names
 from warehouse.engine.store_lock import StoreLock
 from warehouse.engine.writer import Writer
@@ -55,7 +55,7 @@ def open_to_write(
             writer = Writer(store, is_shared=is_shared)
             with errors_while_open(store, store / FILE_NAME):
                 _catch_up(writer.connection, store)
-            answering = Answering(store, store / FILE_NAME, writer=writer.connection)
+            answering = StoreConnections(store, store / FILE_NAME, writer=writer.connection)
             return OpenedStore(answering, lock), writer
         except BaseException:  # an interrupt too must not leave the store locked
             if writer:

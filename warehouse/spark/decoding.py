@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ingest.dump import Dump, Refusal
 from ingest.manifest.models import Manifest
-from warehouse.engine.memory import store_in_memory
+from warehouse.engine.migrations import store_in_memory
 from warehouse.lake.commits import AddedFile
 from warehouse.lake.place import Lake
 from warehouse.lake.writing import write_group

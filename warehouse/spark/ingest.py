@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from ingest.dump import Refusal
-from warehouse.engine.memory import store_in_memory
+from warehouse.engine.migrations import store_in_memory
 from warehouse.errors import LakeError
 from warehouse.lake.commits import (
     AddedFile,
@@ -25,7 +25,7 @@ from warehouse.lake.commits import (
     read_state,
     write_commit,
 )
-from warehouse.lake.damage import damage_told
+from warehouse.lake.damage import lake_errors
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import finish_plans
 from warehouse.lake.writing import write_group
@@ -130,7 +130,7 @@ class LakeIngester:
             LakeError: The lake is damaged, or cannot be read or written.
             SparkError: A task failed again and again.
         """
-        with damage_told(self._lake):
+        with lake_errors(self._lake):
             return self._take(files)
 
     def _take(self, files: Sequence[FileSeen]) -> LakeIngest:

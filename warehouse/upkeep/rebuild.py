@@ -22,7 +22,7 @@ from warehouse.engine.connection import (
 )
 from warehouse.engine.failpoints import failpoint
 from warehouse.engine.log_sum import sum_of
-from warehouse.engine.migrations import migrate, schema_version
+from warehouse.engine.migrations import migrate, present_schema, schema_version
 from warehouse.engine.store_file import FILE_NAME, log_of, make_file
 from warehouse.engine.store_lock import StoreLock
 from warehouse.errors import ArchiveError, StoreError
@@ -154,10 +154,12 @@ def _look_at(store: Path, archive: Archive) -> _Old:
             use_database(connection)
             version = schema_version(connection)
             ((n_unfiled,),) = connection.execute(_UNFILED, [list(archive.numbers())]).fetchall()
+            if version != present_schema():
+                return _Old({}, n_unfiled, f"{FILE_NAME} is of schema {version}")
             checksums = table_checksums(connection)
     except duckdb.Error as error:
         return _Old({}, 0, str(error).splitlines()[0])
-    return _Old(checksums, n_unfiled, "") if version else _Old({}, 0, "is no store")
+    return _Old(checksums, n_unfiled, "")
 
 
 def _check_segments(archive: Archive) -> tuple[list[Segment], list[Path]]:

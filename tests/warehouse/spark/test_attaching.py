@@ -12,7 +12,7 @@ from tests.support.stores import MANIFEST, write
 from tests.support.tasks import DriverDies, DyingTasks, TasksHere
 from warehouse import Warehouse
 from warehouse.lake.place import Lake
-from warehouse.lake.schemas import FACTS, NAMES
+from warehouse.lake.schemas import FACTS, SHARED_TABLES
 from warehouse.lake.verification import verify_lake
 from warehouse.spark.inboxes import ManifestDefaults
 from warehouse.spark.ingest import LakeIngest, LakeIngester
@@ -46,7 +46,7 @@ def comparable(lake: Path, table: str) -> list[str]:
         {name: value for name, value in row.items() if name not in TIMES}
         for row in rows_of(lake, table)
     ]
-    return sorted({repr(row) for row in rows} if table in NAMES else map(repr, rows))
+    return sorted({repr(row) for row in rows} if table in SHARED_TABLES else map(repr, rows))
 
 
 @pytest.mark.slow
@@ -61,7 +61,7 @@ def test_companions_that_come_after_their_dumps_are_attached_as_a_store_attaches
     with Warehouse.open(tmp_path / "store", create=True) as store:
         store.ingest([inbox], manifest=MANIFEST)
         store.export_lake(tmp_path / "exported")
-    for table in [*FACTS, *NAMES]:
+    for table in [*FACTS, *SHARED_TABLES]:
         assert comparable(lake, table) == comparable(tmp_path / "exported", table), table
     assert sorted(came) == sorted(
         (row["sha256"], row["ingested_at"]) for row in rows_of(lake, "dumps")

@@ -38,6 +38,7 @@ def _run(*, is_little: bool) -> tuple[str, int]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux what is held")
 def test_what_is_freed_goes_back_to_the_system() -> None:
+    """Also judges the numbers of options that `mallopt` takes: seen with glibc 2.36."""
     assert _run(is_little=False)[1] > 80
     pool, megabytes = _run(is_little=True)
     assert pool == "system"

@@ -1,4 +1,4 @@
-"""Tables that dumps share written anew: one file each, of what dumps still refer to."""
+"""Tables that dumps share, rewritten into one file each: merged, or without unused rows."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from contextlib import closing
 import duckdb
 import pyarrow as pa
 
-from warehouse.lake.answering import LakeAnswering
 from warehouse.lake.commits import AddedFile, LakeState, new_id
+from warehouse.lake.connections import LakeConnections
 from warehouse.lake.layout import table_of
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import write_plan
-from warehouse.lake.schemas import NAMES, TABLES
+from warehouse.lake.schemas import SHARED_TABLES, TABLES
 from warehouse.lake.tables import writing_table
-from warehouse.lake.views import raw_name
-from warehouse.lake.writing import Written
+from warehouse.lake.views import unmerged_name
+from warehouse.lake.writing import WrittenFiles
 
 _BATCH_ROWS = 1 << 13
-_BY_KEY = {"tensors", "etrecords"}  # of which all rows of a key are as good
+_BY_KEY = {"tensors", "etrecords"}  # any one of the rows of a key will do
 _RECORDS = "etrecord_id IN (SELECT etrecord_id FROM dumps)"
 _TRACED = """(etrecord_id, run_signature_id) IN (
     SELECT (d.etrecord_id, r.run_signature_id)
     FROM dumps AS d JOIN runs AS r ON r.dump_id = d.dump_id
 )"""
-# Which rows of a table dumps refer to; of other tables all are kept.
+# Condition for the rows of a table that dumps refer to; other tables keep all rows.
 _USED = {
     "builds": "build_id IN (SELECT build_id FROM dumps)",
     "run_signatures": "run_signature_id IN (SELECT run_signature_id FROM runs)",
@@ -46,40 +46,42 @@ _USED = {
 }
 
 
-def merge_names(lake: Lake, state: LakeState, *, least_files: int) -> tuple[Written, list[str]]:
-    """Write tables that dumps share into one file each; nothing of them is lost.
+def merge_shared_tables(
+    lake: Lake, state: LakeState, *, least_files: int
+) -> tuple[WrittenFiles, list[str]]:
+    """Rewrite tables that dumps share into one file each, with all their rows.
 
     Args:
         lake: The lake.
-        state: What it consists of.
-        least_files: Of how many files a table is written anew.
+        state: Its state.
+        least_files: Number of files from which on a table is rewritten.
 
     Returns:
-        What was written, and the files that it takes the place of.
+        The new files, and the paths of those that they replace.
 
     Raises:
         LakeError: The lake cannot be read or written.
     """
-    tables = [table for table in NAMES if len(state.of(table)) >= least_files]
+    tables = [table for table in SHARED_TABLES if len(state.of(table)) >= least_files]
     return _write_tables(lake, state, {table: _all_rows(table) for table in tables})
 
 
-def prune_names(lake: Lake, state: LakeState) -> tuple[Written, list[str]]:
-    """Write tables that dumps share without what no dump refers to, where that changes them.
+def drop_unreferenced_rows(lake: Lake, state: LakeState) -> tuple[WrittenFiles, list[str]]:
+    """Rewrite those tables that dumps share which have rows that no dump refers to.
 
     Args:
         lake: The lake.
-        state: What it consists of.
+        state: Its state.
 
     Returns:
-        What was written, and the files that it takes the place of.
+        The new files, and the paths of those that they replace.
 
     Raises:
         LakeError: The lake cannot be read or written.
     """
-    texts = {table: _used_rows(table) for table in NAMES if state.of(table)}
-    with closing(LakeAnswering(lake, state)) as answering:
-        connection = answering.connection("ours")
+    texts = {table: _used_rows(table) for table in SHARED_TABLES if state.of(table)}
+    with closing(LakeConnections(lake, state)) as connections:
+        connection = connections.connection("trusted")
         changed = {
             table: text
             for table, text in texts.items()
@@ -91,7 +93,7 @@ def prune_names(lake: Lake, state: LakeState) -> tuple[Written, list[str]]:
 def _all_rows(table: str) -> str:
     columns = ", ".join(TABLES[table].names)
     distinct = "" if table in _BY_KEY else "DISTINCT "
-    return f"SELECT {distinct}{columns} FROM {table if table in _BY_KEY else raw_name(table)}"  # noqa: S608
+    return f"SELECT {distinct}{columns} FROM {table if table in _BY_KEY else unmerged_name(table)}"  # noqa: S608
 
 
 def _used_rows(table: str) -> str:
@@ -106,17 +108,17 @@ def _count(connection: duckdb.DuckDBPyConnection, text: str) -> int:
 
 def _write_tables(
     lake: Lake, state: LakeState, texts: Mapping[str, str]
-) -> tuple[Written, list[str]]:
-    """Write what is selected of tables, each into one file in place of all that it has."""
+) -> tuple[WrittenFiles, list[str]]:
+    """Write each table's SELECT into one file, in place of all files that it has."""
     id_ = new_id()
     added: list[AddedFile] = []
     write_plan(lake, id_, [f"{table}/{id_}.parquet" for table in texts])
-    with closing(LakeAnswering(lake, state)) as answering:
-        connection = answering.connection("ours")
+    with closing(LakeConnections(lake, state)) as connections:
+        connection = connections.connection("trusted")
         for table, text in texts.items():
             if _count(connection, text):
                 added.append(_write(connection, lake, f"{table}/{id_}.parquet", text))
-    return Written(id_, added), [file.path for table in texts for file in state.of(table)]
+    return WrittenFiles(id_, added), [file.path for table in texts for file in state.of(table)]
 
 
 def _write(connection: duckdb.DuckDBPyConnection, lake: Lake, path: str, text: str) -> AddedFile:

@@ -1,8 +1,8 @@
-"""The operators that the names of a delegate's events speak of. Pure.
+"""The operators that are mentioned in the names of a delegate's events. Pure.
 
-A backend without a delegate map still names its events after what they compute: XNNPACK runs a
-linear as "Fully Connected (NC, F32) GEMM #1". That is no proof of a node, but of two methods it
-tells the one that has such operators.
+A backend without a delegate map still names its events after operators: XNNPACK runs a linear as
+"Fully Connected (NC, F32) GEMM #1". Such a name does not identify a node, but it distinguishes a
+method that has such an operator from one that has none.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 _WORD = re.compile(r"[a-z]+")
-_FEWEST_LETTERS = 3  # add, mul, exp
-_MOST_LETTERS = 100  # of a name that are looked at
-_NUMBER = "# 0123456789"  # at the end of a name, tells events apart
-# Where a backend has another word than ATen: first words of operators by the word in the name.
+_FEWEST_LETTERS = 3  # of an operator's name, as in add, mul, exp
+_MOST_LETTERS = 100  # of an event's name; the rest is ignored
+_NUMBER = "# 0123456789"  # at the end of a name, numbers the events of one operator
+# First words of ATen operators by the word that a backend uses for them.
 _SYNONYMS = {
     "fully": ("linear", "addmm", "mm"),
     "batch": ("bmm",),
@@ -37,11 +37,11 @@ _SILENT = {
 
 
 class Unmatched(NamedTuple):
-    """What is left when each name is matched with an operator that it speaks of.
+    """Counts of what remains when each name is matched with one operator that it mentions.
 
     Attributes:
-        names: How many names speak of no operator that is left.
-        operators: How many operators no name speaks of, though a backend would run each by itself.
+        names: Names without an operator.
+        operators: Operators without a name, except those that backends fuse or drop.
     """
 
     names: int
@@ -49,7 +49,7 @@ class Unmatched(NamedTuple):
 
 
 def count_unmatched(names: Iterable[str], operators: Iterable[str]) -> Unmatched:
-    """What is left when each operator is spoken of by at most one of the names.
+    """Names and operators that remain when each operator is matched with at most one name.
 
     >>> count_unmatched(["Fully Connected (NC) #1", "TanH (NC) #1"], ["linear", "relu", "mul"])
     Unmatched(names=1, operators=1)
@@ -57,23 +57,23 @@ def count_unmatched(names: Iterable[str], operators: Iterable[str]) -> Unmatched
     Unmatched(names=1, operators=1)
     """
     left = Counter(_first_word(operator) for operator in operators)
-    unspoken = 0
+    unmatched = 0
     for name, count in Counter(name[:_MOST_LETTERS].rstrip(_NUMBER) for name in names).items():
         for word in _operator_words(name):
-            spoken = min(count, left[word])
-            left[word] -= spoken
-            count -= spoken
-        unspoken += count
-    return Unmatched(unspoken, sum(left[word] for word in left.keys() - _SILENT))
+            matched = min(count, left[word])
+            left[word] -= matched
+            count -= matched
+        unmatched += count
+    return Unmatched(unmatched, sum(left[word] for word in left.keys() - _SILENT))
 
 
-@lru_cache(maxsize=4_096)  # a name comes again with other numbers, and for every method
+@lru_cache(maxsize=4_096)  # a name recurs with other numbers, and for every method
 def _operator_words(name: str) -> tuple[str, ...]:
-    """First words that an operator in this name can have, the longest first: mul for Multiply."""
+    """Possible first words of the operator in a name, the longest first: mul for Multiply."""
     return tuple(
-        spoken
+        first_word
         for word in _WORD.findall(name.casefold())
-        for spoken in (
+        for first_word in (
             *_SYNONYMS.get(word, ()),
             *(word[:end] for end in range(len(word), _FEWEST_LETTERS - 1, -1)),
         )

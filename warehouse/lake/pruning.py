@@ -1,4 +1,4 @@
-"""Which dumps of a lake a canned query asks for, so that no other files need be read."""
+"""The dumps of a lake that a canned query needs, so that files of others are not read."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
 from warehouse.lake.schemas import FACTS
 
-# Tables of which a query reads rows of the dumps that it asks for alone; but of runs those of all
-# dumps of their models and devices, by which run signatures are numbered.
-NARROWED = [table for table in FACTS if table not in ("dumps", "dropped_events")]
+# Tables of which a query needs the rows of its own dumps only. Of runs it needs those of all dumps
+# of the same models and devices, for these number the run signatures.
+PRUNED_TABLES = [table for table in FACTS if table not in ("dumps", "dropped_events")]
 _SIDES = {"base", "head"}
 
 
 def chosen_dumps(
     connection: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, object]
 ) -> list[int] | None:
-    """Numbers of the dumps that a query with these parameters asks for; None for all there are.
+    """Ids of the dumps that a query with these parameters needs; None for all.
 
     A parameter that is unknown, missing or of the wrong type raises ParameterError.
     """
@@ -36,10 +36,10 @@ def chosen_dumps(
         return [int(str(values["dump"]))]
     is_of_builds = own.keys() >= _SIDES and all(_names_builds(own[side]) for side in _SIDES)
     filters = find_filters("compared_dumps" if is_of_builds else "chosen_dumps")
-    asked = {parameter.name: values.get(parameter.name) for parameter in filters.header.params}
-    if not any(value is not None for value in asked.values()):
+    chosen = {parameter.name: values.get(parameter.name) for parameter in filters.header.params}
+    if not any(value is not None for value in chosen.values()):
         return None
-    relation = connection.sql(duckdb_text(filters.sql), params=asked)
+    relation = connection.sql(duckdb_text(filters.sql), params=chosen)
     dumps = [row[0] for row in relation.project("dump_id").fetchall()]
     return [*dumps, *_select_dumps(connection, "lake_references", dumps)] if is_of_builds else dumps
 
@@ -50,14 +50,14 @@ def _names_builds(side: Parameter) -> bool:
 
 
 def related_dumps(connection: duckdb.DuckDBPyConnection, dumps: Collection[int]) -> list[int]:
-    """Those of the dumps, and all others of their models and devices."""
+    """These dumps, and all others of their models and devices."""
     return _select_dumps(connection, "lake_related", dumps)
 
 
 def _select_dumps(
     connection: duckdb.DuckDBPyConnection, statement: str, dumps: Collection[int]
 ) -> list[int]:
-    """The dumps that a statement names for the dumps in its table `chosen`."""
+    """The dumps that a statement selects for those in its table `chosen`."""
     chosen = pa.table({"dump_id": pa.array(list(dumps), pa.int64())})
     with registered(connection, "chosen", chosen):
         rows = connection.execute(read_statement(statement)).fetchall()

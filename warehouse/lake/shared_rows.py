@@ -1,4 +1,4 @@
-"""Rows that dumps share: each is written once, as far as its writer knows."""
+"""Rows that dumps share, written once each as far as the writer knows what the lake has."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ import pyarrow as pa
 
 from warehouse.engine.connection import registered
 from warehouse.lake.commits import AddedFile
-from warehouse.lake.ids import Numbers
+from warehouse.lake.ids import LakeIds
 from warehouse.lake.place import Lake
-from warehouse.lake.schemas import NAMES, TABLES
+from warehouse.lake.schemas import SHARED_TABLES, TABLES
 from warehouse.lake.tables import writing_table
 
 _BATCH_ROWS = {"tensors": 1 << 7}
 _OTHER_BATCH_ROWS = 1 << 17
-_NUMBERED = {"devices", "builds", "models"}
+_WITH_LAKE_IDS = {"devices", "builds", "models"}
 
 
-def write_names(
+def write_shared_rows(
     connection: duckdb.DuckDBPyConnection,
     lake: Lake,
     id_: str,
-    numbers: Numbers,
+    lake_ids: LakeIds,
     known: Mapping[str, pa.Table],
 ) -> list[AddedFile]:
-    """Write the rows that are not known; the name of each table's file is `id_`.
+    """Write the rows whose keys are not known, into a file per table with the name `id_`.
 
     Raises:
         LakeError: The lake cannot be written.
     """
     added = []
-    for table in NAMES:
-        # Closed at once if the lake cannot be written: what they registered needs the connection.
-        with closing(_new_rows(connection, table, numbers, known.get(table))) as batches:
+    for table in SHARED_TABLES:
+        # Closed at once if the lake cannot be written: their registered rows need the connection.
+        with closing(_new_rows(connection, table, lake_ids, known.get(table))) as batches:
             first = next(batches, None)
             if first is None:
                 continue
@@ -50,14 +50,14 @@ def write_names(
 def _new_rows(
     connection: duckdb.DuckDBPyConnection,
     table: str,
-    numbers: Numbers,
+    lake_ids: LakeIds,
     known: pa.Table | None,
 ) -> Generator[pa.Table]:
     schema = TABLES[table]
     columns = ", ".join(schema.names)
     text = f"SELECT {columns} FROM {table}"  # noqa: S608
-    if table in _NUMBERED:  # which have other ids in the lake
-        own = numbers.widened(connection.sql(text).to_arrow_table(), schema)
+    if table in _WITH_LAKE_IDS:
+        own = lake_ids.translate(connection.sql(text).to_arrow_table(), schema)
         with registered(connection, "own_rows", own):
             yield from _unknown(connection, f"SELECT {columns} FROM own_rows", table, known)  # noqa: S608
     else:
@@ -67,12 +67,12 @@ def _new_rows(
 def _unknown(
     connection: duckdb.DuckDBPyConnection, text: str, table: str, known: pa.Table | None
 ) -> Iterator[pa.Table]:
-    """The rows of a SELECT whose keys are not known."""
+    """The rows of a SELECT without those of known keys."""
     schema = TABLES[table]
     if known is None:
         yield from _stream(connection, text, table)
         return
-    same = " AND ".join(f"k.{key} IS NOT DISTINCT FROM t.{key}" for key in NAMES[table])
+    same = " AND ".join(f"k.{key} IS NOT DISTINCT FROM t.{key}" for key in SHARED_TABLES[table])
     with registered(connection, "known_keys", known):
         columns = ", ".join(f"t.{name}" for name in schema.names)
         text = f"SELECT {columns} FROM ({text}) AS t ANTI JOIN known_keys AS k ON {same}"  # noqa: S608

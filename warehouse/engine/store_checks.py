@@ -1,7 +1,7 @@
-"""Whether a store holds our tables and nothing that could stand in their way.
+"""Checks that a store holds the tables of tracehouse and no objects of anybody else.
 
 A store may come from anybody. A macro, type or trigger in it would run with our queries, a column
-may be computed by somebody's expression, and what is called like our table may be a view.
+may be computed by a foreign expression, and an object with the name of our table may be a view.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import duckdb
 
 from ingest.schemas.dumps import STORED
 from warehouse.engine.connection import DATABASE
-from warehouse.engine.sql_types import SQL_TYPES
+from warehouse.engine.tables import SQL_TYPES
 from warehouse.errors import StoreError
 
-_STRANGE = """
+_FOREIGN_OBJECTS = """
 SELECT 'the function ' || function_name FROM duckdb_functions()
 WHERE database_name = $database AND NOT internal
 UNION ALL SELECT 'the type ' || type_name FROM duckdb_types()
@@ -28,33 +28,32 @@ _TABLES = """
 SELECT table_name FROM duckdb_tables()
 WHERE database_name = current_database() AND schema_name = 'main'
 """
-# Of one table: duckdb_columns() would look into every view too, DuckDB's own included.
+# duckdb_columns() would look into every view too, DuckDB's own included.
 _COLUMNS = "SELECT '{0}', name, type FROM pragma_table_info('main.{0}') WHERE dflt_value IS NULL"
 
 
-def check_nothing_strange(connection: duckdb.DuckDBPyConnection, store: str) -> None:
-    """Pass if nothing in the attached database can run by itself.
+def check_no_foreign_objects(connection: duckdb.DuckDBPyConnection, store: str) -> None:
+    """Pass if the attached database holds nothing that runs by itself.
 
-    It must not be the current one yet: its functions would take the place of those that this check
-    calls.
+    It must not be the current database yet: its functions would replace those of this check.
 
     Raises:
-        StoreError: It has functions, types, triggers or constraints, which we never make.
+        StoreError: It has functions, types, triggers or constraints, which tracehouse never makes.
     """
-    strange = connection.execute(_STRANGE, {"database": DATABASE}).fetchone()
-    if strange:
+    foreign = connection.execute(_FOREIGN_OBJECTS, {"database": DATABASE}).fetchone()
+    if foreign:
         raise StoreError(
             store,
-            f"holds {strange[0]}, which no tracehouse made: this store is not to be trusted; "
+            f"holds {foreign[0]}, which no tracehouse made: this store is not to be trusted; "
             "ingest its dumps into one of your own",
         )
 
 
 def check_tables(connection: duckdb.DuckDBPyConnection, store: str) -> None:
-    """Pass if the current database, which is of our schema version, holds our tables.
+    """Pass if the current database, which is of the present schema, holds the tables of it.
 
     Raises:
-        StoreError: One is missing, a view, or other than we make it.
+        StoreError: A table is missing, has other columns, or is a view.
     """
     there = {name for (name,) in connection.execute(_TABLES).fetchall()} & STORED.keys()
     columns = " UNION ALL ".join(_COLUMNS.format(name) for name in sorted(there))

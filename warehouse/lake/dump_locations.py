@@ -1,4 +1,4 @@
-"""What dumps a lake has, and in which of its parts and files."""
+"""The dumps that a lake has, and the parts and files that hold them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from warehouse.lake.place import Lake
 from warehouse.lake.schemas import FACTS
 
 
-class HeldDump(NamedTuple):
-    """A dump of a lake, and the part that it is in."""
+class DumpLocation(NamedTuple):
+    """A dump of a lake, and the part that holds it."""
 
     dump_id: int
     sha256: str
     part: LakePart
 
 
-def find_dumps(lake: Lake, state: LakeState) -> list[HeldDump]:
-    """Every dump of a lake, in order of parts; one that is in two comes twice.
+def locate_dumps(lake: Lake, state: LakeState) -> list[DumpLocation]:
+    """Every dump of a lake, in order of parts; a dump that two parts hold comes twice.
 
     Raises:
         LakeError: A file cannot be read.
@@ -35,22 +35,22 @@ def find_dumps(lake: Lake, state: LakeState) -> list[HeldDump]:
             with lake.opened(file.path) as stream:
                 rows = pq.read_table(stream, columns=["dump_id", "sha256"])
             pairs = zip(rows["dump_id"].to_pylist(), rows["sha256"].to_pylist(), strict=True)
-            found += [HeldDump(dump_id, sha256, part) for dump_id, sha256 in pairs]
+            found += [DumpLocation(dump_id, sha256, part) for dump_id, sha256 in pairs]
     return found
 
 
-def read_numbers(lake: Lake, paths: Iterable[str]) -> set[int]:
-    """Numbers of the dumps that have rows in files of a lake.
+def read_dump_ids(lake: Lake, paths: Iterable[str]) -> set[int]:
+    """Ids of the dumps that have rows in files of a lake.
 
     Raises:
         LakeError: A file cannot be read.
     """
-    numbers: set[int] = set()
+    ids: set[int] = set()
     for path in paths:
         with lake.opened(path) as stream:
             column = pq.read_table(stream, columns=["dump_id"])["dump_id"]
-        numbers.update(column.unique().to_pylist())
-    return numbers
+        ids.update(column.unique().to_pylist())
+    return ids
 
 
 def files_of_parts(state: LakeState, parts: Collection[LakePart]) -> dict[str, list[str]]:
@@ -59,14 +59,14 @@ def files_of_parts(state: LakeState, parts: Collection[LakePart]) -> dict[str, l
     return {table: [p for p in paths if p in state.files] for table, paths in tables.items()}
 
 
-def by_part(dumps: Iterable[HeldDump]) -> Mapping[LakePart, list[HeldDump]]:
-    """Dumps by the part that they are in."""
-    parts: dict[LakePart, list[HeldDump]] = defaultdict(list)
+def group_by_part(dumps: Iterable[DumpLocation]) -> Mapping[LakePart, list[DumpLocation]]:
+    """Dumps by the part that holds them."""
+    parts: dict[LakePart, list[DumpLocation]] = defaultdict(list)
     for dump in dumps:
         parts[dump.part].append(dump)
     return parts
 
 
-def names_taken(state: LakeState) -> set[str]:
-    """Names of parts that were removed, which are not to be used again."""
+def removed_part_names(state: LakeState) -> set[str]:
+    """Names of removed parts, which must not be used again."""
     return {part.name for path in state.removed if (part := LakePart.of(path))}

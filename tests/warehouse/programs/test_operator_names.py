@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from warehouse.programs.spoken_operators import count_unmatched
+from warehouse.programs.operator_names import count_unmatched
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from warehouse import Warehouse
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query, load_catalogue
 from warehouse.errors import ParameterError
-from warehouse.lake.narrowing import NARROWED
+from warehouse.lake.pruning import PRUNED_TABLES
 
 # Three days, and two models.
 _SPREAD = """
@@ -94,7 +94,7 @@ def test_filtered_answers_are_those_of_the_store(
 def without(place: Path, copy: Path, kept: str) -> Path:
     """A copy of the lake where of the tables that are narrowed only some files can be read."""
     shutil.copytree(place, copy)
-    for table in NARROWED:
+    for table in PRUNED_TABLES:
         for file in copy.glob(f"{table}/*/*/*.parquet"):
             if kept not in file.as_posix() and table != "runs":
                 data = file.read_bytes()
