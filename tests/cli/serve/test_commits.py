@@ -37,6 +37,7 @@ def commits(tmp_path: Path) -> Iterator[Commits]:
         warehouse.drain()
 
 
+@pytest.mark.smoke
 def test_what_comes_while_the_disk_is_busy_goes_to_it_together(
     commits: Commits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
