@@ -26,8 +26,9 @@ def test_a_unit_test_opens_no_database() -> None:
 @pytest.mark.store
 def test_a_store_test_opens_databases_but_starts_no_process() -> None:
     duckdb.connect().close()
-    for start in (lambda: subprocess.run([sys.executable, "-c", ""]), os.fork):
+    command = [sys.executable, "-c", ""]
+    for start in (subprocess.run, lambda args: os.posix_spawn(args[0], args, {})):
         with pytest.raises(LayerError, match="a store test starts a process"):
-            start()
+            start(command)
     assert len(GUARD.broken) == 2
     GUARD.broken.clear()
