@@ -1,4 +1,4 @@
-"""What goes wrong with one dump and was not foreseen, kept from all others."""
+"""Unforeseen failures of one dump, isolated from all others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Result = TypeVar("_Result")
 
 _MOST_CHARACTERS = 300
 
-# Foreseen, or about the machine or the store as a whole: leaving out a dump would not help.
+# Foreseen errors, and errors of the machine or the whole store: no single dump is to blame.
 _NOT_OF_A_DUMP = (
     IngestError,
     WarehouseError,
@@ -35,20 +35,20 @@ _OF_THE_FILE = re.compile(
 
 
 class ChildError(Exception):
-    """What went wrong with a dump in another process, or with that process, in words."""
+    """A dump failed in a child process, or killed it."""
 
 
 class Failure(NamedTuple):
-    """What went wrong, in words for the record."""
+    """An unforeseen failure, described for `ingest_errors`."""
 
     detail: str
 
 
 def isolate(action: Callable[[], _Result]) -> _Result | Failure:
-    """What the action returns; or Failure, if it failed in a way that a dump may have caused.
+    """The action's result, or a Failure if it raised an error that a dump may have caused.
 
-    Errors that were foreseen are raised as they are, and so are those about the disk, the lock or
-    the store as a whole, interrupts and exits. The rest are bugs, or bombs: memory that ran out.
+    Foreseen errors are raised as they are, and so are interrupts, exits and errors of the disk, the
+    lock or the whole store. All others are bugs, or dumps that exhaust the memory.
     """
     try:
         return action()

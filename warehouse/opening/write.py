@@ -31,7 +31,7 @@ from warehouse.upkeep.forget import erase_forgotten, is_unerased
 if TYPE_CHECKING:
     from ingest.dump import Dump
     from ingest.found_dumps import FoundDumps
-    from warehouse.load.pipeline import IngestProgress, IngestSummary
+    from warehouse.load.summary import IngestProgress, IngestSummary
 
 
 def open_to_write(
