@@ -18,7 +18,7 @@ SETTLED: Final = "settled"  # a conflict was resolved
 AMENDED: Final = "amended"  # a dump's manifest was corrected
 DROPPED: Final = "dropped"  # a dump's events were dropped by retention
 FORGOTTEN: Final = "forgotten"  # a dump was deleted for good
-DECIDED: Final = "decided"  # somebody decided about a group of alerts
+DECIDED: Final = "decided"  # the user decided about a group of alerts
 ERASED: Final = "erased"  # placeholder of an entry about a forgotten dump
 
 SEGMENT = table(

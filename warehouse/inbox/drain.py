@@ -57,7 +57,7 @@ def drain_inbox(
     archive, folder = Archive(store), store / INBOX_FOLDER
     try:
         logs = seal_logs(folder)
-        for paths in batches(logs, _size, _ROUND_BYTES, _ROUND_LOGS):
+        for paths in batches(logs, lambda log: log.stat().st_size, _ROUND_BYTES, _ROUND_LOGS):
             children.prepare()
             report = _after(summary, progress)
             summary += _drain_logs(connection, archive, paths, children, jobs, report)
@@ -68,10 +68,6 @@ def drain_inbox(
             "this and run 'tracehouse drain' again",
         ) from error
     return summary
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size
 
 
 def _after(

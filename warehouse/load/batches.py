@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ingest.batching import batches
 from ingest.dump import Companion, Dump, HashedFile, Refusal, describe_problem
 from ingest.errors import EtRecordError, ManifestError, SourceError
-from warehouse.load.content import UNDECODABLE, split
+from warehouse.load.content import UNDECODABLE
 from warehouse.load.decoders import Decoder
-from warehouse.load.isolate import Failure, isolate
+from warehouse.load.isolate import Failure, isolate, isolate_each
 from warehouse.load.new_dump import NewDump
 from warehouse.programs.reader import Program, ProgramReader
 
@@ -133,16 +133,11 @@ class ManifestAndCompanions:
     def try_buffers(self, batch: Batch) -> None:
         """Refuse debug buffers that break the decoder, and keep their dumps without them."""
         logged = [dump for dump in batch.all_dumps() if dump.debug_buffer]
-        for dump, failure in self._find_broken(logged) if logged else ():
-            batch.leave_out_buffer(dump, UNDECODABLE, failure.detail)
-
-    def _find_broken(self, dumps: Sequence[NewDump]) -> Iterator[tuple[NewDump, Failure]]:
-        tried = isolate(lambda: self._decoder.try_buffers(dumps))
-        if isinstance(tried, Failure) and len(dumps) == 1:
-            yield dumps[0], tried
-        elif isinstance(tried, Failure):
-            for some in split(dumps):
-                yield from self._find_broken(some)
+        isolate_each(
+            logged,
+            self._decoder.try_buffers,
+            lambda dump, failure: batch.leave_out_buffer(dump, UNDECODABLE, failure.detail),
+        )
 
     def _read_program(
         self, file: Companion | None, method: str | None, batch: Batch

@@ -7,7 +7,6 @@ decoder promises to take, and above what honest files ever took.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -47,7 +46,7 @@ class FilePart(NamedTuple):
     byte_count: int
 
 
-class DecodingChild:
+class DecodingChild(ChildProcess):
     """A process that decodes."""
 
     def __init__(self) -> None:
@@ -56,17 +55,11 @@ class DecodingChild:
         Raises:
             StoreError: It cannot be started.
         """
+        environment = {**os.environ, **_KEPT}
         try:
-            self._child = ChildProcess(
-                "warehouse.load.child", environment={**os.environ, **_KEPT}, stderr=None
-            )
+            super().__init__("warehouse.load.child", environment=environment, stderr=None)
         except OSError as error:
             raise StoreError(sys.executable, _explain_start(f"{error.strerror}")) from error
-
-    @property
-    def process(self) -> subprocess.Popen[bytes]:
-        """The process."""
-        return self._child.process
 
     def ask(self, task: str, parts: Sequence[FilePart], **more: object) -> Reply:
         """The child's reply; the caller ends the child if this raises anything.
@@ -75,17 +68,19 @@ class DecodingChild:
             ChildError: It took too much memory or time, or died.
             StoreError: It does not start.
         """
-        self._await_start()
+        try:
+            self.await_start()
+        except (EOFError, OSError) as error:
+            raise StoreError(sys.executable, _explain_start(f"it {self.end()}")) from error
         byte_count = sum(part.byte_count for part in parts)
         most_bytes = MOST_BYTES + BYTES_PER_BYTE * byte_count
         seconds = MOST_SECONDS + SECONDS_PER_BYTE * byte_count
         files = [(str(path.absolute()), offset, count) for path, offset, count in parts]
         request: Message = {"task": task, "files": files, "most_bytes": most_bytes, **more}
-        channel = self._child.channel
-        channel.settimeout(seconds)
+        self.channel.settimeout(seconds)
         try:
-            send(channel, request)
-            reply = receive(channel)
+            send(self.channel, request)
+            reply = receive(self.channel)
         except TimeoutError as error:
             raise ChildError(f"took more than {seconds:,.0f} s to decode; {_REMEDY}") from error
         except (EOFError, OSError) as error:
@@ -94,16 +89,6 @@ class DecodingChild:
             limit = f"{most_bytes / (1 << 20):,.0f} MiB of memory"
             raise ChildError(f"takes more than {limit} to decode; {_REMEDY}")
         return reply
-
-    def end(self) -> str:
-        """End the process; returns how it ended if it did so by itself."""
-        return self._child.end()
-
-    def _await_start(self) -> None:
-        try:
-            self._child.await_start()
-        except (EOFError, OSError) as error:
-            raise StoreError(sys.executable, _explain_start(f"it {self.end()}")) from error
 
 
 def _explain_start(why: str) -> str:
@@ -179,11 +164,11 @@ class ChildDecoder:
         _check(reply)
 
     def try_program(self, file: Companion, method: str | None) -> None:
-        """Pass if a child survives an ETRecord."""
+        """Check that a child survives an ETRecord."""
         _check(self._ask("program", [self._places[file]], method=method))
 
     def try_buffers(self, dumps: Sequence[NewDump]) -> None:
-        """Pass if a child survives what dumps find in their debug buffers."""
+        """Check that a child survives the look-up of dumps' tensors in their debug buffers."""
         logged = [dump for dump in dumps if dump.debug_buffer]
         if logged:
             hashes = [dump.sha256 for dump in logged]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import duckdb
@@ -12,10 +13,10 @@ from ingest.dump import Refusal
 from ingest.errors import DumpError
 from warehouse.archive.archive import Archive
 from warehouse.load.batches import Batch, Duplicate
-from warehouse.load.content import Content, split, stream_apart
+from warehouse.load.content import Content, stream_apart
 from warehouse.load.decoders import Decoder
 from warehouse.load.faults import describe_conflict, explain_refusal
-from warehouse.load.isolate import Failure, isolate
+from warehouse.load.isolate import Failure, isolate, isolate_each
 from warehouse.load.loader import Loader
 from warehouse.load.new_dump import NewDump
 from warehouse.load.summary import IngestSummary
@@ -97,16 +98,7 @@ class Committer:
         loaded = IngestSummary()
         for batch in batches:
             good = [dump for dump in batch.dumps if self._is_good(dump)]
-            loaded += self._load_some(good, batch)
-        return loaded
-
-    def _load_some(self, dumps: Sequence[NewDump], batch: Batch) -> IngestSummary:
-        """Commit dumps together; if that fails, in ever smaller parts."""
-        if len(dumps) == 1:
-            return self._load_alone(dumps[0], lambda dump: self._decode_and_load([dump]), batch)
-        loaded = isolate(lambda: self._decode_and_load(dumps))
-        if isinstance(loaded, Failure):
-            return sum((self._load_some(some, batch) for some in split(dumps)), IngestSummary())
+            loaded += self._load_each(good, self._decode_and_load, batch)
         return loaded
 
     def _decode_and_load(self, dumps: Sequence[NewDump]) -> IngestSummary:
@@ -117,33 +109,38 @@ class Committer:
         loaded = IngestSummary()
         for batch, dump in _dumps(batches):
             try:
-                loaded += self._load_alone(dump, self._load_stream, batch)
+                loaded += self._load_each([dump], self._load_stream, batch)
             except DumpError as error:
                 self._refuse_bytes(dump, batch, error.reason, error.byte_offset, error.detail)
         return loaded
 
-    def _load_stream(self, dump: NewDump) -> IngestSummary:
+    def _load_stream(self, dumps: Sequence[NewDump]) -> IngestSummary:
+        (dump,) = dumps
         parts = stream_apart(self._decoder.stream(dump), dump.source)
         return IngestSummary(n_dumps=1, n_events=self.loader.load_stream(dump, parts))
 
-    def _load_alone(
-        self, dump: NewDump, load: Callable[[NewDump], IngestSummary], batch: Batch
+    def _load_each(
+        self,
+        dumps: Sequence[NewDump],
+        load: Callable[[Sequence[NewDump]], IngestSummary],
+        batch: Batch,
     ) -> IngestSummary:
-        """Commit a dump, if need be without its companions; refuse it if that fails too."""
-        loaded = isolate(partial(load, dump))
-        if not isinstance(loaded, Failure):
-            return loaded
-        last = loaded
-        for bare, left_out in _with_less(dump):
-            again = isolate(partial(load, bare))
-            if not isinstance(again, Failure):
-                batch.n_refused_companions += len(left_out)
-                batch.refused += _refuse_companions(dump, left_out, loaded)
-                return again
-            last = again
-        refusal = Refusal(dump.source, dump.sha256, UNCOMMITTABLE, None, last.detail)
-        self._refuse(dump, batch, refusal)
-        return IngestSummary()
+        """Commit dumps, each without its companions if need be; refuse those that still fail."""
+
+        def load_bare(dump: NewDump, failure: Failure) -> IngestSummary:
+            last = failure
+            for bare, left_out in _with_less(dump):
+                loaded = isolate(partial(load, [bare]))
+                if not isinstance(loaded, Failure):
+                    batch.n_refused_companions += len(left_out)
+                    batch.refused += _refuse_companions(dump, left_out, failure)
+                    return loaded
+                last = loaded
+            refusal = Refusal(dump.source, dump.sha256, UNCOMMITTABLE, None, last.detail)
+            self._refuse(dump, batch, refusal)
+            return IngestSummary()
+
+        return sum(isolate_each(dumps, load, load_bare), IngestSummary())
 
     def _refuse_malformed(self, batches: Sequence[Batch], content: Content) -> None:
         dumps = list(_dumps(batches))
@@ -184,17 +181,18 @@ class Committer:
 
     def _attach(self, dumps: Sequence[NewDump]) -> list[Refusal]:
         """Attach new companions to stored dumps; returns refusals of unusable companions."""
-        if not dumps:
+
+        def attach(some: Sequence[NewDump]) -> list[Refusal]:
+            self.loader.attach(some)
             return []
-        attached = isolate(lambda: self.loader.attach(dumps))
-        if not isinstance(attached, Failure):
+
+        def attach_bare(dump: NewDump, failure: Failure) -> list[Refusal]:
+            for bare, left_out in _with_less(dump):
+                if not isinstance(isolate(partial(attach, [bare])), Failure):
+                    return _refuse_companions(dump, left_out, failure)
             return []
-        if len(dumps) == 1:
-            for bare, left_out in _with_less(dumps[0]):
-                if not isinstance(isolate(partial(self.loader.attach, [bare])), Failure):
-                    return _refuse_companions(dumps[0], left_out, attached)
-        middle = len(dumps) // 2
-        return self._attach(dumps[:middle]) + self._attach(dumps[middle:])
+
+        return list(chain.from_iterable(isolate_each(dumps, attach, attach_bare)))
 
 
 def _conflict(duplicate: Duplicate) -> Refusal:

@@ -13,12 +13,11 @@ from ingest.dump import Dump, HashedFile, Refusal
 from ingest.errors import DumpError, SourceError
 from ingest.schemas.dumps import ERRORS
 from ingest.tables.numbering import renumber_dumps
-from warehouse.load.isolate import Failure, isolate
+from warehouse.load.isolate import Failure, isolate, isolate_each
 from warehouse.statistics.rollups import Statistics, summarise
 
 UNDECODABLE = "undecodable"  # for a reason that the decoder did not foresee
 
-_PARTS = 8
 _Any = TypeVar("_Any")
 
 
@@ -46,21 +45,8 @@ def _read_dump(dump: Dump) -> HashedFile | Refusal:
 
 def decode_apart(dumps: Sequence[_Any], decode: Callable[[Sequence[_Any]], Content]) -> Content:
     """Decode and summarise dumps; a dump that breaks the decoder is refused alone."""
-    content = isolate(lambda: decode(dumps))
-    if not isinstance(content, Failure):
-        return content
-    if len(dumps) == 1:
-        return _refuse(content, decode(()))
-    return merge_contents([decode_apart(some, decode) for some in split(dumps)])
-
-
-def split(dumps: Sequence[_Any]) -> list[Sequence[_Any]]:
-    """At least two dumps in up to eight parts, to search for one that fails.
-
-    The parts are more than two because each attempt that fails may take the whole time limit.
-    """
-    size = -(-len(dumps) // _PARTS)
-    return [dumps[first : first + size] for first in range(0, len(dumps), size)]
+    contents = isolate_each(dumps, decode, lambda _, failure: _refuse(failure, decode(())))
+    return merge_contents(contents)
 
 
 def _refuse(failure: Failure, nothing: Content) -> Content:
@@ -94,8 +80,8 @@ def decode_content(buffers: Sequence[Any]) -> Content:
 
 def merge_contents(contents: Sequence[Content]) -> Content:
     """Contents as if their dumps had been decoded in one call; signatures may come twice."""
-    if not contents:
-        return decode_content(())
+    if len(contents) == 1:
+        return contents[0]
     counts = [len(one.statistics.resolution) for one in contents]
     numbers = np.split(np.arange(sum(counts), dtype=np.int32), np.cumsum(counts)[:-1])
 

@@ -31,11 +31,9 @@ class _OwnDecoder:
     """Decodes in this process, which the user's own files may break."""
 
     def decode(self, dumps: Sequence[NewDump]) -> Content:
-        """Decode and summarise dumps."""
         return decode_content([dump.data for dump in dumps])
 
     def stream(self, dump: NewDump) -> Iterator[DecodedBatch]:
-        """Parts of a big dump; one that is malformed raises DumpError."""
         return stream_dump(dump.data, dump.source)
 
     def try_program(self, file: Companion, method: str | None) -> None:

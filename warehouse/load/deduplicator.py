@@ -1,4 +1,4 @@
-"""Which dumps are new: neither in the store nor among those that came before them."""
+"""Deduplication: which dumps are new, neither in the store nor earlier in the same ingest."""
 
 from __future__ import annotations
 

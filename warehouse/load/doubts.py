@@ -28,8 +28,8 @@ def read_doubts(
         programs: Ids of the ETRecords.
         after: Id of the last older dump, whose clock and those before are not checked.
     """
-    asked = {"after": after, "most_ns": _HOUR_NS}
-    clocks = connection.execute(read_statement("clock_doubts"), asked).fetchall()
+    values = {"after": after, "most_ns": _HOUR_NS}
+    clocks = connection.execute(read_statement("clock_doubts"), values).fetchall()
     doubts = [_clock_doubt(*row) for row in clocks]
     if programs:
         listed = {"programs": list(programs)}

@@ -60,8 +60,7 @@ class Loader:
         failpoint("decoded")
         index = decoded.tables["dumps"]["dump_index"].to_numpy()
         ids = np.zeros(len(dumps), np.int32)
-        buffers = {i: dumps[i].debug_buffer for i in index.tolist()}
-        logged = {i: buffer for i, buffer in buffers.items() if buffer}
+        logged = {i: buffer for i in index.tolist() if (buffer := dumps[i].debug_buffer)}
         store_ahead(self._connection, decoded.tables["debug_values"], logged)
         with self._transaction() as (rows, history, now):
             good = [_taken(dumps[i], now) for i in index.tolist()]

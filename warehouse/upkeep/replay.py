@@ -51,7 +51,7 @@ def replay(
         Segments replayed, as files, and the dumps and events in them.
 
     Raises:
-        ArchiveError: A segment is damaged or gone; what came before it is in the store.
+        ArchiveError: A segment is damaged or gone; earlier entries are in the store.
     """
     done, total = IngestSummary(), sum(1 + one.last - one.first for one in segments)
     workers = max(count_cores() - 1, 1)
