@@ -38,12 +38,14 @@ class Acceptor:
 
     Attributes:
         observe: Called with the duration of each write, in seconds.
+        groups: Number of calls of `accept`.
     """
 
     def __init__(self, inbox: Inbox, known: KnownDumps, notify: Callable[[int], object]) -> None:
         """Take an inbox, the known dumps, and a function to call with the dumps of each write."""
         self._inbox, self._known, self._notify = inbox, known, notify
         self.observe: Callable[[float], None] = lambda _: None
+        self.groups = 0
 
     def accept(self, deliveries: Sequence[Delivery]) -> list[Outcome]:
         """Outcomes of deliveries, in order; new deliveries are on disk.
@@ -58,6 +60,7 @@ class Acceptor:
             self._inbox.accept_all(new)
             self.observe(time.perf_counter() - start)
             self._record(new)
+        self.groups += 1
         return outcomes
 
     def accept_spooled(self, delivery: Delivery, spool: Spool) -> Outcome | None:

@@ -49,16 +49,14 @@ def hand_over(store: Path, dumps: Iterable[Dump]) -> IngestSummary:
     Raises:
         StoreError: The inbox cannot be written; dumps that were handed over before are safe.
     """
-    refused: list[Refusal] = []
-    n_dumps = byte_count = 0
+    summary, refused = IngestSummary(), list[Refusal]()
     with Inbox.open(store) as inbox:
         packed = _packed(dumps, refused)
         for group in batches(packed, attrgetter("byte_count"), _GROUP_BYTES):
             inbox.accept_all(group)
-            n_dumps += len(group)
-            byte_count += sum(one.byte_count for one in group)
-    n_files = n_dumps + len(refused)
-    return IngestSummary(n_files, byte_count=byte_count, refused=tuple(refused))
+            byte_count = sum(one.byte_count for one in group)
+            summary += IngestSummary(len(group), byte_count=byte_count)
+    return summary + IngestSummary(len(refused), refused=tuple(refused))
 
 
 def _packed(dumps: Iterable[Dump], refused: list[Refusal]) -> Iterator[Delivery]:

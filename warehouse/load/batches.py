@@ -65,17 +65,11 @@ class Batch:
         """Ids of the ETRecords of its dumps."""
         return {dump.program.id for dump in self.all_dumps() if dump.program}
 
-    def refuse(
-        self, name: str, reason: str, detail: str, sha256: str | None = None, data: Any = None
-    ) -> None:
-        """Refuse a file."""
-        self.refused.append(Refusal(name, sha256, reason, None, detail, data))
-
     def refuse_companion(self, name: str, reason: str, detail: str, data: Any = None) -> None:
         """Refuse a companion of a dump."""
         self.n_refused_companions += 1
         sha256 = None if data is None else hashlib.sha256(data).hexdigest()
-        self.refuse(name, reason, detail, sha256, data)
+        self.refused.append(Refusal(name, sha256, reason, None, detail, data))
 
     def leave_out_buffer(self, dump: NewDump, reason: str, detail: str) -> None:
         """Refuse a dump's debug buffer, and keep the dump without it."""
@@ -121,10 +115,9 @@ class ManifestAndCompanions:
         try:
             manifest = isolate(dump.manifest)
         except (ManifestError, SourceError) as error:
-            batch.refuse(name, "manifest", describe_problem(error, name), sha256, data)
-            return None
+            manifest = Failure(describe_problem(error, name))
         if isinstance(manifest, Failure):
-            batch.refuse(name, "manifest", manifest.detail, sha256, data)
+            batch.refused.append(Refusal(name, sha256, "manifest", None, manifest.detail, data))
             return None
         program = self._read_program(dump.etrecord, manifest.method, batch)
         buffer = _read_buffer(dump.debug_buffer, batch)

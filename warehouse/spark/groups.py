@@ -111,15 +111,15 @@ def _has_more(
 
     False if a companion that the lake has is gone.
     """
-    beside = (
+    companions = (
         (dump.etrecord, dump.etrecord_sha256, known.etrecord_id),
         (dump.debug_buffer, dump.debug_buffer_sha256, known.debug_buffer_sha256),
     )
-    if any(there is not None and name is None for name, _, there in beside):
+    if any(known_id is not None and name is None for name, _, known_id in companions):
         return False
     return any(
-        there is None and sha256 is not None and (name, sha256) not in bad
-        for name, sha256, there in beside
+        known_id is None and sha256 is not None and (name, sha256) not in bad
+        for name, sha256, known_id in companions
     )
 
 

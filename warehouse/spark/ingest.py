@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from ingest.watching.places import FileSeen
 
 MOST_FILES = 20_000  # in one commit
-_PIECES = 4  # for each core, that an inbox is looked at in
-_PIECE_FILES = 500
+_PIECES = 4  # tasks of a survey for each core
+_PIECE_FILES = 500  # of one task
 _ATTEMPTS = 20  # while others write the same dumps
 _PAUSE_SECONDS = 0.5  # between two of them, at most
 
