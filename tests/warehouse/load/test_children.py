@@ -289,7 +289,7 @@ def test_without_a_child_nothing_is_refused_and_all_stays(
             warehouse.drain()
     with Warehouse.open(store) as warehouse, monkeypatch.context() as patched:
         patched.setattr(process, "_PROGRAM", "import sys; sys.exit(7)")
-        with pytest.raises(StoreError, match=r"cannot be started .it ended with 7.*inbox is safe"):
+        with pytest.raises(StoreError, match=r"cannot be started .it ended with 7.*inbox are safe"):
             warehouse.drain()
     with Warehouse.open(store) as warehouse:
         assert warehouse.drain().n_dumps == 1

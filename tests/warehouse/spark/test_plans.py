@@ -97,7 +97,6 @@ def test_a_plan_given_up_for_that_of_a_third_is_nowhere_carried_out(inbox, lake)
 
 
 @pytest.mark.slow
-@pytest.mark.system
 @pytest.mark.parametrize("place", ["here", "elsewhere"])
 def test_a_plan_that_its_driver_left_unchecked_is_none(inbox, lake, place: str) -> None:
     def die() -> None:
