@@ -13,7 +13,7 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute
 
-from cli.serve import health, metrics, openapi, reads, sessions, sql, uploads
+from cli.serve import dump_endpoints, health, metrics, openapi, reads, sessions, sql
 from cli.serve.audit import AuditFile
 from cli.serve.line_queue import LineQueue
 from cli.serve.logs import Log, LogHandler, write_standard_error
@@ -55,7 +55,7 @@ def make_app(service: Service) -> Starlette:
             yield
 
     app = Starlette(
-        routes=_routes(),
+        routes=list_routes(),
         lifespan=lifespan,
         middleware=[Middleware(Watching, metrics=counted, audit=audit, log=log)],
         exception_handlers=dict.fromkeys(_TOLD, answer_problem),
@@ -72,6 +72,7 @@ def _close(service: Service) -> None:
         service.close()
 
 
-def _routes() -> Sequence[BaseRoute]:
-    modules = (uploads, health, metrics, openapi, page, reads, sessions, sql)  # many uploads
+def list_routes() -> Sequence[BaseRoute]:
+    """The routes of the service, those that are asked most in front."""
+    modules = (dump_endpoints, health, metrics, openapi, page, reads, sessions, sql)
     return [route for module in modules for route in module.routes()]
