@@ -8,12 +8,13 @@ from itertools import chain, islice
 from shlex import quote
 from typing import NamedTuple
 
-from queries.report.content import EnvironmentChange, Group, Member, State
+from queries.report.content import EnvironmentChange, Group, Member
 from queries.report.environment import may_explain
 from queries.report.headline import make_headline
 from queries.report.measures import as_measure
 from queries.report.members import describe_members, list_methods, method_level_ns
 from queries.report.night import HeadNight
+from queries.report.verdicts import State
 from warehouse.regressions.groups import ChangeGroup
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
@@ -74,12 +75,12 @@ def list_alerts(
 
 def order_alerts(alerts: Iterable[Group]) -> list[Group]:
     """Open regressions first, each kind by cost and then id."""
-    order = {"confirmed": 0, "new": 1, "acknowledged": 2, "accepted": 3, "fixed": 4}
+    order = list(State)
     return sorted(
         alerts,
         key=lambda alert: (
             alert.direction == "improvement",
-            order[alert.state],
+            order.index(alert.state),
             -abs(alert.headline.cost_ns or 0.0),
             alert.id,
         ),
@@ -90,22 +91,21 @@ def is_told(group: ChangeGroup, state: State, lately: int) -> bool:
     """Whether a report tells a group: while it is open, and what ended or got faster of late."""
     fixed = [change.fixed for change in group.changes]
     is_over = all(build is not None and build <= lately for build in fixed)
-    is_settled = group.direction < 0 or state == "accepted"
+    is_settled = group.direction < 0 or state == State.ACCEPTED
     return not is_over and not (is_settled and group.first_bad <= lately)
 
 
 def find_state(night: HeadNight, group: ChangeGroup) -> State:
     """The state of a group as of a night."""
     if all(change.fixed is not None for change in group.changes):
-        return "fixed"
+        return State.FIXED
     decision = night.decisions.get(group.id)
-    if decision is not None and decision.state == "accepted":
-        return "accepted"
+    decided = decision.state if decision else ""
+    if decided == State.ACCEPTED:
+        return State.ACCEPTED
     if all(change.confirmed is None for change in group.changes):
-        return "new"
-    if decision is not None and decision.state == "acknowledged":
-        return "acknowledged"
-    return "confirmed"
+        return State.NEW
+    return State.ACKNOWLEDGED if decided == State.ACKNOWLEDGED else State.CONFIRMED
 
 
 def _describe(
@@ -165,12 +165,12 @@ def make_alert(
         ),
         members=members,
         explains=evidence.explains,
-        dumps_needed=LEAST_DUMPS if state == "new" else 0,
+        dumps_needed=LEAST_DUMPS if state == State.NEW else 0,
         reason=decision.reason if decision else None,
         owner=night.settings.owner(
             device=first.device or "", model=first.model, event=evidence.event
         ),
-        fixed_in=builds[max(fixed)] if state == "fixed" else None,
+        fixed_in=builds[max(fixed)] if state == State.FIXED else None,
         environment=named,
         is_of_environment=all(any(map(may_explain, each)) for each in evidence.environment),
         commands=commands,

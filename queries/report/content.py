@@ -12,19 +12,9 @@ from typing import Literal
 from pydantic import Field
 
 from queries.report.measured import Budget, ExactChange, Part, TaxRow
+from queries.report.verdicts import SeriesVerdict, State, Verdict
 
 Direction = Literal["regression", "improvement"]
-Verdict = Literal[
-    "regressions",
-    "over_budget",
-    "other_environment",
-    "incomplete",
-    "suspects",
-    "blind",
-    "clear",
-    "not_enough_data",
-]
-State = Literal["new", "confirmed", "acknowledged", "accepted", "fixed"]
 
 
 class BuildPoint(Part):
@@ -144,7 +134,12 @@ class RunShift(Part):
 class OperatorChange(Part):
     """An operator that one of the builds lacks, or time that moved to another place."""
 
-    change: Literal["new_op", "removed_op", "moved", "mode_mix"]
+    change: Literal[
+        SeriesVerdict.NEW_OP,
+        SeriesVerdict.REMOVED_OP,
+        SeriesVerdict.MOVED,
+        SeriesVerdict.MODE_MIX,
+    ]
     device: str
     model: str
     backend: str | None

@@ -12,6 +12,7 @@ from queries.report.content import Coverage, Missing, OperatorChange, RunShift, 
 from queries.report.measures import as_measure
 from queries.report.members import describe_members
 from queries.report.night import HeadNight
+from queries.report.verdicts import SeriesVerdict
 from warehouse.regressions.history import find_families
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.nightly import Status
@@ -154,7 +155,7 @@ class HeadView:
         (member,) = map(as_measure, describe_members(self._night, [change]))
         build = self._night.fleet.nights[change.first_bad].build
         return OperatorChange(
-            change="moved",
+            change=SeriesVerdict.MOVED,
             device=member.device or "",
             model=member.model,
             backend=member.backend,
@@ -172,7 +173,7 @@ class HeadView:
         level = cells.median[series, before if was else last]
         base = fleet.nights[before].build
         return OperatorChange(
-            change="removed_op" if was else "new_op",
+            change=SeriesVerdict.REMOVED_OP if was else SeriesVerdict.NEW_OP,
             device=keys["device"],
             model=keys["model"],
             backend=keys["backend"],

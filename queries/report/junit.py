@@ -54,11 +54,9 @@ def _suite(name: str, cases: list[ElementTree.Element], head: str) -> ElementTre
 
 
 def _verdict(report: Report) -> ElementTree.Element:
-    is_seen = report.verdict not in {"blind", "incomplete", "not_enough_data"}
-    return _case(
-        "report", "verdict", "system-out" if is_seen else "skipped", verdict_text(report),
-        report.summary, *report.notes, ", ".join(build_lines(report)),
-    )  # fmt: skip
+    tag = "system-out" if report.verdict.is_seen else "skipped"
+    lines = report.summary, *report.notes, ", ".join(build_lines(report))
+    return _case("report", "verdict", tag, verdict_text(report), *lines)
 
 
 def _groups(report: Report) -> Iterator[ElementTree.Element]:

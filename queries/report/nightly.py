@@ -12,7 +12,7 @@ from queries.asked import AskedStore
 from queries.report.alerts import list_alerts, order_alerts
 from queries.report.budgets import broken_text, judge_budgets, list_broken
 from queries.report.calls import name_hidden_operators
-from queries.report.content import Coverage, Report, RunShift, Sensitivity, Verdict
+from queries.report.content import Coverage, Report, RunShift, Sensitivity
 from queries.report.environment import Environments, Family
 from queries.report.exact_alerts import judge_measures, list_exact_alerts, without_exact
 from queries.report.facts import (
@@ -29,6 +29,7 @@ from queries.report.outline import Outline, count_expected, find_verdict, sort_g
 from queries.report.sensitivity import night_sensitivity
 from queries.report.settings import Settings
 from queries.report.sight import Sight, join_first
+from queries.report.verdicts import Verdict
 
 _DUMPS = """SELECT device, model, backend, count(*) AS dumps FROM named_dumps
 WHERE build = $head GROUP BY device, model, backend"""
@@ -131,7 +132,7 @@ def _summary(
     found = [f"{count} {word}" for word, count in counts.items() if count]
     noun = "regression" if sum(counts.values()) == 1 else "regressions"
     what = f"{' and '.join(found)} {noun}" if found else "no regressions"
-    if verdict == "not_enough_data":
+    if verdict == Verdict.NOT_ENOUGH_DATA:
         what = join_first("not enough data", coverage.too_few)
     moved = sum(shift.is_notable for shift in shifts)
     told = [

@@ -15,6 +15,7 @@ from queries.report.environment import Family
 from queries.report.figures import count_text, operator_text
 from queries.report.sensitivity import SeriesLimits, describe_sensitivity
 from queries.report.settings import Settings
+from queries.report.verdicts import SeriesVerdict
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 
 Row = Mapping[str, Any]
@@ -22,7 +23,6 @@ Row = Mapping[str, Any]
 FAMILY = ("device", "model", "backend")
 CONTAINERS = ("method", "delegate")
 _OPERATOR = ("event_name", "delegate_id", "ordinal", "run")
-_NOT_JUDGED = {"new_op", "removed_op", "needs_more_dumps", "below_resolution"}
 
 
 def place_of_row(row: Row) -> dict[str, str]:
@@ -57,9 +57,10 @@ def pair_sensitivity(
 def _smallest_change(row: Row, settings: Settings) -> float:
     """The smallest change of a series that would have been told; infinite if it was not judged."""
     shown = row["minimum_detectable"]
-    if row["verdict"] in _NOT_JUDGED or shown is None:
+    verdict = SeriesVerdict(row["verdict"])
+    if not verdict.is_judged or shown is None:
         return math.inf
-    is_explained = row["verdict"] == "explained_by_run_shift"
+    is_explained = verdict == SeriesVerdict.EXPLAINED_BY_RUN_SHIFT
     hidden = abs(float(row["state_delta"])) if is_explained else 0.0
     return max(settings.min_change(**place_of_row(row)), float(shown), hidden)
 

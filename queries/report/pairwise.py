@@ -45,6 +45,7 @@ from queries.report.pair_coverage import (
 from queries.report.relative_values import read_values
 from queries.report.settings import Settings
 from queries.report.sight import Sight
+from queries.report.verdicts import SeriesVerdict, State
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 from warehouse.store import Warehouse
 
@@ -195,7 +196,7 @@ def _describe(  # noqa: PLR0913 - all that a group is made of
     named = [change for changes in around.values() for change in changes]
     return Group(
         id=hashlib.sha256(identity.encode()).hexdigest()[:12],
-        state="confirmed",
+        state=State.CONFIRMED,
         direction=direction,
         first_bad=head,
         last_good=base,
@@ -274,21 +275,15 @@ def _run_shifts(rows: Iterable[Row], least: float) -> list[RunShift]:
 
 
 def _operator_changes(rows: Iterable[Row], *, base: str, head: str) -> list[OperatorChange]:
-    details = {
-        "new_op": f"{base} has it not",
-        "removed_op": f"{head} has it not",
-        "moved": "its time went elsewhere, the whole is as it was",
-        "mode_mix": "another share of the processes ran it slowly",
-    }
     return [
         OperatorChange(
             change=row["verdict"],
             **{name: row[name] for name in SERIES},
             cost_ns=_cost(row),
-            detail=details[row["verdict"]],
+            detail=detail.format(base=base, head=head),
         )
         for row in rows
-        if row["verdict"] in details
+        if (detail := SeriesVerdict(row["verdict"]).detail)
     ]
 
 

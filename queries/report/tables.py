@@ -23,7 +23,6 @@ from queries.report.figures import (
 if TYPE_CHECKING:
     from queries.report.content import Report
 
-_CHANGES = {"new_op": "new", "removed_op": "removed", "moved": "moved"}
 _MOST = 1e6  # from there on, powers of ten
 _Rows = Iterable[tuple[str, ...]]
 
@@ -50,7 +49,7 @@ def changes(report: Report) -> list[Listing]:
             ("Change", "Where", "Operator", "Cost per run>", "Detail"),
             (
                 (
-                    _CHANGES[row.change],
+                    row.change.words,
                     place_text(row.device, row.model, row.backend),
                     operator_text(row.event_name, row.delegate_id, row.ordinal, row.run),
                     cost_text(row.cost_ns),
