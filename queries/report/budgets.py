@@ -11,7 +11,7 @@ import numpy as np
 from queries.report.amounts import in_base_unit
 from queries.report.environment import Family
 from queries.report.exact_alerts import exact_unit
-from queries.report.figures import measure_text, place_text
+from queries.report.figures import measure_text
 from queries.report.measured import Budget
 from queries.report.night import HeadNight
 from queries.report.settings import BudgetLimit
@@ -70,7 +70,7 @@ def broken_text(budgets: Sequence[Budget]) -> str:
 
 
 def _text(budget: Budget) -> str:
-    place = place_text(budget.device, budget.model, budget.backend)
+    place = budget.where
     value, limit = (measure_text(x, budget.unit) for x in (budget.value, budget.limit))
     return f"{budget.measure} {value} on {place}, {budget.bound} {limit}"
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from queries.report.measured import Budget, ExactChange, Part, TaxRow
+from queries.report.measured import Budget, ExactChange, Part, Placed, TaxRow
 from queries.report.verdicts import SeriesVerdict, State, Verdict
 
 Direction = Literal["regression", "improvement"]
@@ -64,12 +64,9 @@ class Member(Part):
     rule: str = Field(description="Which rule and which numbers made the verdict.")
 
 
-class EnvironmentChange(Part):
+class EnvironmentChange(Placed):
     """What changed around the code between base and head."""
 
-    device: str
-    model: str
-    backend: str | None
     attribute: str = Field(description="E.g. os_version, firmware, governor, threads.")
     base: str
     head: str
@@ -120,18 +117,15 @@ class Group(Part):
     commands: list[str] = Field(description="Commands that show it again and bisect it.")
 
 
-class RunShift(Part):
+class RunShift(Placed):
     """How far all operators of a model on a device moved together: the device's state."""
 
-    device: str
-    model: str
-    backend: str | None
     shift: float
     limit: float
     is_notable: bool = Field(description="Whether it is beyond the limit.")
 
 
-class OperatorChange(Part):
+class OperatorChange(Placed):
     """An operator that one of the builds lacks, or time that moved to another place."""
 
     change: Literal[
@@ -140,9 +134,6 @@ class OperatorChange(Part):
         SeriesVerdict.MOVED,
         SeriesVerdict.MODE_MIX,
     ]
-    device: str
-    model: str
-    backend: str | None
     run: str = Field(description="Name of the runs that holds across builds: 'Execute #2'.")
     event_name: str
     delegate_id: str | None
@@ -151,12 +142,9 @@ class OperatorChange(Part):
     detail: str
 
 
-class Missing(Part):
+class Missing(Placed):
     """A series of dumps that the head has none of: never taken as unchanged."""
 
-    device: str
-    model: str
-    backend: str | None
     last_build: str | None = Field(
         description="The last build of the base with dumps of it; null if none."
     )
@@ -179,12 +167,9 @@ class ReferenceDrift(Part):
     points: list[DriftPoint] = Field(description="A point per session, oldest first.")
 
 
-class Sensitivity(Part):
+class Sensitivity(Placed):
     """How small a change of a model's operators on a device would have been told."""
 
-    device: str
-    model: str
-    backend: str | None
     series_count: int = Field(description="Operators that the head has.")
     judged_count: int = Field(description="Those of them that could be judged.")
     explained_count: int = Field(
@@ -214,12 +199,9 @@ class Coverage(Part):
     )
 
 
-class Stability(Part):
+class Stability(Placed):
     """How steady a model runs on a device, in the head."""
 
-    device: str
-    model: str
-    backend: str | None
     dump_count: int
     cv: float | None = Field(description="Spread over mean of the dumps' medians.")
     iqr_share: float | None

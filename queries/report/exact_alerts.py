@@ -19,6 +19,11 @@ from warehouse.regressions.exact_changes import ExactHistory, ExactSeries, judge
 from warehouse.regressions.groups import ChangeGroup
 from warehouse.regressions.level_changes import LevelChange
 
+# Fields of a member that only noise, time and operators fill.
+_NO_NOISE = (
+    *("pool", "delegate_id", "module_path", "delta_low", "delta_high"),
+    *("p_adjusted", "base_ns", "head_ns", "cost_ns"),
+)
 _UNITS = {"delegated_share": "share"} | dict.fromkeys(
     ("operator_count", "operator_calls", "delegate_call_count", "delegate_calls"), "count"
 )
@@ -144,25 +149,15 @@ def _member(history: ExactHistory, change: LevelChange) -> Member:
     series = history.of(change)
     was, now = series.value(change.last_good), series.value(change.first_bad)
     counts = {point.build: point.dump_count for point in series.points}
-    return Member(
-        device=series.device,
-        pool=None,
-        model=series.model,
-        backend=series.backend,
+    return Member.of(
+        series._asdict(),
         run=series.run_name or "",
         event_name=measure_name(series.measure, series.run_name, series.allocator),
-        delegate_id=None,
         ordinal=0,
         kind="exact",
         unit=exact_unit(series.measure),
-        module_path=None,
         delta=now / was - 1 if was else None,
-        delta_low=None,
-        delta_high=None,
-        p_adjusted=None,
-        base_ns=None,
-        head_ns=None,
-        cost_ns=None,
+        **dict.fromkeys(_NO_NOISE),
         base_values=[was],
         head_values=[now],
         history=[

@@ -18,7 +18,7 @@ from queries.report.content import (
     Refused,
     Stability,
 )
-from queries.report.figures import count_text, place_text
+from queries.report.figures import count_text
 from queries.report.measured import ExactChange, TaxRow
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
@@ -63,14 +63,11 @@ def read_facts(
         _framework_tax(store, base, head),
         _reference_drift(store, until),
         Quality(
-            stability=[_stability(row) for row in steadiness],
+            stability=[Stability.of(row) for row in steadiness],
             environment=_changed_environment(store, base, head) if base else [],
             warnings=warnings,
         ),
-        [
-            Refused(source=row["source"], reason=row["reason"], detail=row["detail"])
-            for row in refused[:_MOST_REFUSED]
-        ],
+        [Refused.of(row) for row in refused[:_MOST_REFUSED]],
     )
 
 
@@ -101,8 +98,7 @@ def add_expected(
         for number in same:
             found[number] = found[number].model_copy(update={"is_expected": True})
         if not same:
-            place = {name: gap[name] for name in ("device", "model", "backend")}
-            found.append(Missing(**place, last_build=None, is_expected=True))
+            found.append(Missing.of(gap, last_build=None, is_expected=True))
     return sorted(found, key=lambda row: not row.is_expected)
 
 
@@ -123,7 +119,7 @@ def list_notes(
         relative: Devices whose times are relative to a reference build.
     """
     absent = [row for row in missing if row.is_expected]
-    named = [place_text(row.device, row.model, row.backend) for row in absent[:_MOST_NAMED]]
+    named = [row.where for row in absent[:_MOST_NAMED]]
     more = [f"{len(absent) - _MOST_NAMED:,} more"] * (len(absent) > _MOST_NAMED)
     builds = sorted({name for row in drift if row.device in relative for name in row.references})
     devices = sorted(relative)
@@ -146,12 +142,7 @@ def _reference_drift(store: AskedStore, until: datetime | None) -> list[Referenc
         ReferenceDrift(
             device=device,
             references=sorted({name for row in own for name in row["builds"]}),
-            points=[
-                DriftPoint(
-                    session=row["session"], recorded_on=row["recorded_on"], drift=row["drift"]
-                )
-                for row in own
-            ],
+            points=[DriftPoint.of(row) for row in own],
         )
         for device, own in (
             (device, list(group)) for device, group in groupby(rows, lambda row: row["device"])
@@ -172,23 +163,11 @@ def _list_steps(rows: Sequence[Row]) -> list[str]:
     return [*told, f"and {more:,} more that ran at two speeds"] if more else told
 
 
-def _stability(row: Row) -> Stability:
-    names = "device", "model", "backend", "dump_count", "cv", "iqr_share", "p99_over_p50"
-    return Stability(
-        **{name: row[name] for name in (*names, "max_over_min", "score", "note")},
-    )
-
-
 def _exact_changes(store: AskedStore, base: str, head: str) -> list[ExactChange]:
     rows = store.query("exact_changes", base=base, head=head).to_pylist()
     return [
-        ExactChange(
-            device=row["device"],
-            model=row["model"],
-            backend=row["backend"],
-            measure=measure_name(row["measure"], row["run_name"], row["allocator"]),
-            base=row["base"],
-            head=row["head"],
+        ExactChange.of(
+            row | {"measure": measure_name(row["measure"], row["run_name"], row["allocator"])}
         )
         for row in rows
         if row["verdict"] == "changed" and None not in (row["base"], row["head"])
@@ -198,14 +177,7 @@ def _exact_changes(store: AskedStore, base: str, head: str) -> list[ExactChange]
 def _changed_environment(store: AskedStore, base: str, head: str) -> list[EnvironmentChange]:
     rows = store.query("environment_changes", base=base, head=head).to_pylist()
     return [
-        EnvironmentChange(
-            device=row["device"],
-            model=row["model"],
-            backend=row["backend"],
-            attribute=row["attribute"],
-            base=row["base"] or "unknown",
-            head=row["head"] or "unknown",
-        )
+        EnvironmentChange.of(row, base=row["base"] or "unknown", head=row["head"] or "unknown")
         for row in rows
         if row["verdict"] == "changed"
     ]

@@ -43,17 +43,8 @@ def _describe(
     # What moved is the share of slow dumps: there is no interval of a median.
     has_interval = not math.isnan(figures.low[row]) and change.modes is None
     shift = figures.shift[row] if change.modes is None else change.shift
-    return Member(
-        device=keys["device"],
-        pool=keys["pool"],
-        model=keys["model"],
-        backend=keys["backend"],
-        run=keys["run"],
-        event_name=keys["event_name"],
-        delegate_id=keys["delegate_id"],
-        ordinal=keys["ordinal"],
-        kind=keys["kind"],
-        unit=keys["unit"],
+    return Member.of(
+        keys,
         module_path=night.modules.get(tuple(keys[name] for name in SERIES)),
         delta=math.expm1(shift),
         delta_low=math.expm1(figures.low[row]) if has_interval else None,

@@ -75,11 +75,7 @@ def _missing(rows: Sequence[Row]) -> str:
 
 def missing_data(dumps: Iterable[Row], base: str) -> list[Missing]:
     """What the base was recorded on, and the head was not."""
-    return [
-        Missing(**{name: row[name] for name in FAMILY}, last_build=base, is_expected=False)
-        for row in dumps
-        if not row["head"]
-    ]
+    return [Missing.of(row, last_build=base, is_expected=False) for row in dumps if not row["head"]]
 
 
 def describe_coverage(

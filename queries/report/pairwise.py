@@ -225,7 +225,6 @@ def _member(
 ) -> Member:
     by_build = values.get(tuple(row[name] for name in SERIES), {})
     was, now = by_build.get(base, []), by_build.get(head, [])
-    names = (*SERIES, "pool", "kind", "module_path", "delta", "delta_low", "delta_high")
     is_time = row["base_ns"] is not None
     parts = [
         f"{row['head_count']} dumps against {row['base_count']}",
@@ -234,13 +233,9 @@ def _member(
         *_state_parts(row),
         *([row["note"]] if row["note"] else []),
     ]
-    return Member(
-        **{name: row[name] for name in names},
+    return Member.of(
+        row,
         unit="ns" if is_time else "ticks",
-        p_adjusted=row["p_adjusted"],
-        base_ns=row["base_ns"],
-        head_ns=row["head_ns"],
-        cost_ns=row["cost_ns"],
         base_values=sorted(was),  # stores and lakes number dumps differently
         head_values=sorted(now),
         history=[
@@ -249,7 +244,6 @@ def _member(
         ]
         if is_time
         else [],
-        may_be=row["may_be"],
         rule="; ".join(parts),
     )
 
@@ -263,8 +257,8 @@ def _state_parts(row: Row) -> list[str]:
 def _run_shifts(rows: Iterable[Row], least: float) -> list[RunShift]:
     """How far the state of each device moved, where it is out of the values."""
     return [
-        RunShift(
-            **{name: row[name] for name in FAMILY},
+        RunShift.of(
+            row,
             shift=row["state_delta"],
             limit=least,
             is_notable=abs(row["state_delta"]) >= least,
@@ -276,9 +270,9 @@ def _run_shifts(rows: Iterable[Row], least: float) -> list[RunShift]:
 
 def _operator_changes(rows: Iterable[Row], *, base: str, head: str) -> list[OperatorChange]:
     return [
-        OperatorChange(
+        OperatorChange.of(
+            row,
             change=row["verdict"],
-            **{name: row[name] for name in SERIES},
             cost_ns=_cost(row),
             detail=detail.format(base=base, head=head),
         )
