@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from queries.report.measured import Budget, ExactChange, Part, Placed, TaxRow
+from queries.report.measured import Budget, ExactChange, ModelPart, Part, TaxRow
 from queries.report.verdicts import SeriesVerdict, State, Verdict
 
 Direction = Literal["regression", "improvement"]
@@ -64,7 +64,7 @@ class Member(Part):
     rule: str = Field(description="Which rule and which numbers made the verdict.")
 
 
-class EnvironmentChange(Placed):
+class EnvironmentChange(ModelPart):
     """What changed around the code between base and head."""
 
     attribute: str = Field(description="E.g. os_version, firmware, governor, threads.")
@@ -93,7 +93,7 @@ class Headline(Part):
 
 
 class Group(Part):
-    """Series that moved by one cause, as far as can be told: one alert."""
+    """Series that moved by one cause, as far as is known: one alert."""
 
     id: str = Field(description="Stays the same from night to night.")
     state: State
@@ -117,7 +117,7 @@ class Group(Part):
     commands: list[str] = Field(description="Commands that show it again and bisect it.")
 
 
-class RunShift(Placed):
+class RunShift(ModelPart):
     """How far all operators of a model on a device moved together: the device's state."""
 
     shift: float
@@ -125,7 +125,7 @@ class RunShift(Placed):
     is_notable: bool = Field(description="Whether it is beyond the limit.")
 
 
-class OperatorChange(Placed):
+class OperatorChange(ModelPart):
     """An operator that one of the builds lacks, or time that moved to another place."""
 
     change: Literal[
@@ -142,7 +142,7 @@ class OperatorChange(Placed):
     detail: str
 
 
-class Missing(Placed):
+class Missing(ModelPart):
     """A series of dumps that the head has none of: never taken as unchanged."""
 
     last_build: str | None = Field(
@@ -167,8 +167,8 @@ class ReferenceDrift(Part):
     points: list[DriftPoint] = Field(description="A point per session, oldest first.")
 
 
-class Sensitivity(Placed):
-    """How small a change of a model's operators on a device would have been told."""
+class Sensitivity(ModelPart):
+    """The smallest change of a model's operators on a device that the report would show."""
 
     series_count: int = Field(description="Operators that the head has.")
     judged_count: int = Field(description="Those of them that could be judged.")
@@ -199,7 +199,7 @@ class Coverage(Part):
     )
 
 
-class Stability(Placed):
+class Stability(ModelPart):
     """How steady a model runs on a device, in the head."""
 
     dump_count: int
@@ -251,7 +251,7 @@ class Report(Part):
     framework_tax: list[TaxRow]
     coverage: Coverage
     sensitivity: list[Sensitivity] = Field(
-        description="How small a change would have been told, by model and device."
+        description="The smallest change that the report would show, by model and device."
     )
     reference_drift: list[ReferenceDrift] = Field(description="Of devices with reference builds.")
     quality: Quality

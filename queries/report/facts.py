@@ -18,6 +18,7 @@ from queries.report.content import (
     Refused,
     Stability,
 )
+from queries.report.environment import Family
 from queries.report.figures import count_text
 from queries.report.measured import ExactChange, TaxRow
 from queries.report.settings import Settings
@@ -153,14 +154,14 @@ def _reference_drift(store: AskedStore, until: datetime | None) -> list[Referenc
 def _list_steps(rows: Sequence[Row]) -> list[str]:
     """Where whole processes ran at one of two speeds, and how often that changed."""
     stepped = [row for row in rows if row["level_gap"] is not None]
-    told = []
+    lines = []
     for row in stepped[:_MOST_STEPS]:
-        where = " ".join(filter(None, (row["device"], row["model"], row["backend"])))
-        apart = f"{100 * row['level_gap']:.0f} % apart"
-        steps = count_text(row["level_steps"], "step")
-        told.append(f"{where}: dumps ran at two speeds, {apart}, {steps} from one to the other")
-    more = len(stepped) - len(told)
-    return [*told, f"and {more:,} more that ran at two speeds"] if more else told
+        gap, steps = f"{100 * row['level_gap']:.0f} % apart", count_text(row["level_steps"], "step")
+        lines.append(
+            f"{Family.of(row)}: dumps ran at two speeds, {gap}, {steps} from one to the other"
+        )
+    more = len(stepped) - len(lines)
+    return [*lines, f"and {more:,} more that ran at two speeds"] if more else lines
 
 
 def _exact_changes(store: AskedStore, base: str, head: str) -> list[ExactChange]:
@@ -185,20 +186,18 @@ def _changed_environment(store: AskedStore, base: str, head: str) -> list[Enviro
 
 def _framework_tax(store: AskedStore, base: str | None, head: str) -> list[TaxRow]:
     builds = [head] if base is None else [base, head]
-    shares: dict[tuple[str, str, str | None], dict[str, float | None]] = {}
+    shares: dict[Family, dict[str, float | None]] = {}
     for row in store.query("framework_tax", build=builds, scope="total").to_pylist():
-        key = row["device"], row["model"], row["backend"]
         share = row["tax_share"]
-        shares.setdefault(key, {})[row["build"]] = None if share is None else 100 * share
+        percent = None if share is None else 100 * share
+        shares.setdefault(Family.of(row), {})[row["build"]] = percent
     return [
         TaxRow(
-            device=device,
-            model=model,
-            backend=backend,
+            **family._asdict(),
             base_percent=by_build.get(base) if base else None,
             head_percent=by_build.get(head),
         )
-        for (device, model, backend), by_build in sorted(
+        for family, by_build in sorted(
             shares.items(), key=lambda item: tuple(part or "" for part in item[0])
         )
         if head in by_build
@@ -207,5 +206,5 @@ def _framework_tax(store: AskedStore, base: str | None, head: str) -> list[TaxRo
 
 def measure_name(measure: str, run: str | None, allocator: str | None) -> str:
     """A measure in words; its runs are named where a model has several."""
-    is_told = run is not None and (measure == "allocated_bytes" or " " in run)
-    return " ".join(filter(None, (measure, run if is_told else None, allocator)))
+    is_reported = run is not None and (measure == "allocated_bytes" or " " in run)
+    return " ".join(filter(None, (measure, run if is_reported else None, allocator)))

@@ -90,7 +90,7 @@ class HeadView:
             judged_count=sum(row.judged_count for row in sensitivity),
             missing=missing,
             too_few=[
-                f"{' '.join(filter(None, (row.device, row.model, row.backend)))}: {row.missing}"
+                f"{Family.of(dict(row))}: {row.missing}"
                 for row in sensitivity
                 if row.missing is not None
             ],

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 60_000  # GitHub takes 65,536 characters
 MAX_ROWS = 20  # of a table
-_OPENED = 2  # sections that tell groups in full
+_OPENED = 2  # sections that show groups in full
 _DETAILED = 10  # of their groups; the others have a line each
 _MEMBERS = 5  # of a group
 _CUT = "\n*Cut here: the comment would be too long. The other forms have the rest.*\n"

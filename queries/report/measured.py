@@ -22,7 +22,7 @@ class Part(BaseModel):
         return cls(**own | others)
 
 
-class Placed(Part):
+class ModelPart(Part):
     """A part about a model on a device."""
 
     device: str
@@ -35,7 +35,7 @@ class Placed(Part):
         return place_text(self.device, self.model, self.backend)
 
 
-class ExactChange(Placed):
+class ExactChange(ModelPart):
     """A measure without noise that changed: any difference is a verdict."""
 
     measure: str = Field(description="E.g. allocated_bytes, operator_count, dump_bytes.")
@@ -43,7 +43,7 @@ class ExactChange(Placed):
     head: float
 
 
-class Budget(Placed):
+class Budget(ModelPart):
     """What a limit of tracehouse.toml says of a model on a device."""
 
     measure: str
@@ -54,7 +54,7 @@ class Budget(Placed):
     is_broken: bool
 
 
-class TaxRow(Placed):
+class TaxRow(ModelPart):
     """Share of a method's time that is neither kernel nor delegate."""
 
     base_percent: float | None

@@ -95,7 +95,7 @@ def changed_environment(
     keys, nights = night.fleet.name(change.series), night.fleet.nights
     since = np.setdiff1d(changed_nights(night, change), change.back)
     base, head = ([nights[number] for number in each.tolist()] for each in (change.base, since))
-    family = Family(keys["device"], keys["model"], keys["backend"])
+    family = Family.of(keys)
     has_reference = bool(night.fleet.has_reference[change.series])
     return environments.changes(family, base, head, has_reference=has_reference)
 
@@ -103,7 +103,7 @@ def changed_environment(
 def compare_nights(
     night: HeadNight, change: LevelChange, base: Ints, head: Ints
 ) -> SampleComparison:
-    """Dumps of some nights of a series against those of others, in the frame of its change."""
+    """Dumps of some nights of a series against others, raw or residual as its change is."""
     return compare_builds(night.fleet.history, [(change, base, head)])
 
 

@@ -70,15 +70,14 @@ def nightly_report(
     facts = read_facts(store, base=base[0] if base else None, head=night.head, until=night.until)
     muted = Counter(night.muted) + Counter(exact.muted)
     counts = {**view.count_verdicts(), **{f"muted: {k}": n for k, n in muted.items()}}
-    dumps = {
-        Family(row["device"], row["model"], row["backend"]): int(row["dumps"])
-        for row in store.sql(_DUMPS, {"head": night.head}).to_pylist()
-    }
+    counted = store.sql(_DUMPS, {"head": night.head}).to_pylist()
+    dumps = {Family.of(row): int(row["dumps"]) for row in counted}
     sensitivity = night_sensitivity(night, dumps)
     missing = add_expected(store, view.missing(), settings, night.head)
     coverage = view.coverage(sum(dumps.values()), sensitivity, missing)
     shifts = view.run_shifts()
     budgets, unfit = judge_budgets(night, exact.history)
+    quality = facts.quality.model_copy(update={"warnings": [*unfit, *facts.quality.warnings]})
     verdict = find_verdict(parts, sensitivity, missing, budgets)
     return Report(
         kind="nightly",
@@ -96,14 +95,10 @@ def nightly_report(
         groups=groups,
         run_shifts=shifts,
         operator_changes=view.operator_changes(),
-        exact_changes=facts.exact_changes,
         budgets=budgets,
-        framework_tax=facts.framework_tax,
         coverage=coverage,
         sensitivity=sensitivity,
-        reference_drift=facts.reference_drift,
-        quality=facts.quality.model_copy(update={"warnings": [*unfit, *facts.quality.warnings]}),
-        refused=facts.refused,
+        **facts._replace(quality=quality)._asdict(),
         verdict_counts=dict(sorted(counts.items())),
         rules={**night.rules._asdict(), "min_change": settings.nightly.min_change},
     )
@@ -135,7 +130,7 @@ def _summary(
     if verdict == Verdict.NOT_ENOUGH_DATA:
         what = join_first("not enough data", coverage.too_few)
     moved = sum(shift.is_notable for shift in shifts)
-    told = [
+    clauses = [
         what,
         f"improvements: {len(parts.improvements)}",
         f"series judged: {coverage.judged_count:,} of {coverage.series_count:,}",
@@ -144,4 +139,4 @@ def _summary(
         *([f"expected, but not recorded: {absent}"] if absent else []),
         *([f"blind on {seen.share(seen.blind)}, {seen.limits}"] if seen.blind else []),
     ]
-    return ", ".join(told)
+    return ", ".join(clauses)

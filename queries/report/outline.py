@@ -150,8 +150,8 @@ def _count(groups: Sequence[Group], noun: str) -> str:
 def _members(members: Sequence[Member]) -> str:
     measures = sum(is_measure(member) for member in members)
     counts = ((len(members) - measures, "operator"), (measures, "measure"))
-    told = [count_text(count, noun) for count, noun in counts if count]
-    return " and ".join(told or [count_text(0, "operator")])
+    texts = [count_text(count, noun) for count, noun in counts if count]
+    return " and ".join(texts or [count_text(0, "operator")])
 
 
 def range_text(group: Group) -> str:

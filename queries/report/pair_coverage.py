@@ -20,7 +20,6 @@ from warehouse.statistics.sample_sizes import LEAST_DUMPS
 
 Row = Mapping[str, Any]
 
-FAMILY = ("device", "model", "backend")
 CONTAINERS = ("method", "delegate")
 _OPERATOR = ("event_name", "delegate_id", "ordinal", "run")
 
@@ -36,8 +35,8 @@ def pair_sensitivity(
     """How small a change the two builds would have shown, by model; what is muted is left out."""
     families: dict[Family, list[Row]] = defaultdict(list)
     for row in rows:
-        if row["head_count"] and settings.mute(**place_of_row(row), on=day) is None:
-            families[Family(*(row[name] for name in FAMILY))].append(row)
+        if row["head_count"] and settings.mute_reason(**place_of_row(row), on=day) is None:
+            families[Family.of(row)].append(row)
     return [
         describe_sensitivity(
             family,
@@ -55,7 +54,7 @@ def pair_sensitivity(
 
 
 def _smallest_change(row: Row, settings: Settings) -> float:
-    """The smallest change of a series that would have been told; infinite if it was not judged."""
+    """The smallest change of a series that would show; infinite if the series was not judged."""
     shown = row["minimum_detectable"]
     verdict = SeriesVerdict(row["verdict"])
     if not verdict.is_judged or shown is None:
@@ -94,8 +93,7 @@ def describe_coverage(
         judged_count=sum(row.judged_count for row in sensitivity),
         missing=missing,
         too_few=[
-            f"{' '.join(filter(None, (row['device'], row['model'], row['backend'])))}: "
-            f"{row['head']} dumps, {LEAST_DUMPS} wanted"
+            f"{Family.of(row)}: {row['head']} dumps, {LEAST_DUMPS} wanted"
             for row in there
             if row["base"] and row["head"] < LEAST_DUMPS
         ],

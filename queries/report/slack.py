@@ -109,8 +109,7 @@ def _blocks(report: Report) -> Iterator[_Block]:
 
 def _open_groups(report: Report) -> list[tuple[str, Group]]:
     """The groups to act on and to look at, each with its section."""
-    told = sections(report)[:2]
-    return [(section.title, group) for section in told for group in section.groups]
+    return [(section.title, group) for section in sections(report)[:2] for group in section.groups]
 
 
 def _fallback(report: Report) -> str:

@@ -129,7 +129,7 @@ def evidence(report: Report) -> list[Listing]:
         _listing("Too little data", "", ("What is wanted",), coverage.too_few, _text_row),
         _listing(
             "Sensitivity",
-            "A smaller change of an operator would not have been told.",
+            "A smaller change of an operator would not show.",
             ("Where", "Typical>", "Worst>", "Operator", "Judged>", "Explained by run>", "Light"),
             sorted(report.sensitivity, key=lambda row: not row.is_blind),
             lambda row: (

@@ -59,7 +59,7 @@ class Verdict(StrEnum):
 
 
 class State(StrEnum):
-    """What became of an alert, in the order in which a report tells alerts.
+    """What became of an alert, in the order in which a report lists alerts.
 
     Attributes:
         label: What reports call it.

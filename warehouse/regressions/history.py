@@ -28,7 +28,7 @@ class Series(NamedTuple):
         kernel: Number of its kernel in the family: operators that share one have one vote on
             how the device moved; NO_KERNEL for what only holds others.
         floor: Least value that can be compared, a logarithm.
-        half_tick: Half of what its clock tells apart, in the unit of the values.
+        half_tick: Half of the smallest step of its clock, in the unit of the values.
         min_change: Smallest change that counts, as a share.
         unit: What runs it: KERNELS or DELEGATE, whose state all operators of a dump share; NO_UNIT
             where the state of the device is out of the values already.
@@ -49,7 +49,7 @@ class SeriesHistory(NamedTuple):
         series: What is known of the series.
         build_count: Builds, the head included.
         values: The values, those of one cell (a series and a build) side by side.
-        states: State of the device in the dump of each value; 0 where none can be told, and in
+        states: State of the device in the dump of each value; 0 where none is known, and in
             builds that are not judged yet.
         dump: Number of the dump of each value.
         start: Where the values of each cell begin; shape (series * builds + 1,).
@@ -133,7 +133,7 @@ def summarise_cells(history: SeriesHistory) -> Cells:
 
 
 def _find_split(history: SeriesHistory) -> Mask:
-    """Whether two neighbours in a cell, neither its first nor its last, are far apart."""
+    """Whether each cell has a wide gap between values that are not its first or last."""
     wide = np.flatnonzero(np.diff(history.values) > LEAST_GAP)  # between `wide` and the next
     cell = np.searchsorted(history.start, wide, side="right") - 1
     inside = (wide > history.start[cell]) & (wide + 2 < history.start[cell + 1])

@@ -1,9 +1,9 @@
-"""Evidence of the devices of a pool added up: an operator on all of them is one series more. Pure.
+"""Series of pools: an operator on all devices of a pool is one more series. Pure.
 
-A value of such a series is a device, not a dump: the median of its dumps of a night, less the level
-that the device began with, and less what all operators of the device did in that night. So devices
-of unlike speed can be compared, and a night of a device counts once, however many dumps it has. The
-series is judged as any other; what it shows is told of its devices.
+A value of such a series stands for a device, not a dump: the median of its dumps in a night, less
+the level that the device began with, and less the shift of all operators of the device in that
+night. So devices of different speeds can be compared, and a night of a device counts once, however
+many dumps it has. The series is judged as any other; its changes are then reported for its devices.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Ints = NDArray[np.int64]
 NO_POOL = -1
 _LEAST_DEVICES = 5  # of a pool: as many values as a head wants
 _MOST_VALUES = 24  # of a night: of more devices, several share one
-LEAST_KERNELS = 6  # of a device, from which what they share can be told
+LEAST_KERNELS = 6  # of a device, from which on what they share is known
 _FIRST_NIGHTS = 4  # whose median is the level that a device began with
 
 
@@ -52,8 +52,8 @@ def add_pools(values: SeriesValues, kernel: Ints) -> tuple[SeriesValues, Ints]:
     return joined, np.append(np.where(pool == NO_POOL, NO_POOL, pool + count), of_pools)
 
 
-def tell_of_devices(found: Replay, history: SeriesHistory, pool: Ints) -> list[LevelChange]:
-    """The changes, those of pools told of the devices that show them and have none of their own.
+def spread_to_devices(found: Replay, history: SeriesHistory, pool: Ints) -> list[LevelChange]:
+    """The changes, those of a pool as changes of the devices that show no change of their own.
 
     Args:
         found: What is known as of the last build.
@@ -62,16 +62,16 @@ def tell_of_devices(found: Replay, history: SeriesHistory, pool: Ints) -> list[L
     """
     changes = found.changes
     is_pool = np.isin(np.arange(len(pool)), pool)
-    told = [change for change in changes if not is_pool[change.series]]
-    known = {(change.series, change.direction): change for change in told}
+    spread_out = [change for change in changes if not is_pool[change.series]]
+    known = {(change.series, change.direction): change for change in spread_out}
     for change in changes:
         for series in np.flatnonzero(pool == change.series).tolist():
             own = known.get((series, change.direction))
             if own is not None and abs(own.first_bad - change.first_bad) <= NEIGHBOURS:
                 continue
             shown = _show(change, series, found, history)
-            told += [shown] if shown is not None else []
-    return told
+            spread_out += [shown] if shown is not None else []
+    return spread_out
 
 
 def _show(

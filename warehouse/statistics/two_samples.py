@@ -47,7 +47,7 @@ class SampleComparison(NamedTuple):
         shift: Hodges-Lehmann estimate of head less base, in logarithms; NaN without values.
         low: Lower end of its 99 % interval; NaN with too few values for one.
         high: Upper end.
-        is_centred: Whether modes were told apart.
+        is_centred: Whether each value is compared within its mode.
         base_slow: Share of the base's values on the slow side, where there are two; else NaN.
         head_slow: Share of the head's.
         split: Values above it are on the slow side; NaN as well.
@@ -72,7 +72,7 @@ class SampleComparison(NamedTuple):
 def compare_samples(base: Floats, head: Floats, *, has_modes: bool = True) -> SampleComparison:
     """Compare each row of `base`, shape (pairs, n), with that of `head`, shape (pairs, m).
 
-    Without `has_modes` no modes are told apart.
+    Without `has_modes` values are compared as if they had one mode.
     """
     count = len(base)
     parts = [np.full(count, np.nan) for _ in range(11)]
@@ -103,7 +103,7 @@ def _blocks(base: Floats, head: Floats) -> Iterator[tuple[Ints, Floats, Floats]]
 
 
 class Modes(NamedTuple):
-    """Samples whose modes were told apart, see `SampleComparison`."""
+    """Samples whose values are compared within their modes, see `SampleComparison`."""
 
     base: Floats
     head: Floats
