@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warehouse.regressions.baseline import Base
+from warehouse.statistics.runs import places_in_runs
 from warehouse.statistics.two_samples import row_median
 
 Floats = NDArray[np.float64]
@@ -211,7 +212,6 @@ def _list_members(family: Ints) -> Ints:
     """The series of each family, filled up with the number after the last series."""
     count = np.bincount(family)
     order = np.argsort(family, kind="stable")
-    place = np.arange(len(family)) - np.repeat(np.cumsum(count) - count, count)
     members = np.full((len(count), int(count.max(initial=0))), len(family))
-    members[family[order], place] = order
+    members[family[order], places_in_runs(count)] = order
     return members

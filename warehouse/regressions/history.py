@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warehouse.statistics.device_states import MAD_TO_SD
+from warehouse.statistics.runs import places_in_runs
 from warehouse.statistics.two_samples import LEAST_GAP
 
 Floats = NDArray[np.float64]
@@ -106,8 +107,7 @@ def lay_out(
     counts = np.zeros(len(series.family) * build_count, np.int64)
     counts[cell] = count
     start = np.concatenate([[0], np.cumsum(counts)])
-    item = np.arange(len(values)) - np.repeat(np.cumsum(count) - count, count)
-    place = np.repeat(start[cell], count) + item
+    place = np.repeat(start[cell], count) + places_in_runs(count)
     ordered, owner = np.empty(len(values)), np.empty(len(values), np.int64)
     ordered[place], owner[place] = values[by_value], dump[by_value]
     return SeriesHistory(series, build_count, ordered, np.zeros(len(ordered)), owner, start)
@@ -163,9 +163,7 @@ def gather_values(history: SeriesHistory, rows: Ints, chosen: Mask, reaction: Fl
     first, count = history.start[cell], history.start[cell + 1] - history.start[cell]
     total = np.bincount(row, count, minlength=len(rows)).astype(np.int64)
     gathered = np.full((len(rows), max(1, int(total.max(initial=0)))), np.nan)
-    item = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
-    owner = np.repeat(row, count)
-    place = np.arange(len(owner)) - np.repeat(np.cumsum(total) - total, total)
-    source = np.repeat(first, count) + item
+    owner, place = np.repeat(row, count), places_in_runs(total)
+    source = np.repeat(first, count) + places_in_runs(count)
     gathered[owner, place] = history.values[source] - reaction[owner] * history.states[source]
     return gathered

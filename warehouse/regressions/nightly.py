@@ -22,6 +22,7 @@ from warehouse.regressions.baseline import Base
 from warehouse.regressions.history import Cells, SeriesHistory, gather_values
 from warehouse.regressions.mode_shares import WATCHED_P
 from warehouse.statistics.device_states import NO_KERNEL
+from warehouse.statistics.runs import find_starts, places_in_runs
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 from warehouse.statistics.two_samples import SampleComparison, compare_samples, least_p
 
@@ -247,11 +248,9 @@ def adjust_p(p: Floats, family: Ints, size: Ints) -> Floats:
     The others count as if their p were higher: that can only make the result larger.
     """
     order = np.lexsort((p, family))
-    first = np.flatnonzero(np.diff(family[order], prepend=-1))
-    count = np.diff(first, append=len(order))
-    row = np.repeat(np.arange(len(first)), count)
-    rank = np.arange(len(order)) - np.repeat(first, count)
-    scaled = np.full((len(first), int(count.max(initial=0))), np.inf)
+    count = np.diff(find_starts([family[order]]), append=len(order))
+    row, rank = np.repeat(np.arange(len(count)), count), places_in_runs(count)
+    scaled = np.full((len(count), int(count.max(initial=0))), np.inf)
     scaled[row, rank] = p[order] * size[order] / (rank + 1)
     least = np.minimum.accumulate(scaled[:, ::-1], axis=1)[:, ::-1]
     adjusted = np.empty(len(p))

@@ -20,6 +20,7 @@ from warehouse.regressions.nightly import NightResult, Rules
 from warehouse.regressions.pools import NO_POOL
 from warehouse.regressions.replay import Replay, replay
 from warehouse.regressions.series_values import number_families, number_rows
+from warehouse.statistics.runs import places_in_runs
 
 Ints = NDArray[np.int64]
 
@@ -101,8 +102,7 @@ def _join_histories(histories: Sequence[SeriesHistory], order: Ints, family: Int
     first = np.cumsum(count) - count
     cells = (order[:, None] * builds + np.arange(builds)).ravel()
     start = np.concatenate([[0], np.cumsum(count[cells])])
-    item = np.arange(start[-1]) - np.repeat(start[:-1], count[cells])
-    place = np.repeat(first[cells], count[cells]) + item
+    place = np.repeat(first[cells], count[cells]) + places_in_runs(count[cells])
     return SeriesHistory(
         Series(*series)._replace(family=family),
         builds,

@@ -22,6 +22,7 @@ from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.replay import Replay
 from warehouse.regressions.series_values import FAMILY, KEY, SeriesValues, number_rows
 from warehouse.statistics.device_states import NO_KERNEL
+from warehouse.statistics.runs import find_starts, rank_in_groups
 from warehouse.statistics.two_samples import row_median
 
 Floats = NDArray[np.float64]
@@ -115,7 +116,7 @@ def _pool_values(values: SeriesValues, kernel: Ints, pool: Ints, first: Ints) ->
     """The values of pools, `first` a series of each."""
     cell, median = _medians(values, pool)
     series, night = values.series[cell], values.night[cell]
-    number = _count_nights(series, night)
+    number = rank_in_groups(series, night)  # nights of the series before it
     level = _first_levels(series, number, median, len(pool))
     moved = median - level[series, np.minimum(number, _FIRST_NIGHTS - 1)]
     family = number_rows(values.keys.select(FAMILY))[0]
@@ -149,15 +150,6 @@ def _medians(values: SeriesValues, pool: Ints) -> tuple[Ints, Floats]:
     return cell, middle[cell] / 2
 
 
-def _count_nights(series: Ints, night: Ints) -> Ints:
-    """How many nights of its series each cell has before it."""
-    order = np.lexsort((night, series))
-    first = np.flatnonzero(np.diff(series[order], prepend=-1))
-    count = np.empty(len(series), np.int64)
-    count[order] = np.arange(len(series)) - np.repeat(first, np.diff(first, append=len(series)))
-    return count
-
-
 def _first_levels(series: Ints, number: Ints, median: Floats, series_count: int) -> Floats:
     """The level that each series began with, as it was known in each of its first nights.
 
@@ -171,14 +163,10 @@ def _first_levels(series: Ints, number: Ints, median: Floats, series_count: int)
 
 
 def _number_devices(series: Ints, night: Ints, pool: Ints) -> Ints:
-    """The number of each series in its pool: who comes later gets a later one."""
+    """The number of each series in its pool: a device that comes later gets a later one."""
     came = np.full(len(pool), np.iinfo(np.int64).max)
     np.minimum.at(came, series, night)
-    order = np.lexsort((came, pool))
-    first = np.flatnonzero(np.diff(pool[order], prepend=-2))
-    number = np.empty(len(pool), np.int64)
-    number[order] = np.arange(len(pool)) - np.repeat(first, np.diff(first, append=len(pool)))
-    return number
+    return rank_in_groups(pool, came)
 
 
 def _device_shifts(family: Ints, kernel: Ints, night: Ints, moved: Floats) -> Floats:
@@ -202,9 +190,9 @@ def _share_values(
     """Pool, night and size of each cell, and its values: a median for each owner, ascending."""
     (pool, night, _), shared, _ = _group_medians(np.stack([pool, night, owner]), value)
     order = np.lexsort((shared, night, pool))
-    cells = np.stack([pool, night])[:, order]
-    first = np.flatnonzero(np.diff(cells, prepend=-1).any(axis=0))
-    return cells[0, first], cells[1, first], np.diff(first, append=len(order)), shared[order]
+    pool, night = pool[order], night[order]
+    first = find_starts([pool, night])
+    return pool[first], night[first], np.diff(first, append=len(order)), shared[order]
 
 
 def _group_medians(keys: Ints, value: Floats) -> tuple[Ints, Floats, Ints]:
@@ -212,7 +200,7 @@ def _group_medians(keys: Ints, value: Floats) -> tuple[Ints, Floats, Ints]:
     code = np.ravel_multi_index(tuple(keys), tuple(keys.max(axis=1, initial=0) + 1))
     order = np.lexsort((value, code))
     code, value = code[order], value[order]
-    first = np.flatnonzero(np.diff(code, prepend=-1))
+    first = find_starts([code])
     count = np.diff(first, append=len(order))
     median = (value[first + (count - 1) // 2] + value[first + count // 2]) / 2
     return keys[:, order[first]], median, count

@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from warehouse.statistics.runs import find_starts
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -138,7 +140,7 @@ def _first_levels(
 def group_median(group: Ints, value: Floats) -> Floats:
     """The median of the group of each value."""
     order = _order(group, value)
-    first = np.flatnonzero(np.diff(group[order], prepend=-1))
+    first = find_starts([group[order]])
     count = np.diff(first, append=len(order))
     middle = value[order[first + (count - 1) // 2]] + value[order[first + count // 2]]
     median = np.empty(len(value))
