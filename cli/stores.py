@@ -19,9 +19,9 @@ from warehouse.errors import StoreLockedError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ingest.incoming import FoundDumps
+    from ingest.found_dumps import FoundDumps
     from warehouse import Warehouse
-    from warehouse.intake.pipeline import IngestSummary
+    from warehouse.load.pipeline import IngestSummary
 
 
 class Asked(Protocol):
@@ -77,7 +77,7 @@ def lock_told(wait: float | None) -> Iterator[None]:
     try:
         yield
     except StoreLockedError as error:
-        from warehouse.storage.serving import is_served
+        from warehouse.inbox.served import is_served
 
         again = "and run the command again"
         if is_served(Path(error.path)):
@@ -100,7 +100,7 @@ def hand_over_instead(store: Path, found: FoundDumps, error: StoreLockedError) -
         StoreLockedError: It is no service.
         StoreError: Its inbox cannot be written.
     """
-    from warehouse.storage.serving import hand_over, is_served
+    from warehouse.inbox.served import hand_over, is_served
 
     if not is_served(store):
         raise error

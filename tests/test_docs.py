@@ -12,7 +12,7 @@ from cli.commands.query import COMPUTED
 from tests.support.documents import DOCUMENTS, ROOT, anchors, links
 from tests.tools.site.reference import commands_page, queries_page, schema_page
 from warehouse.catalogue.queries import load_catalogue
-from warehouse.engine.comments import TABLES
+from warehouse.engine.tables import TABLES
 from warehouse.engine.views import load_views
 
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in DOCUMENTS}

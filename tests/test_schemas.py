@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from warehouse import Warehouse
-from warehouse.engine.comments import TABLES
-from warehouse.engine.sql_types import SQL_TYPES
+from warehouse.engine.tables import SQL_TYPES, TABLES
 
 
 @pytest.fixture(scope="module")

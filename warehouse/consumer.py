@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -11,27 +10,25 @@ from typing import TYPE_CHECKING
 
 from warehouse.archive.archive import Archive
 from warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
+from warehouse.engine.connection import open_cursor
 from warehouse.engine.long_values import stored_long_values
 from warehouse.engine.memory_limit import APPENDING, MemoryLimit
 from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER
 from warehouse.errors import StoreError, WarehouseError
-from warehouse.storage.intake_log import find_logs
-from warehouse.storage.known_dumps import KnownDumps
-from warehouse.storage.reading import open_snapshot
+from warehouse.inbox.known import KnownDumps
+from warehouse.inbox.log import find_logs
+from warehouse.load.known import StoredDumps
+from warehouse.opening.read import open_snapshot
+from warehouse.opening.snapshots import Publisher
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from warehouse.intake.pipeline import IngestProgress, IngestSummary
+    from warehouse.load.pipeline import IngestProgress, IngestSummary
     from warehouse.store import Warehouse
 
 BATCH_BYTES = 128 << 20  # of dumps that are brought in at once, however few they are
 
 _LARGE_BYTES = 1 << 20  # of a dump, on average: these have more events than others
 _RETRY_SECONDS = 1.0  # after which it tries again what failed, at the earliest
-_SNAPSHOT_SHARE = 20  # times what publishing one took lie between it and the next, at least
-_STARTS = "SELECT CAST('0x' || left(sha256, 16) AS UBIGINT) AS start FROM dumps ORDER BY 1"
-_KNOWN = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest($hashes))"
 
 
 class Consumer:
@@ -64,15 +61,13 @@ class Consumer:
         self._warehouse, self._store = warehouse, store
         self._long_values = stored_long_values(warehouse.writing, store / FILE_NAME)
         self._batch_dumps, self._batch_seconds = batch_dumps, batch_seconds
-        self._snapshot_seconds = snapshot_seconds
+        self._publisher = Publisher(warehouse.snapshot, pause_seconds=snapshot_seconds)
+        self._has_new = False  # since the last snapshot
         self._given, self._is_ending = 0, False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="consumer")
-        self._brought_in, self._publish_at = 0, time.monotonic() + snapshot_seconds
-        self._asking = warehouse.reader()
-        self._asked = threading.Lock()
-        starts = self._asking.sql(_STARTS)["start"].to_numpy()
-        self.known = KnownDumps(starts, self._look_up)
+        self._asking = open_cursor(warehouse.writing)
+        self.known = KnownDumps(StoredDumps(self._asking))
         self.memory = MemoryLimit(warehouse.writing)
         self.memory.allow(self._long_values.held_bytes)
         self.accepted, self.indexed = 0, 0
@@ -136,7 +131,8 @@ class Consumer:
             self.known.end_draining()
             self.is_caught_up = True
             merge_segments(Archive(self._store), least=MANY_SEGMENTS)
-            self._publish(is_ending=is_ending)
+            if self._has_new and self._publisher.publish_if_due(is_wanted=is_ending):
+                self._has_new = False
             self.problem = None
         except WarehouseError as error:
             self.problem = error
@@ -147,7 +143,7 @@ class Consumer:
         """Memory for what waits, which brings large dumps in faster."""
         if self.known.backlog_bytes > _LARGE_BYTES * self.known.backlog_dumps:
             return self.memory.raised(APPENDING)
-        self.memory.settle()
+        self.memory.lower()
         return nullcontext()
 
     def _note(self, done: IngestProgress) -> None:
@@ -161,26 +157,10 @@ class Consumer:
         return self._is_ending or is_enough
 
     def _take_in(self, summary: IngestSummary) -> None:
-        self._brought_in += summary.n_files
+        self._has_new |= bool(summary.n_files)
         self.indexed += summary.n_dumps
         self.refused.update(refusal.reason for refusal in summary.refused)
         self.drain_seconds = summary.seconds
-
-    def _publish(self, *, is_ending: bool) -> None:
-        """Publish a snapshot if something changed, and the last is old enough or this ends."""
-        start = time.monotonic()
-        is_due = is_ending or start >= self._publish_at
-        if self._brought_in and is_due:
-            self._warehouse.snapshot()
-            end = time.monotonic()
-            pause = max(self._snapshot_seconds, _SNAPSHOT_SHARE * (end - start))
-            self._brought_in, self._publish_at = 0, end + pause
-
-    def _look_up(self, hashes: Sequence[str]) -> dict[str, str]:
-        """The manifests of those of some dumps that the store has."""
-        with self._asked:
-            rows = self._asking.sql(_KNOWN, {"hashes": list(hashes)})
-        return dict(zip(*(rows[name].to_pylist() for name in ("sha256", "manifest")), strict=True))
 
 
 def _can_be_asked(store: Path) -> bool:

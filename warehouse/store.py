@@ -15,25 +15,26 @@ from warehouse import DEFAULT_PATH
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
 from warehouse.catalogue.sql_files import read_statement
-from warehouse.engine.answering import Answering
 from warehouse.engine.connection import reading
 from warehouse.engine.deadlines import within
 from warehouse.engine.statements import answer_statement
+from warehouse.engine.store_connections import StoreConnections
 from warehouse.engine.views import comment_views, load_views
 from warehouse.engine.writer import Writer
 from warehouse.errors import StatementError, StoreError
-from warehouse.storage.reading import OpenedStore, errors_while_open, open_to_read
-from warehouse.storage.snapshots import Snapshot, publish_snapshot
+from warehouse.opening.read import OpenedStore, errors_while_open, open_to_read
+from warehouse.opening.snapshots import Snapshot, publish_snapshot
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-    from ingest.incoming import FoundDumps, Incoming
+    from ingest.dump import Dump
+    from ingest.found_dumps import FoundDumps
     from ingest.sources.paths import Source
-    from warehouse.intake.children import DecodingChildren
-    from warehouse.intake.pipeline import IngestProgress, IngestSummary
-    from warehouse.lake.exporting import Exported, ExportProgress
+    from warehouse.lake.exporting import ExportProgress, ExportSummary
+    from warehouse.load.children import DecodingChildren
+    from warehouse.load.pipeline import IngestProgress, IngestSummary
 
 
 class Warehouse:
@@ -87,7 +88,7 @@ class Warehouse:
         if read_only:
             return cls(store, _beside(store, open_to_read(store, wait=wait), lake))
         # What writes needs the archive, which a question need not wait for.
-        from warehouse.storage.writing import open_to_write
+        from warehouse.opening.write import open_to_write
 
         opened = open_to_write(store, create=create, is_shared=is_shared, wait=wait)
         return cls(store, *opened)
@@ -104,15 +105,15 @@ class Warehouse:
         Raises:
             LakeError: It is no lake, cannot be read, or nothing is in it yet.
         """
-        from warehouse.lake.answering import LakeAnswering
+        from warehouse.lake.connections import LakeConnections
         from warehouse.lake.place import Lake
 
         lake = Lake(uri)
-        return cls(Path(lake.name), OpenedStore(LakeAnswering(lake), None))
+        return cls(Path(lake.name), OpenedStore(LakeConnections(lake), None))
 
     def ingest(  # noqa: PLR0913 - each says something else of the dumps or of the ingest
         self,
-        dumps: Iterable[str | os.PathLike[str] | Source] | FoundDumps | Sequence[Incoming],
+        dumps: Iterable[str | os.PathLike[str] | Source] | FoundDumps | Sequence[Dump],
         *,
         manifest: Mapping[str, object] | None = None,
         layout: str | None = None,
@@ -126,7 +127,7 @@ class Warehouse:
 
         Args:
             dumps: Files, folders, zip artifacts, ``ZIP!MEMBER`` and globs, or sources; or else
-                dumps found before or made by `Incoming.of_bytes`, for which manifest, layout and
+                dumps found before or made by `Dump.of_bytes`, for which manifest, layout and
                 etrecord are not looked at: they bring their own.
             manifest: Fields that hold for all of them, e.g. ``{"device": "pixel8"}``; they
                 override what is found beside the dumps.
@@ -147,11 +148,11 @@ class Warehouse:
                 opened to be read or was deleted or replaced meanwhile.
         """
         # Reading dumps takes half a second of imports, which a question need not wait for.
-        from ingest.incoming import find_incoming
-        from warehouse.storage.writing import ingest_found
+        from ingest.found_dumps import find_dumps
+        from warehouse.opening.write import ingest_found
 
         start = time.perf_counter()
-        found = find_incoming(dumps, manifest=manifest, layout=layout, etrecord=etrecord)
+        found = find_dumps(dumps, manifest=manifest, layout=layout, etrecord=etrecord)
         summary = ingest_found(
             self._to_write(),
             self._path,
@@ -185,9 +186,9 @@ class Warehouse:
         Raises:
             StoreError: A batch cannot be written; it stays in the inbox, as all after it.
         """
-        from warehouse.intake.children import DecodingChildren
-        from warehouse.storage.draining import drain_inbox
-        from warehouse.storage.writing import writing
+        from warehouse.inbox.drain import drain_inbox
+        from warehouse.load.children import DecodingChildren
+        from warehouse.opening.write import writing
 
         start = time.perf_counter()
         self._children = children = self._children or DecodingChildren()
@@ -212,7 +213,7 @@ class Warehouse:
         uri: str | os.PathLike[str],
         *,
         progress: Callable[[ExportProgress], None] | None = None,
-    ) -> Exported:
+    ) -> ExportSummary:
         """Bring a lake up to date with the store, as it is now.
 
         Args:
@@ -225,16 +226,16 @@ class Warehouse:
         Raises:
             LakeError: The lake cannot be read or written.
         """
-        from warehouse.lake.beside import BesideLake
         from warehouse.lake.exporting import export_store
         from warehouse.lake.place import Lake
+        from warehouse.lake.store_with_lake import StoreWithLake
 
         lake = Lake(uri)
         lake.begin()
         writer = self._writer.connection if self._writer else None
-        beside = BesideLake(self._path, self._answering.file, lake, writer=writer)
+        beside = StoreWithLake(self._path, self._answering.file, lake, writer=writer)
         with closing(beside), errors_while_open(self._path, self._answering.file):
-            connection = beside.connection("ours")
+            connection = beside.connection("trusted")
             with reading(connection):
                 return export_store(connection, lake, progress=progress)
 
@@ -250,7 +251,7 @@ class Warehouse:
             StoreError: It cannot be written, or was opened to be read.
             QueryError: There is no such state.
         """
-        from warehouse.storage.deciding import decide_group
+        from warehouse.upkeep.decide import decide_group
 
         decide_group(self.writing, self._path, group_id, state=state, reason=reason)
 
@@ -272,10 +273,10 @@ class Warehouse:
                 names a dump, device, build, tag, ... that the store does not have.
         """
         query = find_query(name)
-        connection = self._answering.asked(query, params)
+        connection = self._answering.for_query(query, params)
         with self._explained(), reading(connection):
             answer = answer_query(connection, query, params)
-            return self._answering.noted(answer, connection, query.sql)
+            return self._answering.with_note(answer, connection, query.sql)
 
     def sql(
         self,
@@ -298,10 +299,10 @@ class Warehouse:
         """
         if allow_files and self._writer is not None:
             raise StatementError("files can be read only where the store is opened read-only")
-        connection = self._answering.connection("with files" if allow_files else "theirs", text)
+        connection = self._answering.connection("with files" if allow_files else "untrusted", text)
         with self._explained():
             table = answer_statement(connection, text, params, allow_files=allow_files)
-            return self._answering.noted(table, connection, text)
+            return self._answering.with_note(table, connection, text)
 
     def schema(self) -> pa.Table:
         """Tables, views and columns with types and comments.
@@ -309,7 +310,7 @@ class Warehouse:
         Returns:
             table_name, column_name (null for the table or view itself), type, comment.
         """
-        connection = self._answering.connection("ours", " ".join(load_views()))
+        connection = self._answering.connection("trusted", " ".join(load_views()))
         with errors_while_open(self._path, self._answering.file):
             comment_views(connection)
             return connection.sql(read_statement("described_schema")).to_arrow_table()
@@ -332,10 +333,10 @@ class Warehouse:
             graph: Its name, as in the table graph_nodes, by default the edge dialect's program;
                 with ``/METHOD`` for another method than forward.
         """
-        from warehouse.storage.stored_programs import read_stored_program
+        from warehouse.opening.stored_programs import read_stored_program
 
         with errors_while_open(self._path, self._answering.file):
-            connection = self._answering.connection("ours")
+            connection = self._answering.connection("trusted")
             return read_stored_program(
                 connection, self._path, etrecord_id=etrecord_id, dump_id=dump_id, graph=graph
             )
@@ -356,12 +357,12 @@ class Warehouse:
             StoreError: The store was opened to be read; open it once more instead.
         """
         writer = self._to_write().connection
-        answering = Answering(self._path, self._answering.file, writer=writer)
+        answering = StoreConnections(self._path, self._answering.file, writer=writer)
         return Warehouse(self._path, OpenedStore(answering, None))
 
     @property
     def writing(self) -> duckdb.DuckDBPyConnection:
-        """The connection that writes, for upkeep of the store; see warehouse.storage.
+        """The connection that writes, for upkeep of the store; see warehouse.upkeep.
 
         Raises:
             StoreError: The store was opened to be read.
@@ -403,7 +404,7 @@ class Warehouse:
     def _explained(self) -> Iterator[None]:
         """Turn DuckDB's errors about what is asked into ours."""
         file = self._answering.file
-        with errors_while_open(self._path, file), self._answering.explained():
+        with errors_while_open(self._path, file), self._answering.explaining_errors():
             yield
 
     def _to_write(self) -> Writer:
@@ -421,11 +422,11 @@ def _beside(store: Path, opened: OpenedStore, lake: str | os.PathLike[str] | Non
     """The same, with the raw events that a lake has, if one is named."""
     if lake is None:
         return opened
-    from warehouse.lake.beside import BesideLake
     from warehouse.lake.place import Lake
+    from warehouse.lake.store_with_lake import StoreWithLake
 
     try:
-        answering = BesideLake(store, opened.answering.file, Lake(lake))
+        answering = StoreWithLake(store, opened.answering.file, Lake(lake))
     except BaseException:  # an interrupt too must not leave the store locked
         opened.release()
         raise

@@ -29,7 +29,7 @@ def rebuild(
     import pyarrow as pa
 
     from cli.output.progress import progress_bar
-    from warehouse.storage.rebuild import rebuild_store
+    from warehouse.upkeep.rebuild import rebuild_store
 
     with progress_bar(unit="segments") as progress, lock_told(options.wait):
         done = rebuild_store(

@@ -35,7 +35,7 @@ def retention(
     A dump is as old as its capture, or else its ingest. Lists builds with the dumps and events
     that would go, and about what room they take; 'tracehouse compact' gives it back.
     """
-    from warehouse.storage.retention import drop_old_events, find_old_events, sum_by_build
+    from warehouse.upkeep.retain import drop_old_events, find_old_events, sum_by_build
 
     with open_to_write(options.store, wait=options.wait) as warehouse:
         old = find_old_events(warehouse.writing, days=raw_days, kept_builds=keep_builds)

@@ -31,7 +31,7 @@ def serve(
         OutputError: What the service needs is not installed.
     """
     try:
-        from cli.serve.running import run_service
+        from cli.serve.http.running import run_service
     except ModuleNotFoundError as error:
         raise OutputError(_MISSING.format(name=error.name)) from error
     from cli.serve.settings import read_service_settings

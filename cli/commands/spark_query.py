@@ -60,13 +60,13 @@ def _function(query: Query) -> Callable[..., None]:
         is_csv_safe: CsvSafe = False,
         **params: str | list[str] | bool | None,
     ) -> None:
-        from warehouse.lake.commits import read_filled
+        from warehouse.lake.commits import read_filled_state
         from warehouse.lake.place import Lake
         from warehouse.spark.answers import SparkLake
         from warehouse.spark.session import opened_session
 
         given = given_parameters(query, context, params)
-        state = read_filled(Lake(lake))
+        state = read_filled_state(Lake(lake))
         with opened_session(master) as session:
             table = SparkLake(session, lake, state).query(query.header.name, **given)
         write_table(table, output, is_csv_safe=is_csv_safe)
@@ -92,14 +92,14 @@ def report(
     from queries.report.forms import render
     from queries.report.nightly import nightly_report
     from queries.report.settings import read_settings
-    from warehouse.lake.commits import read_filled
+    from warehouse.lake.commits import read_filled_state
     from warehouse.lake.place import Lake
     from warehouse.spark.answers import SparkLake
     from warehouse.spark.session import opened_session
     from warehouse.spark.verdicts import judge_on_spark
 
     settings = read_settings(config)
-    state = read_filled(Lake(lake))
+    state = read_filled_state(Lake(lake))
     with opened_session(master) as session:
         asked = SparkLake(session, lake, state)
         judge = partial(judge_on_spark, asked)

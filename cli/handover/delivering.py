@@ -12,11 +12,10 @@ from types import TracebackType
 from typing import NamedTuple
 
 from cli.remote.choice import ServiceChoice
+from ingest.dump import Companion, Dump, Refusal
 from ingest.errors import ManifestError, ServiceError, SourceError
-from ingest.incoming import Incoming, IncomingFile
 from ingest.remote.connection import ServiceConnection
 from ingest.remote.uploading import upload_dump
-from warehouse.loading.records import Refusal
 
 _DUMP_AT_FAULT = {
     HTTPStatus.BAD_REQUEST,
@@ -29,7 +28,7 @@ _POOL = "pool"  # the token is for dumps of others
 CONFLICT = "conflict"
 FAILED = "failed"
 
-Take = Callable[[Incoming], bool]  # whether it was new
+Take = Callable[[Dump], bool]  # whether it was new
 
 
 class HandedOver(NamedTuple):
@@ -48,7 +47,7 @@ class HandedOver(NamedTuple):
     refusal: Refusal | None = None
 
 
-def hand_over(dumps: Iterable[Incoming], take: Take, *, threads: int) -> Iterator[HandedOver]:
+def hand_over(dumps: Iterable[Dump], take: Take, *, threads: int) -> Iterator[HandedOver]:
     """What becomes of dumps, in their order; each is read when its turn comes.
 
     What is at fault with one dump is its refusal. Any other error of `take` ends it all.
@@ -76,7 +75,7 @@ def hand_over(dumps: Iterable[Incoming], take: Take, *, threads: int) -> Iterato
                 future.cancel()
 
 
-class ServiceTaker:
+class ServiceUploader:
     """Sends dumps to a service, over a connection per thread; close it when they are sent."""
 
     def __init__(self, service: ServiceChoice, *, retry_seconds: float) -> None:
@@ -85,7 +84,7 @@ class ServiceTaker:
         self._mine = threading.local()
         self._all: list[ServiceConnection] = []
 
-    def __call__(self, incoming: Incoming) -> bool:
+    def __call__(self, incoming: Dump) -> bool:
         """Send a dump; whether it was new there.
 
         Raises:
@@ -106,7 +105,7 @@ class ServiceTaker:
         )
         return receipt.is_new
 
-    def __enter__(self) -> ServiceTaker:
+    def __enter__(self) -> ServiceUploader:
         self._service.connect().close()  # so that a wrong address is told at once
         return self
 
@@ -120,39 +119,33 @@ class ServiceTaker:
             connection.close()
 
 
-def _bytes(file: IncomingFile | None) -> bytes | memoryview | None:
+def _bytes(file: Companion | None) -> bytes | memoryview | None:
     return None if file is None else file.read()
 
 
-def _begin(pool: ThreadPoolExecutor, incoming: Incoming, take: Take) -> Future[HandedOver]:
+def _begin(pool: ThreadPoolExecutor, incoming: Dump, take: Take) -> Future[HandedOver]:
     try:
         manifest = incoming.manifest()
     except (ManifestError, SourceError) as error:
         future: Future[HandedOver] = Future()
-        future.set_result(_at_fault(incoming, error))
+        future.set_result(_refused(incoming, Refusal.of_error(incoming.name, error)))
         return future
     return pool.submit(_hand_over, replace(incoming, manifest=lambda: manifest), take)
 
 
-def _hand_over(incoming: Incoming, take: Take) -> HandedOver:
+def _hand_over(incoming: Dump, take: Take) -> HandedOver:
     try:
         return HandedOver(incoming.name, incoming.byte_count, take(incoming))
     except SourceError as error:
-        return _at_fault(incoming, error)
+        return _refused(incoming, Refusal.of_error(incoming.name, error))
     except ServiceError as error:
+        reason = error.reason
         if error.status == HTTPStatus.INTERNAL_SERVER_ERROR:  # others may do better
-            return _refused(incoming, FAILED, error.detail)
-        if error.status not in _DUMP_AT_FAULT and error.reason != _POOL:
+            reason = FAILED
+        elif error.status not in _DUMP_AT_FAULT and reason != _POOL:
             raise
-        return _refused(incoming, error.reason, error.detail)
+        return _refused(incoming, Refusal(incoming.name, None, reason, None, error.detail))
 
 
-def _at_fault(incoming: Incoming, error: ManifestError | SourceError) -> HandedOver:
-    reason = error.reason if isinstance(error, SourceError) else "manifest"
-    detail = error.problem if error.source == incoming.name else str(error)
-    return _refused(incoming, reason, detail)
-
-
-def _refused(incoming: Incoming, reason: str, detail: str) -> HandedOver:
-    refusal = Refusal(incoming.name, None, reason, None, detail)
-    return HandedOver(incoming.name, incoming.byte_count, is_new=False, refusal=refusal)
+def _refused(dump: Dump, refusal: Refusal) -> HandedOver:
+    return HandedOver(dump.name, dump.byte_count, is_new=False, refusal=refusal)

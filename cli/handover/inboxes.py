@@ -10,13 +10,13 @@ from pathlib import Path
 from cli.output.ingest_report import errors_of, write_refusals
 from cli.output.streams import write_note
 from cli.stores import open_to_write
-from ingest.incoming import Incoming
+from ingest.dump import Dump
 from warehouse.consumer import Consumer
 from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import StoreLockedError
-from warehouse.intake.pipeline import IngestSummary
-from warehouse.storage.inbox import Inbox
-from warehouse.storage.serving import is_served, served
+from warehouse.inbox.inbox import Inbox
+from warehouse.inbox.served import is_served, served
+from warehouse.load.pipeline import IngestSummary
 
 _BATCH_DUMPS = 500
 _BATCH_SECONDS = 2.0
@@ -27,7 +27,7 @@ _LEFT = "what is found is left in its inbox, for 'tracehouse drain'"
 
 
 @contextmanager
-def open_inbox(store: Path) -> Iterator[InboxTaker]:
+def open_inbox(store: Path) -> Iterator[InboxWriter]:
     """What takes dumps for a store; when the body ends, they are in it.
 
     If another process writes the store, such as a service, they are left to that.
@@ -42,9 +42,9 @@ def open_inbox(store: Path) -> Iterator[InboxTaker]:
             who = "another process" if error.pid is None else f"process {error.pid}"
             if not is_served(store):
                 write_note(f"note: {store}: {who} writes it; {_LEFT}")
-            yield InboxTaker(opened.enter_context(Inbox.open(store)), store)
+            yield InboxWriter(opened.enter_context(Inbox.open(store)), store)
             return
-        consumer = TellingConsumer(
+        consumer = ReportingConsumer(
             warehouse,
             store,
             batch_dumps=_BATCH_DUMPS,
@@ -54,12 +54,12 @@ def open_inbox(store: Path) -> Iterator[InboxTaker]:
         inbox = opened.enter_context(Inbox.open(store))
         opened.enter_context(served(store))
         with consumer:
-            yield InboxTaker(inbox, store, consumer)
+            yield InboxWriter(inbox, store, consumer)
         if consumer.problem:
             raise consumer.problem
 
 
-class TellingConsumer(Consumer):
+class ReportingConsumer(Consumer):
     """A consumer that prints what the store refuses."""
 
     def _take_in(self, summary: IngestSummary) -> None:
@@ -67,7 +67,7 @@ class TellingConsumer(Consumer):
         write_refusals(summary.refused, remedy=errors_of(self._store))
 
 
-class InboxTaker:
+class InboxWriter:
     """Hands dumps over to an inbox; it waits while too much lies there.
 
     Attributes:
@@ -78,7 +78,7 @@ class InboxTaker:
         """Take the inbox of a store, and who is told of what comes in."""
         self._inbox, self._folder, self.consumer = inbox, store / INBOX_FOLDER, consumer
 
-    def __call__(self, incoming: Incoming) -> bool:
+    def __call__(self, incoming: Dump) -> bool:
         """Hand a dump over; True, for nobody knows yet whether it is new.
 
         Raises:

@@ -183,7 +183,7 @@ def test_a_question_imports_only_what_it_takes(store: Path, tmp_path: Path) -> N
     program = (
         "import atexit, sys; from cli.main import main;"
         "atexit.register(lambda: print(sorted({'pandas', 'pydantic', 'rich', 'ingest.decode',"
-        "'ingest.etrecord', 'warehouse.archive', 'warehouse.intake', 'cli.commands.inspect'}"
+        "'ingest.etrecord', 'warehouse.archive', 'warehouse.load', 'cli.commands.inspect'}"
         " & sys.modules.keys())));"
         "sys.exit(main())"
     )

@@ -11,7 +11,7 @@ from tests.support.documents import ROOT
 from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
 from warehouse import Inbox, Warehouse
-from warehouse.intake import children
+from warehouse.load import children
 
 Run = Callable[..., Outcome]
 NAMES = ("--device", "pixel8", "--build", "b1", "--model", "mv2")

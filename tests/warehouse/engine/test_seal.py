@@ -16,7 +16,7 @@ from warehouse import Warehouse
 from warehouse.engine.seal import is_sealed, seal_file, seal_of
 from warehouse.engine.store_file import FILE_NAME, log_of
 from warehouse.errors import StoreError
-from warehouse.storage.snapshots import KEPT, find_snapshots
+from warehouse.opening.snapshots import KEPT, find_snapshots
 
 MACRO = "CREATE MACRO median(a) AS 'a lie'"
 _LEAVE_A_LOG = "PRAGMA disable_checkpoint_on_shutdown"

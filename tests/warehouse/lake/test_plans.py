@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.lakes import dump_ids, files_of, real_looking_farm
+from tests.support.lakes import dump_ids, files_of, real_looking_farm, write_dumps
 from tests.support.plans import ended_process, state_plan
 from warehouse.errors import LakeError
 from warehouse.lake.commits import LakeState, read_state
 from warehouse.lake.layout import PLANS
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import clear_plans, planned_files, read_works
-from warehouse.lake.writing import commit_written, write_dumps
+from warehouse.lake.writing import commit_written
 
 
 @pytest.fixture

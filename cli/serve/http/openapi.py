@@ -1,0 +1,192 @@
+"""The service's OpenAPI document, from its endpoints and the headers of canned queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from cli.serve.access.authorization import Scope
+from cli.serve.http.endpoints import (
+    JSON_OBJECT,
+    QUERY_PATH,
+    Content,
+    Endpoint,
+    Input,
+    Operation,
+    table_content,
+)
+from cli.serve.http.problems import TYPE as PROBLEM
+from queries.computed import COMPUTED
+from queries.printable import json_text
+from warehouse.catalogue.header import Column, Header, Parameter
+from warehouse.catalogue.queries import load_catalogue
+
+Json = dict[str, Any]
+
+_TYPES: Mapping[str, Json] = {
+    "STRING": {"type": "string"},
+    "INT": {"type": "integer", "format": "int32"},
+    "BIGINT": {"type": "integer", "format": "int64"},
+    "DOUBLE": {"type": "number"},
+    "SHARE": {"type": "number", "exclusiveMaximum": 1, "description": "or a text such as 5%"},
+    "BOOLEAN": {"type": "boolean"},
+    "TIMESTAMP": {"type": "string"},
+    "TAG": {"type": "string", "description": "KEY=VALUE"},
+    "TAG_KEY": {"type": "string"},
+    "PLACE": {"type": "string", "description": "DEVICE / MODEL, or DEVICE / MODEL / BACKEND"},
+}
+_PROBLEM: Json = {
+    "type": "object",
+    "required": ["status", "reason", "detail"],
+    "properties": {
+        "status": {"type": "integer"},
+        "reason": {"type": "string", "description": "Why, for programs: a word."},
+        "detail": {"type": "string", "description": "Why, and what to do: a sentence."},
+    },
+}
+_SUMMARY = "Takes dumps of ExecuTorch programs, and answers what got slower and where time goes."
+
+
+def openapi_document(routes: Sequence[BaseRoute]) -> Json:
+    """The document, of version 3.1, of those routes that are endpoints."""
+    from importlib.metadata import version
+
+    paths: dict[str, Json] = {}
+    for operation in _list_operations(routes):
+        paths.setdefault(operation.path, {})[operation.method] = _operation(operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "tracehouse",
+            "version": version("tracehouse"),
+            "description": _SUMMARY,
+            "license": {"name": "BSD-3-Clause", "identifier": "BSD-3-Clause"},
+        },
+        "paths": paths,
+        "components": {
+            "schemas": {"Problem": _PROBLEM},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def route_of(path: str) -> str:
+    """The path of the route that answers a path of the document."""
+    start = QUERY_PATH.partition("{")[0]
+    return QUERY_PATH if path.startswith(start) else path
+
+
+def _list_operations(routes: Sequence[BaseRoute]) -> Iterator[Operation]:
+    """The operations of endpoints; that of canned queries once for each query."""
+    canned = (query.header for query in load_catalogue().values())
+    headers = (*canned, *COMPUTED.values())
+    for route in routes:
+        if not isinstance(route, Endpoint):
+            continue
+        if route.path == QUERY_PATH:
+            yield from (_query_operation(route.operation, header) for header in headers)
+        else:
+            yield route.operation
+
+
+def _query_operation(operation: Operation, header: Header) -> Operation:
+    """The operation of a canned or computed query, by that of all queries."""
+    own = [
+        Input(one.name, "query", _parameter(one), one.doc, one.is_required) for one in header.params
+    ]
+    rows = {"type": "array", "items": _row(header.columns)}
+    return operation._replace(
+        path=QUERY_PATH.format(name=header.name),
+        summary=header.purpose,
+        answers={**operation.answers, 200: table_content(rows)},
+        inputs=(*own, *operation.inputs),
+    )
+
+
+def _parameter(parameter: Parameter) -> Json:
+    item = dict(_TYPES[parameter.type.removesuffix("[]")])
+    if parameter.choices and parameter.type != "TAG_KEY":  # which may be a tag's key too
+        item["enum"] = list(parameter.choices)
+    if parameter.least is not None:
+        item["minimum"] = parameter.least
+    if parameter.most is not None:
+        item["maximum"] = parameter.most
+    return {"type": "array", "items": item} if parameter.type.endswith("[]") else item
+
+
+def _row(columns: Sequence[Column]) -> Json:
+    """A row as JSON; every value may be null."""
+    properties = {
+        column.name: {
+            **_TYPES[column.type],
+            "type": [_TYPES[column.type]["type"], "null"],
+            "description": column.doc,
+        }
+        for column in columns
+    }
+    return {"type": "object", "required": list(properties), "properties": properties}
+
+
+def _operation(operation: Operation) -> Json:
+    scopes = " or ".join(operation.scopes)
+    problems = [*operation.problems, *((401, 403) if scopes else ())]
+    found: Json = {
+        "summary": operation.summary,
+        "operationId": _identifier(operation),
+        "parameters": [_input(one) for one in operation.inputs],
+        "responses": {
+            **{str(one): _answer(one, content) for one, content in operation.answers.items()},
+            **{str(one): _answer(one, {PROBLEM: _problem()}) for one in sorted(problems)},
+        },
+        "security": [{"token": []}] if scopes else [],
+    }
+    if scopes:
+        found["description"] = f"Needs a token with the scope {scopes}, if there are any."
+    if operation.body is not None:
+        found["requestBody"] = {"required": True, "content": _content(operation.body)}
+    return found
+
+
+def _identifier(operation: Operation) -> str:
+    words = operation.path.removeprefix("/v1/").replace("{", "").replace("}", "")
+    return "_".join([operation.method, *words.replace(".", "/").strip("/").split("/")])
+
+
+def _input(one: Input) -> Json:
+    return {
+        "name": one.name,
+        "in": one.place,
+        "required": one.is_required,
+        "description": one.doc,
+        "schema": one.schema,
+    }
+
+
+def _answer(status: int, content: Content) -> Json:
+    return {"description": HTTPStatus(status).phrase, "content": _content(content)}
+
+
+def _content(content: Content) -> Json:
+    return {media_type: {"schema": schema} for media_type, schema in content.items()}
+
+
+def _problem() -> Json:
+    return {"$ref": "#/components/schemas/Problem"}
+
+
+async def _openapi(request: Request) -> Response:
+    text = await run_in_threadpool(lambda: json_text(openapi_document(request.app.routes)))
+    return Response(text, media_type="application/json")
+
+
+def routes() -> list[Endpoint]:
+    """Endpoint of the document."""
+    answers = {200: JSON_OBJECT}
+    document = Operation("get", "/v1/openapi.json", "This document.", (Scope.READ,), answers)
+    return [Endpoint(_openapi, document)]
