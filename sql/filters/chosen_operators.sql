@@ -1,7 +1,7 @@
 -- chosen_operators: Statistics of operators in the chosen dumps.
 --
--- Names of what dumps are of are asked of operator_stats, too: DuckDB takes the dumps'
--- numbers for a filter only when it has read the statistics of all others.
+-- The names of dumps are filtered in operator_stats too: DuckDB applies a filter by
+-- dump id only after it has read the statistics of all other dumps.
 --
 -- params:
 --   run  STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute

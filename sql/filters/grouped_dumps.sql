@@ -1,7 +1,7 @@
--- grouped_dumps: The chosen dumps with what their rows are grouped by.
+-- grouped_dumps: The chosen dumps with the group of their rows.
 --
--- By default each device, in each state of its attributes, is a group. With group_by
--- the devices of a group are taken together.
+-- By default each device, in each state of its attributes, is a group. With group_by, a
+-- group takes several devices together.
 --
 -- params:
 --   group_by  TAG_KEY(device|pool|os|os_version|arch|soc|branch|backend|quantization)

@@ -1,6 +1,6 @@
--- grouped_runs: Complete runs of the chosen dumps, with what their rows are grouped by.
+-- grouped_runs: Complete runs of the chosen dumps, with the group of their rows.
 --
--- Complete are runs with a Method::execute and without a flagged event.
+-- A run is complete if it has a Method::execute and no flagged event.
 --
 -- filters: grouped_dumps
 --

@@ -1,7 +1,7 @@
--- levelled_dumps: The chosen dumps with the level that each runs at.
+-- levelled_dumps: The chosen dumps with the speed level of each.
 --
 -- The dumps of a build of a model on a device have two levels if there is a clear gap
--- between them, see the function find_gap.
+-- between their values; see the function find_gap.
 --
 -- filters: steady_dumps
 --

@@ -1,7 +1,7 @@
--- operator_values: Values of operators in the chosen dumps, as comparisons take them.
+-- operator_values: Values of operators in the chosen dumps, for comparisons.
 --
--- Those of reference builds, which are recorded beside others, are left out unless
--- `build` names them.
+-- Reference builds, which are recorded beside others, are left out unless `build` names
+-- them.
 --
 -- params:
 --   event        STRING[] OF named_event_signatures.event_name = NULL  Only those

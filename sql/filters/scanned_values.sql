@@ -1,6 +1,6 @@
 -- scanned_values: Values of operators with the build where they most likely changed.
 --
--- See the function find_change.
+-- The function find_change finds that build.
 --
 -- filters: operator_values
 --

@@ -1,9 +1,9 @@
--- steady_dumps: How steady the runs of the chosen dumps are, after warm-up.
+-- steady_dumps: Steadiness of the runs of the chosen dumps, after warm-up.
 --
--- Of Method::execute in complete runs of one run signature, from the sixth on, where
--- there are at least 20 of them. Where a dump has several signatures of one name, the
--- one with the most runs counts. All but the value are shares, so they hold in cycles
--- of unknown rate too.
+-- The durations are those of Method::execute in complete runs of one run signature,
+-- from the sixth run on, if there are at least 20 of them. Of several signatures of one
+-- name in a dump, the one with the most runs counts. All columns but the value are
+-- shares, so they also hold in cycles of unknown rate.
 --
 -- params:
 --   run  STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute

@@ -1,7 +1,7 @@
 -- builds: Builds as the manifests of a lake's dumps state them.
 --
--- Of what manifests say of a build the first to arrive counts, of times of its commit
--- the earliest; so a store settles it too.
+-- Of differing manifests, the first to arrive counts, and the earliest commit time;
+-- stores do the same.
 --
 -- columns:
 --   build_id      BIGINT     Number of the build.

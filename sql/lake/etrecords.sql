@@ -1,4 +1,4 @@
--- etrecords: ETRecords of a lake, once each, under one of the names they came by.
+-- etrecords: ETRecords of a lake, once each, under one of their names.
 --
 -- columns:
 --   etrecord_id  BIGINT  Number of the ETRecord.

@@ -1,4 +1,4 @@
--- ingest_errors: Files that were refused, as a lake's writers put them on record.
+-- ingest_errors: Refused files, as the writers of a lake recorded them.
 --
 -- A conflict that was settled later counts as settled.
 --

@@ -1,7 +1,7 @@
--- compared: Series with what the dumps of both builds say of them.
+-- compared: Series with the results of both builds.
 --
--- Reads series, two_samples and paired_samples: where there are enough pairs of dumps,
--- these count alone.
+-- Reads series, two_samples and paired_samples. Where there are enough pairs of dumps,
+-- only the pairs count.
 --
 -- columns:
 --   series_id       BIGINT  Number of the series.

@@ -1,6 +1,6 @@
--- decoded_tokens: The tokens that dumps of language models write, in turns.
+-- decoded_tokens: The tokens that dumps of language models write, by turn.
 --
--- Reads grouped_dumps, their numbers alone. See token_latency for what is a token.
+-- Reads only dump_id of grouped_dumps. token_latency defines a token.
 --
 -- columns:
 --   dump_id        INT     Number of the dump.

@@ -1,4 +1,4 @@
--- judgements: What is to be thought of each series by itself.
+-- judgements: The verdict on each series by itself.
 --
 -- Reads scored and tested.
 --

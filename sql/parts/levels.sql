@@ -1,9 +1,9 @@
--- levels: What each dump has of each operator, and of several operators as one.
+-- levels: Values of each dump for each operator, and for several operators as one.
 --
--- Reads operators. Types are those of kernels and of delegates' own operators, whatever
--- their overload or number, if there are two or more operators of them; modules have
--- all inside them, and need an ETRecord. A sum is null where one of its operators lacks
--- a value, and left out where units differ.
+-- Reads operators. A type has the kernels, or the delegates' own operators, that differ
+-- only in overload or number, if there are at least two of them. A module has all
+-- operators inside it, and needs an ETRecord. A sum is null if one of its operators
+-- lacks a value, and left out if units differ.
 --
 -- columns:
 --   level               STRING  method, delegate, operator, operator_type or

@@ -1,6 +1,6 @@
--- loads: What dumps log of loading methods.
+-- loads: Loading of methods, as dumps log it.
 --
--- Reads grouped_dumps, their numbers alone. A program's methods add up.
+-- Reads only dump_id of grouped_dumps. The methods of a program add up.
 --
 -- columns:
 --   dump_id     INT     Number of the dump.

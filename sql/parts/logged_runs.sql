@@ -1,4 +1,4 @@
--- logged_runs: Runs by name in dumps that log allocations: most runtimes do not.
+-- logged_runs: Names of runs in dumps that log allocations; most runtimes do not.
 --
 -- Reads placed_dumps.
 --

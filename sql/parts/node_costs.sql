@@ -1,10 +1,10 @@
--- node_costs: What each node of a program computes and moves, by its tensors' shapes.
+-- node_costs: Operations and bytes of each node of a program, by its tensors' shapes.
 --
--- Reads chosen_dumps: counts the programs of these. Multiplications and additions of
--- matrix products and convolutions go by their shapes; others do what the list below
--- says, else one operation per element of the first result. Bytes are those of the
--- tensors that a node reads and writes, each once, even if a fused kernel keeps them in
--- registers; what picks some of a tensor reads as much as it writes.
+-- Reads chosen_dumps, for their programs. Multiplications and additions of matrix
+-- products and convolutions follow from their shapes; other operators have the costs in
+-- the list below, else one operation per element of the first result. Bytes are those
+-- of the tensors that a node reads and writes, each once, even if a fused kernel keeps
+-- them in registers; a node that selects a part of a tensor reads as much as it writes.
 --
 -- columns:
 --   etrecord_id  BIGINT  ETRecord of the program.

@@ -1,4 +1,4 @@
--- notes: What a comparison on a device hides.
+-- notes: Doubts about a comparison on a device.
 --
 -- Reads compared_dumps.
 --

@@ -1,6 +1,6 @@
--- operators: What each dump of two builds has of each operator, method and delegate.
+-- operators: Values of each dump of two builds for each operator, method and delegate.
 --
--- Reads recorded_dumps: those of reference builds, too.
+-- Reads recorded_dumps, reference builds included.
 --
 -- params:
 --   run  STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute

@@ -1,6 +1,6 @@
 -- placed_dumps: The chosen dumps with the place of their rows, and their program.
 --
--- Reads grouped_dumps. Dumps that a row takes together have one place.
+-- Reads grouped_dumps. Dumps that share a row share a place.
 --
 -- columns:
 --   dump_id      INT     Number of the dump.

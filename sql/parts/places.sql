@@ -1,4 +1,4 @@
--- places: What rows are called by, and the complete runs of their dumps.
+-- places: The names of rows, and the complete runs of their dumps.
 --
 -- Reads placed_dumps.
 --

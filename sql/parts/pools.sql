@@ -1,7 +1,7 @@
--- pools: The compared, and the operators of each pool over all its devices.
+-- pools: The rows of compared, and rows of each pool's operators over all its devices.
 --
--- Reads compared. A pool puts the devices together on which both builds can be
--- compared, if there are two or more, with the function pool_samples.
+-- Reads compared. A pool combines the devices on which both builds can be compared, if
+-- there are at least two, with the function pool_samples.
 --
 -- columns:
 --   series_id       BIGINT  Number of the series.

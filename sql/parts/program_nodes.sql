@@ -1,6 +1,6 @@
 -- program_nodes: The calls of programs that have a debug handle.
 --
--- Reads chosen_dumps: of the programs of these.
+-- Reads chosen_dumps, for their programs.
 --
 -- columns:
 --   etrecord_id  BIGINT   ETRecord of the program.

@@ -1,10 +1,10 @@
--- relative: What each dump of two builds has of each operator, relative to a reference.
+-- relative: Values of two builds' dumps by operator, relative to a reference.
 --
 -- Reads recorded_dumps and absolute. Where both builds were recorded beside a reference
--- build, a value is divided by how far the reference was from its usual level (the
--- median over the sessions) in the dump's session: the state of the device cancels. The
--- values of dumps without the reference are then left out. Of several reference builds
--- in a session the last one by name counts.
+-- build, a value is divided by the ratio of the reference in the dump's session to its
+-- usual level (the median over sessions), which removes the state of the device. Values
+-- of dumps without the reference are then left out. Of several reference builds in a
+-- session, the last one by name counts.
 --
 -- columns:
 --   level               STRING  method, delegate or operator.

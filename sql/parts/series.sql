@@ -1,4 +1,4 @@
--- series: What is compared: one operator, or several as one, of a model's runs.
+-- series: The compared series: one operator, or several as one, of a model's runs.
 --
 -- Reads measured.
 --

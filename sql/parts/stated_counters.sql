@@ -1,6 +1,6 @@
 -- stated_counters: Counters that manifests state or delegates log, by run or dump.
 --
--- Reads grouped_dumps, their numbers alone.
+-- Reads only dump_id of grouped_dumps.
 --
 -- columns:
 --   dump_id          INT     Number of the dump.

@@ -1,6 +1,6 @@
--- two_samples: Head and base of each series compared, whatever they are the values of.
+-- two_samples: Head and base of each series compared as two samples.
 --
--- Reads plain_samples. The figures are those of the function compare_samples.
+-- Reads plain_samples. The function compare_samples computes the figures.
 --
 -- columns:
 --   series_id   BIGINT  Number of the series.

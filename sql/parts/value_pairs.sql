@@ -1,4 +1,4 @@
--- value_pairs: Each value that the base logged beside that of the head.
+-- value_pairs: Each value that the base logged, with the head's value.
 --
 -- Reads logged_values.
 --

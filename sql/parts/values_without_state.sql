@@ -1,12 +1,12 @@
--- values_without_state: Values, without the state of the device where it moved.
+-- values_without_state: Values without the influence of the device's state.
 --
--- Reads compared_dumps and relative_values. Values stay as they are unless the builds
--- were recorded apart: if fewer than half of the dumps of either were captured while
--- the other was being recorded; where a time is unknown, if all dumps state a session
--- and no session has both builds. The function pair_states tells the state of a dump
--- by its operators, and that of a method by its kernels and delegates. A device whose
--- state moved by less than 3 % was steady: its values stay as they are, those of a
--- method if both its units were steady.
+-- Reads compared_dumps and relative_values. Values change only if the builds were
+-- recorded apart: if fewer than half of the dumps of either build were captured while
+-- the other one was being recorded, or, where a time is unknown, if all dumps state a
+-- session and no session has both builds. The function pair_states estimates the state
+-- of a dump from its operators, and that of a method from its kernels and delegates. On
+-- a device whose state moved by less than 3 %, values stay as they are; those of a
+-- method, if both kernels and delegates were steady.
 --
 -- columns:
 --   level               STRING  method, delegate or operator.

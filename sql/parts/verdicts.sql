@@ -1,4 +1,4 @@
--- verdicts: What is to be thought of each series, seen beside the others.
+-- verdicts: The verdict on each series, given the other series.
 --
 -- Reads compared_dumps and measured.
 --

@@ -1,13 +1,13 @@
--- operator_stats: Statistics per dump and operator, keyed so as to hold across builds.
+-- operator_stats: Statistics per dump and operator, with keys that hold across builds.
 --
--- An operator is the same in two builds if run, event_name, delegate_id and ordinal
--- are: instruction ids shift when an operator is inserted. The ordinal counts the
--- instructions of the run signature that carry the same name and delegate id. Where a
--- dump has several signatures of one operator in runs of one name (some logged values,
--- some did not), the row is that of the signatures with the most events after warm-up.
+-- An operator is the same in two builds if run, event_name, delegate_id and ordinal are
+-- the same: instruction ids shift when an operator is inserted. The ordinal numbers the
+-- instructions of the run signature that have the same name and delegate id. If a dump
+-- has several signatures of one operator in runs of one name (with and without logged
+-- values), the row is that of the signatures with the most events after warm-up.
 --
--- Times are compared in `unit`: nanoseconds, or ticks where a clock's rate is unknown,
--- for a ratio of two times needs none.
+-- Times are compared in `unit`: nanoseconds, or ticks if a clock's rate is unknown, for
+-- a ratio of two times needs no rate.
 --
 -- columns:
 --   dump_id             INT        Dump the events were recorded in.

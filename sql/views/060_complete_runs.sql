@@ -1,7 +1,7 @@
 -- complete_runs: Complete runs and the time of their parts.
 --
--- Those with a Method::execute and without a flagged event: only they can be split into
--- parts. One that failed has kernels but no Method::execute.
+-- A run is complete if it has a Method::execute and no flagged event: only such a run
+-- can be split into parts. A failed run has kernels but no Method::execute.
 --
 -- columns:
 --   dump_id      INT     Dump the run was recorded in.

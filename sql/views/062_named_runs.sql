@@ -1,4 +1,4 @@
--- named_runs: Runs with the names of their dump, when they began and what they took.
+-- named_runs: Runs with the names of their dump, their start and their duration.
 --
 -- columns:
 --   dump_id           INT        Dump the run was recorded in.

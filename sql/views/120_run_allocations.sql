@@ -1,6 +1,6 @@
--- run_allocations: What each run allocated, by allocator.
+-- run_allocations: Allocations of each run, by allocator.
 --
--- Dumps record no releases, so a sum is the most that can have been held at once.
+-- Dumps record no releases, so a sum is an upper bound of the memory held at once.
 --
 -- columns:
 --   dump_id           INT     Dump the run was recorded in.
