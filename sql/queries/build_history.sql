@@ -1,9 +1,9 @@
 -- build_history: One event over the builds, on each device.
 --
--- Builds come in the order of their ordinals, else of their commit times, else of their
--- first recordings. The value of a dump is the grouped median of the event after
--- warm-up (from the sixth run on) where at least 20 events are left, else the median of
--- all its events.
+-- Builds are ordered by their ordinals, else by their commit times, else by their first
+-- recordings. The value of a dump is the grouped median of the event after warm-up
+-- (from the sixth run on) if at least 20 events are left, else the median of all its
+-- events.
 --
 -- params:
 --   event           STRING[] OF named_event_signatures.event_name  Name or names of the

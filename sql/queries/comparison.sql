@@ -1,12 +1,12 @@
 -- comparison: Two builds compared: operators, their types, modules, delegates, methods.
 --
 -- Rows of the levels method, delegate and operator are those of regression_deltas,
--- which tells what the verdicts mean. An operator_type is the sum over its operators
--- (whatever the overload of a kernel, the number of a delegate's operator), a module
--- that over all it runs (with an ETRecord): those that are too small to compare alone
--- are so compared together. A pool is one operator on all its devices where both builds
--- ran: their evidence is added up (stratified Mann-Whitney test). False alarms are
--- counted apart for types, modules and pools.
+-- which explains the verdicts. An operator_type is the sum over its operators, whatever
+-- the overload of a kernel or the number of a delegate's operator. A module, which
+-- needs an ETRecord, is the sum over all operators inside it. So operators that are too
+-- small to compare alone are compared together. A pool is one operator on all devices
+-- on which both builds ran: their evidence is combined (stratified Mann-Whitney test).
+-- False alarms are controlled separately for types, modules and pools.
 --
 -- filters: compared_dumps
 --

@@ -1,10 +1,10 @@
--- coverage_gaps: What was not recorded: builds without dumps of a model on a device.
+-- coverage_gaps: Missing recordings: builds without dumps of a model on a device.
 --
--- Expected is every model on every device that has dumps of it in any build of a
--- branch, in each build of that branch, or in those of the last ones; and what
--- `expected` names, in each build. Reference builds, which are recorded beside others,
--- are not expected. Builds come in the order of their ordinals, else of their commit
--- times, else of their first recordings.
+-- A model is expected on every device that has dumps of it in any build of a branch: in
+-- each build of that branch, or in its last builds. What `expected` names is expected
+-- in each build. Reference builds, which are recorded beside others, are not expected.
+-- Builds are ordered by their ordinals, else by their commit times, else by their first
+-- recordings.
 --
 -- params:
 --   last_n       INT(1..) = NULL   Only the last so many builds; all by default.

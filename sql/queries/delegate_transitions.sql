@@ -1,11 +1,11 @@
--- delegate_transitions: How often runs enter and leave delegates, and what that costs.
+-- delegate_transitions: How often runs enter and leave delegates, and the cost of that.
 --
--- Complete runs only (those with a Method::execute and without a flagged event). The
+-- Only complete runs count (with a Method::execute and without a flagged event). The
 -- steps of a program are its kernels and delegate calls in the order of their
--- instructions. A boundary lies between two steps of which one is a delegate call; that
--- between two delegate calls belongs to the second. What a crossing costs is the time
--- of the call less that of the delegate's own operators, where it logs them: passing
--- arguments, converting layouts, waiting for the device.
+-- instructions. A boundary is between two steps of which at least one is a delegate
+-- call; the boundary between two delegate calls belongs to the second. The cost of a
+-- crossing is the time of the call less that of the delegate's own operators, if it
+-- logs them: passing arguments, converting layouts, waiting for the device.
 --
 -- filters: grouped_dumps
 --

@@ -1,8 +1,8 @@
--- device_comparison: The same build over devices and pools.
+-- device_comparison: The same build on several devices and pools.
 --
 -- The value of a dump is the grouped median of the event after warm-up (from the sixth
--- run on) where at least 20 events are left, else the median of all its events; that of
--- a device is the median of its dumps. Dumps in cycles of unknown rate do not count.
+-- run on) if at least 20 events are left, else the median of all its events; the value
+-- of a device is the median of its dumps. Dumps in cycles of unknown rate do not count.
 --
 -- params:
 --   event  STRING[] OF named_event_signatures.event_name = NULL  Only events of these

@@ -1,8 +1,8 @@
--- dump_values: What each dump says of each operator, as comparisons take it.
+-- dump_values: The value of each dump for each operator, as in comparisons.
 --
--- The dump is what counts once: its runs resemble one another. Its value is the grouped
--- median of the operator after warm-up (from the sixth run on), if at least 20 events
--- are left; else it has no row. Reference builds have rows where `build` names them.
+-- Each dump has one value, for its runs resemble one another: the grouped median of the
+-- operator after warm-up (from the sixth run on). A dump with fewer than 20 such events
+-- has no row. Reference builds have rows if `build` names them.
 --
 -- filters: operator_values
 --

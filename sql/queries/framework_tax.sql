@@ -1,15 +1,14 @@
--- framework_tax: Time the runtime spends around kernels and delegates.
+-- framework_tax: Time that the runtime spends around kernels and delegates.
 --
 -- The scope says what is taxed. total: Method::execute less its kernels (native_call_*)
 -- and delegate calls, per build on a device; run: the same for each run; operator:
 -- OPERATOR_CALL less the kernel of the same instruction and chain; delegate:
 -- DELEGATE_CALL less the delegate's own operators of the same instruction.
 --
--- Only complete runs count: those with a Method::execute and without a flagged event.
--- Times are means over runs, or over calls in the scopes operator and delegate:
--- execute_ns is the sum of its parts and the tax, and tax_share is summed tax over
--- summed time. Where a delegate logs no operators, or times them in cycles of unknown
--- rate, its tax is null.
+-- Only complete runs count (with a Method::execute and without a flagged event). Times
+-- are means over runs, or over calls in the scopes operator and delegate: execute_ns is
+-- the sum of its parts and the tax, and tax_share is summed tax over summed time. If a
+-- delegate logs no operators, or times them in cycles of unknown rate, its tax is null.
 --
 -- params:
 --   scope    STRING(total|run|operator|delegate|all) = 'total'  What is taxed; all

@@ -1,9 +1,9 @@
--- ingest_errors: Files that were refused, and whether they have come in since.
+-- ingest_errors: Refused files, and whether they have been accepted since.
 --
--- A conflict, bytes that the store has under another manifest, stays unresolved until
--- the same file comes again and agrees; its reason is settled_conflict from then on.
--- A refused file has no device, build or model, so only its time of refusal can be
--- filtered.
+-- A conflict is a file that the store has under another manifest. It stays unresolved
+-- until the same file comes again and agrees with the store; then its reason becomes
+-- settled_conflict. A refused file has no device, build or model, so only its time of
+-- refusal can be filtered.
 --
 -- params:
 --   since  TIMESTAMP = NULL          Only files refused at or after this time.

@@ -1,12 +1,12 @@
--- layer_hotspots: Where the time goes by layer of the model and line of its source.
+-- layer_hotspots: Time by layer of the model and line of its source.
 --
--- Needs ETRecords: dumps without one are left out. Counts kernels and delegates of
--- complete runs (those with a Method::execute and without a flagged event) under the
--- innermost modules of the nodes they run, as module_totals does with scope own; the
--- line is the innermost one of the nodes' stack traces, most often in the module's
--- class. An event that runs nodes of several modules or lines counts in full for each:
--- alone_ns is without such events. Runs of all methods add up, for modules are what
--- methods share: times are means over all of them.
+-- Needs ETRecords: dumps without one are left out. Kernels and delegates of complete
+-- runs (with a Method::execute and without a flagged event) count for the innermost
+-- modules of their nodes, as in module_totals with scope own. The line is the innermost
+-- one of the nodes' stack traces, usually in the module's class. An event that runs
+-- nodes of several modules or lines counts in full for each; alone_ns leaves such
+-- events out. Runs of all methods are taken together, for methods share modules: times
+-- are means over all runs.
 --
 -- params:
 --   top_n  INT(1..) = NULL  Only this many rows per build on a device, those of most

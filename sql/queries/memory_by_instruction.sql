@@ -1,12 +1,12 @@
 -- memory_by_instruction: Memory that runs allocate, by allocator and instruction.
 --
--- A dump does not tell which instruction allocated. But it lists a profile event when
--- that ends, and an allocation when it is made: so it was made in the next event to
--- end, be it a kernel, a call of a delegate, or something outside the program's
--- instructions, such as the load of a method. That is known from the order of the file;
--- only where an event repeats in a run it is taken from the clock. Where an
--- instruction calls its delegate several times in a run, what its delegate allocates
--- can be told only for the first.
+-- A dump does not name the instruction of an allocation. But it lists a profile event
+-- at its end, and an allocation when it is made: so the allocation belongs to the next
+-- event that ends, be it a kernel, a delegate call, or an event outside the program's
+-- instructions, such as the load of a method. The order of the file shows this; only
+-- for an event that repeats in a run, the clock decides. If an instruction calls its
+-- delegate several times in a run, allocations of the delegate can be assigned to the
+-- first call only.
 --
 -- filters: grouped_dumps
 --

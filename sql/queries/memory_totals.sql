@@ -1,9 +1,9 @@
 -- memory_totals: Memory that runs allocate, by allocator.
 --
--- Bytes are those of a run; a run that logged nothing of an allocator that others of
--- its name log took none of it. Dumps record no releases, so the total of a run is the
--- most that it can have held at once, and the peak is that of the run with the most.
--- Dumps without any allocation are left out: most runtimes do not log them.
+-- Bytes are those of a run. A run without allocations of an allocator that other runs
+-- of its name use took 0 bytes of it. Dumps record no releases, so the total of a run
+-- is an upper bound of the memory held at once; the peak is the total of the largest
+-- run. Dumps without any allocation are left out: most runtimes do not log them.
 --
 -- params:
 --   scope  STRING(allocator|total) = 'allocator'  Each allocator, or all together.

@@ -1,9 +1,9 @@
 -- module_totals: Time spent in each module of the program, per run.
 --
--- Needs ETRecords: dumps without one are left out. Counts kernels and delegates of
--- complete runs (those with a Method::execute and without a flagged event) that run
--- nodes of the module; an event of several modules counts in full for each. The call of
--- a delegate and the events inside it never both count: the call, where all its nodes
+-- Needs ETRecords: dumps without one are left out. Kernels and delegates of complete
+-- runs (with a Method::execute and without a flagged event) count if they run nodes of
+-- the module; an event of several modules counts in full for each. The call of a
+-- delegate and the events inside it never both count: the call counts if all its nodes
 -- are in the module, else the events inside it that the ETRecord can place.
 --
 -- params:

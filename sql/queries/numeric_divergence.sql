@@ -1,11 +1,11 @@
--- numeric_divergence: Where the values of two builds begin to differ, on each device.
+-- numeric_divergence: The first value in which two builds differ, on each device.
 --
--- Of each build the latest dump with logged intermediate values counts, whose runs that
--- logged any are compared in order, value by value in the order of execution: tensors
--- by their bytes, scalars as they are. Operators are matched by name, delegate id and
--- ordinal, as in regression_deltas. Everything before the value shown is equal bit by
--- bit; by how much it differs, and whether within a tolerance, `tracehouse numeric-gap
--- BASE_DUMP_ID HEAD_DUMP_ID --first` tells.
+-- Of each build, the latest dump with logged intermediate values counts. Its runs with
+-- values are compared in order, value by value in the order of execution: tensors by
+-- their bytes, scalars as they are. Operators are matched by name, delegate id and
+-- ordinal, as in regression_deltas. All values before the one shown are equal bit by
+-- bit. `tracehouse numeric-gap BASE_DUMP_ID HEAD_DUMP_ID --first` shows by how much it
+-- differs, and whether within a tolerance.
 --
 -- filters: compared_dumps
 --

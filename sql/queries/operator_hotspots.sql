@@ -1,11 +1,11 @@
--- operator_hotspots: Where the time of Method::execute goes, by operator.
+-- operator_hotspots: Time of Method::execute by operator.
 --
--- Complete runs only (those with a Method::execute and without a flagged event). Self
--- time is time not spent in what a row calls: a delegate call's is its time less the
--- delegate's own operators, Method::execute's is the framework tax. Self times of a
--- build's rows add up to Method::execute, so self_share does to 1. OPERATOR_CALL is
--- left out: it is its kernel and a part of the tax. Loads, control flow and events of
--- unknown kind are left out too.
+-- Only complete runs count (with a Method::execute and without a flagged event). Self
+-- time leaves out the time of what a row calls: that of a delegate call is its time
+-- less the delegate's own operators, that of Method::execute is the framework tax. The
+-- self times of a build add up to Method::execute, so self_share adds up to 1.
+-- OPERATOR_CALL is left out, for it contains its kernel and a part of the tax. Loads,
+-- control flow and events of unknown kind are left out too.
 --
 -- params:
 --   top_n  INT(1..) = NULL  Only this many rows per build on a device, those of most

@@ -1,12 +1,12 @@
--- operator_variance: Which operators make the slow runs slow.
+-- operator_variance: The operators that make slow runs slow.
 --
 -- The tail of an operator is its 99th percentile less its median, in one dump; figures
 -- of a build are medians over its dumps. The shares of a build add up to 1: an operator
--- with much of the tail is where the p99 of the model is made. Kernels, delegates' own
--- operators, and delegate calls that log none; flagged events are left out, those of
--- warm-up are not. Where a row has dumps in cycles of unknown rate, all its times are
--- null: untimed_count says how many. Where all clocks of a build on a device are such,
--- shares are of cycles.
+-- with a large share of the tail dominates the model's p99. Rows are kernels,
+-- delegates' own operators, and delegate calls that log none; flagged events are left
+-- out, warm-up is included. If a row has dumps in cycles of unknown rate, all its times
+-- are null: untimed_count is their number. If all clocks of a build on a device are
+-- such, shares are of cycles.
 --
 -- params:
 --   run    STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute

@@ -1,11 +1,11 @@
--- outlier_runs: Which runs are slow, and what in them.
+-- outlier_runs: Slow runs, and the cause in each.
 --
--- Of complete runs (with a Method::execute and without a flagged event), after warm-up
--- (from the sixth of its run signature in the dump on), where at least 20 are left:
--- those that take longer than their median by min_excess of it or more. The excess is
--- split into that of kernels, of delegate calls and of the rest, the framework's own;
--- the culprit is the event that exceeds its own median in the dump most, without what
--- it calls; null where the events are gone, or none is longer than usual.
+-- Complete runs (with a Method::execute and without a flagged event) after warm-up
+-- (from the sixth of their run signature in the dump on) have a row if at least 20 are
+-- left and they exceed their median by min_excess of it or more. The excess is split
+-- into that of kernels, of delegate calls, and of the framework. The culprit is the
+-- event that most exceeds its own median in the dump, without the events that it calls;
+-- it is null if the events are gone, or none is longer than usual.
 --
 -- params:
 --   min_excess  SHARE(0..) = 0.5  Least excess over the median, as a share of it.

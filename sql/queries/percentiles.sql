@@ -1,10 +1,10 @@
 -- percentiles: Percentiles of every event's duration, over all dumps of a build.
 --
--- Exact, by linear interpolation as numpy's default; with approx within 1 % of that,
--- which is faster over many long dumps and counts those too whose events are gone:
--- dumps of 200 runs or more have histograms. Flagged events and events timed in cycles
--- of unknown rate never count.
--- Events of different dumps count alike: a long dump weighs more than a short one.
+-- Exact, by linear interpolation like numpy's default. With approx, within 1 % of that:
+-- faster over many long dumps, and including dumps whose events are gone, for dumps of
+-- 200 runs or more have histograms. Flagged events and events timed in cycles of
+-- unknown rate never count. All events weigh the same: a long dump counts for more than
+-- a short one.
 --
 -- params:
 --   run     STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute

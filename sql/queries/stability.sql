@@ -1,22 +1,23 @@
 -- stability: How steady a model runs on a device, and what its noise hides.
 --
--- Of Method::execute, after warm-up (from the sixth run on), in complete runs of one
--- name. The value of a dump is the median of its runs, if at least 20 are left; other
--- dumps do not count. The first figures are those of the dumps' values; those named
--- run_ are of the runs within a dump, the median over dumps. The last ones tell how
--- times wander from night to night: over the dumps of the build, and over the chosen
--- builds, in the order of builds_in_order, reference builds apart.
+-- The durations are those of Method::execute, after warm-up (from the sixth run on), in
+-- complete runs of one name. The value of a dump is the median of its runs, if at least
+-- 20 are left; other dumps do not count. The first figures are those of the dumps'
+-- values. Figures with the prefix run_ are those of the runs within a dump, as medians
+-- over dumps. The last figures show how times drift from night to night: over the dumps
+-- of the build, and over the chosen builds in the order of builds_in_order, without
+-- reference builds.
 --
 -- The score is that of ExecuTorch's benchmark tooling: 0.5 max(0, 100 - 1000 cv) + 0.25
 -- max(0, 100 - 50 (max_over_min - 1)) + 0.25 max(0, 100 - 100 (p99_over_p50 - 1)); 90
 -- is excellent, 80 good, 60 moderate.
 --
--- A note tells what makes comparisons doubtful: fewer than 8 dumps; a smallest
+-- A note lists what makes comparisons doubtful: fewer than 8 dumps; a smallest
 -- detectable change above 10 %; drift of 3 % or more within dumps, over the dumps of
 -- the build (if more than iqr_share) or over builds (if more than build_step); levels,
--- which is when whole dumps run at one of two speeds (the largest gap between
--- neighbouring values, 8 % of the dumps left out at either end, is above 8 % and above
--- 8 times the median gap), as with steps of the clock frequency.
+-- if whole dumps run at one of two speeds, as with steps of the clock frequency (the
+-- largest gap between neighbouring values, without 8 % of the dumps at either end, is
+-- above 8 % and above 8 times the median gap).
 --
 -- filters: levelled_dumps
 --

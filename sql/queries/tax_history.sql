@@ -1,10 +1,9 @@
 -- tax_history: The framework tax over the builds, on each device.
 --
 -- The tax is Method::execute less its kernels and delegate calls, in complete runs
--- (those with a Method::execute and without a flagged event). Builds come in the order
--- of their ordinals, else of their commit times, else of their first recordings. All
--- runs count, those of warm-up too; framework_tax says what the tax of a build is made
--- of.
+-- (with a Method::execute and without a flagged event). Builds are ordered by their
+-- ordinals, else by their commit times, else by their first recordings. All runs count,
+-- warm-up included; framework_tax shows the parts of a build's tax.
 --
 -- filters: chosen_dumps
 --

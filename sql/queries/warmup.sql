@@ -1,10 +1,10 @@
--- warmup: How many runs pass until a model runs at its steady speed.
+-- warmup: Number of runs until a model reaches its steady speed.
 --
--- Of complete runs, by run signature, in dumps with at least 20 of it. The steady time
--- of a dump is the median of the second half of its runs. A dump is warm from the first
--- run on that is within the tolerance of the steady time, as the median of it and the
--- two after it must be too: one slow run among fast ones does not count, nor one fast
--- among slow.
+-- Counts complete runs, by run signature, in dumps with at least 20 of it. The steady
+-- time of a dump is the median of the second half of its runs. A dump is warm from the
+-- first run that is within the tolerance of the steady time, together with the median
+-- of that run and the next two: so a single slow run among fast ones does not count,
+-- nor a single fast one among slow ones.
 --
 -- params:
 --   tolerance  SHARE(0..) = 0.05  How far above the steady time is still steady, as a
