@@ -11,7 +11,7 @@
 --   measure    STRING  runs_per_dump, dump_bytes, operator_count, delegate_call_count,
 --                      operator_calls, delegate_calls, delegated_share,
 --                      allocated_bytes, or the name of a counter.
---   run_name   STRING  Runs that it is a measure of; null for those of the whole dump.
+--   run_name   STRING  Name of the measured runs; null for measures of the whole dump.
 --   allocator  STRING  Allocator of the bytes; null in other measures, and if it has no
 --                      name.
 --   low        DOUBLE  Value; the lowest of its runs, if they differ.

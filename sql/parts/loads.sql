@@ -7,7 +7,7 @@
 --   load_count  BIGINT  Methods that were loaded.
 --   load_ns     DOUBLE  Program::load_method, nanoseconds; null without any and in
 --                       cycles of unknown rate.
---   init_ns     DOUBLE  Method::init, which is a part of that, likewise.
+--   init_ns     DOUBLE  Time of Method::init, a part of it, likewise.
 SELECT
     x.dump_id,
     CAST(sum(

@@ -10,7 +10,7 @@
 --   pair_count  BIGINT  Pairs that count.
 --   base_value  DOUBLE  Median of the base's values in them.
 --   head_value  DOUBLE  Median of the head's values.
---   figures     STRUCT  What the pairs say.
+--   figures     STRUCT  Results of the pairs.
 WITH partners AS (
     SELECT dump_id, pair_id
     FROM (

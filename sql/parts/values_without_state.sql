@@ -16,10 +16,10 @@
 --   pool                STRING  Device pool; null if none.
 --   model               STRING  Name of the model.
 --   backend             STRING  Backend of the model; null if none.
---   run                 STRING  Name of the runs that holds across builds.
+--   run                 STRING  Name of the runs, stable across builds.
 --   event_name          STRING  Name of the operator, else its delegate id.
 --   delegate_id         STRING  Delegate debug id; null outside delegates.
---   ordinal             INT     Which of the build's instructions of that name and
+--   ordinal             INT     Number among the build's instructions of that name and
 --                               delegate id, from 1.
 --   kind                STRING  Kind of the events.
 --   instruction_id      INT     Instruction id in this build; null outside the program.
@@ -28,7 +28,7 @@
 --   unit                STRING  ns, or ticks of a clock of unknown rate.
 --   value               DOUBLE  Time in that unit; null without enough events.
 --   floor               DOUBLE  Least value that can be compared.
---   half_tick           DOUBLE  Half of what the clock can tell apart.
+--   half_tick           DOUBLE  Half of the clock's resolution.
 --   reference           STRING  Reference build that the value is relative to; null if
 --                               none.
 --   state_shift         DOUBLE  How far the state of the device moved from base to

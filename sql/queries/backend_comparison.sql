@@ -19,7 +19,7 @@
 --   device          STRING   Name of the device.
 --   build           STRING   Id of the build.
 --   model           STRING   Name of the model.
---   run             STRING   Name of the runs that holds across builds.
+--   run             STRING   Name of the runs, stable across builds.
 --   module_path     STRING   The module; '' is the whole program.
 --   module_type     STRING   Its class; null if it is only the path that others lie in.
 --   is_lowest       BOOLEAN  Whether no module inside it is compared.

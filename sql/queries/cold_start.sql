@@ -15,7 +15,8 @@
 --   build              STRING  Id of the build.
 --   model              STRING  Name of the model.
 --   backend            STRING  Backend of the model; null if none.
---   group              STRING  What the dumps have of what group_by names, else null.
+--   group              STRING  Value of the group_by attribute or tag; null without
+--                              group_by.
 --   dump_count         BIGINT  Dumps with a load or a complete run.
 --   load_count         BIGINT  Loads of a method in them.
 --   load_ns            DOUBLE  Program::load_method, nanoseconds; null without any and

@@ -16,13 +16,14 @@
 --   build            STRING  Id of the build.
 --   model            STRING  Name of the model.
 --   backend          STRING  Backend of the model; null if none.
---   group            STRING  What the dumps have of what group_by names, else null.
+--   group            STRING  Value of the group_by attribute or tag; null without
+--                            group_by.
 --   counter          STRING  Name of the counter.
 --   unit             STRING  Unit of all that follow but the counts.
---   scope            STRING  run or dump: what a value is of.
---   run_name         STRING  Name of the runs, which tells loading from executing; null
---                            if they have none, if dumps have no such runs, and with
---                            scope dump.
+--   scope            STRING  Scope of the values: run or dump.
+--   run_name         STRING  Name of the runs, which separates loading from executing;
+--                            null if they have none, if dumps have no such runs, and
+--                            with scope dump.
 --   dump_count       BIGINT  Dumps that state values, at least 1.
 --   value_count      BIGINT  Values, at least 1.
 --   total            DOUBLE  Sum of all values.

@@ -10,9 +10,9 @@
 --   last_n       INT(1..) = NULL   Only the last so many builds; all by default.
 --   fresh_since  TIMESTAMP = NULL  Dumps captured before this time, or at an unknown
 --                             one, are no longer fresh: theirs is a gap too.
---   expected     PLACE[] = NULL    What comes every night, as 'DEVICE / MODEL' or
---                             'DEVICE / MODEL / BACKEND'; by default what [[expected]]
---                             in tracehouse.toml says.
+--   expected     PLACE[] = NULL    Expected every night, as 'DEVICE / MODEL' or 'DEVICE
+--                             / MODEL / BACKEND'; by default [[expected]] in
+--                             tracehouse.toml.
 --
 -- filters: chosen_dumps
 --
@@ -22,8 +22,7 @@
 --   backend           STRING     Backend of the model; null if none, or if `expected`
 --                                is content with any.
 --   build             STRING     Build without a fresh dump of it.
---   stale_count       BIGINT     Dumps that there are, but not fresh: 0 without
---                                fresh_since.
+--   stale_count       BIGINT     Dumps that are not fresh; 0 without fresh_since.
 --   last_build        STRING     Last build with fresh dumps of it; null if none.
 --   builds_since      BIGINT     Builds after that; null if there is none.
 --   last_captured_at  TIMESTAMP  Last recording of it in any build; null if unknown.

@@ -20,7 +20,8 @@
 --   build             STRING   Id of the build.
 --   model             STRING   Name of the model.
 --   backend           STRING   Backend of the model; null if none.
---   group             STRING   What the dumps have of what group_by names, else null.
+--   group             STRING   Value of the group_by attribute or tag; null without
+--                              group_by.
 --   is_delegated      BOOLEAN  Whether the row is a delegate.
 --   op_type           STRING   Type of the kernel, e.g. addmm; DELEGATE_CALL for a
 --                              delegate.

@@ -20,9 +20,9 @@
 --   attribute   STRING  os, os_version, firmware, governor, threads or temperature.
 --   base_count  BIGINT  Dumps of the base that state it.
 --   head_count  BIGINT  Dumps of the head that state it.
---   base        STRING  What the base was recorded with: '14', '14, 15', '13, ..., 15';
---                       null if unknown.
---   head        STRING  What the head was recorded with; null if unknown.
+--   base        STRING  Values in the base's dumps: '14', '14, 15', '13, ..., 15'; null
+--                       if unknown.
+--   head        STRING  Values in the head's dumps, likewise; null if unknown.
 --   verdict     STRING  See above.
 WITH stated AS (
     -- No CASE over the columns: it would pick another one's dictionary in every chunk,

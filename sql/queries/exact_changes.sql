@@ -24,8 +24,8 @@
 --   device      STRING  Name of the device.
 --   model       STRING  Name of the model.
 --   backend     STRING  Backend of the model; null if none.
---   measure     STRING  What is measured, see above.
---   run_name    STRING  Runs that it is a measure of; null for those of the whole dump.
+--   measure     STRING  Name of the measure, see above.
+--   run_name    STRING  Name of the measured runs; null for measures of the whole dump.
 --   allocator   STRING  Allocator of the bytes; null in other measures, and if it has
 --                       no name.
 --   base_count  BIGINT  Dumps of the base that count.

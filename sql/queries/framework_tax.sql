@@ -23,7 +23,8 @@
 --   build           STRING  Id of the build.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
---   group           STRING  What the dumps have of what group_by names, else null.
+--   group           STRING  Value of the group_by attribute or tag; null without
+--                           group_by.
 --   dump_id         BIGINT  Dump of the run; null in other scopes.
 --   run_index       INT     Position of the run in its dump, from 0; null in other
 --                           scopes.
@@ -32,8 +33,8 @@
 --                           scopes.
 --   run_count       BIGINT  Runs (calls in the scopes operator and delegate) the means
 --                           are over.
---   execute_ns      DOUBLE  Mean time of what is taxed, nanoseconds; null in cycles of
---                           unknown rate, like all times.
+--   execute_ns      DOUBLE  Mean time of the taxed calls, nanoseconds; null in cycles
+--                           of unknown rate, like all times.
 --   kernel_ns       DOUBLE  Mean time in kernels; null in scope delegate.
 --   delegate_ns     DOUBLE  Mean time in delegate calls, in the delegate's own
 --                           operators in scope delegate; null in scope operator.

@@ -16,7 +16,7 @@
 --   reason       STRING     Machine-readable reason, e.g. truncated, manifest,
 --                           conflict, settled_conflict.
 --   byte_offset  BIGINT     Offset of the first fault; null where none applies.
---   detail       STRING     What was found and what was wanted.
+--   detail       STRING     The problem: what was found, and what was expected.
 --   is_resolved  BOOLEAN    Whether a dump with the same bytes, or a dump or ETRecord
 --                           from the same source or zip, is in the store now; for a
 --                           conflict, whether it is settled.

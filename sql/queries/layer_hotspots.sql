@@ -9,8 +9,7 @@
 -- are means over all runs.
 --
 -- params:
---   top_n  INT(1..) = NULL  Only this many rows per build on a device, those of most
---                           time.
+--   top_n  INT(1..) = NULL  Only this many rows per build on a device, by time.
 --
 -- filters: grouped_dumps
 --
@@ -22,7 +21,7 @@
 --   build        STRING  Id of the build.
 --   model        STRING  Name of the model.
 --   backend      STRING  Backend of the model; null if none.
---   group        STRING  What the dumps have of what group_by names, else null.
+--   group        STRING  Value of the group_by attribute or tag; null without group_by.
 --   module_path  STRING  The module; '' is the program itself.
 --   module_type  STRING  Its class; null if unknown.
 --   source_line  STRING  File and line, e.g. /src/net.py:42; null without a stack
@@ -32,7 +31,7 @@
 --   event_count  BIGINT  Events counted, at least 1.
 --   run_ns       DOUBLE  Time per run, nanoseconds; null in cycles of unknown rate;
 --                        lower is better.
---   alone_ns     DOUBLE  Of that, in events that run nothing else, likewise.
+--   alone_ns     DOUBLE  The part of it in events that run nothing else, null likewise.
 --   time_share   DOUBLE  Time over Method::execute, 0 to 1.
 WITH lines AS (
     -- The lines of an event's nodes, by innermost module.

@@ -18,17 +18,18 @@
 --   build             STRING  Id of the build.
 --   model             STRING  Name of the model.
 --   backend           STRING  Backend of the model; null if none.
---   group             STRING  What the dumps have of what group_by names, else null.
---   run_name          STRING  Name of the runs, which tells loading from executing;
+--   group             STRING  Value of the group_by attribute or tag; null without
+--                             group_by.
+--   run_name          STRING  Name of the runs, which separates loading from executing;
 --                             null if they have none.
 --   allocator         STRING  Allocator; null if it has no name, and with scope total.
 --   dump_count        BIGINT  Dumps that log allocations.
 --   run_count         BIGINT  Runs of the name in them.
 --   allocation_count  BIGINT  Allocations in all of them.
---   total_bytes       DOUBLE  Mean over the runs of what one allocates; lower is
---                             better, like all that follow.
---   least_bytes       BIGINT  What the run that allocates least does.
---   peak_bytes        BIGINT  What the run that allocates most does.
+--   total_bytes       DOUBLE  Mean allocation of a run; lower is better, as in the next
+--                             columns.
+--   least_bytes       BIGINT  Allocation of the smallest run.
+--   peak_bytes        BIGINT  Allocation of the largest run.
 --   largest_bytes     BIGINT  Largest single allocation.
 WITH logged AS (
     SELECT

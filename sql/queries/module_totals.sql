@@ -22,7 +22,7 @@
 --   build        STRING  Id of the build.
 --   model        STRING  Name of the model.
 --   backend      STRING  Backend of the model; null if none.
---   group        STRING  What the dumps have of what group_by names, else null.
+--   group        STRING  Value of the group_by attribute or tag; null without group_by.
 --   module_path  STRING  The module; '' is the whole program.
 --   module_type  STRING  Its class; null if it is only the path that others lie in.
 --   run_count    BIGINT  Complete runs of dumps with an ETRecord.

@@ -19,7 +19,7 @@
 --   head_dumps      BIGINT  Dumps of the head that did, at least 1.
 --   base_dump_id    BIGINT  The latest of the base.
 --   head_dump_id    BIGINT  The latest of the head.
---   base_count      BIGINT  Values in that of the base.
+--   base_count      BIGINT  Values in the base's dump.
 --   compared_count  BIGINT  Those that the head logged too, with content on both sides.
 --   equal_count     BIGINT  Those of them that are equal.
 --   verdict         STRING  equal, different, or not_compared where nothing was.

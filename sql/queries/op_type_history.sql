@@ -14,7 +14,7 @@
 --   device             STRING     Name of the device.
 --   model              STRING     Name of the model.
 --   backend            STRING     Backend of the model; null if none.
---   run                STRING     Name of the runs that holds across builds.
+--   run                STRING     Name of the runs, stable across builds.
 --   op_type            STRING     The type: addmm, Convolution (NHWC), DELEGATE_CALL.
 --   kind               STRING     kernel, delegate_call or delegate_op.
 --   build              STRING     Id of the build.

@@ -18,7 +18,8 @@
 --   build                STRING  Id of the build.
 --   model                STRING  Name of the model.
 --   backend              STRING  Backend of the model; null if none.
---   group                STRING  What the dumps have of what group_by names, else null.
+--   group                STRING  Value of the group_by attribute or tag; null without
+--                                group_by.
 --   dump_id              BIGINT  Dump of the run.
 --   run_index            INT     Position of the run in its dump, from 0.
 --   run_name             STRING  Name of the run; null if it has none.
@@ -35,7 +36,7 @@
 --   instruction_id       INT     Its instruction; null outside the program.
 --   delegate_id          STRING  Its delegate debug id; null outside delegates.
 --   culprit_excess_ns    DOUBLE  Its time, less its median.
---   culprit_share        DOUBLE  Its excess over that of the run: above 1 where others
+--   culprit_share        DOUBLE  Its excess over the run's: above 1 if other events
 --                                made up for it.
 WITH medians AS (
     SELECT

@@ -9,7 +9,8 @@
 -- params:
 --   run     STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
 --                    #2'.
---   approx  BOOLEAN = false  Approximate percentiles, from histograms where there are.
+--   approx  BOOLEAN = false  Approximate percentiles, from histograms of dumps that
+--                            have them.
 --
 -- filters: grouped_dumps
 --
@@ -19,8 +20,9 @@
 --   build           STRING  Id of the build.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
---   group           STRING  What the dumps have of what group_by names, else null.
---   run             STRING  Name of the runs that holds across builds.
+--   group           STRING  Value of the group_by attribute or tag; null without
+--                           group_by.
+--   run             STRING  Name of the runs, stable across builds.
 --   event_name      STRING  Name of the event, else its delegate id.
 --   instruction_id  INT     Instruction id; null outside the program.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.

@@ -26,12 +26,12 @@
 --   build           STRING  Id of the build.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
---   run             STRING  Name of the runs that holds across builds.
+--   run             STRING  Name of the runs, stable across builds.
 --   event_name      STRING  Name of the operator, else its delegate id.
 --   instruction_id  INT     Instruction id; null outside the program.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.
 --   kind            STRING  kernel, delegate_call or delegate_op.
---   method          STRING  Method of the program; null if that cannot be told.
+--   method          STRING  Method of the program; null if it is unknown.
 --   call_count      BIGINT  Calls, at least 1.
 --   call_ns         DOUBLE  Mean time of a call, nanoseconds; null in cycles of unknown
 --                           rate; lower is better.

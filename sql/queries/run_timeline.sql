@@ -26,7 +26,7 @@ WITH spans AS (
             WHEN kind = 'delegate_op' OR unit IS NOT NULL OR flags > 1 THEN 0e0
             ELSE CAST(start_offset_ticks AS DOUBLE) + duration_ticks
         END) AS end_ticks,
-        -- Values with a unit mostly start at 0: then no event did so first.
+        -- Events with a unit mostly start at 0, and would wrongly come first.
         CASE
             WHEN count(unit) > 0 THEN coalesce(min(CASE
                 WHEN kind <> 'delegate_op' AND unit IS NULL

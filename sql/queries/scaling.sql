@@ -20,13 +20,13 @@
 --   build             STRING  Id of the build.
 --   model             STRING  Name of the model.
 --   backend           STRING  Backend of the model; null if none.
---   run               STRING  Name of the runs that holds across builds.
+--   run               STRING  Name of the runs, stable across builds.
 --   size              DOUBLE  Size of the input.
 --   dump_count        BIGINT  Dumps of it, at least 1.
 --   p50_ns            DOUBLE  Median of their values, nanoseconds; lower is better, as
 --                             in all that follow.
 --   unit_ns           DOUBLE  p50_ns over the size.
---   over_smallest     DOUBLE  p50_ns over that of the smallest size.
+--   over_smallest     DOUBLE  p50_ns over the smallest size's.
 --   exponent          DOUBLE  See above; null with dumps of one size only.
 WITH sized AS (
     SELECT

@@ -13,7 +13,7 @@
 --   device             STRING     Name of the device.
 --   model              STRING     Name of the model.
 --   backend            STRING     Backend of the model; null if none.
---   run                STRING     Name of the runs that holds across builds.
+--   run                STRING     Name of the runs, stable across builds.
 --   build              STRING     Id of the build.
 --   build_ordinal      BIGINT     Position of the build where the producer numbers
 --                                 them, else null.
@@ -23,7 +23,7 @@
 --   dump_count         BIGINT     Dumps with complete runs, at least 1.
 --   run_count          BIGINT     Complete runs in them.
 --   execute_ns         DOUBLE     Mean Method::execute, nanoseconds; null if a dump
---                                 counts cycles of unknown rate, like what follows.
+--                                 counts cycles of unknown rate, like the next columns.
 --   kernel_ns          DOUBLE     Mean time in kernels.
 --   delegate_ns        DOUBLE     Mean time in delegate calls.
 --   tax_ns             DOUBLE     Mean time in neither; lower is better.

@@ -25,8 +25,8 @@
 --   build                    STRING  Id of the build.
 --   model                    STRING  Name of the model.
 --   backend                  STRING  Backend of the model; null if none.
---   group                    STRING  What the dumps have of what group_by names, else
---                                    null.
+--   group                    STRING  Value of the group_by attribute or tag; null
+--                                    without group_by.
 --   position                 INT     First position of the row's tokens in their turn,
 --                                    from 1.
 --   dump_count               BIGINT  Dumps with such tokens.

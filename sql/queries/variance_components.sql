@@ -20,10 +20,10 @@
 -- columns:
 --   model              STRING  Name of the model.
 --   backend            STRING  Backend of the model; null if none.
---   run                STRING  Name of the runs that holds across builds.
+--   run                STRING  Name of the runs, stable across builds.
 --   event_name         STRING  Name of the operator, else its delegate id.
 --   delegate_id        STRING  Delegate debug id; null outside delegates.
---   ordinal            INT     Which of the build's instructions of that name and
+--   ordinal            INT     Number among the build's instructions of that name and
 --                              delegate id, from 1.
 --   kind               STRING  Kind of the events.
 --   unit               STRING  ns; ticks where the clock's rate is unknown.

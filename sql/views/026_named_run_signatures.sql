@@ -8,7 +8,7 @@
 -- that differ only in logged values, or in the order of events, share a name.
 --
 -- columns:
---   dump_id           INT      Dump that has such runs.
+--   dump_id           INT      Dump with such runs.
 --   run_signature_id  BIGINT   Signature of the runs.
 --   run               STRING   Name of the run, with 'input N' for a bundled input,
 --                              '#2' as above, and '(incomplete)' for a run that has no

@@ -7,7 +7,7 @@
 --   dump_id      INT     Dump the run was recorded in.
 --   run_index    INT     Position of the run in its dump, from 0.
 --   execute_ns   DOUBLE  Duration of Method::execute; null in cycles of unknown rate,
---                        like what follows.
+--                        like the next columns.
 --   kernel_ns    DOUBLE  Sum over its kernels (native_call_*), 0 without any.
 --   delegate_ns  DOUBLE  Sum over its delegate calls, 0 without any.
 SELECT
