@@ -14,7 +14,7 @@ BEHAVIOURS = {
     "browser/test_site.py": "the service's page as a visitor has it",
     "cli/commands/test_inspect_etrecord.py": "what is stated of an ETRecord, to inspect",
     "cli/commands/test_inspect_producers.py": "rules of producers in tracehouse.toml",
-    "cli/serve/test_hostile_sql.py": "SQL from anybody over HTTP",
+    "cli/serve/answers/test_hostile_sql.py": "SQL from anybody over HTTP",
     "cli/test_against_a_service.py": "the command line with --url, and a real service",
     "cli/test_uploading_document.py": "docs/uploading.md",
     "cli/test_absurd_clocks.py": "rates that no clock has, through all commands",

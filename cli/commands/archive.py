@@ -16,7 +16,7 @@ from cli.output_file import standard_output_to, with_output_file
 from warehouse.errors import StoreError
 
 if TYPE_CHECKING:
-    from warehouse.archive.verification import Verified
+    from warehouse.archive.verification import SegmentCheck
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -56,11 +56,11 @@ def verify(
     """Read all of the archive, and tell what is damaged or missing; exits 1 if anything is."""
     import pyarrow as pa
 
-    from warehouse.archive.verification import Verified
+    from warehouse.archive.verification import SegmentCheck
 
     found = _verify(store)
-    columns = list(zip(*found, strict=True)) or [()] * len(Verified._fields)
-    table = pa.table(dict(zip(Verified._fields, map(list, columns), strict=True)))
+    columns = list(zip(*found, strict=True)) or [()] * len(SegmentCheck._fields)
+    table = pa.table(dict(zip(SegmentCheck._fields, map(list, columns), strict=True)))
     write_table(table, output, is_csv_safe=is_csv_safe)
     if any(one.problem for one in found):
         fail()
@@ -69,7 +69,7 @@ def verify(
 app.command()(with_output_file(verify))
 
 
-def _verify(store: Path) -> list[Verified]:
+def _verify(store: Path) -> list[SegmentCheck]:
     """What is said of each segment.
 
     Raises:

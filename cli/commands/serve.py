@@ -31,13 +31,12 @@ def serve(
         OutputError: What the service needs is not installed.
     """
     try:
-        from cli.serve.running import run_service
+        from cli.serve.http.running import run_service
     except ModuleNotFoundError as error:
         raise OutputError(_MISSING.format(name=error.name)) from error
     from cli.serve.settings import read_service_settings
 
     with options_at_fault():
         settings = read_service_settings({"host": host, "port": port}, config=config)
-    if config is not None:
-        use_own_rules(read_own_rules(config))
+    use_own_rules(read_own_rules(config))
     run_service(store, settings, config=config)

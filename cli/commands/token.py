@@ -47,8 +47,8 @@ def create(
     Raises:
         BadParameter: There is no such scope.
     """
-    from cli.serve.audit import audit_command
-    from cli.serve.tokens import TokenScope, create_token
+    from cli.serve.access.audit import audit_command
+    from cli.serve.access.tokens import TokenScope, create_token
 
     if not set(scope) <= set(TokenScope):
         raise typer.BadParameter(f"wanted one of {', '.join(TokenScope)}", param_hint="'--scope'")
@@ -65,7 +65,7 @@ def list_(
     """Show the tokens there are, without their secrets."""
     import pyarrow as pa
 
-    from cli.serve.tokens import read_tokens
+    from cli.serve.access.tokens import read_tokens
 
     texts, time = pa.list_(pa.string()), pa.timestamp("us", "UTC")
     schema = pa.schema(
@@ -87,8 +87,8 @@ app.command("list")(with_output_file(list_))
 @app.command()
 def revoke(name: _Name, *, store: Store = DEFAULT_STORE) -> None:
     """End a token: a running service refuses it from its next request on."""
-    from cli.serve.audit import audit_command
-    from cli.serve.tokens import revoke_token
+    from cli.serve.access.audit import audit_command
+    from cli.serve.access.tokens import revoke_token
 
     revoke_token(store, name)
     audit_command(store, "token_revoked", name)

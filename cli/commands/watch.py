@@ -101,16 +101,16 @@ def _taker(opened: ExitStack, service: ServiceChoice | None, store: Path) -> Tak
         from cli.handover.inboxes import open_inbox
 
         return opened.enter_context(open_inbox(store))
-    from cli.handover.delivering import ServiceTaker
+    from cli.handover.delivering import ServiceUploader
 
-    return opened.enter_context(ServiceTaker(service, retry_seconds=_RETRY_SECONDS))
+    return opened.enter_context(ServiceUploader(service, retry_seconds=_RETRY_SECONDS))
 
 
 def _refused_by_store(take: Take) -> int:
     """Dumps that were taken over, but not into the store; that is told already."""
-    from cli.handover.inboxes import InboxTaker
+    from cli.handover.inboxes import InboxWriter
 
-    consumer = take.consumer if isinstance(take, InboxTaker) else None
+    consumer = take.consumer if isinstance(take, InboxWriter) else None
     return sum(consumer.refused.values()) if consumer else 0
 
 

@@ -75,7 +75,7 @@ def hand_over(dumps: Iterable[Dump], take: Take, *, threads: int) -> Iterator[Ha
                 future.cancel()
 
 
-class ServiceTaker:
+class ServiceUploader:
     """Sends dumps to a service, over a connection per thread; close it when they are sent."""
 
     def __init__(self, service: ServiceChoice, *, retry_seconds: float) -> None:
@@ -105,7 +105,7 @@ class ServiceTaker:
         )
         return receipt.is_new
 
-    def __enter__(self) -> ServiceTaker:
+    def __enter__(self) -> ServiceUploader:
         self._service.connect().close()  # so that a wrong address is told at once
         return self
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from cli.exit_codes import fail
-from cli.handover.delivering import CONFLICT, HandedOver, ServiceTaker, hand_over
+from cli.handover.delivering import CONFLICT, HandedOver, ServiceUploader, hand_over
 from cli.output.ingest_report import write_oddities, write_refusals
 from cli.output.interrupt import told_progress
 from cli.output.progress import progress_bar
@@ -106,7 +106,7 @@ def upload_found(service: ServiceChoice, found: FoundDumps, options: UploadOptio
     """
     start, summary = time.perf_counter(), UploadSummary()
     with (
-        ServiceTaker(service, retry_seconds=options.retry_seconds) as taker,
+        ServiceUploader(service, retry_seconds=options.retry_seconds) as taker,
         progress_bar(is_quiet=options.is_quiet, has_events=False) as bar,
         told_progress(bar) as progress,
     ):

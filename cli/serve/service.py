@@ -9,10 +9,10 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 
 from cli.output.streams import write_note
-from cli.serve.access import Access
-from cli.serve.admission import Admission
-from cli.serve.commits import Commits
+from cli.serve.access.authorization import Access
 from cli.serve.settings import ServiceSettings
+from cli.serve.uploads.admission import Admission
+from cli.serve.uploads.commits import Commits
 from warehouse.consumer import Consumer
 from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import DamagedStoreError, WarehouseError

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 from starlette.testclient import TestClient
 
-from cli.serve.app import make_app
+from cli.serve.http.app import make_app
 from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
 from tests.support.store_template import copy_new_store

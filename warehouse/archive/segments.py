@@ -184,7 +184,7 @@ def data_bytes(segment: Segment) -> int:
     """
     import pyarrow.parquet as pq
 
-    with _telling_damage(segment), pa.OSFile(str(segment.path)) as source:
+    with _archive_errors(segment), pa.OSFile(str(segment.path)) as source:
         facts = pq.read_metadata(source)
         return sum(facts.row_group(group).total_byte_size for group in range(facts.num_row_groups))
 
@@ -269,7 +269,7 @@ def _read_rows(segment: Segment, *, with_data: bool) -> Iterator[tuple[int, Entr
 
     names = [name for name in SEGMENT.names if with_data or name != "data"]
     with (
-        _telling_damage(segment),
+        _archive_errors(segment),
         pa.OSFile(str(segment.path)) as source,
         pq.ParquetFile(source, page_checksum_verification=True) as file,
     ):
@@ -279,7 +279,7 @@ def _read_rows(segment: Segment, *, with_data: bool) -> Iterator[tuple[int, Entr
 
 
 @contextmanager
-def _telling_damage(segment: Segment) -> Iterator[None]:
+def _archive_errors(segment: Segment) -> Iterator[None]:
     """Let an error of reading a segment say what is wrong.
 
     Raises:

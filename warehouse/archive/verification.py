@@ -16,7 +16,7 @@ from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import ArchiveError
 
 
-class Verified(NamedTuple):
+class SegmentCheck(NamedTuple):
     """What became of one segment; `problem` is empty if it is whole.
 
     Attributes:
@@ -41,7 +41,7 @@ def verify_archive(
     known: Sequence[int] = (),
     *,
     progress: Callable[[int, int], None] | None = None,
-) -> list[Verified]:
+) -> list[SegmentCheck]:
     """Every segment, read whole; and those that are missing.
 
     Args:
@@ -59,11 +59,11 @@ def verify_archive(
         if progress:
             progress(len(found), len(segments))
     missing = sorted(set(known) - archive.numbers())
-    gone = [Verified(number, number, 0, 0, 0, "is gone") for number in missing]
+    gone = [SegmentCheck(number, number, 0, 0, 0, "is gone") for number in missing]
     return found + gone
 
 
-def _verify(segment: Segment) -> Verified:
+def _verify(segment: Segment) -> SegmentCheck:
     entries = files = size = 0
     try:
         check_segment(segment)
@@ -74,8 +74,8 @@ def _verify(segment: Segment) -> Verified:
                 size += len(entry.data)
                 _check_file(segment, entry.sha256, entry.data)
     except ArchiveError as error:
-        return Verified(segment.first, segment.last, entries, files, size, error.problem)
-    return Verified(segment.first, segment.last, entries, files, size, "")
+        return SegmentCheck(segment.first, segment.last, entries, files, size, error.problem)
+    return SegmentCheck(segment.first, segment.last, entries, files, size, "")
 
 
 def _check_file(segment: Segment, sha256: str | None, data: memoryview) -> None:

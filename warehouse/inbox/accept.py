@@ -12,7 +12,7 @@ from warehouse.inbox.inbox import Inbox
 from warehouse.inbox.known import KnownDumps
 from warehouse.inbox.records import Delivery
 from warehouse.inbox.spools import Spool
-from warehouse.load.faults import Verdict, describe_conflict, explain_verdict
+from warehouse.load.faults import DumpFault, describe_conflict, explain_fault
 
 ACCEPTED, INDEXED, CONFLICT = "accepted", "indexed", "conflict"
 
@@ -89,7 +89,7 @@ class Acceptor:
         outcomes, met = [], set[str]()
         for index, one in enumerate(deliveries):
             if index in faults:
-                outcomes.append(_refuse(one, Verdict(**vars(faults[index]))))
+                outcomes.append(_refuse(one, DumpFault(**vars(faults[index]))))
                 continue
             is_waiting = one.sha256 in met or self._known.is_waiting(one.sha256)
             outcomes.append(_compare(one, known.get(one.sha256), is_waiting=is_waiting))
@@ -111,6 +111,6 @@ def _compare(delivery: Delivery, known: str | None, *, is_waiting: bool) -> Outc
     return Outcome(ACCEPTED if is_waiting else INDEXED)
 
 
-def _refuse(delivery: Delivery, fault: Verdict) -> Outcome:
-    verdict = explain_verdict(fault, delivery.name, delivery.files[0])
+def _refuse(delivery: Delivery, fault: DumpFault) -> Outcome:
+    verdict = explain_fault(fault, delivery.name, delivery.files[0])
     return Outcome("refused", refusal=Refusal(delivery.name, delivery.sha256, *verdict))

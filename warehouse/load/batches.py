@@ -12,7 +12,7 @@ from ingest.dump import Companion, Dump, HashedFile, Refusal, describe_problem
 from ingest.errors import EtRecordError, ManifestError, SourceError
 from warehouse.load.content import UNDECODABLE, split
 from warehouse.load.decoders import Decoder
-from warehouse.load.isolate import Trouble, contain
+from warehouse.load.isolate import Failure, isolate
 from warehouse.load.new_dump import NewDump
 from warehouse.programs.reader import Program, ProgramReader
 
@@ -119,11 +119,11 @@ class ManifestAndCompanions:
         """
         name, data, sha256 = file
         try:
-            manifest = contain(dump.manifest)
+            manifest = isolate(dump.manifest)
         except (ManifestError, SourceError) as error:
             batch.refuse(name, "manifest", describe_problem(error, name), sha256, data)
             return None
-        if isinstance(manifest, Trouble):
+        if isinstance(manifest, Failure):
             batch.refuse(name, "manifest", manifest.detail, sha256, data)
             return None
         program = self._read_program(dump.etrecord, manifest.method, batch)
@@ -136,11 +136,11 @@ class ManifestAndCompanions:
         for dump, trouble in self._find_broken(logged) if logged else ():
             batch.leave_out_buffer(dump, UNDECODABLE, trouble.detail)
 
-    def _find_broken(self, dumps: Sequence[NewDump]) -> Iterator[tuple[NewDump, Trouble]]:
-        tried = contain(lambda: self._decoder.try_buffers(dumps))
-        if isinstance(tried, Trouble) and len(dumps) == 1:
+    def _find_broken(self, dumps: Sequence[NewDump]) -> Iterator[tuple[NewDump, Failure]]:
+        tried = isolate(lambda: self._decoder.try_buffers(dumps))
+        if isinstance(tried, Failure) and len(dumps) == 1:
             yield dumps[0], tried
-        elif isinstance(tried, Trouble):
+        elif isinstance(tried, Failure):
             for some in split(dumps):
                 yield from self._find_broken(some)
 
@@ -150,7 +150,7 @@ class ManifestAndCompanions:
         if file is None or file.read in self._broken:
             return None
         try:
-            program = contain(lambda: self._try_and_read(file, method))
+            program = isolate(lambda: self._try_and_read(file, method))
         except SourceError as error:
             batch.refuse_companion(file.name, "etrecord", describe_problem(error, file.name))
             return None
@@ -158,7 +158,7 @@ class ManifestAndCompanions:
             problem = describe_problem(error, file.name)
             batch.refuse_companion(file.name, "etrecord", problem, file.read())
             return None
-        if isinstance(program, Trouble):
+        if isinstance(program, Failure):
             self._broken.add(file.read)
             batch.refuse_companion(file.name, "etrecord", program.detail, file.read())
             return None

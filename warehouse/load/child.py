@@ -27,7 +27,7 @@ from warehouse.children.limits import (
 )
 from warehouse.children.messages import GONE, Message, Tables, requests, send
 from warehouse.load.content import Content, decode_content
-from warehouse.load.isolate import Trouble, contain
+from warehouse.load.isolate import Failure, isolate
 from warehouse.load.messages import flatten_content, flatten_decoded
 
 _PARSED = DELEGATE_METADATA.field("parsed")
@@ -68,10 +68,10 @@ class _Child:
         if self._own_bytes is not None:
             limit_data(self._own_bytes + request["most_bytes"])
         try:
-            done = contain(lambda: self._do(request))
+            done = isolate(lambda: self._do(request))
         except DumpError as error:
             return {"fault": (error.reason, error.byte_offset, error.detail)}, {}
-        return ({"trouble": done.detail}, {}) if isinstance(done, Trouble) else done
+        return ({"trouble": done.detail}, {}) if isinstance(done, Failure) else done
 
     def _do(self, request: Message) -> tuple[Message, Tables]:
         try:

@@ -146,7 +146,7 @@ class DecodingChildren:
 
 
 class ChildDecoder:
-    """Decodes in children; what one of them does not survive can be contained, see `contain`."""
+    """Decodes in children; what one of them does not survive can be contained, see `isolate`."""
 
     def __init__(self, children: DecodingChildren, places: Mapping[Hashable, FilePart]) -> None:
         """Take who decodes, and where files stand: by SHA-256, ETRecords by their `Companion`.

@@ -16,8 +16,8 @@ from warehouse.archive.archive import Archive
 from warehouse.load.batches import Batch, Duplicate
 from warehouse.load.content import Content, split, stream_apart
 from warehouse.load.decoders import Decoder
-from warehouse.load.faults import Verdict, describe_conflict, explain_verdict
-from warehouse.load.isolate import Trouble, contain
+from warehouse.load.faults import DumpFault, describe_conflict, explain_fault
+from warehouse.load.isolate import Failure, isolate
 from warehouse.load.loader import Loader
 from warehouse.load.new_dump import NewDump
 
@@ -37,7 +37,7 @@ _COMPANIONS: dict[str, tuple[str, Callable[[NewDump], Any]]] = {
 }
 
 
-class Committed(NamedTuple):
+class CommitResult(NamedTuple):
     """What one commit did; counts are those of `warehouse.load.pipeline.IngestSummary`."""
 
     n_files: int
@@ -73,7 +73,7 @@ class Committer:
         self.loader = Loader(connection, archive)
         self._bad: dict[str, Refusal] = {}  # dumps refused for their content, by SHA-256
 
-    def commit(self, batches: Sequence[Batch], content: Content | None) -> Committed:
+    def commit(self, batches: Sequence[Batch], content: Content | None) -> CommitResult:
         """Commit batches together; without their content their dumps are streamed, each alone.
 
         A dump that the store does not take is refused, and all others are committed.
@@ -88,7 +88,7 @@ class Committer:
         self.loader.file_stored([dump for dump in stored if dump.data is not None])
         late = self._attach(stored)
         self.loader.record(late)
-        return Committed(
+        return CommitResult(
             sum(batch.file_count + batch.n_refused_companions for batch in batches),
             loaded.n_dumps,
             loaded.n_events,
@@ -106,8 +106,8 @@ class Committer:
         judged = self._refuse_duplicates(batches)
         dumps = [dump for batch in batches for dump in batch.dumps]
         refusals = [*_refused(batches), *judged]
-        loaded = contain(lambda: self._load_content(dumps, content, refusals))
-        if isinstance(loaded, Trouble):
+        loaded = isolate(lambda: self._load_content(dumps, content, refusals))
+        if isinstance(loaded, Failure):
             loaded = self._load_apart(batches)
             judged = self._refuse_duplicates(batches)
             self.loader.record([*_refused(batches), *judged])
@@ -131,8 +131,8 @@ class Committer:
         """Commit dumps together; where that fails, in parts, down to single ones."""
         if len(dumps) == 1:
             return self._load_alone(dumps[0], lambda dump: self._decode_and_load([dump]), batch)
-        loaded = contain(lambda: self._decode_and_load(dumps))
-        if isinstance(loaded, Trouble):
+        loaded = isolate(lambda: self._decode_and_load(dumps))
+        if isinstance(loaded, Failure):
             return sum((self._load_some(some, batch) for some in split(dumps)), _Loaded())
         return loaded
 
@@ -146,7 +146,7 @@ class Committer:
             try:
                 loaded += self._load_alone(dump, self._load_stream, batch)
             except DumpError as error:
-                fault = Verdict(error.reason, error.byte_offset, error.detail)
+                fault = DumpFault(error.reason, error.byte_offset, error.detail)
                 self._refuse_bytes(dump, batch, fault)
         return loaded
 
@@ -158,31 +158,31 @@ class Committer:
         self, dump: NewDump, load: Callable[[NewDump], _Loaded], batch: Batch
     ) -> _Loaded:
         """Commit a dump, if need be without the files that came with it; or else refuse it."""
-        loaded = contain(partial(load, dump))
-        if not isinstance(loaded, Trouble):
+        loaded = isolate(partial(load, dump))
+        if not isinstance(loaded, Failure):
             return loaded
         last = loaded
         for bare, left_out in _with_less(dump):
-            again = contain(partial(load, bare))
-            if not isinstance(again, Trouble):
+            again = isolate(partial(load, bare))
+            if not isinstance(again, Failure):
                 batch.n_refused_companions += len(left_out)
                 batch.refused += _refuse_companions(dump, left_out, loaded)
                 return again
             last = again
-        self._refuse(dump, batch, Verdict(UNCOMMITTABLE, None, last.detail))
+        self._refuse(dump, batch, DumpFault(UNCOMMITTABLE, None, last.detail))
         return _Loaded()
 
     def _refuse_malformed(self, batches: Sequence[Batch], content: Content) -> None:
         dumps = list(_dumps(batches))
         for error in content.decoded.errors.to_pylist():
             batch, dump = dumps[error.pop("dump_index")]
-            self._refuse_bytes(dump, batch, Verdict(**error))
+            self._refuse_bytes(dump, batch, DumpFault(**error))
 
-    def _refuse_bytes(self, dump: NewDump, batch: Batch, fault: Verdict) -> None:
+    def _refuse_bytes(self, dump: NewDump, batch: Batch, fault: DumpFault) -> None:
         """Refuse a dump for what its bytes are."""
-        self._refuse(dump, batch, explain_verdict(fault, dump.source, dump.data))
+        self._refuse(dump, batch, explain_fault(fault, dump.source, dump.data))
 
-    def _refuse(self, dump: NewDump, batch: Batch, fault: Verdict) -> None:
+    def _refuse(self, dump: NewDump, batch: Batch, fault: DumpFault) -> None:
         refusal = Refusal(dump.source, dump.sha256, *fault)
         self._bad[dump.sha256] = refusal
         batch.refused.append(refusal._replace(data=dump.data))
@@ -211,12 +211,12 @@ class Committer:
         """Attach new companions to dumps in the store; returns refusals of unusable ones."""
         if not dumps:
             return []
-        attached = contain(lambda: self.loader.attach(dumps))
-        if not isinstance(attached, Trouble):
+        attached = isolate(lambda: self.loader.attach(dumps))
+        if not isinstance(attached, Failure):
             return []
         if len(dumps) == 1:
             for bare, left_out in _with_less(dumps[0]):
-                if not isinstance(contain(partial(self.loader.attach, [bare])), Trouble):
+                if not isinstance(isolate(partial(self.loader.attach, [bare])), Failure):
                     return _refuse_companions(dumps[0], left_out, attached)
         middle = len(dumps) // 2
         return self._attach(dumps[:middle]) + self._attach(dumps[middle:])
@@ -245,7 +245,7 @@ def _with_less(dump: NewDump) -> Iterator[tuple[NewDump, tuple[str, ...]]]:
         yield dump._replace(**nothing), left_out
 
 
-def _refuse_companions(dump: NewDump, names: Sequence[str], trouble: Trouble) -> list[Refusal]:
+def _refuse_companions(dump: NewDump, names: Sequence[str], trouble: Failure) -> list[Refusal]:
     """Refusals of files that came with a dump; the dump itself is stored without them."""
     refusals = []
     for name in names:

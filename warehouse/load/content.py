@@ -14,7 +14,7 @@ from ingest.dump import Dump, HashedFile, Refusal
 from ingest.errors import DumpError, SourceError
 from ingest.schemas.dumps import ERRORS
 from ingest.tables.numbering import renumber_dumps
-from warehouse.load.isolate import Trouble, contain
+from warehouse.load.isolate import Failure, isolate
 from warehouse.statistics.rollups import Statistics, summarise
 
 UNDECODABLE = "undecodable"  # for no reason the decoder knows
@@ -37,18 +37,18 @@ def read_dumps(dumps: Sequence[Dump]) -> list[HashedFile | Refusal]:
 
 def _read_dump(dump: Dump) -> HashedFile | Refusal:
     try:
-        read = contain(dump.read_hashed)
+        read = isolate(dump.read_hashed)
     except SourceError as error:
         return Refusal(dump.name, None, error.reason, None, error.problem)
-    if isinstance(read, Trouble):
+    if isinstance(read, Failure):
         return Refusal(dump.name, None, "unreadable", None, read.detail)
     return read
 
 
 def decode_apart(dumps: Sequence[_Any], decode: Callable[[Sequence[_Any]], Content]) -> Content:
     """Decode and summarise dumps; one that breaks the decoder is refused, and harms no other."""
-    content = contain(lambda: decode(dumps))
-    if not isinstance(content, Trouble):
+    content = isolate(lambda: decode(dumps))
+    if not isinstance(content, Failure):
         return content
     if len(dumps) == 1:
         return _refuse(content, decode(()))
@@ -64,7 +64,7 @@ def split(dumps: Sequence[_Any]) -> list[Sequence[_Any]]:
     return [dumps[first : first + size] for first in range(0, len(dumps), size)]
 
 
-def _refuse(trouble: Trouble, nothing: Content) -> Content:
+def _refuse(trouble: Failure, nothing: Content) -> Content:
     """The content of one dump that broke the decoder, from which there is nothing."""
     row = {"dump_index": 0, "reason": UNDECODABLE, "detail": trouble.detail}
     errors = pa.Table.from_pylist([row], schema=ERRORS)
@@ -81,8 +81,8 @@ def stream_apart(parts: Iterator[DecodedBatch], source: str) -> Iterator[Decoded
     Raises:
         DumpError: It is malformed, or breaks the decoder; forget the parts before.
     """
-    while (part := contain(lambda: next(parts, None))) is not None:
-        if isinstance(part, Trouble):
+    while (part := isolate(lambda: next(parts, None))) is not None:
+        if isinstance(part, Failure):
             raise DumpError(source, reason=UNDECODABLE, byte_offset=None, detail=part.detail)
         yield part
 

@@ -12,7 +12,7 @@ from warehouse.load.new_dump import NewDump
 
 
 class Decoder(Protocol):
-    """Decodes dumps. What it raises because of one of them can be contained, see `contain`."""
+    """Decodes dumps. What it raises because of one of them can be contained, see `isolate`."""
 
     def decode(self, dumps: Sequence[NewDump]) -> Content:
         """Decode and summarise dumps."""

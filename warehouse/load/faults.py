@@ -14,7 +14,7 @@ _NAME_BYTES = 32
 _LAST_VERSION = 16  # far above those there are
 
 
-class Verdict(NamedTuple):
+class DumpFault(NamedTuple):
     """What is wrong with a dump: machine-readable, where in it, and in words."""
 
     reason: str
@@ -22,7 +22,7 @@ class Verdict(NamedTuple):
     detail: str
 
 
-def explain_verdict(fault: Verdict, name: str, data: Any) -> Verdict:
+def explain_fault(fault: DumpFault, name: str, data: Any) -> DumpFault:
     """Why a dump is refused; for what looks like a profiler blob, why it is no valid one.
 
     Args:
@@ -38,7 +38,7 @@ def explain_verdict(fault: Verdict, name: str, data: Any) -> Verdict:
     try:
         decode_profiler_blob(data, name)
     except DumpError as error:
-        return Verdict(error.reason, error.byte_offset, f"as a profiler blob: {error.detail}")
+        return DumpFault(error.reason, error.byte_offset, f"as a profiler blob: {error.detail}")
     return fault
 
 

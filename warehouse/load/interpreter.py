@@ -11,7 +11,7 @@ _TURN_SECONDS = 0.0005  # a tenth of what Python would grant
 
 
 @contextmanager
-def few_collections() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Keep the garbage collector from looking through all objects again and again.
 
     The caller collects the new objects after each group. A collector that was already off stays
@@ -28,11 +28,11 @@ def few_collections() -> Iterator[None]:
 
 
 @contextmanager
-def short_turns() -> Iterator[None]:
+def short_switch_interval() -> Iterator[None]:
     """Have a thread that computes let others in sooner.
 
     Those that commit or read wait for DuckDB and the disk, again and again; each time they would
-    wait for their turn, too. Turns that are as short already stay so.
+    wait for their turn, too. ConcurrencyLimit that are as short already stay so.
     """
     before = sys.getswitchinterval()
     sys.setswitchinterval(min(before, _TURN_SECONDS))

@@ -38,14 +38,14 @@ class ChildError(Exception):
     """What went wrong with a dump in another process, or with that process, in words."""
 
 
-class Trouble(NamedTuple):
+class Failure(NamedTuple):
     """What went wrong, in words for the record."""
 
     detail: str
 
 
-def contain(action: Callable[[], _Result]) -> _Result | Trouble:
-    """What the action returns; or Trouble, if it failed in a way that a dump may have caused.
+def isolate(action: Callable[[], _Result]) -> _Result | Failure:
+    """What the action returns; or Failure, if it failed in a way that a dump may have caused.
 
     Errors that were foreseen are raised as they are, and so are those about the disk, the lock or
     the store as a whole, interrupts and exits. The rest are bugs, or bombs: memory that ran out.
@@ -55,11 +55,11 @@ def contain(action: Callable[[], _Result]) -> _Result | Trouble:
     except _NOT_OF_A_DUMP:
         raise
     except ChildError as error:
-        return Trouble(str(error))
+        return Failure(str(error))
     except Exception as error:  # the only place that catches everything: see the docstring
         if isinstance(error, duckdb.Error) and _OF_THE_FILE.search(str(error)):
             raise
-        return Trouble(_describe(error))
+        return Failure(_describe(error))
 
 
 def _describe(error: Exception) -> str:

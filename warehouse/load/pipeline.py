@@ -24,12 +24,12 @@ from warehouse.archive.archive import Archive
 from warehouse.engine.long_values import LongValues, find_long_values
 from warehouse.load.appending import ROW_GROUP
 from warehouse.load.batches import Batch, plan_batches, size_of
-from warehouse.load.committer import CONFLICT, Committed, Committer
+from warehouse.load.committer import CONFLICT, CommitResult, Committer
 from warehouse.load.content import Content, decode_apart, merge_contents, read_dumps
 from warehouse.load.decoders import OWN_DECODER, Decoder
 from warehouse.load.deduplicator import Deduplicator
 from warehouse.load.doubts import last_dump, read_doubts
-from warehouse.load.interpreter import few_collections, short_turns
+from warehouse.load.interpreter import gc_paused, short_switch_interval
 
 # Fewer events at a time would leave DuckDB's row groups so empty that it rewrites them when the
 # store closes (it looks for four in a row that fit into three), and the file twice as large.
@@ -173,8 +173,8 @@ def ingest_dumps(
         ThreadPoolExecutor(workers) as pool,
         closing(Deduplicator(connection, decoder)) as deduplicator,
         ThreadPoolExecutor(1) as thread,
-        few_collections(),
-        short_turns(),
+        gc_paused(),
+        short_switch_interval(),
     ):
         committer = Committer(connection, archive, decoder)
         reading = ((some, pool.submit(read_dumps, some)) for some in plan_batches(dumps))
@@ -203,7 +203,7 @@ def decoded_groups(
     return map(_merge, _groups(_hold_back(started, workers, attrgetter("byte_count"))))
 
 
-def _add(summary: IngestSummary, done: Committed) -> IngestSummary:
+def _add(summary: IngestSummary, done: CommitResult) -> IngestSummary:
     n_conflicts = sum(refusal.reason == CONFLICT for refusal in done.refused)
     return replace(
         summary,

@@ -104,7 +104,7 @@ def open_to_read(store: Path, *, wait: float) -> OpenedStore:
 
 
 @contextmanager
-def told_of_snapshots(store: Path) -> Iterator[None]:
+def snapshot_hint(store: Path) -> Iterator[None]:
     """Let what tells of damage tell, too, that the newest snapshot is read until it is mended.
 
     Raises:

@@ -23,7 +23,7 @@ from warehouse.opening.read import (
     OpenedStore,
     errors_while_open,
     is_there,
-    told_of_snapshots,
+    snapshot_hint,
 )
 from warehouse.opening.snapshots import Publisher, publish_snapshot
 from warehouse.upkeep.forget import erase_forgotten, is_unerased
@@ -45,7 +45,7 @@ def open_to_write(
         StoreVersionError: A newer tracehouse wrote it.
         DamagedStoreError: Its file is damaged or gone, and there is an archive.
     """
-    with told_of_snapshots(store):
+    with snapshot_hint(store):
         if not is_there(store) and not create:
             raise StoreError(str(store), NO_STORE)
         make_folder(store, is_shared=is_shared)

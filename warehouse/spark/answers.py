@@ -14,7 +14,7 @@ from warehouse.engine.functions import named_functions
 from warehouse.lake.commits import LakeState, read_filled_state
 from warehouse.lake.connections import LakeConnections
 from warehouse.lake.place import Lake
-from warehouse.spark.tasks import told_failures
+from warehouse.spark.tasks import spark_errors
 from warehouse.spark.views import make_views
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class SparkLake:
             # Names, and which dumps are asked for, are told sooner without Spark.
             values = resolve_parameters(connections.connection("trusted", query.sql), query, params)
             files = connections.pruned_files(query, params)
-        with told_failures():
+        with spark_errors():
             make_views(self._session, self._lake, self._state, query.sql, files)
             _register_functions(self._session, query.sql)
             return run_select(self._session, query.sql, values).toArrow()
@@ -61,7 +61,7 @@ class SparkLake:
         Raises:
             SparkError: A job failed.
         """
-        with told_failures():
+        with spark_errors():
             return self.frame(text, params or {}).toArrow()
 
     def frame(self, text: str, params: Mapping[str, Any]) -> DataFrame:

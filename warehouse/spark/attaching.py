@@ -12,14 +12,14 @@ from warehouse.lake.plans import write_plan
 from warehouse.lake.rewriting import rewrite_parts
 from warehouse.lake.writing import WrittenFiles, commit_written
 from warehouse.spark.decoding import DecodedGroups
-from warehouse.spark.groups import DumpGroup, DumpToTake, group_entries
+from warehouse.spark.groups import DumpGroup, DumpToDecode, group_entries
 from warehouse.spark.plans import files_of
 
 Decode = Callable[[Sequence[DumpGroup], datetime], DecodedGroups]
 
 
 def attach_late(
-    lake: Lake, state: LakeState, late: Sequence[DumpToTake], decode: Decode, *, parallelism: int
+    lake: Lake, state: LakeState, late: Sequence[DumpToDecode], decode: Decode, *, parallelism: int
 ) -> DecodedGroups:
     """Put dumps with what came later in the place of what a lake has of them, in one commit.
 

@@ -20,7 +20,7 @@ from warehouse.lake.place import Lake
 from warehouse.lake.writing import write_group
 from warehouse.load.pipeline import ingest_dumps
 from warehouse.spark.groups import DumpGroup
-from warehouse.spark.inboxes import Stated, brought_dumps, open_place
+from warehouse.spark.inboxes import ManifestDefaults, local_dumps, open_place
 from warehouse.spark.tasks import Tasks
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _brought(group: DumpGroup, inbox: str) -> Iterator[list[Dump]]:
     """The dumps of a group, with the manifests they had when they were looked at."""
     wanted = {(entry.path, entry.member): entry.manifest for entry in group.entries}
     paths = list(dict.fromkeys(entry.path for entry in group.entries))
-    with brought_dumps(open_place(inbox), paths, Stated()) as brought:
+    with local_dumps(open_place(inbox), paths, ManifestDefaults()) as brought:
         yield [
             replace(dump, manifest=partial(Manifest.model_validate_json, manifest))
             for path, member, dump in brought.dumps

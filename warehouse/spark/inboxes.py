@@ -19,7 +19,7 @@ from ingest.watching.places import FileSeen, LocalFolder, WatchedPlace
 
 
 @dataclass(frozen=True)
-class Stated:
+class ManifestDefaults:
     """What holds for all dumps of an inbox.
 
     Attributes:
@@ -93,7 +93,7 @@ def _is_wanted(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Brought:
+class LocalFiles:
     """Files of a place that are on this machine.
 
     Attributes:
@@ -107,7 +107,9 @@ class Brought:
 
 
 @contextmanager
-def brought_dumps(place: WatchedPlace, paths: Sequence[str], stated: Stated) -> Iterator[Brought]:
+def local_dumps(
+    place: WatchedPlace, paths: Sequence[str], stated: ManifestDefaults
+) -> Iterator[LocalFiles]:
     """The dumps in files of a place, with what lies beside them; a file that is gone has none.
 
     Raises:
@@ -127,7 +129,7 @@ def brought_dumps(place: WatchedPlace, paths: Sequence[str], stated: Stated) -> 
             (origins[source.path], source.member, _named(incoming, place))
             for source, incoming in zip(sources, found, strict=True)
         ]
-        yield Brought(dumps, faults)
+        yield LocalFiles(dumps, faults)
 
 
 def _renamed(error: SourceError, place: WatchedPlace) -> SourceError:

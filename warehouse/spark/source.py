@@ -28,7 +28,13 @@ from ingest.schemas.dumps import DECODED, ERRORS
 from ingest.watching.places import FileSeen
 from warehouse.load.content import read_dumps
 from warehouse.spark.arrivals import Arrivals
-from warehouse.spark.inboxes import Stated, brought_dumps, list_arrivals, list_files, open_place
+from warehouse.spark.inboxes import (
+    ManifestDefaults,
+    list_arrivals,
+    list_files,
+    local_dumps,
+    open_place,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.datasource import ReadLimit
@@ -146,7 +152,9 @@ def _read_files(place: str, table: str, partition: Any) -> Iterator[pa.RecordBat
         ]
         yield from pa.Table.from_pylist(rows, schema=schema).to_batches()
         return
-    with brought_dumps(open_place(place), [file.path for file in files], Stated()) as brought:
+    with local_dumps(
+        open_place(place), [file.path for file in files], ManifestDefaults()
+    ) as brought:
         incoming = (dump for _, _, dump in brought.dumps)
         while some := list(islice(incoming, _PIECE_FILES)):
             yield from _decode(some, table, schema)

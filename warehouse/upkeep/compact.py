@@ -29,7 +29,7 @@ _HISTORY = "schema_migrations"  # of the store, which outlives its file
 _WANTED = "uncompacted"  # a file that stands in a store while dumps are in free blocks of another
 
 
-class Compacted(NamedTuple):
+class CompactionResult(NamedTuple):
     """Bytes of the DuckDB file before and after, and segments of the archive that were merged."""
 
     old_bytes: int
@@ -37,7 +37,7 @@ class Compacted(NamedTuple):
     n_merged_segments: int
 
 
-def compact_store(path: Path, *, wait: float = 0.0) -> Compacted:
+def compact_store(path: Path, *, wait: float = 0.0) -> CompactionResult:
     """Write the DuckDB file of a store anew, with what is in it and no more, and put it in place.
 
     One that would not be smaller does not take its place, unless deleted dumps are in free blocks.
@@ -64,7 +64,7 @@ def compact_store(path: Path, *, wait: float = 0.0) -> Compacted:
             merged = merge_segments(Archive(path))
     finally:
         lock.release()
-    return Compacted(old_bytes, file.stat().st_size, merged)
+    return CompactionResult(old_bytes, file.stat().st_size, merged)
 
 
 def want_compaction(store: Path) -> None:

@@ -20,7 +20,7 @@ from warehouse.archive.segments import Segment
 from warehouse.engine.connection import insert_rows, open_cursor, transaction
 from warehouse.load.committer import Committer
 from warehouse.load.decoders import OWN_DECODER
-from warehouse.load.interpreter import few_collections, short_turns
+from warehouse.load.interpreter import gc_paused, short_switch_interval
 from warehouse.load.loader import Loader
 from warehouse.load.pipeline import CommitGroup, count_cores, decoded_groups
 from warehouse.upkeep.amend import amend_dumps
@@ -65,8 +65,8 @@ def replay(
     with (
         ThreadPoolExecutor(workers) as pool,
         open_cursor(connection) as cursor,
-        few_collections(),
-        short_turns(),
+        gc_paused(),
+        short_switch_interval(),
     ):
         batches = ArchiveReader(cursor, archive).batches(segments)
         for group in _groups(pool, batches, workers):

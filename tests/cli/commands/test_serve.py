@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from cli.serve.tokens import TokenScope, create_token
+from cli.serve.access.tokens import TokenScope, create_token
 from tests.cli.conftest import Run
 from tests.support.command import ENVIRONMENT
 from tests.support.cross_section import cross_section

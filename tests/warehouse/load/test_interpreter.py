@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from warehouse.load.interpreter import few_collections, short_turns
+from warehouse.load.interpreter import gc_paused, short_switch_interval
 
 
 @pytest.fixture
@@ -18,9 +18,9 @@ def turns() -> None:
 @pytest.mark.usefixtures("turns")
 def test_the_collector_stays_off_for_so_long_and_comes_back_after_an_error() -> None:
     def fail() -> None:
-        with few_collections():
+        with gc_paused():
             assert not gc.isenabled()
-            with few_collections():
+            with gc_paused():
                 pass
             assert not gc.isenabled()
             raise KeyError
@@ -33,7 +33,7 @@ def test_the_collector_stays_off_for_so_long_and_comes_back_after_an_error() -> 
 @pytest.mark.usefixtures("turns")
 def test_turns_are_short_for_so_long_and_as_before_after_an_error() -> None:
     def fail() -> None:
-        with short_turns():
+        with short_switch_interval():
             assert sys.getswitchinterval() == pytest.approx(0.0005, rel=0.01)
             raise KeyError
 
@@ -46,7 +46,7 @@ def test_turns_are_short_for_so_long_and_as_before_after_an_error() -> None:
 def test_turns_that_are_shorter_already_stay_so() -> None:
     sys.setswitchinterval(0.0002)
     try:
-        with short_turns():
+        with short_switch_interval():
             assert sys.getswitchinterval() == pytest.approx(0.0002, rel=0.01)
     finally:
         sys.setswitchinterval(0.005)

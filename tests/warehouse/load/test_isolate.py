@@ -27,7 +27,7 @@ from warehouse.load import batches, decoders
 from warehouse.load import content as dump_reader
 from warehouse.load import pipeline as ingestion
 from warehouse.load.dump_rows import DumpRows
-from warehouse.load.isolate import Trouble, contain
+from warehouse.load.isolate import Failure, isolate
 
 ATTACKS = sorted((Path(__file__).parents[1] / "data/attacks").glob("*.etdp"))
 DUMPS = list(dict.fromkeys(map(read_dump, dump_names("real")[:14])))[:10]
@@ -401,9 +401,9 @@ def test_foreseen_errors_pass_and_others_are_told_in_one_line() -> None:
         raise error
 
     with pytest.raises(SourceError):
-        contain(lambda: fail(SourceError("a", "is gone")))
-    told = contain(lambda: fail(ValueError("x" * 1000 + "\nmore")))
-    assert isinstance(told, Trouble)
+        isolate(lambda: fail(SourceError("a", "is gone")))
+    told = isolate(lambda: fail(ValueError("x" * 1000 + "\nmore")))
+    assert isinstance(told, Failure)
     assert "\n" not in told.detail
     assert len(told.detail) < 500
-    assert contain(lambda: 7) == 7
+    assert isolate(lambda: 7) == 7

@@ -24,10 +24,10 @@ from warehouse.lake.schemas import FACTS, SHARED_TABLES
 from warehouse.lake.verification import verify_lake
 from warehouse.spark import groups
 from warehouse.spark.decoding import DECODED_GROUPS
-from warehouse.spark.inboxes import Stated
+from warehouse.spark.inboxes import ManifestDefaults
 from warehouse.spark.ingest import LakeIngest, LakeIngester
 
-STATED = Stated(MANIFEST)
+STATED = ManifestDefaults(MANIFEST)
 _COUNTED = json.dumps({"counters": COUNTERS}).encode()
 
 
