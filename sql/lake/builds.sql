@@ -2,16 +2,6 @@
 --
 -- Of differing manifests, the first to arrive counts, and the earliest commit time;
 -- stores do the same.
---
--- columns:
---   build_id      BIGINT     Number of the build.
---   name          STRING     The manifest's build id; unique.
---   commit        STRING     Source revision it was built from; null if unknown.
---   branch        STRING     Branch it was built from; null if unknown.
---   committed_at  TIMESTAMP  Earliest commit time any dump states; null if unknown.
---   ordinal       BIGINT     Position among builds, where the producer numbers them.
---   parent        STRING     Id of the build it was made from; null if unknown.
---   role          STRING     reference for a pinned build, else null.
 WITH stated AS (
     SELECT
         build_id, get_json_object(manifest, '$.build') AS facts,
