@@ -73,6 +73,7 @@ def farms():
     return stores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", cross_section(ASKED, 2))
 def test_bytes_do_not_depend_on_threads_or_on_the_order_of_dumps(name, farms):
     answers = set()

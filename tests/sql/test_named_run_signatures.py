@@ -120,6 +120,7 @@ def test_more_prompts_are_no_regression(chat):
         ]
 
 
+@pytest.mark.slow
 def test_every_question_about_runs_tells_them_apart(chat):
     expected = [("Execute", 500_000), ("Execute #2", 50_000)]
     event = {"event": "Method::execute"}
@@ -141,6 +142,7 @@ def test_every_question_about_runs_tells_them_apart(chat):
     assert {row["change"] for row in kernels} == {None, 0}  # whatever the share of prompts
 
 
+@pytest.mark.slow
 def test_runs_can_be_asked_for(chat):
     event, run = {"event": "Method::execute"}, {"run": "*#2"}
     asked = {

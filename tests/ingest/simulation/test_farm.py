@@ -82,6 +82,7 @@ def test_only_truncated_dumps_are_refused(farm, store):
     assert dumps == [{"n": summary.dumps - len(errors), "events": summary.events}]
 
 
+@pytest.mark.slow
 @pytest.mark.store
 def test_comparing_builds_finds_every_planted_change(farm, store):
     _, _, truth = farm

@@ -35,6 +35,7 @@ def test_a_first_build_has_nothing_to_be_compared_with(rows):
     assert {row["delta"] for row in rows["b0"]} == {None}
 
 
+@pytest.mark.slow
 def test_the_series_of_pools_come_last_and_have_no_device(pool_night):
     rows = nightly_verdicts(pool_night).to_pylist()
     devices = [row["device"] for row in rows]

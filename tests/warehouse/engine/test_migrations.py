@@ -84,6 +84,7 @@ def test_a_reader_of_an_old_store_changes_nothing_and_says_how_to_migrate_it(old
     assert (old / FILE_NAME).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_an_old_store_keeps_its_rows_and_new_columns_are_null(new: Path, old: Path) -> None:
     Warehouse.open(old, create=True).close()
     found, expected = contents(old), contents(new)
@@ -203,6 +204,7 @@ def long(new: Path) -> Path:
     return folder / "store"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", cross_section([1, 2, 3, 5, 6], 5))
 def test_rollups_of_a_store_that_had_none_are_those_of_ingest(
     tmp_path: Path, long: Path, schema: int

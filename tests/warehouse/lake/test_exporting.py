@@ -189,6 +189,7 @@ def test_companions_that_came_later_reach_the_lake_and_are_not_taken_from_it(
     check_equal(store, place)
 
 
+@pytest.mark.slow
 def test_corrected_dumps_keep_events_that_only_the_lake_has(store: Path, filled: Path) -> None:
     before = len(rows_of(filled, "events"))
     drop_events(store)

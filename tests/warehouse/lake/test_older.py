@@ -108,6 +108,7 @@ def test_its_events_are_what_ingest_says_they_are(tmp_path: Path) -> None:
     )]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_delegates_counted_is_found_in_its_events(tmp_path: Path) -> None:
     file = write(tmp_path / "QNN.etdp", producer_dump("QNN", 3))
     ingest(tmp_path / "store", file)
@@ -149,6 +150,7 @@ def test_it_is_refused_if_its_tables_are_others(older: Path, schema: int) -> Non
         Lake(older).check()
 
 
+@pytest.mark.slow
 def test_statistics_that_name_no_run_signature_count_for_the_one_with_the_most_runs(
     tmp_path: Path,
 ) -> None:

@@ -53,6 +53,7 @@ def test_events_counters_and_statistics_are_those_of_ingest(
         assert found[table] == expected[table], table
 
 
+@pytest.mark.slow
 def test_a_rebuilt_store_has_the_same(new: Path, tmp_path: Path) -> None:
     store = Path(shutil.copytree(new, tmp_path / "store"))
     rebuild_store(store)

@@ -184,6 +184,7 @@ def test_a_repaired_etrecord_is_attached_and_its_refusal_resolved(
         assert warehouse.query("ingest_errors")["is_resolved"].to_pylist() == [True]
 
 
+@pytest.mark.slow
 def test_an_etrecord_that_comes_later_is_attached_as_if_it_had_been_there(
     tmp_path: Path, folder: Path
 ) -> None:

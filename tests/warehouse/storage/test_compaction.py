@@ -69,6 +69,7 @@ def test_what_a_killed_writer_left_in_the_log_is_in_the_compacted_file(store: Pa
     assert everything(store) == before
 
 
+@pytest.mark.slow
 def test_a_copy_that_differs_does_not_take_the_place_of_the_store(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -175,6 +175,7 @@ def fail_after(count, function=None):  # type: ignore[no-untyped-def]
     return fail
 
 
+@pytest.mark.slow
 def test_a_compacted_file_and_the_snapshots_hold_nothing_of_it(store: Path) -> None:
     write(store / "snapshots" / "1.duckdb", b"published")
     write(store / f"{FILE_NAME}.old-1", b"put aside")

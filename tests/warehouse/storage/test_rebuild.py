@@ -73,6 +73,7 @@ def test_how_the_archive_is_read_in_batches_changes_nothing(
     assert all(table.is_equal for table in rebuild_store(store).tables)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", cross_section(["gone", "cut", "flipped"], 3))
 def test_a_store_without_its_file_says_so_and_is_rebuilt(store: Path, damage: str) -> None:
     before, file = everything(store), store / FILE_NAME
