@@ -46,6 +46,7 @@ def test_the_status_is_what_git_wants(
     assert outcome.error.startswith(f"{word}: {build}: the change of convolution in group {group}")
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_the_build_is_that_of_the_commit_that_git_has_out(
     run: Run, tmp_path: Path, commit: str

@@ -166,6 +166,7 @@ def test_two_compactions_at_once_lose_and_double_nothing(
     assert parquet_files(place) == read_state(Lake(place)).files.keys()
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_killed_at_any_moment_it_is_done_by_the_next_call(
     farm, place: Path, before: Contents

@@ -240,6 +240,7 @@ with Warehouse.open(sys.argv[1], read_only=True) as warehouse:
 """
 
 
+@pytest.mark.system
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "place_of_death",
@@ -258,6 +259,7 @@ def test_an_export_that_is_killed_leaves_no_trace(
     assert len(list((place / COMMITS).iterdir())) == 1
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_an_export_that_is_killed_after_its_commit_is_done(store: Path, place: Path) -> None:
     args = [sys.executable, "-c", EXPORT, str(store), str(place)]
@@ -267,6 +269,7 @@ def test_an_export_that_is_killed_after_its_commit_is_done(store: Path, place: P
     assert not any((place / PLANS).iterdir())
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_a_correction_that_is_killed_is_made_by_the_next_export(store: Path, filled: Path) -> None:
     correct(store, "model=mv3")

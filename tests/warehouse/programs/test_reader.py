@@ -327,6 +327,7 @@ INGEST = (
 )
 
 
+@pytest.mark.system
 @pytest.mark.slow
 @pytest.mark.parametrize("lines", [4, 1])
 def test_a_killed_ingest_leaves_no_etrecord_half_traced(tmp_path: Path, lines: int) -> None:

@@ -127,6 +127,7 @@ class Killed(BaseException):
     """What ends a process, as far as its files can tell."""
 
 
+@pytest.mark.system
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "moment", cross_section(["before", "at first file", "at last file", "at old file", "end"], 5)

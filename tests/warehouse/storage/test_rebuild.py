@@ -117,6 +117,7 @@ def killed(point: str, action: Callable[[], object]) -> None:
     assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_a_rebuild_that_is_killed_loses_nothing_that_is_in_the_log(
     store: Path, tmp_path: Path
@@ -128,6 +129,7 @@ def test_a_rebuild_that_is_killed_loses_nothing_that_is_in_the_log(
     assert everything(store) == before
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_a_damaged_file_is_never_left_without_its_log(store: Path, tmp_path: Path) -> None:
     before = everything(store)
