@@ -1,3 +1,5 @@
+"""Names that would steer a terminal, through all commands."""
+
 from __future__ import annotations
 
 import csv

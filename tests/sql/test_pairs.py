@@ -1,3 +1,5 @@
+"""Pairs of dumps, in all queries that compare two builds."""
+
 import math
 
 import numpy as np
