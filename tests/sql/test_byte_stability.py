@@ -73,8 +73,7 @@ def farms():
     return stores
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", cross_section(ASKED, 2))
+@pytest.mark.parametrize("name", cross_section(ASKED, 7))
 def test_bytes_do_not_depend_on_threads_or_on_the_order_of_dumps(name, farms):
     answers = set()
     for farm in farms:

@@ -54,6 +54,7 @@ FOLDERS = {
     "warehouse": "store",
     "warehouse/intake/test_children.py": "system",
     "warehouse/sandbox/test_workers.py": "system",
+    "warehouse/spark/test_session.py": "system",
     "warehouse/statistics": "unit",
     "warehouse/storage/test_draining.py": "system",
     "warehouse/storage/test_serving.py": "system",
