@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Hundreds of processes are started, each of which would compile the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-serve test test-unit test-store test-system test-all lint parity audit fuzz torture torture-service bench bench-service bench-inspector bench-detection test-executorch test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
+.PHONY: help demo demo-serve test test-unit test-store test-system test-all lint parity audit fuzz mutate torture torture-service bench bench-service bench-inspector bench-detection test-executorch test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -66,6 +66,9 @@ audit: .venv/.installed ## Compare every canned query with an independent comput
 
 fuzz: .venv/.installed ## Decode mutants beside the reference reader (ARGS="--count 1000000")
 	$(BIN)/python -m tests.tools.fuzz.run $(ARGS)
+
+mutate: .venv/.installed ## Change a module here and there and show what its tests do not notice (ARGS="MODULE TEST...")
+	$(BIN)/python -m tests.tools.mutants $(ARGS)
 
 torture: .venv/.installed ## Kill, damage, fill up and unplug stores again and again (RECORD=1 keeps the results)
 	$(BIN)/python -m tests.tools.reliability.creation $(if $(RECORD),--record tests/tools/reliability/record.json)
