@@ -15,8 +15,9 @@ import pytest
 from cli import commands
 from cli.listing import GROUPS
 from tests.support.command import COMMAND, ENVIRONMENT, Outcome, run_process
-from tests.support.corpus import FARM
+from tests.support.corpus import CORPUS, FARM
 from tests.support.cross_section import cross_section
+from tests.support.etrecord_builder import MODELS
 from tests.tools.site.reference import commands_page
 from warehouse import Warehouse
 
@@ -88,6 +89,26 @@ def test_help_waits_for_no_heavy_import() -> None:
         [sys.executable, "-c", probe], capture_output=True, env=ENVIRONMENT, check=True
     )
     assert done.stdout == b"set()\n"
+
+
+@pytest.mark.system
+def test_what_asks_no_store_loads_neither_duckdb_nor_rich() -> None:
+    record = MODELS / "mixed_xnnpack.etrecord"
+    dump, blob = CORPUS / "real" / "mixed_xnnpack_n20.etdp", CORPUS / "legacy" / "iterations.prof"
+    lines = (
+        ("inspect", dump, "--etrecord", record),
+        ("inspect-prof", blob),
+        ("etrecord", "show", record),
+    )
+    code = (
+        "import contextlib, sys; from cli.main import main\n"
+        f"for args in {[[*map(str, line)] for line in lines]}:\n"
+        "    with contextlib.suppress(SystemExit): main(args)\n"
+        "sys.exit(' '.join(sys.modules.keys() & {'duckdb', 'rich', 'pandas'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=ENVIRONMENT)
+    assert done.stderr == b"\n"
+    assert done.stdout
 
 
 def test_unknown_command_is_a_usage_error(run: Run) -> None:
