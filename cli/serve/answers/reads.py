@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from http import HTTPStatus
 
 import pyarrow as pa
