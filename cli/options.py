@@ -1,4 +1,4 @@
-"""Options that several commands share, and options made from data."""
+"""Options that several commands share, and options that are made from data."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ DEFAULT_STORE = Path(DEFAULT_PATH)
 
 
 class TextOption(NamedTuple):
-    """An option that takes a text and may be left out.
+    """An optional option that takes a text.
 
     Attributes:
         name: Its name in Python.
         metavar: Type that the help shows.
-        help: What it means.
-        is_repeatable: Whether it may be given several times; its value is a list then.
-        is_flag: Whether it takes none; its value is whether it was given.
+        help: Its meaning.
+        is_repeatable: Whether it may be given several times; its value is then a list.
+        is_flag: Whether it takes no text; its value is then a bool.
     """
 
     name: str
@@ -43,10 +43,10 @@ class TextOption(NamedTuple):
 
 
 def check_format(value: Format, *, is_to_file: bool) -> None:
-    """Pass unless the format would fill a terminal with bytes.
+    """Check that a binary format does not go to a terminal.
 
     Raises:
-        BadParameter: It is binary, and standard output is a terminal.
+        BadParameter: The format is binary, and standard output is a terminal.
     """
     if value.is_binary and not is_to_file and sys.stdout.isatty():
         raise typer.BadParameter(
@@ -54,17 +54,17 @@ def check_format(value: Format, *, is_to_file: bool) -> None:
         )
 
 
-def format_for(file: Path | None, asked: Format) -> Format:
-    """The format that was asked for; if it is a table, the one that the file's name ends in."""
+def format_for(file: Path | None, stated: Format) -> Format:
+    """The stated format; if that is TABLE, the format that the suffix of the file names, if any."""
     ending = "" if file is None else file.suffix.lower().removeprefix(".")
-    return Format(ending) if asked is Format.TABLE and ending in list(Format) else asked
+    return Format(ending) if stated is Format.TABLE and ending in list(Format) else stated
 
 
-def given_share(text: str, option: str) -> float:
-    """The share that an option states, above 0: see `parse_share`.
+def share_option(text: str, option: str) -> float:
+    """The share above 0 that an option states; see `parse_share`.
 
     Raises:
-        BadParameter: It states none.
+        BadParameter: The text is not such a share.
     """
     from warehouse.catalogue.shares import ShareError, parse_share
 
@@ -81,7 +81,7 @@ _is_store_named: ContextVar[bool] = ContextVar("is_store_named", default=False)
 
 
 def is_store_named() -> bool:
-    """Whether this command line has a --store; the environment's does not count."""
+    """Whether the command line has --store, other than by the environment."""
     return _is_store_named.get()
 
 
@@ -107,7 +107,7 @@ Wait = Annotated[
         "--wait",
         min=0,
         metavar="SECONDS",
-        help="Wait so long for others who have the store open, instead of failing at once.",
+        help="Wait up to this long for another process that has the store open.",
     ),
 ]
 LakeUri = Annotated[
@@ -115,27 +115,31 @@ LakeUri = Annotated[
     typer.Option(
         "--lake",
         metavar="URI",
-        help="Ask this lake, see 'export lake'; with --store, of raw events that it dropped alone.",
+        help="Query this lake (see 'export lake'). With --store, only raw events that it dropped.",
     ),
 ]
 LakePlace = Annotated[
-    str, typer.Argument(metavar="URI", help="Folder, or s3://, gs://, abfs://, hdfs:// address.")
+    str, typer.Argument(metavar="URI", help="Folder, or s3://, gs://, abfs:// or hdfs:// address.")
 ]
 Master = Annotated[
     str | None,
     typer.Option(
         "--master",
         metavar="URL",
-        help="Where Spark runs; by default as spark-submit says, else on this machine's cores.",
+        help="Master of Spark; by default that of spark-submit, else the cores of this machine.",
     ),
 ]
 Head = Annotated[
     str | None,
-    typer.Option("--head", metavar="BUILD", help="Build whose night is meant; else the last."),
+    typer.Option("--head", metavar="BUILD", help="Build to judge; by default the last."),
 ]
 Config = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="Settings; else ./tracehouse.toml, if any."),
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="Settings file; by default ./tracehouse.toml, if it exists.",
+    ),
 ]
 Paths = Annotated[
     list[str],
@@ -144,49 +148,51 @@ Paths = Annotated[
 Layout = Annotated[
     str | None,
     typer.Option(
-        "--layout", metavar="TEMPLATE", help="Names in paths, e.g. '{device}/{build}/*.etdp'."
+        "--layout", metavar="TEMPLATE", help="Fields in paths, e.g. '{device}/{build}/*.etdp'."
     ),
 ]
 Shared = Annotated[
     bool,
     typer.Option(
-        "--shared", help="Leave a new store's permissions to the umask; else it is yours alone."
+        "--shared", help="Give a new store the permissions of the umask, instead of yours alone."
     ),
 ]
 Yes = Annotated[
-    bool, typer.Option("--yes", help="Do it; without it, only what would be done is shown.")
+    bool, typer.Option("--yes", help="Apply the changes; without --yes they are only shown.")
 ]
 Dump = Annotated[
     str | None,
-    typer.Option("--dump", metavar="SHA256", help="The dump of this SHA-256, or of its beginning."),
+    typer.Option(
+        "--dump", metavar="SHA256", help="The dump with this SHA-256; its first digits suffice."
+    ),
 ]
 Output = Annotated[
     Format,
     typer.Option(
         "--format",
         metavar="|".join(Format),
-        help="How to print the result; only table rounds numbers.",
+        help="Format of the output; only table rounds numbers.",
     ),
 ]
 CsvSafe = Annotated[
     bool,
     typer.Option(
         "--csv-safe",
-        help="In CSV and TSV, put ' before texts that start with = + - @, a tab or a line end: "
-        "a spreadsheet would take them for formulas.",
+        help="In CSV and TSV, put ' before texts that start with = + - @, a tab or a line end, "
+        "which a spreadsheet would run as formulas.",
     ),
 ]
 
 
 @dataclass(frozen=True)
 class StoreOptions:
-    """Which store a command works with, and how it prints the table that comes of it.
+    """The store that a command works with, and how the command prints its table.
 
     Attributes:
         store: The store's directory.
-        wait: Seconds to wait for others who have it open.
+        wait: Seconds to wait for another process that has the store open.
         output: Format of the table.
-        is_csv_safe: Whether a spreadsheet must not take its texts for formulas.
+        is_csv_safe: Whether to quote texts that a spreadsheet would run as formulas.
     """
 
     store: Store = DEFAULT_STORE
@@ -200,7 +206,7 @@ class StoreOptions:
 
 
 def with_store_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Let Typer see the options that `StoreOptions` has, in place of a command's last parameter."""
+    """Replace the last parameter of a command by the options of `StoreOptions`, for Typer."""
     signature = inspect.signature(function, eval_str=True)
     *own, given = signature.parameters.values()
     shared = inspect.signature(StoreOptions, eval_str=True).parameters.values()
@@ -216,7 +222,7 @@ def with_store_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def add_options(function: Callable[..., None], options: Iterable[TextOption]) -> None:
-    """Let Typer see text options in place of a function's ``**`` parameter, before --store."""
+    """Replace the ``**`` parameter of a function by text options, for Typer; before --store."""
     own = inspect.signature(function, eval_str=True).parameters.values()
     made = [_parameter(option) for option in options]
     first = [parameter for parameter in own if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]

@@ -51,8 +51,10 @@ def open_to_write(
 
     `wait` is what the command's --wait says; None if it has none.
     """
+    from ingest.producers import read_own_rules, use_own_rules
     from warehouse import Warehouse
 
+    use_own_rules(read_own_rules())
     before = os.umask(0o077)  # DuckDB makes its log as the umask says
     os.umask(before if is_shared else before | 0o077)
     try:

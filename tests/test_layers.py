@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,11 +28,12 @@ ROOMS = {
     "ingest.batching": set(),
     "ingest.durable": set(),
     "ingest.strict_json": set(),
-    "ingest.producers": {"errors"},
+    "ingest.settings_file": {"errors"},
+    "ingest.producers": {"errors", "settings_file"},
     "ingest.signatures": {"producers"},
     "ingest.schemas": set(),
     "ingest.sources": {"errors"},
-    "ingest.manifest": {"errors", "sources", "strict_json"},
+    "ingest.manifest": {"errors", "schemas", "sources", "strict_json"},
     "ingest.dump": {"errors", "manifest"},
     "ingest.found_dumps": {"dump", "errors", "manifest", "sources"},
     "ingest.watching": {"durable", "errors", "sources"},
@@ -186,6 +188,15 @@ def test_every_room_has_its_line_in_the_table() -> None:
     found = {room_of(".".join(path.relative_to(ROOT).with_suffix("").parts)) for path in MODULES}
     assert found == ROOMS.keys()
     assert {path.parent.name for path in ROOT.glob("*/__init__.py")} == PACKAGES.keys()
+
+
+def test_architecture_has_a_row_for_every_room() -> None:
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    table = text.partition("\n## The rooms\n")[2].partition("\n## ")[0]
+    described = re.findall(r"^\| \**`([\w.]+)`\** \| \S", table, re.MULTILINE)
+    assert sorted(described) == sorted(ROOMS)
+    named = re.findall(r"(?<![\w/])(ingest|warehouse|queries|cli)/(\w+)", text)
+    assert {f"{package}.{room}" for package, room in named} <= ROOMS.keys()
 
 
 def test_rooms_stand_below_those_that_import_them() -> None:

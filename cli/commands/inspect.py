@@ -74,6 +74,7 @@ def inspect(
     JSON holds all that is known of each event, every sample included; the other formats hold the
     Inspector's table, one row per event.
     """
+    from ingest.producers import read_own_rules, use_own_rules
     from queries.event_blocks.build import read_event_blocks
     from queries.event_blocks.reference_outputs import with_reference_outputs
     from queries.event_blocks.time_scales import parse_delegate_clocks, target_per_source
@@ -83,6 +84,7 @@ def inspect(
         delegate_times = parse_delegate_clocks(more["delegate_clock"] or "")
         metrics = _parse_metrics(more["compare_results"])
     correlation = _read_correlation(more, bundled_input)
+    use_own_rules(read_own_rules())
     blocks = read_event_blocks(
         dump_source(file),
         etrecord=correlation,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options import StoreOptions, given_share, with_store_options
+from cli.options import StoreOptions, share_option, with_store_options
 from cli.stores import open_to_ask
 
 _Names = list[str] | None
@@ -40,7 +40,7 @@ def plan(
     """
     from queries.planning import advise, plan_dumps
 
-    share = given_share(change, "--change")
+    share = share_option(change, "--change")
 
     names = {"device": device, "pool": pool, "model": model, "backend": backend, "build": build}
     given = {name: values for name, values in names.items() if values}

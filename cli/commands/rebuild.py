@@ -29,8 +29,10 @@ def rebuild(
     import pyarrow as pa
 
     from cli.output.progress import progress_bar
+    from ingest.producers import read_own_rules, use_own_rules
     from warehouse.upkeep.rebuild import rebuild_store
 
+    use_own_rules(read_own_rules())
     with progress_bar(unit="segments") as progress, lock_told(options.wait):
         done = rebuild_store(
             options.store, is_forced=is_forced, wait=options.wait, progress=progress

@@ -38,6 +38,5 @@ def serve(
 
     with options_at_fault():
         settings = read_service_settings({"host": host, "port": port}, config=config)
-    if config is not None:
-        use_own_rules(read_own_rules(config))
+    use_own_rules(read_own_rules(config))
     run_service(store, settings, config=config)

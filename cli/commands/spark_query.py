@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.core import TyperGroup
@@ -15,6 +15,7 @@ from cli.options import Config, CsvSafe, Head, Master, Output, add_options, para
 from cli.output.render import Format, write_table
 from cli.output.streams import write_text
 from cli.output_file import with_output_file
+from queries.report.forms import Form
 from warehouse.catalogue.queries import Query, find_query, load_catalogue
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _AskedLake = Annotated[
     str, typer.Option("--lake", metavar="URI", help="The lake: a folder, or a URI.")
 ]
 _Form = Annotated[
-    Literal["html", "markdown", "json", "junit", "slack"],
+    Form,
     typer.Option("--format", help="Form of the report."),
 ]
 

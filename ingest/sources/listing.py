@@ -18,6 +18,8 @@ from ingest.sources.folder_names import FolderNames
 from ingest.sources.places import Source, parse_source
 from ingest.sources.reading import ABSENT, describe_refusal
 from ingest.sources.zip_artifacts import (
+    DUMP_SUFFIXES,
+    ZIP_SUFFIX,
     find_artifact,
     is_dump,
     is_zip,
@@ -27,16 +29,16 @@ from ingest.sources.zip_limits import ZIP_FAULTS
 
 Path = str | os.PathLike[str] | Source
 
-WANTED = "*.etdp, *.etdump, *.prof or *.zip"
-_WANTED_MEMBERS = "*.etdp, *.etdump or *.prof"
+WANTED = f"*{', *'.join(DUMP_SUFFIXES)} or *{ZIP_SUFFIX}"
+_WANTED_MEMBERS = f"*{', *'.join(DUMP_SUFFIXES[:-1])} or *{DUMP_SUFFIXES[-1]}"
 _MOST_NAMED = 3  # of bad paths, in one message
 
 
 def find_sources(paths: Iterable[Path]) -> list[Source]:
     """Dumps at the paths: in the order of the paths, sorted by name below each, each file once.
 
-    A path is a file of any name, a folder (searched recursively for *.etdp, *.etdump, *.prof and
-    *.zip, following symlinks but never in a circle), a *.zip (such members of it and of the zips
+    A path is a file of any name, a folder (searched recursively for files of `DUMP_SUFFIXES` and
+    zips, following symlinks but never in a circle), a zip (such members of it and of the zips
     in it), ``ZIP!MEMBER``, or a glob that the shell left alone (``**`` matches any number of
     folders). A path that does not exist, cannot be listed or holds no dump raises SourceError. A
     source stands for itself.
@@ -219,4 +221,4 @@ def _read_archive(path: str) -> list[str]:
 
 
 def _is_archive(path: str) -> bool:
-    return path.lower().endswith(".zip")
+    return path.lower().endswith(ZIP_SUFFIX)

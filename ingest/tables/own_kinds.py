@@ -1,4 +1,4 @@
-"""Event signatures told apart by the rules of a user's, where these matter."""
+"""Kinds and units of event signatures by a user's own rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def rule_of_row(row: Mapping[str, Any]) -> Rule | None:
 
 
 def with_own_kinds(signatures: pa.Table) -> pa.Table:
-    """Rows of `ingest.schemas.dumps.EVENT_SIGNATURES`, with kind and unit by a user's rules too."""
+    """Rows of `EVENT_SIGNATURES` with kind and unit as a user's own rules say, if there are any."""
     if not own_rules():
         return signatures
     rows = signatures.to_pylist()

@@ -10,8 +10,8 @@ from zlib import crc32
 
 from ingest.dump import Dump
 from ingest.manifest.models import Manifest
-from tests.support.etdump_builder import build_etdump
 from tests.support.store_rows import LONG_AGO
+from tests.support.timed_dumps import build_timed_etdump
 
 NIGHTS = 8
 BAD = 6  # from this night on something is worse
@@ -56,7 +56,7 @@ def _record(number: int, dump: int, worse: Mapping[str, float]) -> Dump:
             {"name": "throughput", "unit": "images/s", "value": values["throughput"]},
         ],
     }
-    data = build_etdump({"version": 0, "run_data": runs})
+    data = build_timed_etdump({"version": 0, "run_data": runs})
     return Dump.of_bytes(f"{number}-{dump}.etdp", data, Manifest.model_validate(fields))
 
 

@@ -20,9 +20,9 @@ from zlib import crc32
 
 from ingest.dump import Dump
 from ingest.manifest.models import Manifest
-from tests.support.etdump_builder import build_etdump
 from tests.support.store_rows import LONG_AGO
 from tests.support.store_template import copy_new_store
+from tests.support.timed_dumps import build_timed_etdump
 from warehouse import Warehouse
 
 NIGHTS = 12
@@ -50,7 +50,7 @@ def _build_dump(times_ns: Mapping[str, float], seed: int, allocated: int = 0) ->
             run | {"allocators": [{"name": "pool"}], "events": [*run["events"], event]}
             for run in runs
         ]
-    return build_etdump({"version": 0, "run_data": runs})
+    return build_timed_etdump({"version": 0, "run_data": runs})
 
 
 def _events(times_ns: Mapping[str, float], random: Random) -> Iterator[dict[str, Any]]:

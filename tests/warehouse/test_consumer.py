@@ -61,6 +61,7 @@ def await_it(is_so: Callable[[], object]) -> None:
         time.sleep(0.005)
 
 
+@pytest.mark.smoke
 def test_what_is_given_is_indexed_and_counted(store: Path) -> None:
     with consuming(store) as (consumer, inbox):
         sha256 = give(consumer, inbox, tiny_incoming(1))

@@ -288,6 +288,7 @@ def run_python(code: str, *arguments: object) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.system
 def test_a_store_in_use_names_the_process(tmp_path: Path) -> None:
     code = (
         "import sys; from warehouse import Warehouse\n"

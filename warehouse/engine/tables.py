@@ -9,14 +9,14 @@ import duckdb
 import pyarrow as pa
 
 from ingest.schemas.dumps import STORED
-from ingest.schemas.fields import field, table
+from ingest.schemas.fields import UTC_US, field, table
 
 BOOKKEEPING: dict[str, pa.Schema] = {
     "schema_migrations": table(
         "One row per migration applied to this store; the first row is its creation.",
         field("number", pa.int32(), "Number of the schema that the migration led to."),
         field("name", pa.string(), "Name of its .sql file, without number and suffix."),
-        field("applied_at", pa.timestamp("us", tz="UTC"), "Time it was applied."),
+        field("applied_at", UTC_US, "Time it was applied."),
         field("applied_by", pa.string(), "Version of tracehouse that applied it."),
     ),
     "schema_views": table(
@@ -36,7 +36,7 @@ SQL_TYPES: dict[pa.DataType, str] = {
     pa.list_(pa.int64()): "BIGINT[]",
     pa.list_(pa.string()): "VARCHAR[]",
     pa.decimal128(20, 0): "DECIMAL(20,0)",
-    pa.timestamp("us", tz="UTC"): "TIMESTAMP WITH TIME ZONE",
+    UTC_US: "TIMESTAMP WITH TIME ZONE",
 }
 
 # DuckDB would choose the same; naming the compression saves a quarter of the insert.

@@ -10,13 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ingest.schemas.attributes import dimension_columns
 from ingest.signatures import thing_id
 
 # Columns that identify a device, build or model.
 DIMENSION_KEYS: dict[str, tuple[str, ...]] = {
-    "device": ("name", "pool", "os", "os_version", "arch", "soc"),
+    "device": dimension_columns("device"),
     "build": ("name",),
-    "model": ("name", "backend", "quantization"),
+    "model": dimension_columns("model"),
 }
 _LARGEST = 2**63 - 1
 

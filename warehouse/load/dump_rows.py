@@ -52,10 +52,8 @@ class DumpRows:
         self._connection = connection
         highest = "SELECT coalesce(max(dump_id), 0) FROM dumps"
         ((self._last_dump,),) = connection.execute(highest).fetchall()
-        self._devices = NamedIds(
-            connection, "devices", ("name", "pool", "os", "os_version", "arch", "soc")
-        )
-        self._models = NamedIds(connection, "models", ("name", "backend", "quantization"))
+        self._devices = NamedIds(connection, "device")
+        self._models = NamedIds(connection, "model")
         self._builds = Builds(connection)
         self._signatures = {name: SignatureRows(connection, name) for name in _SIGNATURES}
         self._programs = Programs(connection)

@@ -9,18 +9,18 @@ from datetime import datetime
 import duckdb
 
 from ingest.manifest.resolver import Build, Device, Manifest, Model
+from ingest.schemas.attributes import dimension_columns
 from warehouse.catalogue.sql_files import read_statement
 
 
 class NamedIds:
-    """Ids of things, such as devices; two are the same thing if all their columns are equal."""
+    """Ids of devices or models; two with the same attributes are the same."""
 
-    def __init__(
-        self, connection: duckdb.DuckDBPyConnection, table: str, columns: tuple[str, ...]
-    ) -> None:
-        """Read the names in use."""
-        self._connection, self._table, self._columns = connection, table, columns
-        text = f"SELECT {table[:-1]}_id, {', '.join(columns)} FROM {table}"  # noqa: S608
+    def __init__(self, connection: duckdb.DuckDBPyConnection, kind: str) -> None:
+        """Read the ids in use."""
+        self._connection, self._table = connection, f"{kind}s"
+        self._columns = dimension_columns(kind)
+        text = f"SELECT {kind}_id, {', '.join(self._columns)} FROM {kind}s"  # noqa: S608
         rows = connection.execute(text).fetchall()
         self._ids: dict[tuple[object, ...], int] = {row[1:]: row[0] for row in rows}
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from ingest.schemas.dumps import DUMPS, UTC_US
+from ingest.schemas.dumps import DUMPS
+from ingest.schemas.fields import UTC_US
 from warehouse.archive.entries import DROPPED, Entry
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered

@@ -55,13 +55,7 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.opening.status import read_status
 from warehouse.store import Warehouse
 
-REPORT_FORMS: Mapping[forms.Form, str] = {
-    "html": "text/html; charset=utf-8",
-    "markdown": "text/markdown; charset=utf-8",
-    "json": "application/json",
-    "junit": "application/xml",
-    "slack": "application/json",
-}
+REPORT_FORMS = forms.MEDIA_TYPES
 _OF_REPORTS = ("head", "base", "format")
 
 

@@ -18,15 +18,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from cli.serve.http.negotiation import ALL, Page
-from queries.formats import Form, write_encoded
+from queries.formats import MEDIA_TYPES, Format, write_encoded
 
-TABLE_FORMS: Mapping[Form, str] = {
-    "json": "application/json",
-    "csv": "text/csv; charset=utf-8",
-    "tsv": "text/tab-separated-values; charset=utf-8",
-    "arrow": "application/vnd.apache.arrow.stream",
-    "parquet": "application/vnd.apache.parquet",
-}
+TABLE_FORMS = MEDIA_TYPES
 _STARTED = secrets.token_hex(8)  # what was done to a store between two services, no tag tells
 _MEMORY_BYTES = 1 << 20  # of an answer; what is longer waits in a temporary file
 _PART_BYTES = 256 << 10
@@ -79,7 +73,7 @@ def unchanged(tag: str) -> Response:
 def table_answer(
     request: Request,
     table: pa.Table,
-    form: Form,
+    form: Format,
     *,
     page: Page = ALL,
     tag: str | None = None,
@@ -98,7 +92,7 @@ def table_answer(
         file = held.enter_context(tempfile.SpooledTemporaryFile(max_size=_MEMORY_BYTES))
         write_encoded(rows, form, file)
         held.pop_all()  # it is closed when it is sent
-    return SpooledResponse(file, TABLE_FORMS[form], more)
+    return SpooledResponse(file, MEDIA_TYPES[form], more)
 
 
 def text_answer(text: str, media_type: str, tag: str | None = None) -> Response:

@@ -1,7 +1,8 @@
 import pytest
 
 from ingest import decode_dumps
-from ingest.producers import SETTINGS_FILE, read_own_rules, use_own_rules
+from ingest.producers import read_own_rules, use_own_rules
+from ingest.settings_file import FILE_NAME
 from ingest.tables.own_kinds import rule_of_row, with_own_kinds
 from tests.support.producer_dumps import producer_dump
 
@@ -24,8 +25,8 @@ kind = "other"
 
 @pytest.fixture
 def own(tmp_path):
-    (tmp_path / SETTINGS_FILE).write_text(MINE)
-    use_own_rules(read_own_rules(tmp_path / SETTINGS_FILE))
+    (tmp_path / FILE_NAME).write_text(MINE)
+    use_own_rules(read_own_rules(tmp_path / FILE_NAME))
     yield
     use_own_rules([])
 

@@ -188,6 +188,7 @@ def test_snapshots_are_sealed_and_their_seals_go_with_them(file: Path) -> None:
     assert not is_spared(kept[-1])
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_look_at_the_seal_does_not_let_go_of_duckdbs_lock(file: Path, read_only: bool) -> None:
     write = f"import duckdb; duckdb.connect({str(file)!r})"

@@ -259,6 +259,7 @@ def test_a_torn_end_is_noted_and_kept(warehouse: Warehouse, store: Path) -> None
     assert (store / "inbox/damaged" / f"{path.stem}-{size}.torn").stat().st_size == 99
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(
     "point", cross_section(["log seal", "claim", "decoded", "commit", "log clear"], 5)
 )

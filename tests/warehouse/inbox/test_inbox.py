@@ -44,12 +44,15 @@ def test_the_folders_on_the_way_to_it_are_on_disk_too(
     assert synced == [store.stat().st_ino, (store / "inbox").stat().st_ino]
 
 
+@pytest.mark.system
 def test_it_needs_no_lock_of_the_store(store: Path) -> None:
     with Warehouse.open(store) as warehouse, Inbox.open(store) as inbox:
         inbox.accept(tiny_incoming(1))
         assert warehouse.drain().n_dumps == 1
 
 
+@pytest.mark.smoke
+@pytest.mark.system
 def test_a_damaged_store_is_still_handed_to(store: Path) -> None:
     with Warehouse.open(store) as warehouse, Inbox.open(store) as inbox:
         inbox.accept(tiny_incoming(1))
@@ -86,6 +89,7 @@ def test_many_threads_share_a_sync(inbox: Inbox, monkeypatch: pytest.MonkeyPatch
     assert len(syncs) == 2
 
 
+@pytest.mark.system
 def test_all_of_a_group_learn_that_it_was_not_taken(
     inbox: Inbox, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,6 +120,7 @@ def test_a_dump_without_a_manifest_is_not_taken(inbox: Inbox, store: Path, tmp_p
     assert list((store / "inbox").iterdir()) == []
 
 
+@pytest.mark.system
 def test_the_file_that_was_handed_over_is_not_looked_at_again(
     inbox: Inbox, store: Path, tmp_path: Path
 ) -> None:

@@ -69,6 +69,7 @@ def test_what_has_become_a_log_is_ingested_with_what_came_with_it(
     assert not list((store / "inbox").iterdir())
 
 
+@pytest.mark.system
 def test_a_log_can_be_drained_while_somebody_still_looks_at_the_spool(
     spool: Spool, store: Path
 ) -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import rich_farm
 from tests.support.cross_section import cross_section
 from tests.support.lakes import fill, real_looking_farm, shared_numbers
-from tests.support.small_farm import QUESTIONS
+from tests.support.questions import needs_rich_farm, question
+from tests.support.rich_farm import rich_farm
 from warehouse import Warehouse
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query, load_catalogue
@@ -48,7 +48,7 @@ def renumbered(rows, numbers):
 @pytest.fixture(scope="module")
 def rich(tmp_path_factory: pytest.TempPathFactory):
     """Another farm, for queries to which the small one has no answer, and its lake."""
-    farm = real_looking_farm(rich_farm.rich_farm)
+    farm = real_looking_farm(rich_farm)
     folder = tmp_path_factory.mktemp("rich")
     fill(folder, farm)
     with Warehouse.open_lake(folder) as opened:
@@ -57,10 +57,9 @@ def rich(tmp_path_factory: pytest.TempPathFactory):
 
 @pytest.mark.parametrize("name", cross_section(load_catalogue(), 6))
 def test_lake_answers_as_the_store_does(farm, lake: Warehouse, rich, name: str) -> None:
-    if name in rich_farm.QUESTIONS:
+    if needs_rich_farm(name):
         farm, lake = rich
-    numbers = shared_numbers(farm)
-    asked = rich_farm.QUESTIONS.get(name) or QUESTIONS.get(name, {})
+    numbers, asked = shared_numbers(farm), question(name)
     wanted = answer_query(farm, find_query(name), asked)
     asked = {key: numbers[value] if key == "dump" else value for key, value in asked.items()}
     found = lake.query(name, **asked)

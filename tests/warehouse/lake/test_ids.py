@@ -19,6 +19,12 @@ def test_what_differs_in_anything_has_another_id() -> None:
     assert len(ids) == 2 * len(things)
 
 
+def test_an_attribute_of_a_later_version_changes_an_id_only_where_it_is_stated() -> None:
+    model = ("mv2", None, None)
+    assert thing_id("model", (*model, None)) == thing_id("model", model)
+    assert len({thing_id("model", (*model, *more)) for more in ((), ("a",), (None, "a"))}) == 3
+
+
 def test_rows_get_the_ids_of_the_lake_and_keep_the_rest() -> None:
     ids = LakeIds()
     ids.set("dump_id", {7: 70, 3: 30})

@@ -247,6 +247,7 @@ def test_a_malformed_dump_in_parts_is_refused_by_the_reader(
     assert refusal.reason not in ("undecodable", "")
 
 
+@pytest.mark.smoke
 def test_one_child_serves_all_drains_and_is_gone_when_the_store_is_closed(
     store: Path, started: list[children.DecodingChild]
 ) -> None:

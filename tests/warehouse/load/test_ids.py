@@ -9,9 +9,7 @@ from warehouse.load.ids import Builds, NamedIds
 
 def test_a_known_number_is_given_again_unless_another_thing_has_it(tmp_path: Path) -> None:
     with writing(tmp_path / "store") as connection:
-        devices = NamedIds(
-            connection, "devices", ("name", "pool", "os", "os_version", "arch", "soc")
-        )
+        devices = NamedIds(connection, "device")
         builds = Builds(connection)
         for name, known, expected in (("a", 3, 3), ("b", 3, 4), ("c", None, 5), ("a", 9, 3)):
             assert devices.id_of(Device(name=name), known) == expected

@@ -134,6 +134,7 @@ def test_what_is_no_snapshot_is_left_alone(store: Path) -> None:
     assert {*names} < {path.name for path in folder.iterdir()}
 
 
+@pytest.mark.system
 def test_publishing_keeps_other_programs_from_writing_the_file(store: Path) -> None:
     # Closing any descriptor of the file in this process would let go of DuckDB's lock on it.
     other = f"import duckdb; duckdb.connect({str(store / FILE_NAME)!r})"

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from cli.serve.http.app import make_app
 from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
-from queries.formats import Form
+from queries.formats import Format
 from tests.support.command import Outcome
 from tests.support.cross_section import cross_section
 from tests.support.service import serving
@@ -35,7 +35,7 @@ def client(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Te
 
 @pytest.mark.parametrize("form", cross_section(["json", "csv", "tsv", "arrow", "parquet"], 3))
 def test_answers_are_the_bytes_of_the_command_line(
-    client: TestClient, store: Path, run: Run, form: Form
+    client: TestClient, store: Path, run: Run, form: Format
 ) -> None:
     asked = ("query", "percentiles", "--model", "*", "--store", store, "--format", form)
     answer = client.get("/v1/queries/percentiles", params={"model": "*", "format": form})

@@ -25,6 +25,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         yield client
 
 
+@pytest.mark.smoke
 def test_a_statement_is_json_with_parameters_or_plain_text(client: TestClient) -> None:
     named = client.post(SQL, json={"sql": "SELECT CAST($a AS INT) + 1 AS n", "params": {"a": "4"}})
     assert (named.status_code, named.json()) == (200, [{"n": 5}])

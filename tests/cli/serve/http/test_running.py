@@ -36,6 +36,7 @@ def client(service: ServiceProcess) -> Iterator[httpx2.Client]:
         yield client
 
 
+@pytest.mark.smoke
 def test_what_was_accepted_is_indexed_before_the_service_ends(
     service: ServiceProcess, client: httpx2.Client, tmp_path: Path
 ) -> None:

@@ -45,6 +45,7 @@ def uploads(tmp_path: Path) -> Iterator[Uploads]:
         warehouse.drain()
 
 
+@pytest.mark.smoke
 def test_what_comes_while_the_disk_is_busy_goes_to_it_together(
     uploads: Uploads, monkeypatch: pytest.MonkeyPatch
 ) -> None:

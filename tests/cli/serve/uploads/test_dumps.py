@@ -38,6 +38,7 @@ def zip_of(members: dict[str, bytes]) -> bytes:
     return packed.getvalue()
 
 
+@pytest.mark.smoke
 def test_a_dump_is_accepted_and_then_indexed(client: TestClient) -> None:
     dump = tiny_dump(1)
 
@@ -58,6 +59,7 @@ def test_the_same_again_is_there_already(client: TestClient) -> None:
     assert (answer.status_code, answer.json()["state"]) == (200, "indexed")
 
 
+@pytest.mark.smoke
 def test_the_same_bytes_with_another_manifest_are_a_conflict_that_names_the_fields(
     client: TestClient,
 ) -> None:
