@@ -12,8 +12,8 @@ from queries.report.amounts import in_base_unit
 from queries.report.environment import Family
 from queries.report.exact_alerts import exact_unit
 from queries.report.figures import measure_text
-from queries.report.measured import Budget
 from queries.report.night import HeadNight
+from queries.report.parts import Budget
 from queries.report.settings import BudgetLimit
 from warehouse.regressions.exact_changes import MEMORY, ExactHistory
 from warehouse.regressions.series_values import COUNTED, MEASURES, RATES

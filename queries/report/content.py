@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from queries.report.measured import Budget, ExactChange, ModelPart, Part, TaxRow
+from queries.report.parts import Budget, ExactChange, ModelPart, Part, TaxRow
 from queries.report.verdicts import SeriesVerdict, State, Verdict
 
 Direction = Literal["regression", "improvement"]
@@ -219,7 +219,7 @@ class Quality(Part):
     warnings: list[str]
 
 
-class Refused(Part):
+class RefusedFile(Part):
     """A file that ingest refused and that is not resolved."""
 
     source: str
@@ -255,6 +255,6 @@ class Report(Part):
     )
     reference_drift: list[ReferenceDrift] = Field(description="Of devices with reference builds.")
     quality: Quality
-    refused: list[Refused]
+    refused: list[RefusedFile]
     verdict_counts: dict[str, int] = Field(description="Series by verdict.")
     rules: dict[str, str | int | float | bool | None] = Field(description="What it was made by.")

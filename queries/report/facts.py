@@ -15,12 +15,12 @@ from queries.report.content import (
     Missing,
     Quality,
     ReferenceDrift,
-    Refused,
+    RefusedFile,
     Stability,
 )
 from queries.report.environment import Family
 from queries.report.figures import count_text
-from queries.report.measured import ExactChange, TaxRow
+from queries.report.parts import ExactChange, TaxRow
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
 
@@ -39,7 +39,7 @@ class Facts(NamedTuple):
     framework_tax: list[TaxRow]
     reference_drift: list[ReferenceDrift]
     quality: Quality
-    refused: list[Refused]
+    refused: list[RefusedFile]
 
 
 def read_facts(
@@ -68,7 +68,7 @@ def read_facts(
             environment=_changed_environment(store, base, head) if base else [],
             warnings=warnings,
         ),
-        [Refused.of(row) for row in refused[:_MOST_REFUSED]],
+        [RefusedFile.of(row) for row in refused[:_MOST_REFUSED]],
     )
 
 

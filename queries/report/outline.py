@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from queries.report.content import Group, Member, Missing, Report, Sensitivity
-    from queries.report.measured import Budget
+    from queries.report.parts import Budget
     from queries.report.verdicts import Tone
 
 SIGNS = {"regression": "▲", "improvement": "▼"}

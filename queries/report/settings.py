@@ -86,7 +86,7 @@ class Mute(_Pattern):
     until: date | None = None
 
 
-class Expected(_Table):
+class ExpectedRecordings(_Table):
     """What comes every night: each of the models on each of the devices."""
 
     devices: list[PlaceName] = Field(min_length=1)
@@ -144,7 +144,7 @@ class Settings(_Table):
     thresholds: list[Threshold] = []
     owners: list[Owner] = []
     muted: list[Mute] = []
-    expected: list[Expected] = []
+    expected: list[ExpectedRecordings] = []
     budgets: list[BudgetLimit] = []
 
     @property

@@ -19,13 +19,13 @@ from queries.report.content import (
     OperatorChange,
     Quality,
     ReferenceDrift,
-    Refused,
+    RefusedFile,
     Report,
     RunShift,
     Sensitivity,
     Stability,
 )
-from queries.report.measured import ExactChange, TaxRow
+from queries.report.parts import ExactChange, TaxRow
 from queries.report.verdicts import SeriesVerdict
 
 _NIGHTS = 14
@@ -284,7 +284,7 @@ def full_report() -> Report:
             warnings=["pixel8 ran at two firmware versions"],
         ),
         refused=[
-            Refused(
+            RefusedFile(
                 source="s24/b42/run_007.etdp", reason="truncated", detail="offset 24: ends early"
             )
         ],
@@ -340,7 +340,7 @@ def named_report(names: Sequence[str]) -> Report:
             ],
             warnings=list(names),
         ),
-        refused=[Refused(source=name, reason=name, detail=name) for name in names],
+        refused=[RefusedFile(source=name, reason=name, detail=name) for name in names],
         verdict_counts=dict.fromkeys(names, 1),
         rules={name: name for name in names},
     )
