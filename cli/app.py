@@ -19,8 +19,8 @@ from cli.exit_codes import ExitCode
 from cli.listing import EXAMPLES, GROUPS
 from cli.output.streams import prepare_streams, write_error, write_lines
 from cli.remote.choice import TokenFile, Url, choose_service
-from ingest.errors import IngestError, in_our_words
-from ingest.producers import read_own_rules, use_own_rules
+from ingest.errors import IngestError, pydantic_problem
+from ingest.producers import read_user_rules, use_user_rules
 from queries.printable import printable
 from warehouse.errors import LakeAddressError, QueryError, UnknownQueryError, WarehouseError
 
@@ -39,7 +39,7 @@ _WITHOUT_A_STORE = {
 }
 
 
-class _Commands(MutableMapping[str, "Command"]):
+class _LazyCommands(MutableMapping[str, "Command"]):
     """The commands by name, each made on first use: none waits for what another imports."""
 
     def __init__(self) -> None:
@@ -70,8 +70,8 @@ class _Root(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        _tell_users(self)
-        self.commands = _Commands()
+        _trim_help(self)
+        self.commands = _LazyCommands()
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Write the commands in groups by what they are for."""
@@ -112,15 +112,15 @@ def _run(args: Sequence[str] | None) -> NoReturn:
 
         completion_init()
     with suppress(ImportError):  # another Typer may be other inside: it is slower, and right
-        from cli.plain_parameters import take_plainly
+        from cli.plain_parameters import use_plain_parameters
 
-        take_plainly()
-    use_own_rules(read_own_rules())
+        use_plain_parameters()
+    use_user_rules(read_user_rules())
     try:
         own = _with_service_first(sys.argv[1:] if args is None else args)
         code = get_command(app).main(own, prog_name="tracehouse", standalone_mode=False)
     except TyperException as error:  # the command line is malformed
-        error.message = "\n".join(map(printable, in_our_words(error.message).split("\n")))
+        error.message = "\n".join(map(printable, pydantic_problem(error.message).split("\n")))
         cast("ClickException", error).show()
         code = error.exit_code
     except OSError:  # of a help text, which Typer prints, or a bug: the one fails once more
@@ -145,7 +145,7 @@ def _make_command(name: str) -> Command:
         single.command(name, epilog=epilog, cls=getattr(module, "Command", None))(function)
         command = get_command(single)
     command.name = name
-    _tell_users(command)
+    _trim_help(command)
     return command
 
 
@@ -169,7 +169,7 @@ def _with_service_first(args: Sequence[str]) -> list[str]:
     return [*first, *rest]
 
 
-def _tell_users(command: Command) -> None:
+def _trim_help(command: Command) -> None:
     """Make the help of a command, and of those in it, one for users.
 
     What docstrings tell readers of code is left out, and the summary that lists show is whole.
@@ -178,7 +178,7 @@ def _tell_users(command: Command) -> None:
     summary = command.short_help or " ".join(command.help.partition("\n\n")[0].split())
     command.short_help = summary.removesuffix(".")
     for inner in getattr(command, "commands", {}).values():
-        _tell_users(inner)
+        _trim_help(inner)
 
 
 def _print_version(is_wanted: bool) -> None:

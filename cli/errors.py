@@ -32,7 +32,7 @@ class IncompleteError(OutputError):
 
 
 @contextmanager
-def options_at_fault() -> Iterator[None]:
+def as_usage_errors() -> Iterator[None]:
     """What is refused inside is an option's value, whatever the files and the store hold.
 
     Raises:

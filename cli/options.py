@@ -60,7 +60,7 @@ def format_for(file: Path | None, asked: Format) -> Format:
     return Format(ending) if asked is Format.TABLE and ending in list(Format) else asked
 
 
-def given_share(text: str, option: str) -> float:
+def parse_share_option(text: str, option: str) -> float:
     """The share that an option states, above 0: see `parse_share`.
 
     Raises:

@@ -10,7 +10,7 @@ from cli.exit_codes import fail
 from cli.output.compared_builds import write_comparison
 from cli.output.ingest_report import errors_of, write_refusals
 from cli.output.iterations import Progress, iteration_line
-from cli.output.recorded_dump import kept_on_failure
+from cli.output.recorded_dump import keep_on_failure
 from cli.output.render import Format
 from cli.output.streams import write_note
 from cli.stores import open_to_write
@@ -77,7 +77,7 @@ def record_against(planned: PlannedDump, opponent: Opponent, answer: Answer) -> 
             record_pairs(partners, place.folder, opponent.pairs, watch)
         except PairsBrokenOffError as error:
             broken = error
-        with kept_on_failure(place):
+        with keep_on_failure(place):
             _ingest(place.folder, partners, opponent.etrecord, answer)
     if broken is not None:
         write_note(f"note: {broken.whole:,} whole pairs were kept, in the store")

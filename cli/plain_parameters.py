@@ -33,7 +33,7 @@ class _PlainParameter(RuntimeParam):
         return build_runtime_param(param.type_descriptor).coerce(value, param=param, ctx=ctx)
 
 
-def take_plainly() -> None:
+def use_plain_parameters() -> None:
     """Let Typer take parameters so."""
     typer.core.build_runtime_param = _plain_parameter  # type: ignore[attr-defined]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.output.render import Format, write_table
-from cli.output.streams import translated_errors, write_text
+from cli.output.streams import output_errors, write_text
 from cli.output_file import standard_output_to
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _draw(name: str, table: pa.Table, path: Path) -> None:
         from queries.plots.picture import picture_of
 
         content = picture_of(drawn)
-    with standard_output_to(path), translated_errors():
+    with standard_output_to(path), output_errors():
         sys.stdout.buffer.write(content)
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from warehouse.intake.pipeline import IngestSummary
 
 
-class Asked(Protocol):
+class QueryableStore(Protocol):
     """What can be asked: a store of this machine, or one behind a service; see `Warehouse`."""
 
     def query(self, name: str, /, **params: object) -> pa.Table:
@@ -56,7 +56,7 @@ def open_to_write(
     before = os.umask(0o077)  # DuckDB makes its log as the umask says
     os.umask(before if is_shared else before | 0o077)
     try:
-        with lock_told(wait):
+        with lock_hint(wait):
             opened = Warehouse.open(store, create=create, wait=wait or 0, is_shared=is_shared)
         with opened as warehouse:
             yield warehouse
@@ -65,7 +65,7 @@ def open_to_write(
 
 
 @contextmanager
-def lock_told(wait: float | None) -> Iterator[None]:
+def lock_hint(wait: float | None) -> Iterator[None]:
     """Let what tells that others have a store open name a remedy that this command has.
 
     Args:
@@ -93,7 +93,7 @@ def lock_told(wait: float | None) -> Iterator[None]:
         ) from error
 
 
-def hand_over_instead(store: Path, found: FoundDumps, error: StoreLockedError) -> IngestSummary:
+def hand_over_to_service(store: Path, found: FoundDumps, error: StoreLockedError) -> IngestSummary:
     """Give dumps to the service that keeps a store open, and say so; or fail as before.
 
     Raises:
@@ -130,7 +130,7 @@ def open_to_read(
         with Warehouse.open_lake(lake) as asked:
             yield asked
         return
-    with lock_told(wait):
+    with lock_hint(wait):
         opened = Warehouse.open(store, read_only=True, wait=wait or 0, lake=lake)
     with opened as warehouse:
         if taken_at := warehouse.snapshot_time:
@@ -143,7 +143,9 @@ def open_to_read(
 
 
 @contextmanager
-def open_to_ask(store: Path, *, wait: float = 0.0, lake: str | None = None) -> Iterator[Asked]:
+def open_to_query(
+    store: Path, *, wait: float = 0.0, lake: str | None = None
+) -> Iterator[QueryableStore]:
     """The store, open for reading, or the service that is asked in its place."""
     service = service_instead_of_store()
     if service is None or lake is not None:

@@ -111,10 +111,10 @@ class SinkError(TracerError):
     """A finished dump cannot be put where it should go."""
 
 
-def in_our_words(problem: str) -> str:
+def pydantic_problem(problem: str) -> str:
     """What pydantic says of a value.
 
-    >>> in_our_words("Input should be less than or equal to 65535")
+    >>> pydantic_problem("Input should be less than or equal to 65535")
     'wanted less than or equal to 65535'
     """
     return problem.replace("Value error, ", "").replace("Input should be", "wanted")

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 
 
-def made_on_first_use(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
+def lazy_attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
     """The ``__getattr__`` of a package: it knows these names, each by the module it is in.
 
-    >>> made_on_first_use("shapes", {"sqrt": "math"})("sqrt")(4)
+    >>> lazy_attributes("shapes", {"sqrt": "math"})("sqrt")(4)
     2.0
-    >>> made_on_first_use("shapes", {})("sqrt")
+    >>> lazy_attributes("shapes", {})("sqrt")
     Traceback (most recent call last):
         ...
     AttributeError: module 'shapes' has no attribute 'sqrt'

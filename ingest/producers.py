@@ -145,12 +145,12 @@ def shipped_producers() -> Producers:
     return Producers()
 
 
-def own_rules() -> Sequence[Rule]:
+def user_rules() -> Sequence[Rule]:
     """The rules that this process was told to use besides the shipped ones."""
     return tuple(_OWN)
 
 
-def use_own_rules(rules: Sequence[Rule]) -> None:
+def use_user_rules(rules: Sequence[Rule]) -> None:
     """Use these rules besides the shipped ones from now on, in all of this process."""
     _OWN[:] = rules
     known_producers.cache_clear()
@@ -159,10 +159,10 @@ def use_own_rules(rules: Sequence[Rule]) -> None:
 @cache
 def known_producers() -> Producers:
     """The shipped rules and a user's."""
-    return Producers(own_rules())
+    return Producers(user_rules())
 
 
-def read_own_rules(path: str | os.PathLike[str] | None = None) -> list[Rule]:
+def read_user_rules(path: str | os.PathLike[str] | None = None) -> list[Rule]:
     """The rules that the tables `[[producers]]` of a settings file state.
 
     Args:

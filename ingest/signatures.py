@@ -23,7 +23,7 @@ from ingest.producers import shipped_producers
 
 _EVENT_TAG = b"tracehouse event signature 1"
 _RUN_TAG = b"tracehouse run signature 1"
-_THING_TAG = "tracehouse {} 1"
+_DIMENSION_TAG = "tracehouse {} 1"
 
 Encodable = int | bytes | None
 
@@ -201,10 +201,10 @@ def run_signature_id(
     return _digest(_RUN_TAG + head + ids.tobytes())
 
 
-def thing_id(kind: str, values: Sequence[str | None]) -> int:
+def dimension_id(kind: str, values: Sequence[str | None]) -> int:
     """Stable 63-bit id of a device, build or model: what tells it from others, in order."""
     encoded = [None if value is None else value.encode() for value in values]
-    return _hash(_THING_TAG.format(kind).encode(), encoded)
+    return _hash(_DIMENSION_TAG.format(kind).encode(), encoded)
 
 
 def _hash(tag: bytes, parts: Sequence[Encodable]) -> int:

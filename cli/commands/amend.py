@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import options_at_fault
+from cli.errors import as_usage_errors
 from cli.options import Dump, StoreOptions, Yes, with_store_options
 from cli.output.streams import write_note
 from cli.stores import open_to_write
@@ -54,7 +54,7 @@ def amend(
     from warehouse.storage.choice import check_choice, choose_dumps
 
     chosen_by = _parse(where or [])
-    with options_at_fault():
+    with as_usage_errors():
         corrections = parse_corrections(stated)
         check_choice(prefix=dump, where=chosen_by)
     with open_to_write(options.store, wait=options.wait) as warehouse:

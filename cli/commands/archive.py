@@ -11,7 +11,7 @@ import typer
 from cli.exit_codes import fail
 from cli.options import DEFAULT_STORE, CsvSafe, Output, Store
 from cli.output.render import Format, write_table
-from cli.output.streams import translated_errors
+from cli.output.streams import output_errors
 from cli.output_file import standard_output_to, with_output_file
 from warehouse.errors import StoreError
 
@@ -45,7 +45,7 @@ def get(file: _File, *, output: _Target = None, store: Store = DEFAULT_STORE) ->
     entry = find_archived(store, file)
     if output is None and sys.stdout.isatty():
         raise typer.BadParameter("it is bytes; use --output FILE", param_hint="'--output'")
-    with standard_output_to(output), translated_errors():
+    with standard_output_to(output), output_errors():
         sys.stdout.buffer.write(entry.data)
         sys.stdout.buffer.flush()
 

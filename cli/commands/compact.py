@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cli.options import StoreOptions, with_store_options
 from cli.output.streams import write_note
-from cli.stores import lock_told, open_to_write
+from cli.stores import lock_hint, open_to_write
 
 
 @with_store_options
@@ -21,7 +21,7 @@ def compact(options: StoreOptions) -> None:
 
     with open_to_write(options.store, wait=options.wait):
         pass  # what a writer left behind that was killed is taken over
-    with lock_told(options.wait):
+    with lock_hint(options.wait):
         done = compact_store(options.store, wait=options.wait)
     options.write(pa.Table.from_pylist([done._asdict()]))
     if done.new_bytes == done.old_bytes:

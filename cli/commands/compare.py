@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import options_at_fault
+from cli.errors import as_usage_errors
 from cli.options import (
     DEFAULT_STORE,
     CsvSafe,
@@ -20,7 +20,7 @@ from cli.options import (
 from cli.output.compared_builds import write_comparison
 from cli.output.render import Format
 from cli.output.streams import write_note
-from cli.stores import open_to_ask
+from cli.stores import open_to_query
 from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.queries import find_query
 
@@ -49,9 +49,9 @@ def compare(
     given = {"base": base, "head": head, **chosen}
     from queries.report.build_order import note_order
 
-    with options_at_fault():  # before a store is opened
+    with as_usage_errors():  # before a store is opened
         bind_parameters(_QUERY, given)
-    with open_to_ask(store, wait=wait, lake=lake) as warehouse:
+    with open_to_query(store, wait=wait, lake=lake) as warehouse:
         table = warehouse.query("comparison", **given)
         doubt = note_order(warehouse, base=base, head=head)
     write_comparison(table, output, base=base, head=head, is_csv_safe=is_csv_safe)

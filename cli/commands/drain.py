@@ -21,13 +21,13 @@ def drain(options: StoreOptions) -> None:
     goes in. If it is honest, write it to a file with 'tracehouse archive get SHA256' and ingest
     that: 'tracehouse ingest' sets no such limit to its own files.
     """
-    from cli.output.interrupt import told_progress
+    from cli.output.interrupt import interruptible_progress
     from cli.output.progress import progress_bar
 
     with (
         open_to_write(options.store, wait=options.wait) as warehouse,
         progress_bar() as bar,
-        told_progress(bar) as progress,
+        interruptible_progress(bar) as progress,
     ):
         summary = warehouse.drain(progress=progress)
     options.write(summary_table(summary))

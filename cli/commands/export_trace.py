@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.errors import options_at_fault
+from cli.errors import as_usage_errors
 from cli.files import dump_source, file_source
 from cli.options import DEFAULT_STORE, Store, TextOption, add_options
 from cli.output.streams import write_note, write_text
@@ -89,7 +89,7 @@ def trace(
 
     if output_file is None and sys.stdout.isatty():
         raise typer.BadParameter("it is for a program; use --output FILE", param_hint="'--output'")
-    with options_at_fault():
+    with as_usage_errors():
         clocks = parse_clocks(more["clock"], more["delegate_clock"])
     read = _read_dumps(dumps, store, clocks, more)
     shown = [timed_runs(dump, run or ()) for dump in read]

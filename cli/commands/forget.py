@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.errors import options_at_fault
+from cli.errors import as_usage_errors
 from cli.options import Dump, StoreOptions, Yes, with_store_options
 from cli.output.streams import write_note
 from cli.stores import open_to_write
@@ -41,7 +41,7 @@ def forget(
 
     stated = {"device": device, "build": build}
     where = {name: value for name, value in stated.items() if value is not None}
-    with options_at_fault():
+    with as_usage_errors():
         check_choice(prefix=dump, where=where)
     is_interrupted = is_meant and is_compaction_wanted(options.store)
     with open_to_write(options.store, wait=options.wait) as warehouse:

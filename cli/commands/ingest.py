@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import options_at_fault
+from cli.errors import as_usage_errors
 from cli.exit_codes import fail
 from cli.files import etrecord_source
 from cli.manifest_options import MANIFEST
@@ -26,7 +26,7 @@ from cli.options import (
 )
 from cli.output.ingest_report import errors_of, summary_table, write_notes, write_refusals
 from cli.output.render import Format, write_table
-from cli.stores import hand_over_instead, open_to_write, service_instead_of_store
+from cli.stores import hand_over_to_service, open_to_write, service_instead_of_store
 from warehouse.errors import StoreLockedError
 
 _ETRECORD = TextOption(
@@ -102,14 +102,14 @@ def ingest(
         BadParameter: A service is asked for what is a store's.
     """
     start = time.perf_counter()
-    from cli.output.interrupt import told_progress
+    from cli.output.interrupt import interruptible_progress
     from cli.output.progress import progress_bar
     from ingest.incoming import FoundDumps
     from ingest.manifest.resolver import check_fields
 
     # Before the store is opened: a mistyped path must not leave an empty one.
     record = etrecord_source(more.pop("etrecord"))
-    with options_at_fault():
+    with as_usage_errors():
         check_fields("options", more)
         found = FoundDumps(paths, manifest=more, layout=layout, etrecord=record)
     if is_trial:
@@ -134,14 +134,14 @@ def ingest(
         with (
             open_to_write(store, create=True, wait=wait, is_shared=is_shared) as warehouse,
             progress_bar(is_quiet=is_quiet) as bar,
-            told_progress(bar) as progress,
+            interruptible_progress(bar) as progress,
         ):
             handed_over = warehouse.drain(jobs=jobs, progress=progress)
             summary = handed_over + warehouse.ingest(
                 found, archive=is_archived, snapshot=has_snapshot, jobs=jobs, progress=progress
             )
     except StoreLockedError as error:
-        summary = hand_over_instead(store, found, error)
+        summary = hand_over_to_service(store, found, error)
     summary = replace(summary, seconds=time.perf_counter() - start)
     write_table(summary_table(summary), output, is_csv_safe=is_csv_safe)
     write_refusals(summary.refused, remedy=errors_of(store))

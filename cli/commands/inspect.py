@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.errors import options_at_fault
+from cli.errors import as_usage_errors
 from cli.files import dump_source, file_source
 from cli.options import CsvSafe, Output, TextOption, add_options
 from cli.output.event_report import arrange_events, write_block_notes
@@ -78,7 +78,7 @@ def inspect(
     from queries.event_blocks.reference_outputs import with_reference_outputs
     from queries.event_blocks.time_scales import parse_delegate_clocks, target_per_source
 
-    with options_at_fault():
+    with as_usage_errors():
         target_per_source(source_time_scale, target_time_scale)
         delegate_times = parse_delegate_clocks(more["delegate_clock"] or "")
         metrics = _parse_metrics(more["compare_results"])

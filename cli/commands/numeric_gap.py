@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import options_at_fault
+from cli.errors import as_usage_errors
 from cli.exit_codes import fail
 from cli.gap_sides import read_sides
 from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, TextOption, add_options
@@ -75,7 +75,7 @@ def numeric_gap(
     from queries.numeric_gap.divergence import first_divergence
     from queries.numeric_gap.gap import numeric_gap as gap_table
 
-    with options_at_fault():
+    with as_usage_errors():
         find_comparators(metric or ())
     runs = read_sides(base, head, store=store, more=more)
     table = gap_table(

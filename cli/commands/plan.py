@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from cli.options import StoreOptions, given_share, with_store_options
-from cli.stores import open_to_ask
+from cli.options import StoreOptions, parse_share_option, with_store_options
+from cli.stores import open_to_query
 
 _Names = list[str] | None
 
@@ -40,11 +40,11 @@ def plan(
     """
     from queries.planning import advise, plan_dumps
 
-    share = given_share(change, "--change")
+    share = parse_share_option(change, "--change")
 
     names = {"device": device, "pool": pool, "model": model, "backend": backend, "build": build}
     given = {name: values for name, values in names.items() if values}
-    with open_to_ask(options.store, wait=options.wait) as warehouse:
+    with open_to_query(options.store, wait=options.wait) as warehouse:
         values = warehouse.query("dump_values", **given)
         components = warehouse.query("variance_components", **given)
     options.write(advise(plan_dumps(values, change=share), components, change=share))

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from cli.errors import options_at_fault
+from cli.errors import as_usage_errors
 from cli.options import (
     DEFAULT_STORE,
     CsvSafe,
@@ -24,7 +24,7 @@ from cli.output.query_help import column_help, query_example
 from cli.output.render import Format
 from cli.output_file import with_output_file
 from cli.plots import ON_TERMINAL, Plot, check_plot, plain_plots, write_answer
-from cli.stores import open_to_ask, service_instead_of_store
+from cli.stores import open_to_query, service_instead_of_store
 from queries.computed import COMPUTED
 from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.queries import Query, find_query, load_catalogue
@@ -113,10 +113,10 @@ def _function(query: Query) -> Callable[..., None]:
         **params: str | list[str] | bool | None,
     ) -> None:
         check_plot(name, plot)
-        given = given_parameters(query, context, params)
+        given = parse_parameters(query, context, params)
         if service_instead_of_store() is None or lake is not None:
             given = _with_expected(query, given)
-        with open_to_ask(store, wait=wait, lake=lake) as warehouse:
+        with open_to_query(store, wait=wait, lake=lake) as warehouse:
             table = warehouse.query(name, **given)
         write_answer(name, table, output, is_csv_safe=is_csv_safe, plot=plot)
 
@@ -133,7 +133,7 @@ def _with_expected(query: Query, given: dict[str, object]) -> dict[str, object]:
     return read_settings().with_expected(query.header, given)
 
 
-def given_parameters(
+def parse_parameters(
     query: Query, context: typer.Context, params: Mapping[str, object]
 ) -> dict[str, object]:
     """The parameters that were given, found to be right before a store is opened.
@@ -142,7 +142,7 @@ def given_parameters(
         UsageError: One is unknown, missing or of another type.
     """
     given = {param: value for param, value in params.items() if value not in (None, [])}
-    with options_at_fault():
+    with as_usage_errors():
         bind_parameters(query, {**given, **_unknown(context.args)})
     return given
 

@@ -9,7 +9,7 @@ import typer
 from cli.exit_codes import fail
 from cli.options import StoreOptions, with_store_options
 from cli.output.streams import write_note
-from cli.stores import lock_told
+from cli.stores import lock_hint
 
 
 @with_store_options
@@ -31,7 +31,7 @@ def rebuild(
     from cli.output.progress import progress_bar
     from warehouse.storage.rebuild import rebuild_store
 
-    with progress_bar(unit="segments") as progress, lock_told(options.wait):
+    with progress_bar(unit="segments") as progress, lock_hint(options.wait):
         done = rebuild_store(
             options.store, is_forced=is_forced, wait=options.wait, progress=progress
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.errors import options_at_fault
+from cli.errors import as_usage_errors
 from cli.exit_codes import fail
 from cli.files import etrecord_source, file_source
 from cli.manifest_options import MANIFEST
@@ -25,7 +25,7 @@ from cli.options import (
 )
 from cli.output.ingest_report import errors_of, write_refusals
 from cli.output.iterations import iteration_line
-from cli.output.recorded_dump import kept_on_failure, write_newest_dump
+from cli.output.recorded_dump import keep_on_failure, write_newest_dump
 from cli.output.render import Format
 from cli.paired_recording import Answer, Opponent, record_against
 from cli.stores import open_to_write
@@ -127,7 +127,7 @@ def record(
             with iteration_line(iterations) as progress:
                 fields["executorch"] = run_recording(own, dump, progress=progress)
         with (
-            kept_on_failure(place),
+            keep_on_failure(place),
             open_to_write(store, create=True, wait=wait, is_shared=is_shared) as warehouse,
         ):
             summaries = [
@@ -182,7 +182,7 @@ def _plan_dumps(
     """The dump to record, after one of the reference program, if there is one."""
     from ingest.recording.manifest import PlannedDump, describe_recording, share_session
 
-    with options_at_fault():
+    with as_usage_errors():
         fields = describe_recording(plan, stated)
     if reference:
         return share_session(plan, fields, reference)

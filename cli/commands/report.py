@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
-from cli.errors import options_at_fault
+from cli.errors import as_usage_errors
 from cli.exit_codes import STATUS_OF_VERDICT
 from cli.options import DEFAULT_STORE, Config, Head, LakeUri, Store, Wait
 from cli.output.elapsed import elapsed_line
@@ -60,7 +60,7 @@ _Fail = Annotated[
 ]
 
 
-class _Asked(NamedTuple):
+class _StoreChoice(NamedTuple):
     """What the report is of: a store, or a lake, and how long to wait for it."""
 
     store: Path
@@ -85,8 +85,8 @@ def report(
     """Report what changed up to a build (--nightly), or between two (--base and --head).
 
     Raises:
-        BadParameter: Neither or both kinds of report are asked for.
-        Exit: With status 3, 4 or 5, if that was asked for; see `STATUS_OF_VERDICT`.
+        BadParameter: Neither or both kinds of report are chosen_store for.
+        Exit: With status 3, 4 or 5, if that was chosen_store for; see `STATUS_OF_VERDICT`.
     """
     from warehouse.catalogue.parameters import bind_parameters
     from warehouse.catalogue.queries import find_query
@@ -96,11 +96,11 @@ def report(
     if base is not None and head is None:
         raise typer.BadParameter("say which build to compare, too", param_hint="'--head'")
     if base is not None:
-        with options_at_fault():
+        with as_usage_errors():
             bind_parameters(find_query("comparison"), {"base": base, "head": head})
-    asked = _Asked(store, wait, lake)
+    chosen_store = _StoreChoice(store, wait, lake)
     suffix = output.suffix.lower() if output else ""
-    with _report(asked, config, base=base, head=head) as made:
+    with _report(chosen_store, config, base=base, head=head) as made:
         with elapsed_line(_DOING):  # a service makes it now
             chosen = form or _BY_SUFFIX.get(suffix, "markdown")
             text = _text(made, chosen)
@@ -123,22 +123,22 @@ def report(
 
 @contextmanager
 def _report(
-    asked: _Asked, config: Path | None, *, base: str | None, head: str | None
+    chosen_store: _StoreChoice, config: Path | None, *, base: str | None, head: str | None
 ) -> Iterator[Report | RemoteReport]:
     """The report, made of a store or lake, or by a service."""
     service = service_instead_of_store()
-    if service is None or asked.lake is not None:
-        yield _make_report(asked, config, base=base, head=head)
+    if service is None or chosen_store.lake is not None:
+        yield _make_report(chosen_store, config, base=base, head=head)
         return
     from cli.remote.reports import RemoteReport
 
     service.need_no_settings(config)
-    with service.connect(retry_seconds=asked.wait) as connection:
+    with service.connect(retry_seconds=chosen_store.wait) as connection:
         yield RemoteReport(connection, base=base, head=head)
 
 
 def _make_report(
-    asked: _Asked, config: Path | None, *, base: str | None, head: str | None
+    chosen_store: _StoreChoice, config: Path | None, *, base: str | None, head: str | None
 ) -> Report:
     from queries.report.nightly import nightly_report
     from queries.report.pairwise import compare_report
@@ -146,7 +146,9 @@ def _make_report(
 
     settings = read_settings(config)
     with (
-        open_to_read(asked.store, wait=asked.wait, lake=asked.lake) as warehouse,
+        open_to_read(
+            chosen_store.store, wait=chosen_store.wait, lake=chosen_store.lake
+        ) as warehouse,
         elapsed_line(_DOING),
     ):
         if base is None or head is None:

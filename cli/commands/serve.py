@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import OutputError, options_at_fault
+from cli.errors import OutputError, as_usage_errors
 from cli.options import DEFAULT_STORE, Config, Store
-from ingest.producers import read_own_rules, use_own_rules
+from ingest.producers import read_user_rules, use_user_rules
 
 _MISSING = (
     "the service needs what 'pip install \"tracehouse[serve]\"' adds, and this is missing: {name}"
@@ -36,8 +36,8 @@ def serve(
         raise OutputError(_MISSING.format(name=error.name)) from error
     from cli.serve.settings import read_service_settings
 
-    with options_at_fault():
+    with as_usage_errors():
         settings = read_service_settings({"host": host, "port": port}, config=config)
     if config is not None:
-        use_own_rules(read_own_rules(config))
+        use_user_rules(read_user_rules(config))
     run_service(store, settings, config=config)

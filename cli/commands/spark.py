@@ -9,7 +9,7 @@ import typer
 
 from cli.commands import spark_query
 from cli.commands.watch import stopped_by_signals
-from cli.errors import UsageError, options_at_fault
+from cli.errors import UsageError, as_usage_errors
 from cli.exit_codes import fail
 from cli.manifest_options import MANIFEST
 from cli.options import CsvSafe, Layout, Master, Output, add_options
@@ -64,7 +64,7 @@ def ingest(
     from warehouse.spark.tasks import SparkTasks
 
     start = time.perf_counter()
-    with options_at_fault():
+    with as_usage_errors():
         check_fields("options", more)
     Lake(lake).check_room()
     files = find_files(inbox)
@@ -114,7 +114,7 @@ def watch(
     from warehouse.spark.session import opened_session
     from warehouse.spark.tasks import SparkTasks
 
-    with options_at_fault():
+    with as_usage_errors():
         check_fields("options", more)
     Lake(lake).check_room()
     open_place(inbox)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer.core import TyperGroup
 
-from cli.commands.query import given_parameters, query_command
+from cli.commands.query import parse_parameters, query_command
 from cli.exit_codes import STATUS_OF_VERDICT, fail
 from cli.options import Config, CsvSafe, Head, Master, Output, add_options, parameter_option
 from cli.output.render import Format, write_table
@@ -20,7 +20,7 @@ from warehouse.catalogue.queries import Query, find_query, load_catalogue
 if TYPE_CHECKING:
     from typer._click import Command
 
-_AskedLake = Annotated[
+_QueriedLake = Annotated[
     str, typer.Option("--lake", metavar="URI", help="The lake: a folder, or a URI.")
 ]
 _Form = Annotated[
@@ -61,7 +61,7 @@ def _function(query: Query) -> Callable[..., None]:
     def run(
         context: typer.Context,
         *,
-        lake: _AskedLake,
+        lake: _QueriedLake,
         master: Master = None,
         output: Output = Format.TABLE,
         is_csv_safe: CsvSafe = False,
@@ -72,7 +72,7 @@ def _function(query: Query) -> Callable[..., None]:
         from warehouse.spark.answers import SparkLake
         from warehouse.spark.session import opened_session
 
-        given = given_parameters(query, context, params)
+        given = parse_parameters(query, context, params)
         state = read_filled(Lake(lake))
         with opened_session(master) as session:
             table = SparkLake(session, lake, state).query(query.header.name, **given)
@@ -85,7 +85,7 @@ def _function(query: Query) -> Callable[..., None]:
 @with_output_file
 def report(
     *,
-    lake: _AskedLake,
+    lake: _QueriedLake,
     master: Master = None,
     head: Head = None,
     form: _Form = "markdown",

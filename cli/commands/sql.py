@@ -14,7 +14,7 @@ from typer.core import TyperCommand
 from cli.options import LakeUri, StoreOptions, with_store_options
 from cli.output.render import Format
 from cli.output.streams import write_lines
-from cli.stores import open_to_ask
+from cli.stores import open_to_query
 from warehouse.errors import StatementError
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def sql(
     It can change nothing, and reads no file of this machine unless you allow it.
     """
     params = _parse_params(param or [])
-    with open_to_ask(options.store, wait=options.wait, lake=lake) as warehouse:
+    with open_to_query(options.store, wait=options.wait, lake=lake) as warehouse:
         table = warehouse.sql(_read(statement), params, allow_files=allow_files)
     if options.output is Format.TABLE and table.column_names == _PLAN:
         write_lines(line for plan in table[_PLAN[1]].to_pylist() for line in plan.splitlines())

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import options_at_fault
+from cli.errors import as_usage_errors
 from cli.files import etrecord_source
 from cli.manifest_options import MANIFEST
 from cli.options import CsvSafe, Layout, Output, Paths, TextOption, add_options
@@ -66,7 +66,7 @@ def upload(
     from ingest.manifest.resolver import check_fields
 
     record = etrecord_source(more.pop("etrecord"))
-    with options_at_fault():
+    with as_usage_errors():
         check_fields("options", more)
         found = FoundDumps(paths, manifest=more, layout=layout, etrecord=record)
     options = UploadOptions(jobs, wait, output, is_csv_safe, is_quiet, keep_going)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.errors import options_at_fault
+from cli.errors import as_usage_errors
 from cli.exit_codes import fail
 from cli.files import etrecord_source
 from cli.manifest_options import MANIFEST
@@ -69,14 +69,14 @@ def watch(
     choose_service_of(url, token_file)
     service = service_instead_of_store()
     record = etrecord_source(more.pop("etrecord"))
-    with options_at_fault():
+    with as_usage_errors():
         check_fields("options", more)
     from cli.handover.watching import Watch, WatchOptions
     from ingest.watching.buckets import Bucket
     from ingest.watching.follower import Follower
     from ingest.watching.notices import Notices
     from ingest.watching.places import LocalFolder
-    from ingest.watching.record import TakenFiles
+    from ingest.watching.record import WatchRecord
 
     is_local = "://" not in place
     watched: WatchedPlace = LocalFolder(place) if is_local else Bucket(place)
@@ -84,7 +84,7 @@ def watch(
     options = WatchOptions(more, layout, record, jobs, pause, is_once)
     with ExitStack() as opened:
         take = _taker(opened, service, store)
-        taken = opened.enter_context(TakenFiles(state or _state(service, store, watched)))
+        taken = opened.enter_context(WatchRecord(state or _state(service, store, watched)))
         notices = opened.enter_context(Notices(is_on=is_local))
         follower = Follower(watched, taken, notices, quiet_seconds=quiet_seconds)
         running = Watch(watched, follower, take, options)
@@ -101,16 +101,16 @@ def _taker(opened: ExitStack, service: ServiceChoice | None, store: Path) -> Tak
         from cli.handover.inboxes import open_inbox
 
         return opened.enter_context(open_inbox(store))
-    from cli.handover.delivering import ServiceTaker
+    from cli.handover.delivering import ServiceUploader
 
-    return opened.enter_context(ServiceTaker(service, retry_seconds=_RETRY_SECONDS))
+    return opened.enter_context(ServiceUploader(service, retry_seconds=_RETRY_SECONDS))
 
 
 def _refused_by_store(take: Take) -> int:
     """Dumps that were taken over, but not into the store; that is told already."""
-    from cli.handover.inboxes import InboxTaker
+    from cli.handover.inboxes import InboxWriter
 
-    consumer = take.consumer if isinstance(take, InboxTaker) else None
+    consumer = take.consumer if isinstance(take, InboxWriter) else None
     return sum(consumer.refused.values()) if consumer else 0
 
 

@@ -32,7 +32,7 @@ FAILED = "failed"
 Take = Callable[[Incoming], bool]  # whether it was new
 
 
-class HandedOver(NamedTuple):
+class DeliveryResult(NamedTuple):
     """What became of a dump.
 
     Attributes:
@@ -48,7 +48,7 @@ class HandedOver(NamedTuple):
     refusal: Refusal | None = None
 
 
-def hand_over(dumps: Iterable[Incoming], take: Take, *, threads: int) -> Iterator[HandedOver]:
+def hand_over(dumps: Iterable[Incoming], take: Take, *, threads: int) -> Iterator[DeliveryResult]:
     """What becomes of dumps, in their order; each is read when its turn comes.
 
     What is at fault with one dump is its refusal. Any other error of `take` ends it all.
@@ -62,7 +62,7 @@ def hand_over(dumps: Iterable[Incoming], take: Take, *, threads: int) -> Iterato
         ServiceError: The service does not take anything.
         StoreError: The inbox does not.
     """
-    waiting: deque[Future[HandedOver]] = deque()
+    waiting: deque[Future[DeliveryResult]] = deque()
     with ThreadPoolExecutor(threads, "handover") as pool:
         try:
             for incoming in dumps:
@@ -76,7 +76,7 @@ def hand_over(dumps: Iterable[Incoming], take: Take, *, threads: int) -> Iterato
                 future.cancel()
 
 
-class ServiceTaker:
+class ServiceUploader:
     """Sends dumps to a service, over a connection per thread; close it when they are sent."""
 
     def __init__(self, service: ServiceChoice, *, retry_seconds: float) -> None:
@@ -106,7 +106,7 @@ class ServiceTaker:
         )
         return receipt.is_new
 
-    def __enter__(self) -> ServiceTaker:
+    def __enter__(self) -> ServiceUploader:
         self._service.connect().close()  # so that a wrong address is told at once
         return self
 
@@ -124,19 +124,19 @@ def _bytes(file: IncomingFile | None) -> bytes | memoryview | None:
     return None if file is None else file.read()
 
 
-def _begin(pool: ThreadPoolExecutor, incoming: Incoming, take: Take) -> Future[HandedOver]:
+def _begin(pool: ThreadPoolExecutor, incoming: Incoming, take: Take) -> Future[DeliveryResult]:
     try:
         manifest = incoming.manifest()
     except (ManifestError, SourceError) as error:
-        future: Future[HandedOver] = Future()
+        future: Future[DeliveryResult] = Future()
         future.set_result(_at_fault(incoming, error))
         return future
     return pool.submit(_hand_over, replace(incoming, manifest=lambda: manifest), take)
 
 
-def _hand_over(incoming: Incoming, take: Take) -> HandedOver:
+def _hand_over(incoming: Incoming, take: Take) -> DeliveryResult:
     try:
-        return HandedOver(incoming.name, incoming.byte_count, take(incoming))
+        return DeliveryResult(incoming.name, incoming.byte_count, take(incoming))
     except SourceError as error:
         return _at_fault(incoming, error)
     except ServiceError as error:
@@ -147,12 +147,12 @@ def _hand_over(incoming: Incoming, take: Take) -> HandedOver:
         return _refused(incoming, error.reason, error.detail)
 
 
-def _at_fault(incoming: Incoming, error: ManifestError | SourceError) -> HandedOver:
+def _at_fault(incoming: Incoming, error: ManifestError | SourceError) -> DeliveryResult:
     reason = error.reason if isinstance(error, SourceError) else "manifest"
     detail = error.problem if error.source == incoming.name else str(error)
     return _refused(incoming, reason, detail)
 
 
-def _refused(incoming: Incoming, reason: str, detail: str) -> HandedOver:
+def _refused(incoming: Incoming, reason: str, detail: str) -> DeliveryResult:
     refusal = Refusal(incoming.name, None, reason, None, detail)
-    return HandedOver(incoming.name, incoming.byte_count, is_new=False, refusal=refusal)
+    return DeliveryResult(incoming.name, incoming.byte_count, is_new=False, refusal=refusal)

@@ -27,7 +27,7 @@ _LEFT = "what is found is left in its inbox, for 'tracehouse drain'"
 
 
 @contextmanager
-def open_inbox(store: Path) -> Iterator[InboxTaker]:
+def open_inbox(store: Path) -> Iterator[InboxWriter]:
     """What takes dumps for a store; when the body ends, they are in it.
 
     If another process writes the store, such as a service, they are left to that.
@@ -42,9 +42,9 @@ def open_inbox(store: Path) -> Iterator[InboxTaker]:
             who = "another process" if error.pid is None else f"process {error.pid}"
             if not is_served(store):
                 write_note(f"note: {store}: {who} writes it; {_LEFT}")
-            yield InboxTaker(opened.enter_context(Inbox.open(store)), store)
+            yield InboxWriter(opened.enter_context(Inbox.open(store)), store)
             return
-        consumer = TellingConsumer(
+        consumer = ReportingConsumer(
             warehouse,
             store,
             batch_dumps=_BATCH_DUMPS,
@@ -54,12 +54,12 @@ def open_inbox(store: Path) -> Iterator[InboxTaker]:
         inbox = opened.enter_context(Inbox.open(store))
         opened.enter_context(served(store))
         with consumer:
-            yield InboxTaker(inbox, store, consumer)
+            yield InboxWriter(inbox, store, consumer)
         if consumer.problem:
             raise consumer.problem
 
 
-class TellingConsumer(Consumer):
+class ReportingConsumer(Consumer):
     """A consumer that prints what the store refuses."""
 
     def _take_in(self, summary: IngestSummary) -> None:
@@ -67,7 +67,7 @@ class TellingConsumer(Consumer):
         write_refusals(summary.refused, remedy=errors_of(self._store))
 
 
-class InboxTaker:
+class InboxWriter:
     """Hands dumps over to an inbox; it waits while too much lies there.
 
     Attributes:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from cli.exit_codes import fail
-from cli.handover.delivering import CONFLICT, HandedOver, ServiceTaker, hand_over
+from cli.handover.delivering import CONFLICT, DeliveryResult, ServiceUploader, hand_over
 from cli.output.ingest_report import write_oddities, write_refusals
-from cli.output.interrupt import told_progress
+from cli.output.interrupt import interruptible_progress
 from cli.output.progress import progress_bar
 from cli.output.render import Format, write_table
 
@@ -39,7 +39,7 @@ class UploadSummary:
     byte_count: int = 0
     refused: list[Refusal] = field(default_factory=list)
 
-    def add(self, one: HandedOver) -> None:
+    def add(self, one: DeliveryResult) -> None:
         """Count one dump."""
         if one.refusal:
             self.refused.append(one.refusal)
@@ -106,9 +106,9 @@ def upload_found(service: ServiceChoice, found: FoundDumps, options: UploadOptio
     """
     start, summary = time.perf_counter(), UploadSummary()
     with (
-        ServiceTaker(service, retry_seconds=options.retry_seconds) as taker,
+        ServiceUploader(service, retry_seconds=options.retry_seconds) as taker,
         progress_bar(is_quiet=options.is_quiet, has_events=False) as bar,
-        told_progress(bar) as progress,
+        interruptible_progress(bar) as progress,
     ):
         for number, one in enumerate(hand_over(found, taker, threads=options.jobs or THREADS), 1):
             summary.add(one)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
-from cli.handover.delivering import FAILED, HandedOver, Take, hand_over
+from cli.handover.delivering import FAILED, DeliveryResult, Take, hand_over
 from cli.output.streams import write_note
 from ingest.errors import IngestError, ManifestError, SourceError
 from ingest.incoming import FoundDumps, Incoming, unreadable
@@ -18,14 +18,14 @@ from ingest.sources.places import Source
 from ingest.sources.zip_artifacts import is_zip
 from ingest.watching.follower import Follower, WatchRound
 from ingest.watching.names import CurrentNames
-from ingest.watching.places import FileSeen, WatchedPlace
+from ingest.watching.places import WatchedFile, WatchedPlace
 from warehouse.errors import StoreError
 from warehouse.loading.records import Refusal
 
 _RETRY_SECONDS = 5.0
 _RETRIED = {"manifest", "unreadable", FAILED}  # which a file that comes later may mend, or time
-_TAKEN_AT_ONCE = 500
-_MOST_TOLD = 10_000  # messages that are remembered
+_RECORD_EVERY = 500
+_MOST_REMEMBERED = 10_000  # messages that are remembered
 
 
 class WatchCounts(NamedTuple):
@@ -101,7 +101,7 @@ class Watch:
             StoreError: Likewise.
         """
         try:
-            with self._place.brought(found.dumps) as paths:
+            with self._place.local_paths(found.dumps) as paths:
                 self._hand_over_files(found, paths, stop)
         except (IngestError, StoreError) as error:
             if self._options.is_once:
@@ -117,18 +117,18 @@ class Watch:
         self, found: WatchRound, paths: Sequence[str], stop: threading.Event
     ) -> None:
         names = {
-            path: self._place.shown(Source(copy).name)
+            path: self._place.restore_paths(Source(copy).name)
             for path, copy in zip(found.dumps, paths, strict=True)
         }
         left = {names.get(seen.path, seen.path): seen for seen in found.ready}
-        done: list[FileSeen] = []
+        done: list[WatchedFile] = []
         for one in hand_over(self._incoming(paths), self._take, threads=self._options.threads):
             self._count(one)
             if one.refusal and one.refusal.reason in _RETRIED:
                 self._put_off(left, one.name)
             elif one.name in left:
                 done.append(left.pop(one.name))
-            if len(done) >= _TAKEN_AT_ONCE:
+            if len(done) >= _RECORD_EVERY:
                 self._follower.take(done)
                 done = []
             if stop.is_set():
@@ -137,7 +137,7 @@ class Watch:
             done += left.values()  # zips, and what came with dumps
         self._follower.take(done)
 
-    def _put_off(self, left: dict[str, FileSeen], name: str) -> None:
+    def _put_off(self, left: dict[str, WatchedFile], name: str) -> None:
         """Offer a file, or the zip that a dump is in, again later."""
         file = next((file for file in left if name == file or name.startswith(f"{file}!")), None)
         if file is not None:
@@ -165,9 +165,11 @@ class Watch:
         )
         for incoming in found:
             manifest = partial(self._manifest, incoming.manifest)
-            yield replace(incoming, name=self._place.shown(incoming.name), manifest=manifest)
+            yield replace(
+                incoming, name=self._place.restore_paths(incoming.name), manifest=manifest
+            )
         for note in found.notes:
-            self._tell(f"note: {self._place.shown(note)}")
+            self._tell(f"note: {self._place.restore_paths(note)}")
 
     def _manifest(self, manifest: Callable[[], Manifest]) -> Manifest:
         """A manifest; errors speak of the place.
@@ -178,10 +180,10 @@ class Watch:
         try:
             return manifest()
         except ManifestError as error:
-            shown = self._place.shown
+            shown = self._place.restore_paths
             raise ManifestError(shown(error.source), shown(error.problem)) from error
 
-    def _count(self, one: HandedOver) -> None:
+    def _count(self, one: DeliveryResult) -> None:
         taken, known, refused = self.counts
         if one.refusal is None:
             self.counts = WatchCounts(taken + one.is_new, known + (not one.is_new), refused)
@@ -192,7 +194,7 @@ class Watch:
         """Print a message on standard error, unless it was printed before; whether it was not."""
         if message in self._told:
             return False
-        if len(self._told) >= _MOST_TOLD:
+        if len(self._told) >= _MOST_REMEMBERED:
             self._told.clear()
         self._told.add(message)
         write_note(message)

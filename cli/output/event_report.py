@@ -22,7 +22,7 @@ def arrange_events(table: pa.Table, output: Format) -> pa.Table:
         return pandas_cells(table)
     if output is Format.TABLE:
         for name, shown in (("op_types", _shown_op_types), ("start_time", _first_and_last)):
-            table = _retell(table, name, shown)
+            table = _replace_column(table, name, shown)
     return table
 
 
@@ -41,7 +41,7 @@ def write_block_notes(blocks: Sequence[BuiltBlock]) -> None:
         )
 
 
-def _retell(table: pa.Table, name: str, shown: Callable[[Any], str | None]) -> pa.Table:
+def _replace_column(table: pa.Table, name: str, shown: Callable[[Any], str | None]) -> pa.Table:
     """The table with the texts that `shown` makes of a column's values."""
     import pyarrow as pa
 

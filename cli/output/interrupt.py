@@ -19,7 +19,7 @@ Report = Callable[["FileProgress"], None]
 
 
 @contextmanager
-def told_progress(bar: Report | None) -> Iterator[Report]:
+def interruptible_progress(bar: Report | None) -> Iterator[Report]:
     """What to call with each progress, which the bar shows if there is one.
 
     If Ctrl-C ends the process meanwhile, a line on standard error says how far it had come.
@@ -37,12 +37,12 @@ def told_progress(bar: Report | None) -> Iterator[Report]:
         )
         return f"stopped: {done} done; the same command again does the rest, and nothing twice"
 
-    with told_if_interrupted(describe):
+    with note_if_interrupted(describe):
         yield report
 
 
 @contextmanager
-def told_if_interrupted(describe: Callable[[], str]) -> Iterator[None]:
+def note_if_interrupted(describe: Callable[[], str]) -> Iterator[None]:
     """If Ctrl-C ends the process during the body, a line on standard error says what is done.
 
     A thread waits for the signal: the main one may be in the middle of a long statement of DuckDB.

@@ -23,7 +23,7 @@ def write_newest_dump(warehouse: Warehouse, form: Format, *, is_csv_safe: bool) 
 
 
 @contextmanager
-def kept_on_failure(place: DumpPlace | PairsPlace) -> Iterator[None]:
+def keep_on_failure(place: DumpPlace | PairsPlace) -> Iterator[None]:
     """If the store fails inside, keep a recording that would be lost, and tell where it is.
 
     Raises:

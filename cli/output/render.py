@@ -6,7 +6,7 @@ import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from cli.output.streams import translated_errors, write_note
+from cli.output.streams import output_errors, write_note
 from queries import formats
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def write_table(table: pa.Table, format_: Format, *, is_csv_safe: bool = False) 
     a format cannot hold raises FormatError, and an output that cannot be written OutputError. The
     note of a table that has one goes to standard error.
     """
-    with translated_errors():
+    with output_errors():
         match format_:
             case Format.TABLE:
                 _write_text(table)
@@ -68,7 +68,7 @@ def write_table_note(table: pa.Table) -> None:
 
 def write_document(document: object) -> None:
     """Print a value as one line of JSON; raises OutputError if it cannot be written."""
-    with translated_errors():
+    with output_errors():
         formats.write_document(document, sys.stdout)
         sys.stdout.flush()
 

@@ -55,20 +55,20 @@ def _tabs_before(line: str, caret: str) -> int:
 
 def write_lines(lines: Iterable[str]) -> None:
     """Print lines of text, control characters escaped; raises OutputError if that fails."""
-    with translated_errors():
+    with output_errors():
         sys.stdout.writelines(f"{printable(line)}\n" for line in lines)
         sys.stdout.flush()
 
 
 def write_text(text: str) -> None:
     """Print a text of our own as it is; raises OutputError if that fails."""
-    with translated_errors():
+    with output_errors():
         sys.stdout.write(text)
         sys.stdout.flush()
 
 
 @contextmanager
-def translated_errors() -> Iterator[None]:
+def output_errors() -> Iterator[None]:
     """Turn an error of writing into ours.
 
     Raises:

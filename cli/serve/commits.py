@@ -17,7 +17,7 @@ from typing import NamedTuple
 from cli.serve.pools import pool_of
 from cli.serve.problems import Problem
 from cli.serve.threads import run_there
-from ingest.heads import check_heads
+from ingest.file_magic import check_file_magic
 from warehouse.consumer import Consumer
 from warehouse.errors import StoreError
 from warehouse.intake.verdicts import Verdict, describe_conflict, explain_verdict
@@ -168,7 +168,7 @@ class Commits:
 
     def _judge(self, uploads: Sequence[Upload]) -> list[Outcome]:
         known = self._consumer.known.manifests([one.sha256 for one in uploads])
-        faults = check_heads([one.delivery.files[0] for one in uploads])
+        faults = check_file_magic([one.delivery.files[0] for one in uploads])
         outcomes, met = [], set[str]()
         for index, one in enumerate(uploads):
             if index in faults:

@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
-from ingest.errors import in_our_words
+from ingest.errors import pydantic_problem
 from queries.report.settings import FILE_NAME, SettingsError
 from warehouse.errors import suggest
 from warehouse.sandbox.bounds import Bounds
@@ -90,7 +90,7 @@ def read_service_settings(
         return ServiceSettings.model_validate({**found, **named, **given})
     except ValidationError as error:
         first = error.errors()[0]
-        name, problem = ".".join(map(str, first["loc"])), in_our_words(first["msg"])
+        name, problem = ".".join(map(str, first["loc"])), pydantic_problem(first["msg"])
         if name in given:
             place = f"--{name.replace('_', '-')}"
         else:

@@ -39,7 +39,7 @@ _ARRAY_FAULTS = (
 )
 # The runtime logs "[method.cpp:1206] Input 0 has unexpected scalar type: ..." before it fails.
 _LOGGED = re.compile(r"^\[(?!cpuinfo)\w+\.\w+:\d+\] (.+)$", re.MULTILINE)
-_LINES_TOLD = 2
+_LOG_LINES = 2
 _NO_TYPE = "not yet supported in ETDump"  # the run goes on, and the dump is unreadable
 _HINTS = {
     "Ran out of space to store intermediate outputs": "wanted a larger debug buffer",
@@ -193,7 +193,7 @@ def _describe_failure(plan: RecordingPlan, last: dict[str, object], status: int,
     last_line = log.strip().rpartition("\n")[2] or f"exit status {status}"
     if not last and status > 0:
         return f"{plan.python}: {last_line}, wanted Python 3.11 or newer with executorch"
-    told = list(dict.fromkeys(_LOGGED.findall(log)))[-_LINES_TOLD:]
+    told = list(dict.fromkeys(_LOGGED.findall(log)))[-_LOG_LINES:]
     if status < 0:
         told.append(f"it was ended by {signal.Signals(-status).name}")
     elif "executorch" not in last:

@@ -20,7 +20,7 @@ from ingest.errors import ServiceError
 TOKEN_VARIABLE = "TRACEHOUSE_TOKEN"  # noqa: S105 - the variable's name
 
 _Bytes = bytes | memoryview
-_PUT_OFF = {
+_TRANSIENT = {
     HTTPStatus.REQUEST_TIMEOUT,
     HTTPStatus.TOO_MANY_REQUESTS,
     HTTPStatus.BAD_GATEWAY,
@@ -31,8 +31,8 @@ _TIMEOUT_SECONDS = 120.0  # without a byte: longer than a service answers (query
 _FIRST_PAUSE_SECONDS = 0.25
 _LONGEST_PAUSE_SECONDS = 30.0
 _PIECE_BYTES = 1 << 20  # each piece has the timeout to itself
-_ASKED_BYTES = 1 << 20  # beyond which a body is sent when the service has asked for it
-_ASKED_SECONDS = 1.0  # for which that is waited for: not every server does
+_EXPECT_BYTES = 1 << 20  # beyond which a body is sent when the service has asked for it
+_EXPECT_SECONDS = 1.0  # for which that is waited for: not every server does
 _CONTINUE = b"HTTP/1.1 100 "
 _REMEDIES: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: f"; give a token in ${TOKEN_VARIABLE} or a file (--token-file)",
@@ -42,7 +42,7 @@ _REMEDIES: dict[int, str] = {
 }
 
 
-class _AnsweredError(Exception):
+class _EarlyAnswerError(Exception):
     """The service has answered before it was sent a body."""
 
 
@@ -107,7 +107,7 @@ class ServiceConnection:
                 if answer.status < HTTPStatus.MULTIPLE_CHOICES:
                     return answer
                 problem, wanted = self._refused(path, answer), answer.headers.get("Retry-After")
-                if answer.status not in _PUT_OFF:
+                if answer.status not in _TRANSIENT:
                     raise problem
             pause = _pause(wanted, longest)
             if time.monotonic() + pause > end:
@@ -139,7 +139,7 @@ class ServiceConnection:
         """Headers about a body; behind TLS stands a proxy, which asks for everything."""
         byte_count = sum(map(_size, body))
         is_plain = not isinstance(self._http, http.client.HTTPSConnection)
-        asks = {"Expect": "100-continue"} if byte_count > _ASKED_BYTES and is_plain else {}
+        asks = {"Expect": "100-continue"} if byte_count > _EXPECT_BYTES and is_plain else {}
         return {"Content-Length": str(byte_count), **asks}
 
     def _exchange_once(
@@ -149,7 +149,7 @@ class ServiceConnection:
         try:
             pieces = self._pieces(body, is_asked="Expect" in headers)
             self._http.request(method, self._prefix + path, pieces, headers)
-        except (_AnsweredError, BrokenPipeError, ConnectionResetError):
+        except (_EarlyAnswerError, BrokenPipeError, ConnectionResetError):
             if self._http.sock is None:
                 raise
             is_sent = False  # it has refused what it has not read to the end
@@ -163,15 +163,15 @@ class ServiceConnection:
         """A body in pieces, which are wanted when the head was sent.
 
         Raises:
-            _AnsweredError: The service does not want it.
+            _EarlyAnswerError: The service does not want it.
         """
         if is_asked and self._is_answered():
-            raise _AnsweredError
+            raise _EarlyAnswerError
         yield from _pieces(body)
 
     def _is_answered(self) -> bool:
         """Whether something else comes than that a body is to be sent."""
-        self._http.sock.settimeout(_ASKED_SECONDS)
+        self._http.sock.settimeout(_EXPECT_SECONDS)
         try:
             begin = self._http.sock.recv(len(_CONTINUE), socket.MSG_PEEK)
         except TimeoutError:

@@ -42,10 +42,10 @@ class FolderNames:
         return self._known[folder]
 
 
-def own_names(dump: str) -> list[str]:
+def companion_names(dump: str) -> list[str]:
     """Paths of the files beside a dump that are its own, if they are there.
 
-    >>> own_names("run.etdp")
+    >>> companion_names("run.etdp")
     ['run.debug.bin', 'run.etrecord', 'run.json', 'run.log', 'run.qhas.json', 'run.etdp.json']
     """
     stem = os.path.splitext(dump)[0]

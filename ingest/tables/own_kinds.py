@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ingest.producers import Rule, known_producers, own_rules
+from ingest.producers import Rule, known_producers, user_rules
 from ingest.signatures import kind_without_rule
 
 
@@ -19,7 +19,7 @@ def rule_of_row(row: Mapping[str, Any]) -> Rule | None:
 
 def with_own_kinds(signatures: pa.Table) -> pa.Table:
     """Rows of `ingest.schemas.dumps.EVENT_SIGNATURES`, with kind and unit by a user's rules too."""
-    if not own_rules():
+    if not user_rules():
         return signatures
     rows = signatures.to_pylist()
     for row in rows:

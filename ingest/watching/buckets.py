@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from ingest.errors import SourceError
-from ingest.sources.folder_names import ETRECORD_SUFFIX, own_names
-from ingest.watching.places import FileSeen
+from ingest.sources.folder_names import ETRECORD_SUFFIX, companion_names
+from ingest.watching.places import WatchedFile
 
 _ALWAYS = ("manifest.json", "benchmark_results.json")
 _COPIED_BYTES = 1 << 20
@@ -45,7 +45,7 @@ class Bucket:
             raise SourceError(self.name, problem) from error
         self._copies = ""
 
-    def list_folder(self, folder: str) -> Iterator[FileSeen]:
+    def list_folder(self, folder: str) -> Iterator[WatchedFile]:
         """What is in a folder; nothing if it is gone.
 
         Raises:
@@ -53,11 +53,11 @@ class Bucket:
         """
         for info in self._list(folder):
             if info.type == pafs.FileType.Directory:
-                yield FileSeen(info.path, is_folder=True)
+                yield WatchedFile(info.path, is_folder=True)
             else:
-                yield FileSeen(info.path, info.size or 0, info.mtime_ns or 0)
+                yield WatchedFile(info.path, info.size or 0, info.mtime_ns or 0)
 
-    def look(self, path: str) -> FileSeen | None:
+    def look(self, path: str) -> WatchedFile | None:
         """A file as it is now; None if it is gone."""
         try:
             info = self._files.get_file_info(path)
@@ -65,10 +65,10 @@ class Bucket:
             return None
         if info.type != pafs.FileType.File:
             return None
-        return FileSeen(path, info.size or 0, info.mtime_ns or 0)
+        return WatchedFile(path, info.size or 0, info.mtime_ns or 0)
 
     @contextmanager
-    def brought(self, paths: Sequence[str]) -> Iterator[Sequence[str]]:
+    def local_paths(self, paths: Sequence[str]) -> Iterator[Sequence[str]]:
         """Copies of the files, of their companions and of the manifests above them.
 
         Raises:
@@ -80,14 +80,14 @@ class Bucket:
                 self._copy(wanted, Path(copies, wanted.lstrip("/")))
             yield [f"{copies}/{path.lstrip('/')}" for path in paths]
 
-    def shown(self, text: str) -> str:
+    def restore_paths(self, text: str) -> str:
         """A text about copies, told of the files themselves."""
         scheme = self.name.partition("://")[0] + ("://" if self.root[0] != "/" else ":///")
         return text.replace(f"{self._copies}/", scheme) if self._copies else text
 
     def _belonging(self, paths: Sequence[str]) -> Iterator[str]:
         """What may say something of files; each folder is listed once."""
-        own = {name for path in paths for name in own_names(path)}
+        own = {name for path in paths for name in companion_names(path)}
         for folder in {os.path.dirname(path) for path in paths}:
             for info in self._list(folder):
                 if info.path in own or info.base_name.endswith((*_ALWAYS, ETRECORD_SUFFIX)):

@@ -12,8 +12,8 @@ from ingest.errors import SourceError
 from ingest.sources.folder_names import DEBUG_BUFFER_SUFFIX, ETRECORD_SUFFIX
 from ingest.sources.zip_artifacts import is_dump, is_zip
 from ingest.watching.notices import Notices
-from ingest.watching.places import FileSeen, WatchedPlace
-from ingest.watching.record import TakenFiles
+from ingest.watching.places import WatchedFile, WatchedPlace
+from ingest.watching.record import WatchRecord
 
 _COMPANIONS = (DEBUG_BUFFER_SUFFIX, ETRECORD_SUFFIX)
 _DUMPS = (".etdp", ".etdump", ".prof")
@@ -29,7 +29,7 @@ class WatchRound(NamedTuple):
         problems: Folders that cannot be listed.
     """
 
-    ready: list[FileSeen]
+    ready: list[WatchedFile]
     is_end: bool
     is_settled: bool
     problems: list[SourceError]
@@ -50,7 +50,7 @@ class Follower:
     def __init__(
         self,
         place: WatchedPlace,
-        taken: TakenFiles,
+        taken: WatchRecord,
         notices: Notices,
         *,
         quiet_seconds: float,
@@ -69,8 +69,8 @@ class Follower:
         """
         self._place, self._taken, self._notices = place, taken, notices
         self._quiet_seconds, self._most_files, self._now = quiet_seconds, most_files, now
-        self._waiting: dict[str, tuple[FileSeen, float]] = {}  # as they were at a time
-        self._put_off: dict[FileSeen, float] = {}  # until a time
+        self._waiting: dict[str, tuple[WatchedFile, float]] = {}  # as they were at a time
+        self._put_off: dict[WatchedFile, float] = {}  # until a time
         self._problems: list[SourceError] = []
         self._sweep = self._walk(place.root)
         self._is_clean = True  # nothing new so far in this turn
@@ -92,15 +92,15 @@ class Follower:
             self._is_clean = True
         return WatchRound(ready, is_complete, is_settled, self._problems)
 
-    def take(self, files: Iterable[FileSeen]) -> None:
+    def take(self, files: Iterable[WatchedFile]) -> None:
         """Know that files were taken."""
         self._taken.add(files)
 
-    def put_off(self, files: Iterable[FileSeen], seconds: float) -> None:
+    def put_off(self, files: Iterable[WatchedFile], seconds: float) -> None:
         """Know that files could not be taken, and are to be offered again after some time."""
         self._put_off.update(dict.fromkeys(files, self._now() + seconds))
 
-    def _noticed(self) -> Iterator[FileSeen]:
+    def _noticed(self) -> Iterator[WatchedFile]:
         files, folders = self._notices.read()
         for path in files:
             if _is_wanted(path) and (seen := self._place.look(path)):
@@ -109,7 +109,7 @@ class Follower:
             for seen in islice(self._walk(folder), self._most_files):
                 yield from self._if_new(seen)
 
-    def _advance(self, new: dict[str, FileSeen]) -> bool:
+    def _advance(self, new: dict[str, WatchedFile]) -> bool:
         """Sweep some files on, and put the new ones among others; whether that was the last."""
         for _ in range(self._most_files):
             seen = next(self._sweep, None)
@@ -130,7 +130,7 @@ class Follower:
             self._taken.end_turn()
         self._is_whole = True
 
-    def _walk(self, root: str) -> Iterator[FileSeen]:
+    def _walk(self, root: str) -> Iterator[WatchedFile]:
         """Files below a folder, of which each is listed when its turn comes."""
         folders = [root]
         while folders:
@@ -146,12 +146,12 @@ class Follower:
                 self._problems.append(error)
                 self._is_whole = False
 
-    def _if_new(self, seen: FileSeen) -> Iterator[FileSeen]:
+    def _if_new(self, seen: WatchedFile) -> Iterator[WatchedFile]:
         if seen not in self._taken and self._put_off.get(seen, 0.0) <= self._now():
             self._put_off.pop(seen, None)
             yield seen
 
-    def _whole(self, files: Iterable[FileSeen]) -> Iterator[FileSeen]:
+    def _whole(self, files: Iterable[WatchedFile]) -> Iterator[WatchedFile]:
         """Those of the files that nobody writes any more; the others wait."""
         for seen in files:
             if not self._is_quiet(seen):
@@ -161,7 +161,7 @@ class Follower:
             if seen.path.endswith(_COMPANIONS):
                 yield from self._taken_before(seen.path)
 
-    def _is_quiet(self, seen: FileSeen) -> bool:
+    def _is_quiet(self, seen: WatchedFile) -> bool:
         now = self._now()
         if now - seen.mtime_ns / 1e9 >= self._quiet_seconds:
             return True
@@ -171,7 +171,7 @@ class Follower:
             return self._quiet_seconds == 0
         return now - since >= self._quiet_seconds
 
-    def _taken_before(self, companion: str) -> Iterator[FileSeen]:
+    def _taken_before(self, companion: str) -> Iterator[WatchedFile]:
         """The dump that a late file belongs to, if it was taken without it."""
         stem = next(companion.removesuffix(end) for end in _COMPANIONS if companion.endswith(end))
         for suffix in _DUMPS:

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
-from ingest.sources.folder_names import FolderNames, list_names, own_names
+from ingest.sources.folder_names import FolderNames, companion_names, list_names
 from ingest.sources.places import Folder, Source
 
 _PAUSE = 20  # times as long as a folder takes to be listed, before it is listed again
@@ -34,7 +34,9 @@ class CurrentNames(FolderNames):
         self._own = {}
         for path in paths:
             own = self._own.setdefault(Source(path).folder, set())
-            own.update(os.path.basename(name) for name in own_names(path) if os.path.lexists(name))
+            own.update(
+                os.path.basename(name) for name in companion_names(path) if os.path.lexists(name)
+            )
 
     def find(self, folder: Folder) -> frozenset[str] | None:
         """Names in a folder; None where that is not known."""

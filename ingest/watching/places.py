@@ -11,7 +11,7 @@ from ingest.errors import SourceError
 from ingest.sources.reading import describe_refusal
 
 
-class FileSeen(NamedTuple):
+class WatchedFile(NamedTuple):
     """A file or folder, as it was when it was looked at; a folder has no size and no time."""
 
     path: str
@@ -31,24 +31,24 @@ class WatchedPlace(Protocol):
     def name(self) -> str:
         """What the place is called: a path or a URI."""
 
-    def list_folder(self, folder: str) -> Iterator[FileSeen]:
+    def list_folder(self, folder: str) -> Iterator[WatchedFile]:
         """What is in a folder, as it comes; nothing if it is gone.
 
         Raises:
             SourceError: It cannot be listed.
         """
 
-    def look(self, path: str) -> FileSeen | None:
+    def look(self, path: str) -> WatchedFile | None:
         """A file as it is now; None if it is gone."""
 
-    def brought(self, paths: Sequence[str]) -> AbstractContextManager[Sequence[str]]:
+    def local_paths(self, paths: Sequence[str]) -> AbstractContextManager[Sequence[str]]:
         """The files, and what belongs to them, at paths of this machine until the body ends.
 
         Raises:
             SourceError: They cannot be fetched.
         """
 
-    def shown(self, text: str) -> str:
+    def restore_paths(self, text: str) -> str:
         """A name or message about such a path, with the name of the file in its place."""
 
 
@@ -67,7 +67,7 @@ class LocalFolder:
         except OSError as error:
             raise SourceError(path, describe_refusal(error)) from error
 
-    def list_folder(self, folder: str) -> Iterator[FileSeen]:
+    def list_folder(self, folder: str) -> Iterator[WatchedFile]:
         """What is in a folder, as it comes; nothing if it is gone.
 
         Raises:
@@ -83,26 +83,26 @@ class LocalFolder:
                 return
             raise SourceError(folder, describe_refusal(error)) from error
 
-    def look(self, path: str) -> FileSeen | None:
+    def look(self, path: str) -> WatchedFile | None:
         """A file as it is now; None if it is gone."""
         try:
             status = os.stat(path)
         except OSError:
             return None
-        return FileSeen(path, status.st_size, status.st_mtime_ns)
+        return WatchedFile(path, status.st_size, status.st_mtime_ns)
 
     @contextmanager
-    def brought(self, paths: Sequence[str]) -> Iterator[Sequence[str]]:
+    def local_paths(self, paths: Sequence[str]) -> Iterator[Sequence[str]]:
         """The files where they are."""
         yield paths
 
-    def shown(self, text: str) -> str:
+    def restore_paths(self, text: str) -> str:
         """The text as it is."""
         return text
 
 
-def _seen(entry: os.DirEntry[str]) -> FileSeen:
+def _seen(entry: os.DirEntry[str]) -> WatchedFile:
     if entry.is_dir(follow_symlinks=False):
-        return FileSeen(entry.path, is_folder=True)
+        return WatchedFile(entry.path, is_folder=True)
     status = entry.stat()
-    return FileSeen(entry.path, status.st_size, status.st_mtime_ns)
+    return WatchedFile(entry.path, status.st_size, status.st_mtime_ns)

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ingest.errors import SourceError
-from ingest.watching.places import FileSeen
+from ingest.watching.places import WatchedFile
 
 _HEAD = b"tracehouse watch 1\n"
 _KEY_BYTES = 8
 _SPARE_KEYS = 10_000  # in the file, of what is gone
 
 
-class TakenFiles:
+class WatchRecord:
     """Which files were taken, as they were then; use as a context manager."""
 
     def __init__(self, file: Path | None) -> None:
@@ -36,7 +36,7 @@ class TakenFiles:
         self._met: set[int] = set()  # in this turn of the sweep
         self._written = len(kept)
 
-    def __contains__(self, seen: FileSeen) -> bool:
+    def __contains__(self, seen: WatchedFile) -> bool:
         """Whether it was taken, and is as it was then."""
         key = _key(seen)
         if key not in self._taken:
@@ -48,7 +48,7 @@ class TakenFiles:
         """How many files are known to be taken."""
         return len(self._taken)
 
-    def add(self, files: Iterable[FileSeen]) -> None:
+    def add(self, files: Iterable[WatchedFile]) -> None:
         """Remember that files were taken."""
         keys = array("Q", map(_key, files))
         self._taken.update(keys)
@@ -73,7 +73,7 @@ class TakenFiles:
         if self._file is not None:
             self._file.close()
 
-    def __enter__(self) -> TakenFiles:
+    def __enter__(self) -> WatchRecord:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -90,7 +90,7 @@ class TakenFiles:
         self._file, self._written = _open(path), len(self._taken)
 
 
-def _key(seen: FileSeen) -> int:
+def _key(seen: WatchedFile) -> int:
     text = f"{seen.path}\0{seen.size}\0{seen.mtime_ns}".encode("utf-8", "surrogateescape")
     return int.from_bytes(hashlib.blake2b(text, digest_size=_KEY_BYTES).digest())
 

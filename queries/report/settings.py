@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from ingest.errors import in_our_words
+from ingest.errors import pydantic_problem
 from queries.report.amounts import Amount, parse_amount
 from warehouse.catalogue.header import Header
 from warehouse.catalogue.places import check_place_name, place_of
@@ -221,7 +221,7 @@ def read_settings(path: str | os.PathLike[str] | None = None) -> Settings:
         raise SettingsError(f"{file}: not TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
-        place, problem = first["loc"], in_our_words(first["msg"])
+        place, problem = first["loc"], pydantic_problem(first["msg"])
         if first["type"] == "extra_forbidden":
             table = _TABLES[str(place[0])] if len(place) > 1 else Settings
             problem = f"there is no such field{suggest(str(place[-1]), list(table.model_fields))}"

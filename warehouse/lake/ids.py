@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ingest.signatures import thing_id
+from ingest.signatures import dimension_id
 
 # What tells two of them apart; names are in front, in English.
 THINGS: dict[str, tuple[str, ...]] = {
@@ -44,7 +44,7 @@ class Numbers:
         for kind, columns in THINGS.items():
             text = f"SELECT {kind}_id, {', '.join(columns)} FROM {kind}s ORDER BY 1"  # noqa: S608
             rows = connection.execute(text).fetchall()
-            self.set(f"{kind}_id", {row[0]: thing_id(kind, row[1:]) for row in rows})
+            self.set(f"{kind}_id", {row[0]: dimension_id(kind, row[1:]) for row in rows})
 
     def set(self, column: str, ids: Mapping[int, int]) -> None:
         """Let these be the ids of a column: those of the lake by those of the store."""

@@ -22,7 +22,7 @@ from pyspark.sql.streaming.datasource import ReadMaxFiles, SupportsTriggerAvaila
 from ingest import decode_dumps
 from ingest.errors import SourceError
 from ingest.schemas.dumps import DECODED, ERRORS
-from ingest.watching.places import FileSeen
+from ingest.watching.places import WatchedFile
 from warehouse.intake.content import read_dumps
 from warehouse.spark.arrivals import Arrivals
 from warehouse.spark.inboxes import Stated, brought_dumps, list_arrivals, list_files, open_place
@@ -88,7 +88,7 @@ class EtdumpSource(DataSource):
 class _Files(InputPartition):
     """Files that a task reads."""
 
-    def __init__(self, files: Sequence[FileSeen]) -> None:
+    def __init__(self, files: Sequence[WatchedFile]) -> None:
         super().__init__(None)
         self.files = files
 
@@ -129,8 +129,8 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _read_files(self._place, self._table, partition)
 
 
-def _split(files: Sequence[FileSeen]) -> list[InputPartition]:
-    pieces: list[list[FileSeen]] = []
+def _split(files: Sequence[WatchedFile]) -> list[InputPartition]:
+    pieces: list[list[WatchedFile]] = []
     size = 0
     for file in files:
         size += file.size
@@ -143,7 +143,7 @@ def _split(files: Sequence[FileSeen]) -> list[InputPartition]:
 
 def _read_files(place: str, table: str, partition: Any) -> Iterator[pa.RecordBatch]:
     schema = source_schema(table)
-    files: Sequence[FileSeen] = partition.files
+    files: Sequence[WatchedFile] = partition.files
     if table == "files":
         rows = [
             {"path": path, "byte_count": size, "changed_at": changed // 1_000}

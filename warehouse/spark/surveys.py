@@ -116,11 +116,11 @@ def _survey(
     (file,) = read_dumps([incoming])
     dump = Surveyed(incoming.name, path, member, file.sha256, len(file.data), None)
     if file.sha256 is None:
-        return dump._replace(reason=file.reason, detail=place.shown(file.problem))
+        return dump._replace(reason=file.reason, detail=place.restore_paths(file.problem))
     try:
         dump = dump._replace(manifest=incoming.manifest().canonical_json())
     except (ManifestError, SourceError) as error:
-        detail = place.shown(str(error)).removeprefix(f"{incoming.name}: ")
+        detail = place.restore_paths(str(error)).removeprefix(f"{incoming.name}: ")
         return dump._replace(reason="manifest", detail=detail)
     etrecord, buffer = hashes.of(incoming.etrecord), hashes.of(incoming.debug_buffer)
     return dump._replace(

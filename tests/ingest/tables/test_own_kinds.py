@@ -1,7 +1,7 @@
 import pytest
 
 from ingest import decode_dumps
-from ingest.producers import SETTINGS_FILE, read_own_rules, use_own_rules
+from ingest.producers import SETTINGS_FILE, read_user_rules, use_user_rules
 from ingest.tables.own_kinds import rule_of_row, with_own_kinds
 from tests.support.producer_dumps import producer_dump
 
@@ -25,9 +25,9 @@ kind = "other"
 @pytest.fixture
 def own(tmp_path):
     (tmp_path / SETTINGS_FILE).write_text(MINE)
-    use_own_rules(read_own_rules(tmp_path / SETTINGS_FILE))
+    use_user_rules(read_user_rules(tmp_path / SETTINGS_FILE))
     yield
-    use_own_rules([])
+    use_user_rules([])
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class AskedStore(Protocol):
+class Queryable(Protocol):
     """A store, or a lake that is read as one; see `Warehouse`."""
 
     def query(self, name: str, /, **params: object) -> pa.Table:

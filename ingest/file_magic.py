@@ -10,7 +10,7 @@ from ingest.etdump.schema import read_heads
 from ingest.profiler_blob.blocks import find_blocks, is_profiler_blob
 
 
-def check_heads(buffers: Sequence[Any]) -> dict[int, Fault]:
+def check_file_magic(buffers: Sequence[Any]) -> dict[int, Fault]:
     """What is wrong with the first bytes of dumps, by their position; only faults are in it.
 
     Of an ETDump, size prefix, identifier, root table and the vector of its runs are looked at; of
