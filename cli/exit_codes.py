@@ -1,4 +1,4 @@
-"""What an exit status means to the script that called us."""
+"""Exit statuses, as scripts see them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ExitCode(IntEnum):
     BISECT_STOP = 128
 
 
-# What --fail-on-regression ends with, by the verdict of a report; OK for all others.
+# Exit status of --fail-on-regression by the report's verdict; OK for all others.
 STATUS_OF_VERDICT = {
     "regressions": ExitCode.REGRESSIONS,
     "over_budget": ExitCode.REGRESSIONS,
@@ -31,9 +31,9 @@ STATUS_OF_VERDICT = {
 
 
 def fail(status: ExitCode = ExitCode.FAILED) -> NoReturn:
-    """End a command that has said why.
+    """Exit after the reason was printed.
 
     Raises:
-        Exit: With that status.
+        Exit: With this status.
     """
     raise typer.Exit(status)

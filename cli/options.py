@@ -25,14 +25,13 @@ DEFAULT_STORE = Path(DEFAULT_PATH)
 
 
 class TextOption(NamedTuple):
-    """An option that takes a text and may be left out.
+    """An optional text option of a command.
 
     Attributes:
-        name: Its name in Python.
-        metavar: Type that the help shows.
-        help: What it means.
-        is_repeatable: Whether it may be given several times; its value is a list then.
-        is_flag: Whether it takes none; its value is whether it was given.
+        name: Python name of the parameter.
+        metavar: Type shown in the help.
+        is_repeatable: Whether it may be given several times; the value is then a list.
+        is_flag: Whether the option takes no value; the value is then a bool.
     """
 
     name: str
@@ -43,10 +42,10 @@ class TextOption(NamedTuple):
 
 
 def check_format(value: Format, *, is_to_file: bool) -> None:
-    """Pass unless the format would fill a terminal with bytes.
+    """Refuse to print a binary format on a terminal.
 
     Raises:
-        BadParameter: It is binary, and standard output is a terminal.
+        BadParameter: The format is binary and standard output is a terminal.
     """
     if value.is_binary and not is_to_file and sys.stdout.isatty():
         raise typer.BadParameter(
@@ -54,17 +53,17 @@ def check_format(value: Format, *, is_to_file: bool) -> None:
         )
 
 
-def format_for(file: Path | None, asked: Format) -> Format:
-    """The format that was asked for; if it is a table, the one that the file's name ends in."""
+def format_for(file: Path | None, chosen: Format) -> Format:
+    """The chosen format; for the default (table), the one that the file's suffix names."""
     ending = "" if file is None else file.suffix.lower().removeprefix(".")
-    return Format(ending) if asked is Format.TABLE and ending in list(Format) else asked
+    return Format(ending) if chosen is Format.TABLE and ending in list(Format) else chosen
 
 
 def parse_share_option(text: str, option: str) -> float:
-    """The share that an option states, above 0: see `parse_share`.
+    """The option's share, greater than 0; see `parse_share`.
 
     Raises:
-        BadParameter: It states none.
+        BadParameter: The text is not such a share.
     """
     from warehouse.catalogue.shares import ShareError, parse_share
 
@@ -81,7 +80,7 @@ _is_store_named: ContextVar[bool] = ContextVar("is_store_named", default=False)
 
 
 def is_store_named() -> bool:
-    """Whether this command line has a --store; the environment's does not count."""
+    """Whether this command line has --store; $TRACEHOUSE_STORE does not count."""
     return _is_store_named.get()
 
 
@@ -107,7 +106,7 @@ Wait = Annotated[
         "--wait",
         min=0,
         metavar="SECONDS",
-        help="Wait so long for others who have the store open, instead of failing at once.",
+        help="How long to wait if another process has the store open; by default fail at once.",
     ),
 ]
 LakeUri = Annotated[
@@ -115,31 +114,34 @@ LakeUri = Annotated[
     typer.Option(
         "--lake",
         metavar="URI",
-        help="Ask this lake, see 'export lake'; with --store, of raw events that it dropped alone.",
+        help="Query this lake (see 'export lake'). With --store, query the store, and the "
+        "lake only for raw events that the store dropped.",
     ),
 ]
 LakePlace = Annotated[
-    str, typer.Argument(metavar="URI", help="Folder, or s3://, gs://, abfs://, hdfs:// address.")
+    str, typer.Argument(metavar="URI", help="A folder, or a URI: s3://, gs://, abfs:// or hdfs://.")
 ]
 Master = Annotated[
     str | None,
     typer.Option(
         "--master",
         metavar="URL",
-        help="Where Spark runs; by default as spark-submit says, else on this machine's cores.",
+        help="Spark master; by default the one of spark-submit, else all cores of this machine.",
     ),
 ]
 Head = Annotated[
     str | None,
-    typer.Option("--head", metavar="BUILD", help="Build whose night is meant; else the last."),
+    typer.Option("--head", metavar="BUILD", help="Build to report on; by default the newest."),
 ]
 Config = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="Settings; else ./tracehouse.toml, if any."),
+    typer.Option(
+        "--config", metavar="FILE", help="Settings file; by default ./tracehouse.toml, if any."
+    ),
 ]
 Paths = Annotated[
     list[str],
-    typer.Argument(help="Files, folders, zip artifacts, ZIP!MEMBER or globs.", metavar="PATHS"),
+    typer.Argument(help="Files, folders, zip archives, ZIP!MEMBER or globs.", metavar="PATHS"),
 ]
 Layout = Annotated[
     str | None,
@@ -150,44 +152,37 @@ Layout = Annotated[
 Shared = Annotated[
     bool,
     typer.Option(
-        "--shared", help="Leave a new store's permissions to the umask; else it is yours alone."
+        "--shared", help="Create a new store with the permissions of the umask; else it is private."
     ),
 ]
 Yes = Annotated[
-    bool, typer.Option("--yes", help="Do it; without it, only what would be done is shown.")
+    bool, typer.Option("--yes", help="Make the change; without --yes, only show what would change.")
 ]
 Dump = Annotated[
     str | None,
-    typer.Option("--dump", metavar="SHA256", help="The dump of this SHA-256, or of its beginning."),
+    typer.Option("--dump", metavar="SHA256", help="SHA-256 of the dump, or its first digits."),
 ]
 Output = Annotated[
     Format,
     typer.Option(
         "--format",
         metavar="|".join(Format),
-        help="How to print the result; only table rounds numbers.",
+        help="Output format; only table rounds numbers.",
     ),
 ]
 CsvSafe = Annotated[
     bool,
     typer.Option(
         "--csv-safe",
-        help="In CSV and TSV, put ' before texts that start with = + - @, a tab or a line end: "
-        "a spreadsheet would take them for formulas.",
+        help="In CSV and TSV, put ' before texts that start with = + - @, a tab or a line break, "
+        "so that a spreadsheet does not run them as formulas.",
     ),
 ]
 
 
 @dataclass(frozen=True)
 class StoreOptions:
-    """Which store a command works with, and how it prints the table that comes of it.
-
-    Attributes:
-        store: The store's directory.
-        wait: Seconds to wait for others who have it open.
-        output: Format of the table.
-        is_csv_safe: Whether a spreadsheet must not take its texts for formulas.
-    """
+    """The options that most commands share: the store, and how the result is printed."""
 
     store: Store = DEFAULT_STORE
     wait: Wait = 0.0
@@ -200,7 +195,7 @@ class StoreOptions:
 
 
 def with_store_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Let Typer see the options that `StoreOptions` has, in place of a command's last parameter."""
+    """Replace a command's last parameter by the options of `StoreOptions`."""
     signature = inspect.signature(function, eval_str=True)
     *own, given = signature.parameters.values()
     shared = inspect.signature(StoreOptions, eval_str=True).parameters.values()
@@ -216,7 +211,7 @@ def with_store_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def add_options(function: Callable[..., None], options: Iterable[TextOption]) -> None:
-    """Let Typer see text options in place of a function's ``**`` parameter, before --store."""
+    """Replace a function's ``**`` parameter by these text options, placed before --store."""
     own = inspect.signature(function, eval_str=True).parameters.values()
     made = [_parameter(option) for option in options]
     first = [parameter for parameter in own if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]

@@ -1,4 +1,4 @@
-"""Names that a package has, but makes on first use: what they need is not loaded before."""
+"""Attributes of a package that are imported on first use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib import import_module
 
 
 def lazy_attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """The ``__getattr__`` of a package: it knows these names, each by the module it is in.
+    """The ``__getattr__`` of a package for these names, mapped to the modules that define them.
 
     >>> lazy_attributes("shapes", {"sqrt": "math"})("sqrt")(4)
     2.0

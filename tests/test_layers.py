@@ -102,7 +102,7 @@ ROOMS = {
     "cli.gap_sides": {"files", "stores"},
     "cli.manifest_options": {"options"},
     "cli.output_file": {"errors", "options", "output"},
-    "cli.paired_recording": {"exit_codes", "output", "stores"},
+    "cli.paired_recording": {"exit_codes", "options", "output", "stores"},
     "cli.plots": {"output", "output_file"},
     "cli.health": set(),
     "cli.plain_parameters": set(),

@@ -1,4 +1,4 @@
-"""`tracehouse amend`: manifests corrected."""
+"""`tracehouse amend`: correct manifests."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ def amend(
         typer.Option(
             "--set",
             metavar="FIELD=VALUE",
-            help="What is right, e.g. build=b42, device.os=Linux, tags.lab=3; without a value, the "
-            "field is withdrawn. May be repeated.",
+            help="Correct value, e.g. build=b42, device.os=Linux, tags.lab=3; an empty value "
+            "removes "
+            "the field. May be repeated.",
         ),
     ],
     where: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FIELD=VALUE,...",
-            help="Dumps that state this now, e.g. device=pixel8,build=b1. May be repeated.",
+            help="Dumps with these values now, e.g. device=pixel8,build=b1. May be repeated.",
         ),
     ] = None,
     dump: Dump = None,
@@ -41,8 +42,8 @@ def amend(
 ) -> None:
     """Correct the manifests of dumps that were ingested with wrong ones.
 
-    Lists each field that changes. Files that were refused as conflicts are taken as duplicates
-    when they are ingested again and the manifests agree.
+    Lists each field that changes. If a file was refused as a conflict, ingest it again: once the
+    manifests agree, it counts as a duplicate.
     """
     import pyarrow as pa
 
@@ -74,14 +75,14 @@ def amend(
     )
     options.write(pa.Table.from_pylist(rows, schema))
     if planned and not is_meant:
-        write_note("note: nothing was changed; --yes corrects these manifests")
+        write_note("note: nothing was changed; add --yes to correct these manifests")
 
 
 def _parse(where: Sequence[str]) -> dict[str, str]:
     """Fields by name.
 
     Raises:
-        BadParameter: One is no FIELD=VALUE.
+        BadParameter: A part is not FIELD=VALUE.
     """
     parts = [part for text in where for part in _NEXT_FIELD.split(text)]
     wrong = [part for part in parts if "=" not in part]

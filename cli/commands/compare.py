@@ -1,4 +1,4 @@
-"""`tracehouse compare BASE HEAD`: what changed between two builds, at every level."""
+"""`tracehouse compare BASE HEAD`: the changes between two builds, at every level."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _QUERY = find_query("comparison")
 
 def compare(
     base: Annotated[str, typer.Argument(metavar="BASE", help="Build to compare with.")],
-    head: Annotated[str, typer.Argument(metavar="HEAD", help="Build in question.")],
+    head: Annotated[str, typer.Argument(metavar="HEAD", help="Build to judge.")],
     *,
     store: Store = DEFAULT_STORE,
     lake: LakeUri = None,
@@ -40,10 +40,10 @@ def compare(
 ) -> None:
     """Compare two builds: operators, their types, modules, delegates, methods and pools.
 
-    A table says in words what changed, then shows it, what costs most first, and counts what else
-    was compared; the other formats have every row, with the columns that 'tracehouse query
-    comparison --help' explains. Where a reference build was recorded in the sessions of both
-    builds, times are relative to it.
+    A table says in words what changed, lists the changes, the costliest first, and counts all other
+    comparisons. The other formats have every row, with the columns that 'tracehouse query
+    comparison --help' explains. If a reference build was recorded in the sessions of both builds,
+    times are relative to it.
     """
     chosen = {name: value for name, value in params.items() if value not in (None, [])}
     given = {"base": base, "head": head, **chosen}

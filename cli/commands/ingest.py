@@ -1,4 +1,4 @@
-"""`tracehouse ingest PATHS...`: dumps into the store."""
+"""`tracehouse ingest PATHS...`: load dumps into the store."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from warehouse.errors import StoreLockedError
 _ETRECORD = TextOption(
     "etrecord",
     "FILE",
-    "ETRecord of all dumps given; by default NAME.etrecord beside each, or its folder's only one.",
+    "ETRecord of all dumps; by default NAME.etrecord beside each, or the only one in its folder.",
 )
 
 
@@ -45,7 +45,7 @@ def ingest(
         typer.Option(
             min=1,
             metavar="NUMBER",
-            help="Threads that read; one per spare core by default.",
+            help="Reader threads; by default one per spare core.",
         ),
     ] = None,
     keep_going: Annotated[
@@ -55,16 +55,16 @@ def ingest(
         bool,
         typer.Option(
             "--archive/--no-archive",
-            help="Keep the files' bytes in the store; without them, a damaged store can be made "
-            "anew only from files that you keep yourself.",
+            help="Keep the original files in the store; without them, a damaged store can only be "
+            "rebuilt from files that you keep yourself.",
         ),
     ] = True,
     has_snapshot: Annotated[
         bool,
         typer.Option(
             "--snapshot",
-            help="Publish a snapshot at the end, and every minute or so until then: others read "
-            "it while this process writes.",
+            help="Publish a snapshot every minute or so and at the end, for readers while this "
+            "process writes.",
         ),
     ] = False,
     is_quiet: Annotated[
@@ -74,7 +74,7 @@ def ingest(
         bool,
         typer.Option(
             "--dry-run",
-            help="Decode everything and show what would come in or be refused; write nothing.",
+            help="Decode everything and show what would be loaded or refused; write nothing.",
         ),
     ] = False,
     store: Store = DEFAULT_STORE,
@@ -84,22 +84,23 @@ def ingest(
     is_csv_safe: CsvSafe = False,
     **more: str | None,
 ) -> None:
-    """Decode ETDumps into the store.
+    """Load ETDumps into the store.
 
-    What the store has already changes nothing.
+    Dumps that the store already has are skipped.
 
-    Options such as --device hold for all dumps given. Without them, names come from NAME.json
-    beside NAME.etdp, manifest.json in its folder or above, --layout, or ExecuTorch's own
-    benchmark_results.json; the first that states a field wins.
+    Options such as --device apply to all dumps. Other fields come from NAME.json beside NAME.etdp,
+    manifest.json in the same folder or above, --layout, or ExecuTorch's benchmark_results.json; the
+    first of these that has a field wins.
 
-    Beside NAME.etdp, NAME.debug.bin is its debug buffer, and NAME.etrecord, or the only *.etrecord
-    of the folder, the ETRecord of its program. If they come later, ingest the dump again.
+    For a dump NAME.etdp, NAME.debug.bin beside it is its debug buffer, and NAME.etrecord, or the
+    only *.etrecord in the folder, is the ETRecord of its program. If these files come later, ingest
+    the dump again.
 
-    What was handed over to the store's inbox is taken first, see drain. Where a service keeps the
-    store open, the dumps are handed over to it, which indexes them within seconds.
+    The store's inbox is loaded first, see 'tracehouse drain'. If a service has the store open, the
+    dumps are handed over to the service, which indexes them within seconds.
 
     Raises:
-        BadParameter: A service is asked for what is a store's.
+        BadParameter: An option for local stores is used with a service.
     """
     start = time.perf_counter()
     from cli.output.interrupt import interruptible_progress
@@ -107,7 +108,7 @@ def ingest(
     from ingest.incoming import FoundDumps
     from ingest.manifest.resolver import check_fields
 
-    # Before the store is opened: a mistyped path must not leave an empty one.
+    # Checked before the store is opened: a mistyped path must not create an empty store.
     record = etrecord_source(more.pop("etrecord"))
     with as_usage_errors():
         check_fields("options", more)
@@ -123,7 +124,7 @@ def ingest(
     if service := service_instead_of_store():
         if not is_archived or has_snapshot or is_shared:
             raise typer.BadParameter(
-                "--no-archive, --snapshot and --shared are for a store of this machine, not --url"
+                "--no-archive, --snapshot and --shared are for local stores; leave out --url"
             )
         from cli.handover.uploading import UploadOptions, upload_found
 

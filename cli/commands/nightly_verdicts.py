@@ -1,4 +1,4 @@
-"""`tracehouse query nightly_verdicts`: what a night says of every series."""
+"""`tracehouse query nightly_verdicts`: a night's verdict on every series."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def nightly_verdicts(
     is_csv_safe: CsvSafe = False,
     plot: Plot = None,
 ) -> None:
-    """Say what a night says of every operator, and by which numbers; see docs/regressions.md.
+    """A night's verdict on every operator, and the numbers behind it; see docs/regressions.md.
 
     Verdicts: regression and improvement (confirmed), suspect_regression and suspect_improvement,
     unchanged, within_build_noise, explained_by_run_shift, below_resolution, needs_more_dumps,

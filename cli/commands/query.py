@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class _Catalogue(TyperGroup):
-    """The canned queries as commands, each made only when it is asked for."""
+    """The canned queries as commands, each made on first use."""
 
     def list_commands(self, ctx: object) -> list[str]:
         return sorted([*load_catalogue(), *COMPUTED])
@@ -48,17 +48,17 @@ class _Catalogue(TyperGroup):
 
 
 class _CannedQuery(TyperCommand):
-    """A canned query, whose --plot may name no file."""
+    """A canned query, whose --plot may come without a file."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         parsed: list[str] = super().parse_args(ctx, plain_plots(args))
         if ctx.params.get("plot") in (None, ON_TERMINAL):
             return parsed
         if ctx.params["output_file"]:
-            raise typer.BadParameter("say either --plot FILE or --output FILE")
+            raise typer.BadParameter("wanted --plot FILE or --output FILE, not both")
         if ctx.params["output"] != Format.TABLE:
             raise typer.BadParameter(
-                "say either --plot FILE, whose name says its form, or --format"
+                "wanted --plot FILE, whose suffix names the format, or --format, not both"
             )
         return parsed
 
@@ -69,7 +69,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     subcommand_metavar="NAME [OPTIONS]",
     short_help="Answer a canned query.",
-    help="Answer a canned query; its own --help tells its options and columns.",
+    help="Answer a canned query. 'tracehouse query NAME --help' shows its options and columns.",
 )
 
 
@@ -83,7 +83,7 @@ def _computed_command(name: str) -> Command:
 
 
 def query_command(query: Query, run: Callable[..., None]) -> Command:
-    """The command of a canned query: what it runs, with the query's own help."""
+    """The command of a canned query, which calls `run`, with the help from the query's header."""
     header = query.header
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
     single.command(
@@ -91,7 +91,7 @@ def query_command(query: Query, run: Callable[..., None]) -> Command:
         help=f"{header.purpose}\n\n{header.description}",
         short_help=header.purpose,
         epilog=f"{column_help(header.columns)}\n\n{query_example(header)}",
-        # Unknown options reach the function, so that all errors of parameters are told alike.
+        # Unknown options reach the function, which reports all errors of parameters alike.
         cls=_CannedQuery,
         context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
     )(with_output_file(run))
@@ -125,7 +125,7 @@ def _function(query: Query) -> Callable[..., None]:
 
 
 def _with_expected(query: Query, given: dict[str, object]) -> dict[str, object]:
-    """The parameters, with what ./tracehouse.toml expects every night, if the query takes that."""
+    """The parameters, with `expected` from ./tracehouse.toml if the query has that parameter."""
     if not any(parameter.name == "expected" for parameter in query.header.params):
         return given
     from queries.report.settings import read_settings
@@ -136,10 +136,10 @@ def _with_expected(query: Query, given: dict[str, object]) -> dict[str, object]:
 def parse_parameters(
     query: Query, context: typer.Context, params: Mapping[str, object]
 ) -> dict[str, object]:
-    """The parameters that were given, found to be right before a store is opened.
+    """The given parameters, checked before a store is opened.
 
     Raises:
-        UsageError: One is unknown, missing or of another type.
+        UsageError: A parameter is unknown, missing or of the wrong type.
     """
     given = {param: value for param, value in params.items() if value not in (None, [])}
     with as_usage_errors():

@@ -1,4 +1,4 @@
-"""`tracehouse rebuild`: the store's DuckDB file anew, out of its archive."""
+"""`tracehouse rebuild`: recreate the store's DuckDB file from its archive."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from cli.stores import lock_hint
 def rebuild(
     is_forced: Annotated[
         bool,
-        typer.Option("--force", help="Rebuild even if dumps that the archive lacks are lost."),
+        typer.Option(
+            "--force", help="Rebuild even if dumps that are missing in the archive are lost."
+        ),
     ] = False,
     *,
     options: StoreOptions,
 ) -> None:
-    """Make the store's DuckDB file anew out of its archive.
+    """Recreate the store's DuckDB file from its archive.
 
-    The new file is made beside the old one and takes its place when it is whole. Each table is
-    compared with the old one, where that can be read; the old file is kept if it differs.
+    The new file replaces the old one once it is complete. Each table is compared with the old
+    file's, if that can be read; if they differ, the old file is kept beside the new one.
     """
     import pyarrow as pa
 
@@ -40,8 +42,10 @@ def rebuild(
     if done.problem:
         write_note(f"note: the old file could not be read: {done.problem}")
     if done.kept:
-        write_note(f"note: the old file is kept as {done.kept}; delete it when you need it no more")
+        write_note(
+            f"note: the old file is kept as {done.kept}; delete it when you no longer need it"
+        )
     for path in done.damaged:
-        write_note(f"note: {path}: a damaged segment of the archive, which was left out")
+        write_note(f"note: {path}: a damaged segment of the archive was left out")
     if done.damaged:
         fail()

@@ -1,4 +1,4 @@
-"""`tracehouse report`: what changed up to a build, or between two, in one page."""
+"""`tracehouse report`: the changes up to a build, or between two builds."""
 
 from __future__ import annotations
 
@@ -33,35 +33,40 @@ _BY_SUFFIX: dict[str, Form] = {
 }
 
 _Base = Annotated[
-    str | None, typer.Option("--base", metavar="BUILD", help="Compare with this build alone.")
+    str | None, typer.Option("--base", metavar="BUILD", help="Compare --head with this build.")
 ]
 _Nightly = Annotated[
-    bool, typer.Option("--nightly", help="Compare with the builds before it, night by night.")
+    bool, typer.Option("--nightly", help="Compare with the builds before, night by night.")
 ]
 _Form = Annotated[
     Literal["html", "markdown", "json", "junit", "slack"] | None,
-    typer.Option("--format", help="Form of the report; else by the suffix of --output."),
+    typer.Option("--format", help="Report format; by default chosen by the suffix of --output."),
 ]
 _File = Annotated[
     Path | None,
-    typer.Option("--output", metavar="FILE", help="Write to FILE, once all of it is there."),
+    typer.Option(
+        "--output",
+        metavar="FILE",
+        help="Write to FILE, which is replaced once the report is complete.",
+    ),
 ]
 _Slack = Annotated[
     str | None,
-    typer.Option("--slack", metavar="URL", help="Post it to a Slack webhook too."),
+    typer.Option("--slack", metavar="URL", help="Also post the report to this Slack webhook."),
 ]
 _Fail = Annotated[
     bool,
     typer.Option(
         "--fail-on-regression",
-        help="Exit 3 if a regression is confirmed or a budget of tracehouse.toml is broken, 4 if "
-        "only with another environment, 5 if what tracehouse.toml expects was not recorded.",
+        help="Exit 3 if a regression is confirmed or a budget of tracehouse.toml is exceeded, 4 if "
+        "regressions are confirmed only where the environment changed, 5 if dumps that "
+        "tracehouse.toml expects are missing.",
     ),
 ]
 
 
 class _StoreChoice(NamedTuple):
-    """What the report is of: a store, or a lake, and how long to wait for it."""
+    """The store or lake to report on, and how long to wait for it."""
 
     store: Path
     wait: float
@@ -82,7 +87,7 @@ def report(
     is_nightly: _Nightly = False,
     is_failing: _Fail = False,
 ) -> None:
-    """Report what changed up to a build (--nightly), or between two (--base and --head).
+    """Report changes up to a build (--nightly), or between two builds (--base and --head).
 
     Raises:
         BadParameter: Neither or both kinds of report are chosen_store for.
@@ -92,27 +97,29 @@ def report(
     from warehouse.catalogue.queries import find_query
 
     if is_nightly == (base is not None):
-        raise typer.BadParameter("say either --nightly or --base BUILD", param_hint="'--nightly'")
+        raise typer.BadParameter(
+            "wanted either --nightly or --base BUILD", param_hint="'--nightly'"
+        )
     if base is not None and head is None:
-        raise typer.BadParameter("say which build to compare, too", param_hint="'--head'")
+        raise typer.BadParameter("wanted the build to compare with --base", param_hint="'--head'")
     if base is not None:
         with as_usage_errors():
             bind_parameters(find_query("comparison"), {"base": base, "head": head})
     chosen_store = _StoreChoice(store, wait, lake)
     suffix = output.suffix.lower() if output else ""
     with _report(chosen_store, config, base=base, head=head) as made:
-        with elapsed_line(_DOING):  # a service makes it now
+        with elapsed_line(_DOING):  # a service makes the report only now
             chosen = form or _BY_SUFFIX.get(suffix, "markdown")
             text = _text(made, chosen)
         with standard_output_to(output):
             write_text(text)
-        if output is not None:  # else the report itself is read
+        if output is not None:  # else the user reads the report itself
             for note in made.notes:
                 write_note(f"note: {note}")
             write_note(made.summary)
-            is_said = form is not None or suffix in _BY_SUFFIX
-            known = f", in {chosen}, as its name ends in none of {', '.join(_BY_SUFFIX)}"
-            write_note(f"report: {os.fspath(output)}{'' if is_said else known}")
+            is_known = form is not None or suffix in _BY_SUFFIX
+            why = f", in {chosen}, as its suffix is none of {', '.join(_BY_SUFFIX)}"
+            write_note(f"report: {os.fspath(output)}{'' if is_known else why}")
         if slack is not None:
             from queries.report.slack import post_payload
 
@@ -125,7 +132,7 @@ def report(
 def _report(
     chosen_store: _StoreChoice, config: Path | None, *, base: str | None, head: str | None
 ) -> Iterator[Report | RemoteReport]:
-    """The report, made of a store or lake, or by a service."""
+    """The report, made from a store or lake, or by a service."""
     service = service_instead_of_store()
     if service is None or chosen_store.lake is not None:
         yield _make_report(chosen_store, config, base=base, head=head)

@@ -1,4 +1,4 @@
-"""`tracehouse schema`: what ad-hoc SQL can ask for."""
+"""`tracehouse schema`: the tables and views that SQL can query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tracehouse spark query` and `tracehouse spark report`: a lake asked through Apache Spark."""
+"""`tracehouse spark query` and `tracehouse spark report`: query a lake with Apache Spark."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from typer._click import Command
 
 _QueriedLake = Annotated[
-    str, typer.Option("--lake", metavar="URI", help="The lake: a folder, or a URI.")
+    str, typer.Option("--lake", metavar="URI", help="The lake: a folder or a URI.")
 ]
 _Form = Annotated[
     Literal["html", "markdown", "json", "junit", "slack"],
-    typer.Option("--format", help="Form of the report."),
+    typer.Option("--format", help="Report format."),
 ]
 _Fail = Annotated[
     bool,
     typer.Option(
         "--fail-on-regression",
-        help="Exit 3 if a regression is confirmed, 4 if only such with another environment are.",
+        help="Exit 3 if a regression is confirmed, 4 if only where the environment changed.",
     ),
 ]
 
 
 class _SparkCatalogue(TyperGroup):
-    """The canned queries that SQL answers, as commands."""
+    """The canned queries in SQL, as commands."""
 
     def list_commands(self, ctx: object) -> list[str]:
         return sorted(load_catalogue())
@@ -53,7 +53,9 @@ queries = typer.Typer(
     rich_markup_mode=None,
     subcommand_metavar="NAME [OPTIONS]",
     short_help="Answer a canned query from a lake.",
-    help="Answer a canned query from a lake; its own --help tells its options and columns.",
+    help="Answer a canned query from a lake. 'tracehouse spark query NAME --help' "
+    "shows its options "
+    "and columns.",
 )
 
 
@@ -92,9 +94,9 @@ def report(
     config: Config = None,
     is_failing: _Fail = False,
 ) -> None:
-    """Report what changed up to a build of a lake, as 'tracehouse report --nightly' does.
+    """Report changes up to a build in a lake, as 'tracehouse report --nightly' does.
 
-    The verdicts are made on the machines of Spark, for fleets that are too large for one.
+    Verdicts are computed on the machines of Spark, for fleets that are too large for one machine.
     """
     from queries.report.forms import render
     from queries.report.nightly import nightly_report
@@ -108,9 +110,9 @@ def report(
     settings = read_settings(config)
     state = read_filled(Lake(lake))
     with opened_session(master) as session:
-        asked = SparkLake(session, lake, state)
-        judge = partial(judge_on_spark, asked)
-        made = nightly_report(asked, settings, head=head, judge=judge)
+        store = SparkLake(session, lake, state)
+        judge = partial(judge_on_spark, store)
+        made = nightly_report(store, settings, head=head, judge=judge)
     write_text(render(made, form))
     if is_failing and made.verdict in STATUS_OF_VERDICT:
         fail(STATUS_OF_VERDICT[made.verdict])

@@ -1,4 +1,4 @@
-"""`tracehouse upload PATHS...`: dumps to a service."""
+"""`tracehouse upload PATHS...`: send dumps to a service."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cli.remote.choice import TokenFile, Url, choose_service_of, chosen_service
 _ETRECORD = TextOption(
     "etrecord",
     "FILE",
-    "ETRecord of all dumps given; by default NAME.etrecord beside each, or its folder's only one.",
+    "ETRecord of all dumps; by default NAME.etrecord beside each, or the only one in its folder.",
 )
 
 
@@ -36,7 +36,7 @@ def upload(
             "--wait",
             min=0,
             metavar="SECONDS",
-            help="Try each dump again for so long while the service is away or busy.",
+            help="How long to retry each dump while the service is unreachable or busy.",
         ),
     ] = 60.0,
     keep_going: Annotated[
@@ -49,18 +49,18 @@ def upload(
     is_csv_safe: CsvSafe = False,
     **more: str | None,
 ) -> None:
-    """Send ETDumps to a service, which has them on disk when they are counted as accepted.
+    """Send ETDumps to a service; accepted dumps are on the service's disk.
 
-    What it has already is known and changes nothing: after an interruption, send all again. Names
-    come from where 'tracehouse ingest' takes them, and ETRecords and debug buffers too.
+    The service skips dumps that it already has: after an interruption, send all of them again.
+    Names, ETRecords and debug buffers are found as by 'tracehouse ingest'.
 
     Raises:
-        BadParameter: There is no URL.
+        BadParameter: No service is chosen.
     """
     choose_service_of(url, token_file)
     service = chosen_service()
     if service is None:
-        raise typer.BadParameter("say where the service is", param_hint="'--url'")
+        raise typer.BadParameter("wanted the service's URL", param_hint="'--url'")
     from cli.handover.uploading import UploadOptions, upload_found
     from ingest.incoming import FoundDumps
     from ingest.manifest.resolver import check_fields

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def arrange_events(table: pa.Table, output: Format) -> pa.Table:
-    """The table as pandas writes it in TSV, and without long lists for people."""
+    """The table as pandas would write it for TSV, and with shortened lists for people."""
     if output is Format.TSV:
         from queries.event_blocks.table import pandas_cells
 
@@ -27,7 +27,7 @@ def arrange_events(table: pa.Table, output: Format) -> pa.Table:
 
 
 def write_block_notes(blocks: Sequence[BuiltBlock]) -> None:
-    """Print on standard error what is odd about the blocks, and how many samples are left out."""
+    """Print the notes of the blocks, and the number of samples left out, on standard error."""
     for block in blocks:
         for note in block.notes:
             write_note(f"note: block {block.name}: {note}")
@@ -36,13 +36,13 @@ def write_block_notes(blocks: Sequence[BuiltBlock]) -> None:
     )
     if count:
         write_note(
-            "note: durations that cannot be right, all left out of these numbers: "
-            f"{count:,}; --format json lists them under flagged"
+            f"note: durations that cannot be right, left out of these numbers: {count:,}; "
+            "--format json lists them under flagged"
         )
 
 
 def _replace_column(table: pa.Table, name: str, shown: Callable[[Any], str | None]) -> pa.Table:
-    """The table with the texts that `shown` makes of a column's values."""
+    """The table with a column's values replaced by the texts that `shown` returns."""
     import pyarrow as pa
 
     texts = [shown(value) for value in table[name].to_pylist()]

@@ -1,4 +1,4 @@
-"""Tables on standard output: for people as text, for programs in the formats of queries."""
+"""Tables on standard output, as text for people or in formats for programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """Forms in which a table is printed."""
+    """Output formats of tables."""
 
     TABLE = "table"
     JSON = "json"
@@ -32,10 +32,10 @@ class Format(StrEnum):
 def write_table(table: pa.Table, format_: Format, *, is_csv_safe: bool = False) -> None:
     """Print a table in a format; `arrow` is an IPC stream, `json` a list of one object per row.
 
-    Numbers are exact in every format but `table`, which also cuts long texts. On a terminal control
-    characters are escaped, and `is_csv_safe` puts ' before texts that a spreadsheet would run. What
-    a format cannot hold raises FormatError, and an output that cannot be written OutputError. The
-    note of a table that has one goes to standard error.
+    Numbers are exact in every format but `table`, which also cuts long texts. Control characters
+    are escaped on a terminal, and `is_csv_safe` puts ' before texts that a spreadsheet would run.
+    A table that the format cannot hold raises FormatError, an output that cannot be written
+    OutputError. The table's note, if any, goes to standard error.
     """
     with output_errors():
         match format_:

@@ -94,7 +94,7 @@ def test_clocks_of_files_are_as_stated(run):
 
 def test_cycles_are_noted(run):
     done = run("export", "trace", DUMP, "--clock", "cycles", "--format", "folded")
-    assert done.err == f"note: {DUMP}: cycles of unknown rate; 1 ns shown is 1 cycle\n"
+    assert done.err == f"note: {DUMP}: the clock's rate is unknown; 1 ns shown is 1 cycle\n"
 
 
 def test_a_clock_that_is_none_is_a_fault_of_the_command_line(run):

@@ -149,7 +149,7 @@ def test_a_service_that_comes_back_gets_what_was_found_meanwhile(
     running._take = take_until_all
     running.run(stop)
     assert len(set(take.names)) == 3
-    assert capsys.readouterr().err == f"note: {AWAY}; tried again\n"
+    assert capsys.readouterr().err == f"note: {AWAY}; will be retried\n"
 
 
 def test_a_place_that_is_gone_ends_it_once(tmp_path: Path) -> None:

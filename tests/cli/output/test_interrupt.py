@@ -48,8 +48,7 @@ def test_ingest_that_is_stopped_says_what_is_in(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (-signal.SIGINT, "")
     assert count > 0
     assert done.stderr == (
-        f"stopped: {count} of 40 files are done; the same command again does the rest, and "
-        "nothing twice\n"
+        f"stopped: {count} of 40 files are done; run the same command again to do the rest\n"
     )
 
 

@@ -225,13 +225,13 @@ def test_part_that_cannot_be_read_stops_only_those_who_ask_for_it(read):
     assert record.representative_inputs is not None
     told = refusal(lambda: record.reference_outputs)
     assert told == "!reference_outputs: is not a zip of torch.save; save it with a newer ExecuTorch"
-    assert refusal(lambda: record.graphs).startswith("!exported_program: is no JSON (Expecting ")
+    assert refusal(lambda: record.graphs).startswith("!exported_program: is not JSON (Expecting ")
 
 
 @pytest.mark.parametrize(
     ("map_", "problem"),
     [
-        (b"", "is no JSON (Expecting value: line 1 column 1 (char 0))"),
+        (b"", "is not JSON (Expecting value: line 1 column 1 (char 0))"),
         (b"\xff", "'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
         ([], "found a list, wanted an object"),
         ({"forward": 1}, "found 1, wanted an object"),
@@ -385,7 +385,10 @@ def test_file_that_is_no_etrecord_is_told_apart(read, tmp_path):
 def test_hostile_zips_are_refused_before_they_are_unpacked(read):
     with pytest.warns(UserWarning, match="Duplicate name"):
         twice = _zip_twice("debug_handle_map")
-    assert refusal(read, twice) == "!debug_handle_map: this name is there twice, wanted once"
+    assert (
+        refusal(read, twice)
+        == "!debug_handle_map: the zip has several members of this name, wanted one"
+    )
     handles = {"ETRECORD_V0": b"", "debug_handle_map": b"{}" + b" " * (65 << 20)}
     bomb = build_zip(handles, zipfile.ZIP_DEFLATED)
     assert "would take 68,157,442 bytes, wanted at most" in refusal(read, bomb)

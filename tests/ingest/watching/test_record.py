@@ -60,10 +60,10 @@ def test_what_is_gone_is_forgotten_after_a_turn_and_the_file_shrinks(tmp_path: P
     with WatchRecord(file) as taken:
         many = [WatchedFile(f"/farm/{number}.etdp", 1, 2) for number in range(20_000)]
         taken.add(many)
-        taken.end_turn()
+        taken.end_sweep()
         assert len(taken) == 20_000
         assert many[7] in taken
-        taken.end_turn()
+        taken.end_sweep()
         assert (len(taken), many[7] in taken, many[8] in taken) == (1, True, False)
         taken.add([A])
     assert file.stat().st_size < 100
