@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ingest.etdump.arena import Arena, FaultyDumps, Ints
 from ingest.etdump.columns import NO_DEBUGS, AllocationEvents, Allocators, Heads, Texts
-from ingest.etdump.dumps import NO_METADATA, Dumps, Extras, Stored
+from ingest.etdump.dumps import NO_METADATA, Dumps, Extras, StoredRuns
 from ingest.etdump.entries import find_distinct
 from ingest.etdump.layouts import Layout, SignatureBook
 from ingest.etdump.ledger import Ledger
@@ -83,7 +83,7 @@ def _read_blocks(blocks: Blocks, rows: slice, book: SignatureBook, extras: Extra
         layout=layout,
         signature_id=np.array([ids[key] for key in keys], np.int64),
         counts=counts,
-        stored=[Stored(np.arange(len(counts)), is_uniform=False)],
+        stored=[StoredRuns(np.arange(len(counts)), is_uniform=False)],
         start=np.ascontiguousarray(events["start"]),
         end=np.ascontiguousarray(events["end"]),
         extras=extras,

@@ -1,7 +1,7 @@
 """numpy columns -> Arrow columns, in the types that every engine shares. Pure.
 
-Arrays are handed over as buffers: `pa.array`, `take` and `cast` would load numpy.ma and
-pyarrow.compute first, a fifth of the start-up of `tracehouse inspect`.
+Arrays are built from buffers: `pa.array`, `take` and `cast` would import numpy.ma and
+pyarrow.compute, which takes a fifth of the start-up time of `tracehouse inspect`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ingest.schemas.dumps import DECODED, UINT64
 EMPTY = {name: schema.empty_table() for name, schema in DECODED.items()}
 """Every decoded table without rows."""
 
-_FEW = 1000  # rows; more are decoded by pyarrow.compute
+_FEW = 1000  # rows; larger columns are decoded by pyarrow.compute
 _TYPES = {name: schema.types for name, schema in DECODED.items()}
 _ARROW_TYPES = {
     np.dtype(numpy_type): pa.from_numpy_dtype(numpy_type)
@@ -29,7 +29,7 @@ _ARROW_TYPES = {
 
 
 def build_table(name: str, *columns: object) -> pa.Table:
-    """The decoded table of that name from its columns in order, arrays or lists."""
+    """The decoded table of this name from its columns in order, arrays or lists."""
     arrays = [_column(*pair) for pair in zip(columns, _TYPES[name], strict=True)]
     return pa.Table.from_arrays(arrays, schema=DECODED[name])
 
@@ -41,7 +41,7 @@ def _column(values: object, type_: pa.DataType) -> pa.Array:
 
 
 def plain(values: NDArray[Any], valid: Mask | None = None) -> pa.Array:
-    """The values (int32, int64, float64 or bool), null where not valid."""
+    """The values (int32, int64, float64 or bool), null if not valid."""
     bits = None if valid is None else _bits(valid)
     if values.dtype == np.bool_:
         return pa.Array.from_buffers(pa.bool_(), len(values), [bits, _bits(values)])
@@ -50,7 +50,7 @@ def plain(values: NDArray[Any], valid: Mask | None = None) -> pa.Array:
 
 
 def texts(codes: Ints, values: list[str | None]) -> pa.Array:
-    """A string column: values by code, null where the code is negative."""
+    """A string column: values by code, null for negative codes."""
     if len(codes) <= _FEW:
         return pa.array([values[c] if c >= 0 else None for c in codes.tolist()], pa.string())
     indices = plain(codes.astype(np.int32), codes >= 0)
@@ -59,7 +59,7 @@ def texts(codes: Ints, values: list[str | None]) -> pa.Array:
 
 
 def is_utf8(text: bytes) -> bool:
-    """Whether the bytes decode."""
+    """Whether the bytes are UTF-8."""
     try:
         text.decode()
     except UnicodeDecodeError:
@@ -68,7 +68,7 @@ def is_utf8(text: bytes) -> bool:
 
 
 def readable(text: bytes) -> str:
-    """The text, bytes that are not UTF-8 as \\xNN."""
+    """The text, with bytes that are not UTF-8 as \\xNN."""
     return text.decode(errors="backslashreplace")
 
 
@@ -84,8 +84,8 @@ def strings(column: Texts, rows: Ints | slice = slice(None), *, empty: bool = Tr
 
 
 def unsigned(values: NDArray[np.uint64], valid: Mask | None = None) -> pa.Array:
-    """Unsigned 64-bit values, exactly, null where not valid."""
-    words = np.zeros((len(values), 2), np.uint64)  # of a 128-bit decimal, the low one first
+    """Exact unsigned 64-bit values, null if not valid."""
+    words = np.zeros((len(values), 2), np.uint64)  # of 128-bit decimals, the low word first
     words[:, 0] = values
     bits = None if valid is None else _bits(valid)
     return pa.Array.from_buffers(UINT64, len(values), [bits, pa.py_buffer(words)])

@@ -1,4 +1,4 @@
-"""What clock readings mean: offsets, durations, wrap-around and units. Pure."""
+"""Offsets and durations from clock readings, including wrap-around. Pure."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 from ingest.etdump.arena import Ints, Mask
 
 WRAPPED_32 = 1  # end before start on a 32-bit clock: 2^32 was added
-END_BEFORE_START = 2  # end before start, and not a 32-bit wrap: the duration cannot be right
-TOO_LONG = 4  # 2^63 ticks or more: the duration cannot be right
+END_BEFORE_START = 2  # end before start, but not a 32-bit wrap: the duration is wrong
+TOO_LONG = 4  # 2^63 ticks or more: the duration is wrong
 
 _WRONG = END_BEFORE_START | TOO_LONG
 _UINT32_MAX = np.uint64(2**32 - 1)
 
 
 def is_wrong(flags: NDArray[np.int32]) -> Mask:
-    """Whether each duration cannot be right: such events are kept, but never summed or ranked."""
+    """Whether each duration is wrong; such events are kept, but never summed or ranked."""
     wrong: Mask = (flags & _WRONG) != 0
     return wrong
 
@@ -28,11 +28,11 @@ def flag_durations(
 
     Args:
         start: Starts of events.
-        end: Their ends.
-        zero_is_no_end: Whether an end of 0 is no time of a clock that wrapped, but none at all.
+        end: Ends of the events.
+        zero_is_no_end: Whether an end of 0 means that there is no end, not that the clock wrapped.
 
     Returns:
-        End minus start modulo 2^64 as int64, plus 2^32 where both fit 32 bits and end is before
+        End minus start modulo 2^64 as int64, plus 2^32 if both fit into 32 bits and end is before
         start; and per duration 0 or the flags above.
     """
     duration = (end - start).view(np.int64)
@@ -52,7 +52,7 @@ def flag_durations(
 def unwrap_starts(
     start: NDArray[np.uint64], counts: Ints, flags: NDArray[np.int32]
 ) -> tuple[Ints, NDArray[np.uint64]]:
-    """Starts relative to the earliest of their run.
+    """Starts relative to the earliest start of their run.
 
     Args:
         start: Starts of all runs' events, run after run.
@@ -61,9 +61,9 @@ def unwrap_starts(
 
     Returns:
         Start minus the run's earliest start as int64, and the earliest start per run (0 for a run
-        without events). Both are modulo 2^64, and modulo 2^32 in a run with an event that is
-        `WRAPPED_32` and without a start of more than 32 bits. Earliest is taken relative to the
-        run's first event, so that a clock that passes its limit within a run stays in order.
+        without events). Both are modulo 2^64, or modulo 2^32 if the run has a `WRAPPED_32` event
+        and all its starts fit into 32 bits. "Earliest" is relative to the run's first event, so
+        that events stay in order if the clock wraps within the run.
     """
     filled = np.flatnonzero(counts)
     begin = (np.cumsum(counts) - counts)[filled]
@@ -85,12 +85,12 @@ def unwrap_starts(
 
 
 def offsets_from(origin: np.uint64, start: NDArray[np.uint64], *, wraps: bool) -> Ints:
-    """Starts relative to the earliest of a run, as `unwrap_starts` has them.
+    """Starts relative to the earliest start of a run, as `unwrap_starts` returns them.
 
     Args:
         origin: The earliest start.
         start: Starts of some of the run's events.
-        wraps: Whether the run's are taken modulo 2^32.
+        wraps: Whether the run's starts are modulo 2^32.
     """
     offsets = start - origin
     return (offsets & _UINT32_MAX if wraps else offsets).view(np.int64)

@@ -9,7 +9,7 @@ from ingest.etdump.layouts import SignatureBook
 from ingest.etdump.values import Longs
 from ingest.tables.arrow_columns import build_table, is_utf8, lists, readable, readable_or_none
 
-_FULL = 1 << 16  # signatures that are kept as objects
+_FULL = 1 << 16  # signatures kept as Python objects
 
 
 def build_event_signatures(book: SignatureBook) -> pa.Table:
@@ -48,17 +48,16 @@ def build_run_signatures(book: SignatureBook) -> pa.Table:
 
 
 class SignatureTables:
-    """The signatures of several books, one row each: as few as possible are kept as objects."""
+    """Tables of the signatures of several books, which keeps few signatures as Python objects."""
 
     def __init__(self) -> None:
-        """Begin without any."""
         self._book = SignatureBook()
         self._events: list[pa.Table] = []
         self._runs: list[pa.Table] = []
         self._done: set[int] = set()
 
     def add(self, book: SignatureBook) -> None:
-        """Take in what is new in the book."""
+        """Add the new signatures of the book."""
         done, into = self._done, self._book
         into.events |= {id_: one for id_, one in book.events.items() if id_ not in done}
         into.runs |= {id_: one for id_, one in book.runs.items() if id_ not in done}

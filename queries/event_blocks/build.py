@@ -16,7 +16,7 @@ import pyarrow as pa
 from ingest import decode_dumps
 from ingest.errors import DumpError, EtRecordError
 from ingest.sources.paths import Source, read_source
-from ingest.tables.own_kinds import rule_of_row, with_own_kinds
+from ingest.tables.user_kinds import rule_of_row, with_user_kinds
 from queries.event_blocks.blocks import BuiltBlock, BuiltEvent
 from queries.event_blocks.logged_values import LoggedValues
 from queries.event_blocks.places import EventPlaces, delegate_id
@@ -104,7 +104,7 @@ def decode_tables(data: Buffer, name: str) -> Mapping[str, pa.Table]:
             byte_offset=fault["byte_offset"],
             detail=fault["detail"],
         )
-    signatures = with_own_kinds(batch.tables["event_signatures"])
+    signatures = with_user_kinds(batch.tables["event_signatures"])
     return {**batch.tables, "event_signatures": signatures}
 
 
