@@ -155,6 +155,16 @@ Shared = Annotated[
         "--shared", help="Create a new store with the permissions of the umask; else it is private."
     ),
 ]
+KeepGoing = Annotated[bool, typer.Option("--keep-going", help="Exit 0 even if files were refused.")]
+Once = Annotated[bool, typer.Option("--once", help="Exit when nothing new is left, e.g. for cron.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Show neither progress nor notes, only refusals.")
+]
+ETRECORD = TextOption(
+    "etrecord",
+    "FILE",
+    "ETRecord of all dumps; by default NAME.etrecord beside each, or the only one in its folder.",
+)
 Yes = Annotated[
     bool, typer.Option("--yes", help="Make the change; without --yes, only show what would change.")
 ]

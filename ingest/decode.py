@@ -86,8 +86,11 @@ def stream_dump(buffer: Any, source: str = "dump") -> Iterator[DecodedBatch]:
     book = SignatureBook()
     try:
         for part in _decode_arena(Arena([buffer]), book):
-            signatures = _signatures(book) if "dumps" in part else {}
-            yield DecodedBatch({**EMPTY, **part, **signatures}, _errors({}))
+            tables = {**EMPTY, **part}
+            if "dumps" in part:
+                tables["event_signatures"] = build_event_signatures(book)
+                tables["run_signatures"] = build_run_signatures(book)
+            yield DecodedBatch(tables, _errors({}))
     except FaultyDumps as faulty:
         raise DumpError(source, **vars(faulty.faults[0])) from faulty
 
@@ -195,13 +198,6 @@ def _sum_dumps(parts: list[pa.Table]) -> pa.Table:
             total = sum(part[name].to_numpy() for part in parts)
             whole = whole.set_column(index, whole.field(index), pa.array(total))
     return whole
-
-
-def _signatures(book: SignatureBook) -> Tables:
-    return {
-        "event_signatures": build_event_signatures(book),
-        "run_signatures": build_run_signatures(book),
-    }
 
 
 def _errors(faults: dict[int, Fault]) -> pa.Table:

@@ -1,4 +1,4 @@
-"""What a report is made of: whatever answers as a store does."""
+"""The protocol of stores that reports query."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Queryable(Protocol):
-    """A store, or a lake that is read as one; see `Warehouse`."""
+    """A store, or a lake that is queried like one; see `Warehouse`."""
 
     def query(self, name: str, /, **params: object) -> pa.Table:
         """Rows of a canned query."""

@@ -24,8 +24,7 @@ def amend(
             "--set",
             metavar="FIELD=VALUE",
             help="Correct value, e.g. build=b42, device.os=Linux, tags.lab=3; an empty value "
-            "removes "
-            "the field. May be repeated.",
+            "removes the field. May be repeated.",
         ),
     ],
     where: Annotated[

@@ -14,13 +14,15 @@ from cli.files import etrecord_source
 from cli.manifest_options import MANIFEST
 from cli.options import (
     DEFAULT_STORE,
+    ETRECORD,
     CsvSafe,
+    KeepGoing,
     Layout,
     Output,
     Paths,
+    Quiet,
     Shared,
     Store,
-    TextOption,
     Wait,
     add_options,
 )
@@ -28,12 +30,6 @@ from cli.output.ingest_report import errors_of, summary_table, write_notes, writ
 from cli.output.render import Format, write_table
 from cli.stores import hand_over_to_service, open_to_write, service_instead_of_store
 from warehouse.errors import StoreLockedError
-
-_ETRECORD = TextOption(
-    "etrecord",
-    "FILE",
-    "ETRecord of all dumps; by default NAME.etrecord beside each, or the only one in its folder.",
-)
 
 
 def ingest(
@@ -48,9 +44,7 @@ def ingest(
             help="Reader threads; by default one per spare core.",
         ),
     ] = None,
-    keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Exit 0 even if files were refused.")
-    ] = False,
+    keep_going: KeepGoing = False,
     is_archived: Annotated[
         bool,
         typer.Option(
@@ -67,9 +61,7 @@ def ingest(
             "process writes.",
         ),
     ] = False,
-    is_quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Show neither progress nor notes, only refusals.")
-    ] = False,
+    is_quiet: Quiet = False,
     is_trial: Annotated[
         bool,
         typer.Option(
@@ -152,4 +144,4 @@ def ingest(
         fail()
 
 
-add_options(ingest, (_ETRECORD, *MANIFEST))
+add_options(ingest, (ETRECORD, *MANIFEST))

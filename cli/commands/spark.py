@@ -12,7 +12,7 @@ from cli.commands.watch import stopped_by_signals
 from cli.errors import UsageError, as_usage_errors
 from cli.exit_codes import fail
 from cli.manifest_options import MANIFEST
-from cli.options import CsvSafe, Layout, Master, Output, add_options
+from cli.options import CsvSafe, KeepGoing, Layout, Master, Once, Output, add_options
 from cli.output.render import Format, write_table
 from cli.output.streams import write_note
 from cli.output_file import with_output_file
@@ -42,9 +42,7 @@ def ingest(
     *,
     master: Master = None,
     layout: Layout = None,
-    keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Exit 0 even if files were refused.")
-    ] = False,
+    keep_going: KeepGoing = False,
     output: Output = Format.TABLE,
     is_csv_safe: CsvSafe = False,
     **more: str | None,
@@ -96,9 +94,7 @@ def watch(
     pause_seconds: Annotated[
         float, typer.Option(min=0, metavar="SECONDS", help="Time between two looks at the inbox.")
     ] = 10.0,
-    is_once: Annotated[
-        bool, typer.Option("--once", help="Exit when nothing new is left, e.g. for cron.")
-    ] = False,
+    is_once: Once = False,
     **more: str | None,
 ) -> None:
     """Load dumps into a lake as they arrive in an inbox, with a Spark stream, until stopped.

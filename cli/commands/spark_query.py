@@ -53,9 +53,8 @@ queries = typer.Typer(
     rich_markup_mode=None,
     subcommand_metavar="NAME [OPTIONS]",
     short_help="Answer a canned query from a lake.",
-    help="Answer a canned query from a lake. 'tracehouse spark query NAME --help' "
-    "shows its options "
-    "and columns.",
+    help="Answer a canned query from a lake. 'tracehouse spark query NAME --help' shows its "
+    "options and columns.",
 )
 
 

@@ -9,15 +9,9 @@ import typer
 from cli.errors import as_usage_errors
 from cli.files import etrecord_source
 from cli.manifest_options import MANIFEST
-from cli.options import CsvSafe, Layout, Output, Paths, TextOption, add_options
+from cli.options import ETRECORD, CsvSafe, KeepGoing, Layout, Output, Paths, Quiet, add_options
 from cli.output.render import Format
 from cli.remote.choice import TokenFile, Url, choose_service_of, chosen_service
-
-_ETRECORD = TextOption(
-    "etrecord",
-    "FILE",
-    "ETRecord of all dumps; by default NAME.etrecord beside each, or the only one in its folder.",
-)
 
 
 def upload(
@@ -39,12 +33,8 @@ def upload(
             help="How long to retry each dump while the service is unreachable or busy.",
         ),
     ] = 60.0,
-    keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Exit 0 even if files were refused.")
-    ] = False,
-    is_quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Show neither progress nor notes, only refusals.")
-    ] = False,
+    keep_going: KeepGoing = False,
+    is_quiet: Quiet = False,
     output: Output = Format.TABLE,
     is_csv_safe: CsvSafe = False,
     **more: str | None,
@@ -73,4 +63,4 @@ def upload(
     upload_found(service, found, options)
 
 
-add_options(upload, (_ETRECORD, *MANIFEST))
+add_options(upload, (ETRECORD, *MANIFEST))

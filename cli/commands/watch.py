@@ -14,7 +14,7 @@ from cli.errors import as_usage_errors
 from cli.exit_codes import fail
 from cli.files import etrecord_source
 from cli.manifest_options import MANIFEST
-from cli.options import DEFAULT_STORE, Layout, Store, TextOption, add_options
+from cli.options import DEFAULT_STORE, Layout, Once, Store, TextOption, add_options
 from cli.output.streams import write_note
 from cli.remote.choice import TokenFile, Url, choose_service_of
 from cli.stores import service_instead_of_store
@@ -56,9 +56,7 @@ def watch(
             help="Remember ingested files in FILE; with a local store, by default in the store.",
         ),
     ] = None,
-    is_once: Annotated[
-        bool, typer.Option("--once", help="Exit when nothing new is left, e.g. for cron.")
-    ] = False,
+    is_once: Once = False,
     **more: str | None,
 ) -> None:
     """Ingest dumps into a store, or send them to a service, as they appear.

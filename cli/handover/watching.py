@@ -20,7 +20,6 @@ from ingest.watching.follower import Follower, WatchRound
 from ingest.watching.names import CurrentNames
 from ingest.watching.places import WatchedFile, WatchedPlace
 from warehouse.errors import StoreError
-from warehouse.loading.records import Refusal
 
 _RETRY_SECONDS = 5.0
 _RETRIED = {"manifest", "unreadable", FAILED}  # reasons that a later file or time may remove
@@ -186,7 +185,9 @@ class Watch:
         taken, known, refused = self.counts
         if one.refusal is None:
             self.counts = WatchCounts(taken + one.is_new, known + (not one.is_new), refused)
-        elif self._print_once(_sentence(one.refusal)):
+        elif self._print_once(
+            f"refused: {one.refusal.source}: {one.refusal.detail} [{one.refusal.reason}]"
+        ):
             self.counts = WatchCounts(taken, known, refused + 1)
 
     def _print_once(self, message: str) -> bool:
@@ -198,7 +199,3 @@ class Watch:
         self._printed.add(message)
         write_note(message)
         return True
-
-
-def _sentence(refusal: Refusal) -> str:
-    return f"refused: {refusal.source}: {refusal.detail} [{refusal.reason}]"

@@ -11,7 +11,7 @@ from cli.output.streams import write_note
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from queries.event_blocks.blocks import BuiltBlock
+    from queries.event_blocks.blocks import BlockData
 
 
 def arrange_events(table: pa.Table, output: Format) -> pa.Table:
@@ -26,7 +26,7 @@ def arrange_events(table: pa.Table, output: Format) -> pa.Table:
     return table
 
 
-def write_block_notes(blocks: Sequence[BuiltBlock]) -> None:
+def write_block_notes(blocks: Sequence[BlockData]) -> None:
     """Print the notes of the blocks, and the number of samples left out, on standard error."""
     for block in blocks:
         for note in block.notes:

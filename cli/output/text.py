@@ -96,7 +96,7 @@ def _cell(name: str, value: object) -> str:
         case str():
             return shown(value)
         case datetime.datetime():
-            return _time(value)
+            return value.isoformat(" ", "seconds").replace("+00:00", "Z")
     plain = plain_value(value)
     if isinstance(plain, int | float):
         return _cell(name, plain)
@@ -109,7 +109,3 @@ def _rounded(value: float, digits: int) -> str:
         return f"{value:.{digits}g}"
     before = len(f"{abs(value):.0f}")
     return f"{value:,.{max(0, digits - before)}f}"
-
-
-def _time(value: datetime.datetime) -> str:
-    return value.isoformat(" ", "seconds").replace("+00:00", "Z")

@@ -138,7 +138,7 @@ class ServiceConnection:
 
     def _framing(self, body: Sequence[_Bytes]) -> dict[str, str]:
         """Headers about a body; with TLS, a proxy would answer "100 Continue" itself."""
-        byte_count = sum(map(_size, body))
+        byte_count = sum(memoryview(piece).nbytes for piece in body)
         is_plain = not isinstance(self._http, http.client.HTTPSConnection)
         asks = {"Expect": "100-continue"} if byte_count > _EXPECT_BYTES and is_plain else {}
         return {"Content-Length": str(byte_count), **asks}
@@ -252,10 +252,6 @@ def _pause(wanted: str | None, longest: float) -> float:
     if wanted is not None and wanted.isdecimal():
         return float(wanted) * random.uniform(1.0, 1.25)  # noqa: S311 - no secret
     return random.uniform(longest / 2, longest)  # noqa: S311
-
-
-def _size(piece: _Bytes) -> int:
-    return memoryview(piece).nbytes
 
 
 def _pieces(body: Sequence[_Bytes]) -> Iterator[memoryview]:

@@ -72,7 +72,8 @@ class Folder(NamedTuple):
         """The file of that name in this folder, whether it exists or not."""
         if self.inner is None:
             return Source(os.path.join(self.path, name))
-        return Source(self.path, _join(self.inner, name))
+        is_bare = self.inner in ("", f"{self.inner[:-1]}!")
+        return Source(self.path, f"{self.inner}{name}" if is_bare else f"{self.inner}/{name}")
 
 
 def parse_source(text: str) -> Source:
@@ -98,7 +99,3 @@ def _folder_of(member: str) -> str:
     archive, rest = split_zip(member)
     folder = rest.rpartition("/")[0]
     return folder if archive is None else f"{archive}!{folder}"
-
-
-def _join(inner: str, name: str) -> str:
-    return f"{inner}{name}" if inner in ("", f"{inner[:-1]}!") else f"{inner}/{name}"

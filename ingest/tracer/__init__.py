@@ -1,4 +1,4 @@
-"""ETDumps written: the runtime's EventTracer in Python."""
+"""Writing ETDumps: the runtime's EventTracer in Python."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ETDumpWriter", "FolderSink", "StreamingTracer", "UploadSink"]
 
-# What only needs the tracer's types must not wait for numpy.
+# Imports of the tracer's types must not wait for numpy.
 __getattr__ = lazy_attributes(
     __name__,
     {

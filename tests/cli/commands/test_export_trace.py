@@ -137,4 +137,4 @@ def test_a_dump_that_the_store_lacks_is_told(run, store):
     for number in ("0", "99999999999999999999"):
         done = run("export", "trace", number, "--store", store)
         assert (done.code, done.out) == (1, b"")
-        assert f"dump {number}: the store has none of that number" in done.err
+        assert f"dump {number}: the store has no such dump" in done.err

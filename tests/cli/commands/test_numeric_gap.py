@@ -123,7 +123,7 @@ def test_bad_input_is_one_line(run, args, message):
 def test_unknown_metric_is_a_usage_error_before_a_file_is_read(run):
     done = run("numeric-gap", "gone.etdp", "gone.etdp", "--metric", "psnr")
     assert (done.code, done.out) == (2, b"")
-    assert done.error.startswith("error: metric 'psnr': unknown, wanted one of")
+    assert done.error.startswith("error: metric 'psnr': unknown; choose from")
 
 
 def test_one_dump_needs_an_etrecord(run):

@@ -349,15 +349,15 @@ def test_target_is_the_name_that_the_inspector_shows(read, target, op_type):
 @pytest.mark.parametrize(
     ("opcodes", "problem"),
     [
-        (b"K\x01", "holds a int, wanted values by method"),
-        (b"}X\x01\x00\x00\x00fK\x01s", "holds a int, wanted a list"),
-        (b"}X\x01\x00\x00\x00f]](ctorch\nSize\nK\x01eas", "holds a value that is neither"),
+        (b"K\x01", "has a int, wanted values by method"),
+        (b"}X\x01\x00\x00\x00fK\x01s", "has a int, wanted a list"),
+        (b"}X\x01\x00\x00\x00f]](ctorch\nSize\nK\x01eas", "has a value that is neither"),
         (
             b"}(X\x01\x00\x00\x00f](" + b"N" * 2000 + b"eq\x00"
             b"X\x01\x00\x00\x00g](" + b"h\x00" * 2000 + b"eu",
-            "holds more than 1,000,000 values",
+            "has more than 1,000,000 values",
         ),
-        (b"}X\x01\x00\x00\x00f]q\x00h\x00as", "holds a value that is neither"),
+        (b"}X\x01\x00\x00\x00f]q\x00h\x00as", "has a value that is neither"),
     ],
 )
 def test_reference_outputs_of_another_form_are_refused(read, opcodes, problem):
@@ -373,9 +373,9 @@ def test_file_that_is_no_etrecord_is_told_apart(read, tmp_path):
     assert (
         refusal(read, b"\0\0\0\0ET12") == ": is an ExecuTorch program, wanted an ETRecord (a zip)"
     )
-    assert refusal(read, b"") == ": is no zip, wanted an ETRecord (a zip)"
+    assert refusal(read, b"") == ": is not a zip, wanted an ETRecord (a zip)"
     assert (
-        refusal(read, build_zip({"a": b""})) == ": is a zip without ETRECORD_V0, wanted an ETRecord"
+        refusal(read, build_zip({"a": b""})) == ": is a zip without ETRECORD_V0; wanted an ETRecord"
     )
     assert refusal(read, b"PK\x03\x04").startswith(": unreadable zip (File is not a zip file)")
     with pytest.raises(SourceError, match="does not exist"):
